@@ -1,0 +1,169 @@
+package conditions_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/conditions"
+)
+
+func part(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: 2}
+}
+
+func TestSummarize(t *testing.T) {
+	type list = []metav1.Condition
+	type options = []conditions.SummaryOption
+	old := part("Old", "True", "Fine", "")
+	old.ObservedGeneration = 1
+	unversioned := part("Foreign", "True", "Fine", "")
+	unversioned.ObservedGeneration = 0
+
+	cases := map[string]struct {
+		reason  string
+		list    list
+		options options
+		want    metav1.Condition
+	}{
+		"Nothing": {
+			reason: "An object that nobody has looked at is not ready.",
+			want:   metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "NoConditions", Message: "no conditions reported yet"},
+		},
+		"OnlyItself": {
+			reason: "A summary that fed on itself would never change.",
+			list:   list{part("Ready", "True", "Fine", "")},
+			want:   metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "NoConditions", Message: "no conditions reported yet"},
+		},
+		"AllGood": {
+			reason: "Positive ones are True, kstatus' negative ones False.",
+			list: list{
+				part("Database", "True", "Fine", "up"), part("Reconciling", "False", "Done", ""), part("Stalled", "False", "Done", ""),
+			},
+			want: part("Ready", "True", "Succeeded", ""),
+		},
+		"TrueAndUnknown": {
+			reason: "Not knowing is never ready.",
+			list:   list{part("A", "True", "Fine", ""), part("B", "Unknown", "Lost", "no answer")},
+			want:   part("Ready", "Unknown", "Lost", "no answer"),
+		},
+		"FalseBeatsUnknown": {
+			reason: "The worst gives reason and message, wherever it stands.",
+			list:   list{part("A", "Unknown", "Lost", "no answer"), part("B", "False", "Broken", "disk full")},
+			want:   part("Ready", "False", "Broken", "disk full"),
+		},
+		"SeveralFalse": {
+			reason: "The first gives the reason, and all are told in order.",
+			list: list{
+				part("B", "False", "Broken", "disk full"), part("U", "Unknown", "Lost", "no answer"), part("A", "False", "Denied", ""),
+			},
+			want: part("Ready", "False", "Broken", "B: disk full; A: Denied"),
+		},
+		"NegativeTrue": {
+			reason: "Stalled is negative without being told.",
+			list:   list{part("A", "True", "Fine", ""), part("Stalled", "True", "BadSpec", "size is negative")},
+			want:   part("Ready", "False", "BadSpec", "size is negative"),
+		},
+		"NegativeUnknown": {
+			reason:  "Not knowing is not good for either polarity.",
+			list:    list{part("A", "True", "Fine", ""), part("Degraded", "Unknown", "Lost", "no answer")},
+			options: options{conditions.Negative("Degraded")},
+			want:    part("Ready", "Unknown", "Lost", "no answer"),
+		},
+		"OwnNegative": {
+			reason:  "A negative one that is False is good.",
+			list:    list{part("A", "True", "Fine", ""), part("Degraded", "False", "Fine", "")},
+			options: options{conditions.Negative("Degraded")},
+			want:    part("Ready", "True", "Succeeded", ""),
+		},
+		"NegativeAbsent": {
+			reason:  "Nothing bad was reported.",
+			list:    list{part("A", "True", "Fine", "")},
+			options: options{conditions.Negative("Degraded")},
+			want:    part("Ready", "True", "Succeeded", ""),
+		},
+		"OnlyAbsentNegatives": {
+			reason:  "Absence alone says nothing: perhaps nobody has looked.",
+			options: options{conditions.Over("Degraded"), conditions.Negative("Degraded")},
+			want:    metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "NoConditions", Message: "no conditions reported yet"},
+		},
+		"OverLimits": {
+			reason:  "Others do not count, not even Stalled.",
+			list:    list{part("X", "False", "Broken", ""), part("Stalled", "True", "Bad", ""), part("A", "True", "Fine", "")},
+			options: options{conditions.Over("A")},
+			want:    part("Ready", "True", "Succeeded", ""),
+		},
+		"OverOrders": {
+			reason:  "The order given counts, not the list's, and a type counts once.",
+			list:    list{part("A", "False", "First", "a"), part("B", "False", "Second", "b")},
+			options: options{conditions.Over("B", "A", "B")},
+			want:    part("Ready", "False", "Second", "B: b; A: a"),
+		},
+		"OverAbsent": {
+			reason:  "What is named and not reported is unknown.",
+			list:    list{part("A", "True", "Fine", "")},
+			options: options{conditions.Over("A", "B")},
+			want:    part("Ready", "Unknown", "Missing", "no B condition yet"),
+		},
+		"OverAndNegative": {
+			reason:  "Naming a negative one makes it count, after those of Over.",
+			list:    list{part("Degraded", "True", "Slow", "9 s"), part("A", "False", "Broken", "disk full")},
+			options: options{conditions.Negative("Degraded"), conditions.Over("A")},
+			want:    part("Ready", "False", "Broken", "A: disk full; Degraded: 9 s"),
+		},
+		"OverItself": {
+			reason:  "Naming the summary itself is harmless.",
+			list:    list{part("A", "True", "Fine", ""), part("Ready", "False", "Old", "")},
+			options: options{conditions.Over("Ready", "A")},
+			want:    part("Ready", "True", "Succeeded", ""),
+		},
+		"AsAnother": {
+			reason:  "Then Ready is a part like any other.",
+			list:    list{part("Ready", "False", "Broken", "disk full"), part("Healthy", "True", "Old", "")},
+			options: options{conditions.As("Healthy")},
+			want:    part("Healthy", "False", "Broken", "disk full"),
+		},
+		"Success": {
+			reason:  "An API may promise a reason and a text of its own.",
+			list:    list{part("A", "True", "Fine", "")},
+			options: options{conditions.Success("ProvisionSucceeded", "The user is there.")},
+			want:    part("Ready", "True", "ProvisionSucceeded", "The user is there."),
+		},
+		"LowestGeneration": {
+			reason: "The summary is as old as its oldest part.",
+			list:   list{part("A", "True", "Fine", ""), old},
+			want:   metav1.Condition{Type: "Ready", Status: "True", Reason: "Succeeded", ObservedGeneration: 1},
+		},
+		"NoGeneration": {
+			reason: "Somebody who does not report generations does not hide them.",
+			list:   list{unversioned, part("A", "True", "Fine", "")},
+			want:   part("Ready", "True", "Succeeded", ""),
+		},
+		"NoReason": {
+			reason: "A part of another struct may have no reason, the summary needs one.",
+			list:   list{part("A", "False", "", "disk full")},
+			want:   part("Ready", "False", "Failed", "disk full"),
+		},
+		"NoStatus": {
+			reason: "A status that is none is unknown.",
+			list:   list{part("A", "", "", "")},
+			want:   part("Ready", "Unknown", "Unknown", ""),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := conditions.Summarize(tc.list, tc.options...)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nSummarize(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			stored := append(list(nil), tc.list...)
+			if _, _, err := conditions.Set(&stored, got); err != nil {
+				t.Errorf("\n%s\nthe summary cannot be stored: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(got, conditions.Summarize(stored, tc.options...)); diff != "" {
+				t.Errorf("\n%s\na stored summary changes the next one: -first, +second:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

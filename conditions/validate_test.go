@@ -1,0 +1,76 @@
+package conditions_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/conditions"
+)
+
+// The markers on metav1.Condition, which every CustomResourceDefinition generated from it repeats.
+var (
+	typePattern = regexp.MustCompile(
+		`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
+	reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+)
+
+func schemaAllows(c metav1.Condition) bool {
+	return typePattern.MatchString(c.Type) && len(c.Type) <= 316 &&
+		reasonPattern.MatchString(c.Reason) && len(c.Reason) <= 1024 &&
+		len(c.Message) <= 32768 && c.ObservedGeneration >= 0
+}
+
+func TestValidateAgreesWithTheSchema(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		condition metav1.Condition
+		valid     bool
+	}{
+		"Plain":             {"The common case.", metav1.Condition{Type: "Ready", Reason: "Done"}, true},
+		"Prefixed":          {"A type may have an owner.", metav1.Condition{Type: "foo.example.com/Ready", Reason: "Done"}, true},
+		"OneLetter":         {"The shortest that is allowed.", metav1.Condition{Type: "R", Reason: "D"}, true},
+		"ReasonJoined":      {"Commas and colons are for joined reasons.", metav1.Condition{Type: "Ready", Reason: "A,B:C_"}, true},
+		"ReasonEndsInColon": {"A separator separates.", metav1.Condition{Type: "Ready", Reason: "A:"}, false},
+		"ReasonFullStop":    {"Go error types print like this.", metav1.Condition{Type: "Ready", Reason: "net.OpError"}, false},
+		"ReasonHyphen":      {"Kebab case is not allowed.", metav1.Condition{Type: "Ready", Reason: "not-found"}, false},
+		"ReasonDigitFirst":  {"HTTP codes need a word before.", metav1.Condition{Type: "Ready", Reason: "404"}, false},
+		"ReasonNewline":     {"A pattern's $ does not forgive it.", metav1.Condition{Type: "Ready", Reason: "Done\n"}, false},
+		"ReasonNotASCII":    {"Letters are A to Z.", metav1.Condition{Type: "Ready", Reason: "Fertigü"}, false},
+		"TypeUpperPrefix":   {"A prefix is a DNS subdomain.", metav1.Condition{Type: "Example.com/Ready", Reason: "Done"}, false},
+		"TypeTwoSlashes":    {"There is one prefix.", metav1.Condition{Type: "a/b/Ready", Reason: "Done"}, false},
+		"ReasonLongest":     {"The limit itself is allowed.", metav1.Condition{Type: "Ready", Reason: strings.Repeat("A", 1024)}, true},
+		"MessageTooLong": {
+			"Set cuts, Validate says.", metav1.Condition{Type: "Ready", Reason: "Done", Message: strings.Repeat("a", 32769)}, false,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.condition.Status = metav1.ConditionTrue
+			err := conditions.Validate(tc.condition)
+			if valid := err == nil; valid != tc.valid || valid != schemaAllows(tc.condition) {
+				t.Errorf("\n%s\nwant valid %v, schema says %v, got %v", tc.reason, tc.valid, schemaAllows(tc.condition), err)
+			}
+		})
+	}
+}
+
+func FuzzValidateNeverLetsThroughWhatTheSchemaRefuses(f *testing.F) {
+	f.Add("Ready", "Done", "message", int64(1))
+	f.Add("a.b/C", "A,B", "\xff", int64(-1))
+	f.Fuzz(func(t *testing.T, conditionType, reason, message string, generation int64) {
+		c := metav1.Condition{
+			Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: generation,
+		}
+		if conditions.Validate(c) == nil && !schemaAllows(c) {
+			t.Errorf("passed, but the API server refuses it: %#v", c)
+		}
+		var list []metav1.Condition
+		stored, changed, err := conditions.Set(&list, c)
+		if changed != (err == nil) || changed && !schemaAllows(stored) {
+			t.Errorf("stored %#v, changed %v, error %v", stored, changed, err)
+		}
+	})
+}
