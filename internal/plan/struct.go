@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// structNode is a struct; its fields are sorted by name.
+type structNode struct{ fields []field }
+
+type field struct {
+	name      string
+	quoted    string // name as JSON, with its colon
+	offset    uintptr
+	omitEmpty bool
+	unset     probe
+	node      node
+}
+
+// probe is a part of a field that is all zero only if the field is left out: looking
+// at it first spares most fields, which nobody sets, the call of their node.
+type probe struct {
+	offset uintptr
+	width  uintptr // in bytes; 0 when the field has no such part
+}
+
+func newProbe(t reflect.Type, offset uintptr, omitEmpty bool) probe {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice: // nil is left out in any case
+		return probe{offset: offset, width: unsafe.Sizeof(uintptr(0))}
+	case reflect.String:
+		if omitEmpty {
+			return probe{offset: offset + unsafe.Offsetof(sliceHeader{}.len), width: unsafe.Sizeof(0)}
+		}
+	case reflect.Bool, reflect.Int32, reflect.Int64:
+		if omitEmpty {
+			return probe{offset: offset, width: t.Size()}
+		}
+	}
+	return probe{}
+}
+
+func (p probe) zero(object unsafe.Pointer) bool {
+	switch p.width {
+	case 8:
+		return *(*uint64)(unsafe.Add(object, p.offset)) == 0
+	case 4:
+		return *(*uint32)(unsafe.Add(object, p.offset)) == 0
+	case 1:
+		return *(*uint8)(unsafe.Add(object, p.offset)) == 0
+	}
+	return false
+}
+
+func (n *structNode) field(name string) *field {
+	for i := range n.fields {
+		if n.fields[i].name == name {
+			return &n.fields[i]
+		}
+	}
+	return nil
+}
+
+// without gives a copy that lacks some fields.
+func (n *structNode) without(names ...string) *structNode {
+	kept := &structNode{}
+next:
+	for _, f := range n.fields {
+		for _, name := range names {
+			if f.name == name {
+				continue next
+			}
+		}
+		kept.fields = append(kept.fields, f)
+	}
+	return kept
+}
+
+// omitted is false: an empty struct shows as `{}` when it is encoded, which is cheaper
+// than looking twice.
+func (*structNode) omitted(unsafe.Pointer, bool) bool { return false }
+
+func (n *structNode) encode(b []byte, p unsafe.Pointer) []byte {
+	b = append(b, '{')
+	for i := range n.fields {
+		before := len(b)
+		if b = n.fields[i].encode(b, p); len(b) > before {
+			b = append(b, ',')
+		}
+	}
+	if b[len(b)-1] == ',' {
+		b = b[:len(b)-1]
+	}
+	return append(b, '}')
+}
+
+func (n *structNode) covers(t *trace, want, have unsafe.Pointer) bool {
+	all := true
+	for i := range n.fields {
+		f := &n.fields[i]
+		if f.unset.zero(want) {
+			continue
+		}
+		w := unsafe.Add(want, f.offset)
+		if f.node.omitted(w, f.omitEmpty) {
+			continue
+		}
+		t.enter(f.name)
+		ok := f.node.covers(t, w, unsafe.Add(have, f.offset))
+		t.leave()
+		if !ok {
+			if t == nil {
+				return false
+			}
+			all = false
+		}
+	}
+	return all
+}
+
+// encode appends the field with its name, or nothing when the struct leaves it out.
+func (f *field) encode(b []byte, object unsafe.Pointer) []byte {
+	if f.unset.zero(object) {
+		return b
+	}
+	p := unsafe.Add(object, f.offset)
+	if f.node.omitted(p, f.omitEmpty) {
+		return b
+	}
+	start := len(b)
+	b = append(b, f.quoted...)
+	value := len(b)
+	b = f.node.encode(b, p)
+	if _, plain := f.node.(*structNode); plain && len(b) == value+len("{}") {
+		return b[:start]
+	}
+	return b
+}
