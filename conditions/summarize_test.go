@@ -18,8 +18,11 @@ func TestSummarize(t *testing.T) {
 	type options = []conditions.SummaryOption
 	old := part("Old", "True", "Fine", "")
 	old.ObservedGeneration = 1
-	unversioned := part("Foreign", "True", "Fine", "")
-	unversioned.ObservedGeneration = 0
+	foreign := func(conditionType string) metav1.Condition {
+		c := part(conditionType, "True", "Fine", "")
+		c.ObservedGeneration = 0
+		return c
+	}
 
 	cases := map[string]struct {
 		reason  string
@@ -137,7 +140,7 @@ func TestSummarize(t *testing.T) {
 		},
 		"NoGeneration": {
 			reason: "Somebody who does not report generations does not hide them.",
-			list:   list{unversioned, part("A", "True", "Fine", "")},
+			list:   list{foreign("Before"), part("A", "True", "Fine", ""), foreign("After")},
 			want:   part("Ready", "True", "Succeeded", ""),
 		},
 		"NoReason": {
