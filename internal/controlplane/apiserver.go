@@ -1,0 +1,127 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	loopback = "127.0.0.1"
+
+	// serviceRange is as wide as the API server allows; envtest's default ends after 254 Services.
+	serviceRange   = "10.96.0.0/12"
+	serviceAddress = "10.96.0.1" // of the API server itself
+
+	portAttempts = 5
+)
+
+// startAPIServer chooses another port when somebody took the chosen one before kube-apiserver did.
+func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
+	ca, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	if err := cp.writeCertificates(ca); err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		if err := cp.connect(ca, port); err != nil {
+			return err
+		}
+		if err := cp.run(apiserver, cp.apiServerArgs(port)...); err != nil {
+			return err
+		}
+		err = cp.wait(ctx, apiserver, cp.apiServerReady)
+		taken := err != nil && bytes.Contains(cp.running[apiserver].Tail(), []byte("address already in use"))
+		if !taken || attempt == portAttempts {
+			return err
+		}
+	}
+}
+
+func (cp *ControlPlane) writeCertificates(ca *authority) error {
+	serving, err := ca.server(net.ParseIP(loopback), net.ParseIP(serviceAddress))
+	if err != nil {
+		return err
+	}
+	_, serviceAccountKey, err := newKey()
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{
+		"ca.crt": ca.bundle(), "apiserver.crt": serving.certificate, "apiserver.key": serving.key,
+		"serviceaccount.key": serviceAccountKey,
+	} {
+		if err := cp.write(name, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (cp *ControlPlane) apiServerArgs(port int) []string {
+	args := []string{
+		"--etcd-servers=unix://" + cp.file("etcd.sock"),
+		"--bind-address=" + loopback,
+		"--advertise-address=" + loopback,
+		fmt.Sprintf("--secure-port=%d", port),
+		"--service-cluster-ip-range=" + serviceRange,
+		"--authorization-mode=Node,RBAC",
+		"--allow-privileged",
+		"--client-ca-file=" + cp.file("ca.crt"),
+		"--tls-cert-file=" + cp.file("apiserver.crt"),
+		"--tls-private-key-file=" + cp.file("apiserver.key"),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + cp.file("serviceaccount.key"),
+		"--service-account-signing-key-file=" + cp.file("serviceaccount.key"),
+		"--endpoint-reconciler-type=none", // no node could reach a loopback address
+		"--enable-priority-and-fairness=false",
+		"--max-requests-inflight=0",
+		"--max-mutating-requests-inflight=0",
+		"--profiling=false",
+	}
+	if !cp.settings.controllers {
+		// Nobody makes the default ServiceAccounts, without which this plug-in refuses every pod.
+		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	}
+	return append(args, cp.settings.apiserverArgs...)
+}
+
+func (cp *ControlPlane) apiServerReady(ctx context.Context) error {
+	http, err := rest.HTTPClientFor(cp.admin)
+	if err != nil {
+		return err
+	}
+	raw, err := rest.UnversionedRESTClientForConfigAndClient(rawConfig(cp.admin), http)
+	if err != nil {
+		return err
+	}
+	if err := raw.Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return err
+	}
+	if cp.client == nil {
+		if cp.client, err = client.New(cp.admin, client.Options{HTTPClient: http}); err != nil {
+			return err
+		}
+	}
+	return cp.client.Get(ctx, client.ObjectKey{Name: corev1.NamespaceDefault}, &corev1.Namespace{})
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,22 @@
+// Build builds the programs of the control plane into bin/k8s, as far as they are missing:
+//
+//	go run ./internal/controlplane/build
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/opblocks/opblocks/internal/controlplane/programs"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if _, err := programs.Ensure(ctx, programs.Names()...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,80 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/controlplane/programs"
+	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
+)
+
+// startTimeout bounds every wait for a program to become usable.
+const startTimeout = time.Minute
+
+// ControlPlane is a running control plane.
+type ControlPlane struct {
+	settings   settings
+	programs   map[string]string
+	supervisor *supervisor.Supervisor
+	running    map[string]*supervisor.Process
+	commands   map[string]supervisor.Command
+
+	admin  *rest.Config
+	client client.Client
+}
+
+// Start starts a control plane and returns when it is usable: the default namespace exists and, with controllers, its
+// default ServiceAccount, and the simulated nodes are ready. The context bounds the start only; end it with
+// [ControlPlane.Stop].
+func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
+	cp := &ControlPlane{
+		settings: settings{nodes: 3},
+		running:  map[string]*supervisor.Process{},
+		commands: map[string]supervisor.Command{},
+	}
+	for _, option := range options {
+		option(&cp.settings)
+	}
+	names := []string{"supervise", etcd, apiserver}
+	if cp.settings.controllers {
+		names = append(names, controllerManager, scheduler, kwok)
+	}
+	var err error
+	if cp.programs, err = programs.Ensure(ctx, names...); err != nil {
+		return nil, err
+	}
+	if cp.supervisor, err = supervisor.New(cp.programs["supervise"]); err != nil {
+		return nil, err
+	}
+	if err := cp.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a control plane: %w", err), cp.Stop())
+	}
+	return cp, nil
+}
+
+func (cp *ControlPlane) start(ctx context.Context) error {
+	if err := cp.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := cp.startAPIServer(ctx); err != nil {
+		return err
+	}
+	if !cp.settings.controllers {
+		return nil
+	}
+	return cp.startControllers(ctx)
+}
+
+// Stop ends all programs and removes their files. It may be called twice.
+func (cp *ControlPlane) Stop() error { return cp.supervisor.Stop() }
+
+// Detach leaves the control plane running when this program ends. It then lives until it is stopped by a SIGTERM to the
+// process whose id is returned: `kill <pid>`.
+func (cp *ControlPlane) Detach() (pid int, err error) {
+	return cp.supervisor.PID(), cp.supervisor.Detach()
+}

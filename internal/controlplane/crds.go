@@ -1,0 +1,24 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// InstallCRDs creates or updates the CustomResourceDefinitions in these files and folders, and returns when the API
+// server serves them.
+func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error {
+	_, err := envtest.InstallCRDs(cp.Config(), envtest.CRDInstallOptions{
+		Paths:              paths,
+		ErrorIfPathMissing: true,
+		MaxTime:            startTimeout,
+		PollInterval:       pollInterval,
+	})
+	if err != nil {
+		return fmt.Errorf("install the CustomResourceDefinitions in %s: %w", strings.Join(paths, ", "), err)
+	}
+	return ctx.Err()
+}

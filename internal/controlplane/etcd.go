@@ -1,0 +1,35 @@
+package controlplane
+
+import (
+	"context"
+	"net"
+)
+
+// startEtcd lets etcd listen on unix sockets: no port to choose, none to clash.
+func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+	const advertised = "unix://localhost:0" // nobody reads it, but etcd insists on something with a port
+	err := cp.run(etcd,
+		"--name=etcd",
+		"--data-dir="+cp.file("etcd"),
+		"--listen-client-urls=unix://"+cp.file("etcd.sock"),
+		"--advertise-client-urls="+advertised,
+		"--listen-peer-urls=unix://"+cp.file("peer.sock"),
+		"--initial-advertise-peer-urls="+advertised,
+		"--initial-cluster=etcd="+advertised,
+		"--unsafe-no-fsync", // nothing here survives a power failure anyway
+		"--quota-backend-bytes=4294967296",
+		"--log-level=warn",
+	)
+	if err != nil {
+		return err
+	}
+	return cp.wait(ctx, etcd, cp.etcdReady)
+}
+
+func (cp *ControlPlane) etcdReady(ctx context.Context) error {
+	connection, err := new(net.Dialer).DialContext(ctx, "unix", cp.file("etcd.sock"))
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}

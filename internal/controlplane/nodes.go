@@ -1,0 +1,55 @@
+package controlplane
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+//go:embed stages.yaml
+var stages []byte
+
+// startNodes starts kwok and gives it nodes to simulate.
+func (cp *ControlPlane) startNodes(ctx context.Context) error {
+	if err := cp.write("stages.yaml", stages); err != nil {
+		return err
+	}
+	for i := range cp.settings.nodes {
+		name := fmt.Sprintf("node-%d", i+1)
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name:   name,
+			Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
+		}}
+		if err := cp.client.Create(ctx, node); err != nil {
+			return fmt.Errorf("create node %s: %w", name, err)
+		}
+	}
+	return cp.run(kwok,
+		"--kubeconfig="+cp.Kubeconfig(),
+		"--config="+cp.file("stages.yaml"),
+		"--manage-all-nodes",
+		"--cidr=10.0.0.0/12",
+		"--node-lease-duration-seconds=40",
+	)
+}
+
+func (cp *ControlPlane) nodesReady(ctx context.Context) error {
+	var nodes corev1.NodeList
+	if err := cp.client.List(ctx, &nodes); err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		if len(node.Spec.Taints) > 0 || !slices.ContainsFunc(node.Status.Conditions, isReady) {
+			return fmt.Errorf("node %s is not ready", node.Name)
+		}
+	}
+	return nil
+}
+
+func isReady(c corev1.NodeCondition) bool {
+	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+}

@@ -1,0 +1,97 @@
+// Package programs provides the programs of a real Kubernetes control plane.
+//
+// They are built by `go build` from their ordinary Go modules, pinned in hack/k8s/go.mod, into bin/k8s of the repository.
+// What setup-envtest has put into the folder KUBEBUILDER_ASSETS is used instead where its minor version fits.
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	kubernetesModule = "k8s.io/kubernetes"
+	etcdModule       = "go.etcd.io/etcd/server/v3"
+	kwokModule       = "sigs.k8s.io/kwok"
+	ownModule        = "github.com/opblocks/opblocks"
+)
+
+// program is something to build; its source is a package of a module.
+type program struct{ name, module, source string }
+
+var all = []program{
+	{"supervise", ownModule, ownModule + "/internal/controlplane/supervise"},
+	{"etcd", etcdModule, etcdModule},
+	{"kube-apiserver", kubernetesModule, kubernetesModule + "/cmd/kube-apiserver"},
+	{"kube-controller-manager", kubernetesModule, kubernetesModule + "/cmd/kube-controller-manager"},
+	{"kube-scheduler", kubernetesModule, kubernetesModule + "/cmd/kube-scheduler"},
+	{"kwok", kwokModule, kwokModule + "/cmd/kwok"},
+	{"kubectl", kubernetesModule, kubernetesModule + "/cmd/kubectl"},
+}
+
+// Names lists all programs, in the order in which they are built.
+func Names() []string {
+	var names []string
+	for _, p := range all {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Ensure gives the path of each named program and builds those that are missing or out of date, which takes some minutes
+// the first time and is reported on standard error. Concurrent calls, also of other processes, wait for each other.
+func Ensure(ctx context.Context, names ...string) (map[string]string, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWorkshop(root)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{}
+	var missing []program
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(p program) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no program is called %q; there are %s", name, strings.Join(Names(), ", "))
+		}
+		paths[name] = w.bin(name)
+		if asset, found := w.asset(ctx, all[i]); found {
+			paths[name] = asset
+		} else if done, err := w.upToDate(all[i]); err != nil {
+			return nil, err
+		} else if !done {
+			missing = append(missing, all[i])
+		}
+	}
+	if len(missing) == 0 {
+		return paths, nil
+	}
+	return paths, w.build(ctx, missing)
+}
+
+// repositoryRoot walks up from the working directory, so that tests of the nested modules find it too.
+func repositoryRoot() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		if strings.HasPrefix(string(content), "module "+ownModule+"\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is not inside a checkout of %s; run from within one", start, ownModule)
+		}
+	}
+}

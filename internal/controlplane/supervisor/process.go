@@ -1,0 +1,66 @@
+package supervisor
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"sync"
+)
+
+const tailSize = 4 << 10
+
+// Process is a program that the supervisor runs.
+type Process struct {
+	supervisor *Supervisor
+	name, log  string
+	pid        int
+
+	exited sync.Once
+	status string
+	done   chan struct{}
+}
+
+// PID is the program's process id.
+func (p *Process) PID() int { return p.pid }
+
+// Done is closed when the program has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Kill ends the program at once, as kill -9 does, and returns when it has ended.
+func (p *Process) Kill() error {
+	if _, err := p.supervisor.ask(request{Kill: p.pid}); err != nil {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-p.done
+	return nil
+}
+
+// Err says how a program ended, with the last lines of its log; nil while it runs.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s ended: %s; the last lines of %s:\n%s", p.name, p.status, p.log, p.Tail())
+	default:
+		return nil
+	}
+}
+
+// Tail is the end of the program's log.
+func (p *Process) Tail() []byte {
+	content, err := os.ReadFile(p.log)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	if len(content) > tailSize {
+		content = content[len(content)-tailSize:]
+		content = content[bytes.IndexByte(content, '\n')+1:]
+	}
+	return bytes.TrimSpace(content)
+}
+
+func (p *Process) exit(status string) {
+	p.exited.Do(func() {
+		p.status = status
+		close(p.done)
+	})
+}

@@ -1,0 +1,160 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Main is the supervisor process: it serves its owner on standard input and output until the owner is gone.
+func Main() {
+	// Linux sends a child its parent-death signal when the parent's *thread* ends, so all children start from this one.
+	runtime.LockOSThread()
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // writing to an owner who is gone must not end the clean-up
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+
+	out := json.NewEncoder(os.Stdout)
+	folder, err := os.MkdirTemp("", "opblocks-")
+	if err != nil {
+		_ = out.Encode(hello{Error: err.Error()})
+		os.Exit(1)
+	}
+	s := server{folder: folder, out: out}
+	defer func() {
+		for _, c := range slices.Backward(s.children) {
+			c.stop()
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			os.Exit(1)
+		}
+	}()
+	_ = out.Encode(hello{Folder: folder})
+	s.serve(requests(os.Stdin), stop)
+}
+
+// requests closes its channel when the owner's end of the pipe closes.
+func requests(in io.Reader) <-chan request {
+	c := make(chan request)
+	go func() {
+		defer close(c)
+		for d := json.NewDecoder(in); ; {
+			var r request
+			if d.Decode(&r) != nil {
+				return
+			}
+			c <- r
+		}
+	}()
+	return c
+}
+
+type server struct {
+	folder   string
+	children []*child
+
+	writing sync.Mutex
+	out     *json.Encoder
+}
+
+func (s *server) serve(requests <-chan request, stop <-chan os.Signal) {
+	detached := false
+	for {
+		select {
+		case <-stop:
+			return
+		case r, open := <-requests:
+			switch {
+			case !open && detached:
+				requests = nil
+			case !open:
+				return
+			case r.Start != nil:
+				s.start(*r.Start)
+			case r.Kill != 0:
+				s.kill(r.Kill)
+			default:
+				detached = r.Detach
+				s.send(event{})
+			}
+		}
+	}
+}
+
+func (s *server) send(e event) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_ = s.out.Encode(e)
+}
+
+func (s *server) start(c Command) {
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir = s.folder
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.SysProcAttr = childAttributes()
+	log, err := os.OpenFile(filepath.Join(s.folder, c.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.send(event{Error: err.Error()})
+		return
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		s.send(event{Error: err.Error()})
+		return
+	}
+	started := &child{pid: cmd.Process.Pid, grace: c.Grace, done: make(chan struct{})}
+	s.children = append(s.children, started)
+	s.send(event{PID: started.pid})
+	go func() {
+		_ = cmd.Wait()
+		close(started.done)
+		s.send(event{Exited: started.pid, Status: cmd.ProcessState.String()})
+	}()
+}
+
+func (s *server) kill(pid int) {
+	i := slices.IndexFunc(s.children, func(c *child) bool { return c.pid == pid })
+	if i < 0 {
+		s.send(event{Error: fmt.Sprintf("no child has process id %d", pid)})
+		return
+	}
+	s.children[i].kill()
+	s.children = slices.Delete(s.children, i, i+1)
+	s.send(event{})
+}
+
+type child struct {
+	pid   int
+	grace time.Duration
+	done  chan struct{}
+}
+
+func (c *child) stop() {
+	if c.grace > 0 {
+		_ = syscall.Kill(-c.pid, syscall.SIGTERM)
+		select {
+		case <-c.done:
+		case <-time.After(c.grace):
+		}
+	}
+	c.kill()
+}
+
+// kill also reaches what the child started: it is the leader of a process group.
+func (c *child) kill() {
+	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
+	select {
+	case <-c.done:
+	case <-time.After(5 * time.Second): // stuck in the kernel; nothing more can be done
+	}
+}
