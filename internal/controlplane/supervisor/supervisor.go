@@ -34,9 +34,10 @@ type Supervisor struct {
 	detached  bool
 }
 
-// New starts the supervisor program at path, which must call [Main].
-func New(path string) (*Supervisor, error) {
+// New starts the supervisor program at path, which must call [Main], with these variables added to its environment.
+func New(path string, env ...string) (*Supervisor, error) {
 	cmd := exec.Command(path)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the owner only
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
