@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // startControllers starts what makes things happen. Its programs are all administrators and serve nothing.
@@ -32,13 +31,7 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		cp.wait(ctx, controllerManager, cp.accountsReady),
+		cp.wait(ctx, controllerManager, cp.defaultAccount(corev1.NamespaceDefault)),
 		cp.wait(ctx, kwok, cp.nodesReady),
 	)
-}
-
-// accountsReady waits for the ServiceAccount without which no pod can be created.
-func (cp *ControlPlane) accountsReady(ctx context.Context) error {
-	key := client.ObjectKey{Namespace: corev1.NamespaceDefault, Name: "default"}
-	return cp.client.Get(ctx, key, &corev1.ServiceAccount{})
 }

@@ -7,8 +7,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// HoldAnnotation on a pod lets kwok leave it alone: it stays Pending until the annotation goes.
+const HoldAnnotation = "controlplane.opblocks.dev/hold"
 
 //go:embed stages.yaml
 var stages []byte
@@ -28,6 +32,9 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 			return fmt.Errorf("create node %s: %w", name, err)
 		}
 	}
+	if err := cp.client.Create(ctx, storageClass()); err != nil {
+		return fmt.Errorf("create the storage class: %w", err)
+	}
 	return cp.run(kwok,
 		"--kubeconfig="+cp.Kubeconfig(),
 		"--config="+cp.file("stages.yaml"),
@@ -35,6 +42,17 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 		"--cidr=10.0.0.0/12",
 		"--node-lease-duration-seconds=40",
 	)
+}
+
+// storageClass is the default one; kwok provides its volumes.
+func storageClass() *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        "simulated",
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+		},
+		Provisioner: "controlplane.opblocks.dev/simulated",
+	}
 }
 
 func (cp *ControlPlane) nodesReady(ctx context.Context) error {

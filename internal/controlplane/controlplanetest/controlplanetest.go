@@ -59,23 +59,25 @@ func Shared(options ...controlplane.Option) func(testing.TB) *controlplane.Contr
 	}
 }
 
-// Namespace creates a namespace for this test, which is deleted when the test ends.
+// Namespace creates a namespace for this test, in which pods can be created and which is deleted when the test
+// ends.
 func Namespace(t testing.TB, cp *controlplane.ControlPlane) string {
 	t.Helper()
 	c, err := client.New(cp.Config(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(t)}}
-	if err := c.Create(t.Context(), namespace); err != nil {
-		t.Fatalf("create a namespace: %v", err)
+	name, err := cp.CreateNamespace(t.Context(), namePrefix(t))
+	if err != nil {
+		t.Fatal(err)
 	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	t.Cleanup(func() {
 		if err := c.Delete(context.Background(), namespace); client.IgnoreNotFound(err) != nil {
-			t.Errorf("delete namespace %s: %v", namespace.Name, err)
+			t.Errorf("delete namespace %s: %v", name, err)
 		}
 	})
-	return namespace.Name
+	return name
 }
 
 func skipIfShort(t testing.TB) {
