@@ -99,7 +99,7 @@ func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
 				name = f.Name
 			}
 			typ, _ := ref.field(name)
-			omitEmpty := hasOption(options, "omitempty") || hasOption(options, "omitzero")
+			omitEmpty := omitsEmpty(options, f.Type.Kind())
 			own = append(own, field{
 				name:      name,
 				quoted:    string(appendString(nil, name)) + ":",
@@ -119,8 +119,11 @@ func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
 	return own
 }
 
-func hasOption(options, name string) bool {
-	return slices.Contains(strings.Split(options, ","), name)
+// omitsEmpty reads a JSON tag's options. Of omitzero, only nil lists and maps are zero.
+func omitsEmpty(options string, kind reflect.Kind) bool {
+	list := strings.Split(options, ",")
+	return slices.Contains(list, "omitempty") ||
+		slices.Contains(list, "omitzero") && kind != reflect.Slice && kind != reflect.Map
 }
 
 func (c *compiler) sliceOf(t reflect.Type, ref typeRef) node {

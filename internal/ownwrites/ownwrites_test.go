@@ -1,0 +1,72 @@
+package ownwrites
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func version(uid types.UID, rv string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: uid, ResourceVersion: rv}}
+}
+
+func TestNewer(t *testing.T) {
+	written := version("u", "20")
+	tests := map[string]struct {
+		reason string
+		cached *corev1.ConfigMap
+		after  time.Duration
+		ours   bool
+	}{
+		"cache behind":      {reason: "our write is what counts", cached: version("u", "9"), ours: true},
+		"cache at it":       {reason: "the cache has caught up", cached: version("u", "20")},
+		"cache ahead":       {reason: "somebody wrote after us", cached: version("u", "100")},
+		"other object":      {reason: "deleted and created anew under its name", cached: version("v", "9")},
+		"no number":         {reason: "versions that cannot be compared are not believed", cached: version("u", "abc")},
+		"cache never shows": {reason: "trust ends, or drift would be missed for ever", cached: version("u", "9"), after: trust},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			w := New(clock)
+			w.Record(written)
+			clock.SetTime(clock.Now().Add(tc.after))
+			want := client.Object(tc.cached)
+			if tc.ours {
+				want = written
+			}
+			require.Same(t, want, w.Newer(tc.cached), tc.reason)
+			require.Equal(t, tc.ours, w.count.Load() == 1, "what is of no more use is forgotten")
+		})
+	}
+}
+
+func TestUnseen(t *testing.T) {
+	name := types.NamespacedName{Namespace: "ns", Name: "a"}
+	tests := map[string]struct {
+		reason string
+		then   func(w *Writes)
+		there  bool
+	}{
+		"just created":  {reason: "the cache will show it", then: func(*Writes) {}, there: true},
+		"older event":   {reason: "an event from before our write tells nothing", then: func(w *Writes) { w.Observe(version("u", "3")) }, there: true},
+		"own event":     {reason: "if the cache showed it and does not now, it was deleted", then: func(w *Writes) { w.Observe(version("u", "20")) }},
+		"deletion":      {reason: "gone", then: func(w *Writes) { w.Observe(version("u", "21")) }},
+		"forgotten":     {reason: "told so", then: func(w *Writes) { w.Forget(&corev1.ConfigMap{}, name) }},
+		"of other kind": {reason: "kinds have names of their own", then: func(w *Writes) { w.Forget(&corev1.Secret{}, name) }, there: true},
+	}
+	for name1, tc := range tests {
+		t.Run(name1, func(t *testing.T) {
+			w := New(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w.Record(version("u", "20"))
+			tc.then(w)
+			require.Equal(t, tc.there, w.Unseen(&corev1.ConfigMap{}, name) != nil, tc.reason)
+		})
+	}
+}

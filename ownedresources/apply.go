@@ -1,0 +1,147 @@
+package ownedresources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/ownwrites"
+)
+
+// Operation says what a call did to an object.
+type Operation string
+
+const (
+	// Unchanged: the live object was as wanted, and no request was sent.
+	Unchanged Operation = "unchanged"
+	// Created: the object was absent and has been created.
+	Created Operation = "created"
+	// Applied: the live object differed and has been written.
+	Applied Operation = "applied"
+)
+
+// Result is one object after it has been applied.
+type Result struct {
+	// Object is the live object. It may be the cache's own: read it, never write to it.
+	Object client.Object
+	// Operation is what was done.
+	Operation Operation
+}
+
+// Apply makes the API server hold the desired objects, owned by owner. It gives one
+// result an object, in their order; one that failed has a nil Object. An object's empty
+// namespace becomes the owner's, in place.
+//
+// All objects are tried, whatever happens to the others. The error joins theirs: an
+// [OwnershipError] or a [WaitingError] (errors.As), or the API server's own, to be told
+// apart by k8s.io/apimachinery/pkg/api/errors. What is wrong with the call itself is
+// reported before any request.
+//
+// Reads go to c, so with a manager's client to its cache; the kinds should be watched
+// (controller-runtime's Owns). Apply keeps nothing between calls. [Ensure] does, and so
+// spares requests while the cache is behind.
+func Apply(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Result, error) {
+	ref, err := newOwner(owner, c)
+	if err != nil {
+		return nil, err
+	}
+	a := newApplier()
+	none := &childOptions{}
+	if err := a.validate(&ref, desired); err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(desired))
+	var errs []error
+	for i, obj := range desired {
+		results[i], err = a.apply(ctx, &ref, obj, none)
+		errs = append(errs, err)
+	}
+	return results, errors.Join(errs...)
+}
+
+// applier applies objects, and remembers what spares requests.
+type applier struct {
+	live    client.Reader // past the cache; nil without a manager
+	writes  *ownwrites.Writes
+	settled *settled
+	scopes  sync.Map // *kind → bool: whether it is namespaced
+}
+
+func newApplier() *applier {
+	return &applier{writes: ownwrites.New(clock.RealClock{}), settled: newSettled()}
+}
+
+var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
+
+func (a *applier) apply(ctx context.Context, owner *owner, want client.Object, o *childOptions) (Result, error) {
+	k, err := kindOf(want, owner.client.Scheme())
+	if err != nil {
+		return Result{}, err
+	}
+	sum, err := k.sum(want)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", k.describe(want), err)
+	}
+	w := wanted{kind: k, object: want, sum: sum, owner: owner, options: o}
+
+	live := k.empty()
+	name := client.ObjectKeyFromObject(want)
+	switch err := owner.client.Get(ctx, name, live, withoutCopy); {
+	case err == nil:
+		return a.update(ctx, w, a.writes.Newer(live))
+	case client.IgnoreNotFound(err) != nil:
+		return Result{}, fmt.Errorf("read %s: %w", k.describe(want), err)
+	}
+	if unseen := a.writes.Unseen(live, name); unseen != nil {
+		return a.update(ctx, w, unseen)
+	}
+	return a.create(ctx, w)
+}
+
+// wanted is one object on its way to the API server.
+type wanted struct {
+	kind    *kind
+	object  client.Object
+	sum     sum
+	owner   *owner
+	options *childOptions
+}
+
+func (w *wanted) String() string { return w.kind.describe(w.object) }
+
+// marked gives a copy that carries the controller reference and the mark.
+func (w *wanted) marked(m mark) client.Object {
+	obj := w.object.DeepCopyObject().(client.Object)
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[AnnotationApplied] = m.value(w.sum)
+	obj.SetAnnotations(annotations)
+	obj.SetOwnerReferences(append(foreignTo(w.owner, obj.GetOwnerReferences()), w.owner.reference))
+	return obj
+}
+
+func foreignTo(o *owner, refs []metav1.OwnerReference) []metav1.OwnerReference {
+	var kept []metav1.OwnerReference
+	for _, ref := range refs {
+		if ref.UID != o.reference.UID {
+			kept = append(kept, ref)
+		}
+	}
+	return kept
+}
+
+func isNil(obj client.Object) bool {
+	if obj == nil {
+		return true
+	}
+	v := reflect.ValueOf(obj)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -1,0 +1,51 @@
+package ownedresources
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// create sends a POST. Unlike a server-side apply that creates, it can never take over
+// an object of that name which a stale or selector-limited cache does not show.
+func (a *applier) create(ctx context.Context, w wanted) (Result, error) {
+	obj := w.marked(created)
+	err := w.owner.client.Create(ctx, obj, w.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+	switch {
+	case err == nil:
+		a.written(w, obj)
+		return Result{Object: obj, Operation: Created}, nil
+	case apierrors.IsAlreadyExists(err):
+		return a.unseen(ctx, w)
+	}
+	return Result{}, fmt.Errorf("create %s: %w", &w, err)
+}
+
+// unseen goes on with an object that exists although the cache does not show it: one that
+// was created a moment ago, by us or by somebody else, or that the cache's selector leaves out.
+func (a *applier) unseen(ctx context.Context, w wanted) (Result, error) {
+	live := w.kind.empty()
+	if err := a.pastCache(w.owner).Get(ctx, client.ObjectKeyFromObject(w.object), live); err != nil {
+		return Result{}, fmt.Errorf("read %s, which exists but is not in the cache: %w", &w, err)
+	}
+	return a.update(ctx, w, live)
+}
+
+// written remembers the answer to a write, for as long as the cache is behind, and where
+// the API server did not take our word for it.
+func (a *applier) written(w wanted, answer client.Object) {
+	a.writes.Record(answer)
+	a.settled.record(answer.GetUID(), w.kind.plan.Differences(w.object, answer))
+}
+
+// pastCache reads what the API server has. Without a manager, whose reader does not cache,
+// the client is taken for one that does not either: a unit test's, or a plain one.
+func (a *applier) pastCache(o *owner) client.Reader {
+	if a.live != nil {
+		return a.live
+	}
+	return o.client
+}

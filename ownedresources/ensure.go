@@ -1,0 +1,105 @@
+package ownedresources
+
+import (
+	"context"
+	"errors"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// Set keeps the children of a T as they are declared. It fits package reconcile's Step and
+// Watcher, and works without it: call Reconcile in a reconciler of your own. It is safe for
+// concurrent use; make it once with [Ensure], not in every pass.
+type Set[T client.Object] struct {
+	children []Child[T]
+	applier  *applier
+}
+
+// Ensure gives the set of some children. All are tried in every pass, whatever happens to the
+// others.
+func Ensure[T client.Object](children ...Child[T]) *Set[T] {
+	return &Set[T]{children: children, applier: newApplier()}
+}
+
+// Reconcile makes the API server hold owner's children, with no request if it does. Then it
+// looks whether they are ready, as kstatus defines it.
+//
+// The error joins those of all children; see [Apply] for what it may be. If nothing failed and
+// some child is not ready yet, it is a [WaitingError].
+func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+	owner, err := newOwner(obj, c)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	wanted := make([]client.Object, 0, len(s.children))
+	options := make([]*childOptions, 0, len(s.children))
+	for i := range s.children {
+		child, err := s.children[i].build(obj)
+		if err != nil {
+			failures = append(failures, err)
+		} else if child != nil {
+			wanted, options = append(wanted, child), append(options, &s.children[i].options)
+		}
+	}
+	if err := s.applier.validate(&owner, wanted); err != nil {
+		return errors.Join(append(failures, err)...)
+	}
+	var waits []*WaitingError
+	for i, child := range wanted {
+		result, err := s.applier.apply(ctx, &owner, child, options[i])
+		if err == nil {
+			err = s.applier.ready(&owner, result.Object)
+		}
+		var wait *WaitingError
+		switch {
+		case errors.As(err, &wait):
+			waits = append(waits, wait)
+		case err != nil:
+			failures = append(failures, err)
+		}
+	}
+	if len(failures) > 0 {
+		return errors.Join(failures...)
+	}
+	return joinWaits(waits)
+}
+
+// Watched gives the kinds of the children.
+func (s *Set[T]) Watched() []client.Object {
+	var kinds []client.Object
+	for i := range s.children {
+		kinds = append(kinds, s.children[i].empty())
+	}
+	return kinds
+}
+
+// SetupWithBuilder watches the children, so that their events bring their owner's next pass.
+func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+	s.applier.live = mgr.GetAPIReader()
+	seen := map[any]bool{}
+	for i := range s.children {
+		if child := &s.children[i]; !seen[child.typ] {
+			seen[child.typ] = true
+			b.Owns(child.empty(), builder.WithPredicates(s.applier.observe()))
+		}
+	}
+	return nil
+}
+
+// observe lets every event through, and keeps what we remember in step with the cache.
+func (a *applier) observe() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { a.writes.Observe(e.Object); return true },
+		UpdateFunc: func(e event.UpdateEvent) bool { a.writes.Observe(e.ObjectNew); return true },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			a.writes.Observe(e.Object)
+			a.settled.forget(e.Object.GetUID())
+			return true
+		},
+	}
+}

@@ -1,0 +1,40 @@
+package ownedresources
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// OwnershipError is an object of a wanted name that is not ours. It was left alone.
+type OwnershipError struct {
+	// Kind and Name of the object.
+	Kind string
+	Name types.NamespacedName
+	// Owner is its controller, or nil when nobody controls it.
+	Owner *metav1.OwnerReference
+}
+
+func (e *OwnershipError) Error() string {
+	if e.Owner == nil {
+		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; delete it or choose another name", e.Kind, e.Name)
+	}
+	return fmt.Sprintf("%s %s belongs to %s %s: it is left alone; choose another name", e.Kind, e.Name, e.Owner.Kind, e.Owner.Name)
+}
+
+// Reason is the reason of a condition that shows the error.
+func (*OwnershipError) Reason() string { return "OwnedByAnother" }
+
+const reasonTerminating = "ChildTerminating"
+
+// WaitingError says that nothing is wrong and nothing is to do: an object is on its way,
+// and an event of it brings the next pass.
+type WaitingError struct{ reason, message string }
+
+func (e *WaitingError) Error() string { return e.message }
+
+// Waiting gives the reason of a condition that shows the error. The delay is zero: events
+// tell when it is over.
+func (e *WaitingError) Waiting() (reason string, after time.Duration) { return e.reason, 0 }

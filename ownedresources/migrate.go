@@ -1,0 +1,39 @@
+package ownedresources
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// migrate turns what was written by Create and Update, by us or by a former manager, into
+// what our server-side apply owns. Without it, fields that we stop wanting would be held by
+// the entry of the POST for ever.
+//
+// It reads past the cache, which may lack managedFields; the patch carries the version read.
+func (a *applier) migrate(ctx context.Context, w wanted) error {
+	live := w.kind.empty()
+	if err := a.pastCache(w.owner).Get(ctx, client.ObjectKeyFromObject(w.object), live); err != nil {
+		return fmt.Errorf("read %s to take over its fields: %w", &w, err)
+	}
+	if err := w.owner.owns(w.kind, live); err != nil {
+		return err
+	}
+	manager := string(w.owner.fieldManager)
+	former := sets.New(w.options.formerManagers...).Insert(manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, former, manager)
+	if err != nil {
+		return fmt.Errorf("take over the fields of %s: %w", &w, err)
+	}
+	if patch == nil {
+		return nil
+	}
+	if err := w.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), w.owner.fieldManager); err != nil {
+		return fmt.Errorf("take over the fields of %s: %w", &w, err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package ownedresources
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// owner is the object whose children are applied.
+type owner struct {
+	client       client.Client
+	namespace    string
+	reference    metav1.OwnerReference
+	fieldManager client.FieldOwner
+}
+
+func newOwner(obj client.Object, c client.Client) (owner, error) {
+	if isNil(obj) {
+		return owner{}, fmt.Errorf("owner is nil: give the object that the children belong to")
+	}
+	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
+	if err != nil {
+		return owner{}, fmt.Errorf("kind of the owner: %w: add its types to the scheme", err)
+	}
+	if obj.GetUID() == "" {
+		return owner{}, fmt.Errorf("owner %s %s has no UID: children can only belong to an object that was read from the API server (in a unit test, set its UID)",
+			gvk.Kind, client.ObjectKeyFromObject(obj))
+	}
+	return owner{
+		client:    c,
+		namespace: obj.GetNamespace(),
+		reference: metav1.OwnerReference{
+			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: obj.GetName(), UID: obj.GetUID(),
+			Controller: new(true), BlockOwnerDeletion: new(true),
+		},
+		fieldManager: fieldManager(gvk.Kind, gvk.Group),
+	}, nil
+}
+
+func (o *owner) String() string {
+	if o.namespace == "" {
+		return o.reference.Kind + " " + o.reference.Name
+	}
+	return o.reference.Kind + " " + o.namespace + "/" + o.reference.Name
+}
+
+// fieldManager names the owner's kind: the same in every process that reconciles it, however
+// its binary is called, and another one for every operator.
+func fieldManager(kind, group string) client.FieldOwner {
+	name := strings.ToLower(kind)
+	if group != "" {
+		name += "." + group
+	}
+	return client.FieldOwner(name[:min(len(name), 128)]) // the API's limit
+}
+
+// owns gives nil if the live object is ours to write to.
+func (o *owner) owns(k *kind, live client.Object) error {
+	controller := metav1.GetControllerOfNoCopy(live)
+	switch {
+	case controller == nil:
+		return &OwnershipError{Kind: k.gvk.Kind, Name: client.ObjectKeyFromObject(live)}
+	case controller.UID == o.reference.UID:
+		if live.GetDeletionTimestamp() != nil {
+			return &WaitingError{reason: reasonTerminating, message: k.describe(live) + " is being deleted"}
+		}
+		return nil
+	case controller.Name == o.reference.Name && controller.Kind == o.reference.Kind && sameGroup(controller.APIVersion, o.reference.APIVersion):
+		return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+			"%s belongs to a deleted %s of the same name and waits for the garbage collector", k.describe(live), controller.Kind)}
+	}
+	return &OwnershipError{Kind: k.gvk.Kind, Name: client.ObjectKeyFromObject(live), Owner: controller.DeepCopy()}
+}
+
+func sameGroup(a, b string) bool {
+	groupOf := func(apiVersion string) string {
+		group, _, found := strings.Cut(apiVersion, "/")
+		if !found {
+			return ""
+		}
+		return group
+	}
+	return groupOf(a) == groupOf(b)
+}
+
+// referencedBy reports whether the controller reference is as we want it.
+func (o *owner) referencedBy(live client.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(live)
+	return ref != nil && ref.UID == o.reference.UID && ref.APIVersion == o.reference.APIVersion &&
+		ref.Kind == o.reference.Kind && ref.Name == o.reference.Name &&
+		ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
+}

@@ -1,0 +1,81 @@
+package ownedresources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// update writes to a live object that is ours, if needed.
+func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Result, error) {
+	if err := w.owner.owns(w.kind, live); err != nil {
+		return Result{}, err
+	}
+	if a.upToDate(&w, live) {
+		return Result{Object: live, Operation: Unchanged}, nil
+	}
+	if m, _ := splitMark(live.GetAnnotations()[AnnotationApplied]); m != applied {
+		if err := a.migrate(ctx, w); err != nil {
+			return Result{}, err
+		}
+	}
+	answer, err := a.send(ctx, w, live.GetUID())
+	if err != nil {
+		return Result{}, err
+	}
+	a.written(w, answer)
+	return Result{Object: answer, Operation: Applied}, nil
+}
+
+// upToDate decides, locally, that nothing has to be sent.
+func (a *applier) upToDate(w *wanted, live client.Object) bool {
+	if !w.sum.isIn(live.GetAnnotations()[AnnotationApplied]) || !w.owner.referencedBy(live) {
+		return false
+	}
+	return w.kind.plan.Covers(w.object, live) ||
+		a.settled.holds(live.GetUID(), w.kind.plan.Differences(w.object, live))
+}
+
+// send applies server-side, by force: a field of ours that another manager took is drift.
+// The UID is a precondition, so that nothing comes into being and no namesake is written.
+func (a *applier) send(ctx context.Context, w wanted, uid types.UID) (client.Object, error) {
+	body, err := w.kind.plan.AppendApply(nil, w.marked(applied), w.kind.gvk, string(uid))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", &w, err)
+	}
+	answer := w.kind.empty()
+	answer.SetNamespace(w.object.GetNamespace())
+	answer.SetName(w.object.GetName())
+	err = w.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), w.owner.fieldManager, client.ForceOwnership)
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", &w, raced(err))
+	}
+	return answer, nil
+}
+
+// raced tells a lost race by its UID from an invalid object: the API server answers 409, or
+// 422 on metadata.uid, when the object was deleted or replaced meanwhile.
+func raced(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return err
+	}
+	details := status.Status().Details
+	for _, cause := range details.Causes {
+		if cause.Field != "metadata.uid" {
+			return err
+		}
+	}
+	if len(details.Causes) == 0 {
+		return err
+	}
+	conflict := &apierrors.StatusError{ErrStatus: status.Status()}
+	conflict.ErrStatus.Reason = metav1.StatusReasonConflict
+	conflict.ErrStatus.Code = 409
+	return conflict
+}
