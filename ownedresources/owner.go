@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
 )
 
 // owner is the object whose children are applied.
@@ -36,7 +38,7 @@ func newOwner(obj client.Object, c client.Client) (owner, error) {
 			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: obj.GetName(), UID: obj.GetUID(),
 			Controller: new(true), BlockOwnerDeletion: new(true),
 		},
-		fieldManager: fieldManager(gvk.Kind, gvk.Group),
+		fieldManager: fieldmanager.For(gvk),
 	}, nil
 }
 
@@ -45,16 +47,6 @@ func (o *owner) String() string {
 		return o.reference.Kind + " " + o.reference.Name
 	}
 	return o.reference.Kind + " " + o.namespace + "/" + o.reference.Name
-}
-
-// fieldManager names the owner's kind: the same in every process that reconciles it, however
-// its binary is called, and another one for every operator.
-func fieldManager(kind, group string) client.FieldOwner {
-	name := strings.ToLower(kind)
-	if group != "" {
-		name += "." + group
-	}
-	return client.FieldOwner(name[:min(len(name), 128)]) // the API's limit
 }
 
 // owns gives nil if the live object is ours to write to.

@@ -25,3 +25,17 @@ func AppendValue(b []byte, v any) (encoded []byte, err error) {
 	p.Elem().Set(reflect.ValueOf(v))
 	return n.(node).encode(b, unsafe.Pointer(p.Pointer())), nil
 }
+
+// Value compares values of one Go type in both directions.
+type Value struct{ node node }
+
+// CompileValue makes the plan of a type that is no object: a status.
+func CompileValue(t reflect.Type) *Value {
+	c := compiler{structs: map[structKey]*structNode{}}
+	return &Value{node: c.node(t, typeRef{})}
+}
+
+// Equal reports whether both values, of the plan's type, would be sent alike.
+func (v *Value) Equal(a, b unsafe.Pointer) bool {
+	return v.node.covers(nil, a, b) && v.node.covers(nil, b, a)
+}

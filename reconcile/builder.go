@@ -1,0 +1,38 @@
+package reconcile
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+)
+
+// Builder adds a controller to a manager.
+type Builder[T client.Object] struct {
+	mgr        ctrl.Manager
+	reconciler *Reconciler[T]
+	options    controller.Options
+}
+
+// For declares a controller that runs the steps for every object of type T, and whenever what
+// they watch changes. T is a pointer to the API type, which must be in the manager's scheme.
+func For[T client.Object](mgr ctrl.Manager, steps ...NamedStep[T]) *Builder[T] {
+	return &Builder[T]{mgr: mgr, reconciler: New(mgr.GetClient(), steps...)}
+}
+
+// WithOptions sets the controller's options, such as MaxConcurrentReconciles (default 1).
+func (b *Builder[T]) WithOptions(options controller.Options) *Builder[T] {
+	b.options = options
+	return b
+}
+
+// Complete adds the controller to the manager.
+func (b *Builder[T]) Complete() error {
+	if b.reconciler.err != nil {
+		return b.reconciler.err
+	}
+	with := ctrl.NewControllerManagedBy(b.mgr).For(b.reconciler.empty()).WithOptions(b.options)
+	if err := b.reconciler.SetupWithBuilder(b.mgr, with); err != nil {
+		return err
+	}
+	return with.Complete(b.reconciler)
+}

@@ -1,0 +1,117 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// NamedStep is a step with what the pass has to know of it. Make it with [Named].
+type NamedStep[T client.Object] struct {
+	name string
+	step Step[T]
+	stepOptions
+}
+
+type stepOptions struct {
+	condition string
+	optional  bool
+	watches   []watch
+}
+
+// Option says more of a step.
+type Option func(*stepOptions)
+
+// Named gives a step its name, which stands in logs, and in the message of Ready when the step
+// has not succeeded. Names are unique in a reconciler.
+func Named[T client.Object](name string, step Step[T], options ...Option) NamedStep[T] {
+	n := NamedStep[T]{name: name, step: step}
+	for _, o := range options {
+		o(&n.stepOptions)
+	}
+	return n
+}
+
+// Reporting shows the step's outcome as a condition of its own: True when it succeeded, False
+// while it waits or fails, Unknown when an earlier step halted the pass. No other step may
+// report the same type.
+func Reporting(conditionType string) Option {
+	return func(o *stepOptions) { o.condition = conditionType }
+}
+
+// Optional leaves the step out of Ready, Reconciling and Stalled.
+func Optional() Option {
+	return func(o *stepOptions) { o.optional = true }
+}
+
+// Watching declares a kind that the step reads, and watches it: mapTo names the objects whose
+// pass an event of obj brings. Predicates limit the events; an update whose old object matters
+// must get through too.
+func Watching(obj client.Object, mapTo handler.MapFunc, predicates ...predicate.Predicate) Option {
+	return func(o *stepOptions) {
+		o.watches = append(o.watches, watch{object: obj, mapTo: mapTo, predicates: predicates})
+	}
+}
+
+type watch struct {
+	object     client.Object
+	mapTo      handler.MapFunc
+	predicates []predicate.Predicate
+}
+
+// watched gives all kinds that the step declares.
+func (n *NamedStep[T]) watched() []client.Object {
+	var kinds []client.Object
+	if w, ok := n.step.(Watcher); ok {
+		kinds = append(kinds, w.Watched()...)
+	}
+	for _, w := range n.watches {
+		kinds = append(kinds, w.object)
+	}
+	return kinds
+}
+
+func (n *NamedStep[T]) setupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if w, ok := n.step.(Watcher); ok {
+		if err := w.SetupWithBuilder(mgr, b); err != nil {
+			return fmt.Errorf("watches of step %q: %w", n.name, err)
+		}
+	}
+	for _, w := range n.watches {
+		b.Watches(w.object, handler.EnqueueRequestsFromMapFunc(w.mapTo), builder.WithPredicates(w.predicates...))
+	}
+	return nil
+}
+
+// shownAs is the type under which the step's outcome is summed up.
+func (n *NamedStep[T]) shownAs() string {
+	if n.condition != "" {
+		return n.condition
+	}
+	return n.name
+}
+
+func validateSteps[T client.Object](steps []NamedStep[T]) error {
+	if len(steps) == 0 {
+		return errors.New("a reconciler needs a step")
+	}
+	var names, conditionTypes []string
+	for _, s := range steps {
+		switch {
+		case s.name == "" || s.step == nil:
+			return errors.New("every step needs a name and something to do: make it with Named")
+		case slices.Contains(names, s.name):
+			return fmt.Errorf("two steps are named %q", s.name)
+		case s.condition != "" && slices.Contains(conditionTypes, s.condition):
+			return fmt.Errorf("two steps report the condition %q: it would change in every pass", s.condition)
+		}
+		names, conditionTypes = append(names, s.name), append(conditionTypes, s.condition)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Waiting is an error that says that nothing is wrong, and that the step has to be tried again:
+// after the delay, or when an event brings a pass if the delay is zero. Any package may have
+// such errors; [Wait] makes one.
+type Waiting interface {
+	error
+	// Waiting gives the reason of a condition, in CamelCase, and the delay.
+	Waiting() (reason string, after time.Duration)
+}
+
+// Reasoned is an error that brings the reason of a condition, in CamelCase.
+type Reasoned interface {
+	error
+	Reason() string
+}
+
+// Wait says that the step waits for something, for a reason in CamelCase. It is tried again
+// after the delay; zero means that an event will tell. The message must not change while
+// nothing else does (no times, no counters): it is written to the status.
+func Wait(reason string, after time.Duration, format string, args ...any) error {
+	return &waitError{reason: reason, after: after, message: fmt.Sprintf(format, args...)}
+}
+
+type waitError struct {
+	reason, message string
+	after           time.Duration
+}
+
+func (e *waitError) Error() string                                 { return e.message }
+func (e *waitError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }
+
+// Halt keeps later steps from running in this pass. With an error, which may be that of
+// [Wait], it is the step's outcome; with nil, the step has succeeded.
+func Halt(err error) error { return &haltError{err} }
+
+type haltError struct{ err error }
+
+func (e *haltError) Error() string {
+	if e.err == nil {
+		return "nothing more to do"
+	}
+	return e.err.Error()
+}
+
+func (e *haltError) Unwrap() error { return e.err }
+
+// Terminal says that the step cannot succeed until somebody changes something, for a reason in
+// CamelCase: the object is shown as Stalled and tried again in 10 minutes, or on an event.
+func Terminal(reason string, err error) error { return &terminalError{reason: reason, err: err} }
+
+type terminalError struct {
+	reason string
+	err    error
+}
+
+func (e *terminalError) Error() string  { return e.err.Error() }
+func (e *terminalError) Unwrap() error  { return e.err }
+func (e *terminalError) Reason() string { return e.reason }
+
+// state is what became of a step.
+type state int
+
+const (
+	succeeded state = iota
+	skipped
+	waiting
+	conflicted // somebody wrote meanwhile, or the cache is behind: no failure
+	failed
+	terminal
+)
+
+// outcome is what became of a step, ready to be shown.
+type outcome struct {
+	state           state
+	reason, message string
+	after           time.Duration
+	halts           bool
+	err             error
+}
+
+const (
+	reasonSucceeded = "Succeeded"
+	reasonSkipped   = "Skipped"
+	reasonFailed    = "Failed"
+	reasonInvalid   = "Invalid"
+)
+
+func outcomeOf(err error) outcome {
+	o := outcome{reason: reasonSucceeded, err: err}
+	var halt *haltError
+	if errors.As(err, &halt) {
+		o.halts = true
+		if halt.err == nil {
+			o.err = nil
+			return o
+		}
+	}
+	if err == nil {
+		return o
+	}
+	o.message = err.Error()
+	var wait Waiting
+	var reasoned Reasoned
+	switch {
+	case errors.As(err, &wait):
+		o.state = waiting
+		o.reason, o.after = wait.Waiting()
+		return o
+	case isConflict(err):
+		o.state = conflicted
+	case isTerminal(err):
+		o.state, o.reason = terminal, reasonInvalid
+	default:
+		o.state, o.reason = failed, reasonFailed
+	}
+	if errors.As(err, &reasoned) {
+		o.reason = reasoned.Reason()
+	}
+	return o
+}
+
+func isConflict(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+}
+
+// isTerminal recognises what the API server would answer again to the same request.
+func isTerminal(err error) bool {
+	var own *terminalError
+	return errors.As(err, &own) || errors.Is(err, ctrlreconcile.TerminalError(nil)) ||
+		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}

@@ -1,0 +1,161 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// pass is one run over one object.
+type pass[T client.Object] struct {
+	*Reconciler[T]
+	name types.NamespacedName
+	next delays
+}
+
+var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
+
+func (p *pass[T]) run(ctx context.Context) ctrl.Result {
+	cached := p.empty()
+	err := p.client.Get(ctx, p.name, cached, withoutCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		p.forget()
+		return ctrl.Result{}
+	case err != nil:
+		log.FromContext(ctx).Error(err, "Cannot read the object")
+		return ctrl.Result{RequeueAfter: p.backoff.next(p.name)}
+	}
+	before := p.writes.Newer(cached).(T)
+	if before.GetDeletionTimestamp() != nil {
+		p.forget()
+		return ctrl.Result{}
+	}
+	obj := before.DeepCopyObject().(T)
+	obj.GetObjectKind().SetGroupVersionKind(p.kind)
+
+	outcomes := p.runSteps(ctx, obj)
+	if err := p.show(obj, outcomes); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot set a condition")
+		p.next.failed = true
+	}
+	p.status.finish(obj)
+	p.status.keepTransitions(before, obj)
+	p.save(ctx, before, obj)
+	return ctrl.Result{RequeueAfter: p.delay()}
+}
+
+func (p *pass[T]) forget() {
+	p.writes.Forget(p.empty(), p.name)
+	p.backoff.forget(p.name)
+}
+
+// runSteps runs the steps in order.
+func (p *pass[T]) runSteps(ctx context.Context, obj T) []outcome {
+	outcomes := make([]outcome, len(p.steps))
+	halted := -1
+	for i := range p.steps {
+		step := &p.steps[i]
+		if halted >= 0 {
+			outcomes[i] = outcome{state: skipped, reason: reasonSkipped, message: fmt.Sprintf("waits for step %q", p.steps[halted].name)}
+			continue
+		}
+		o := outcomeOf(p.call(ctx, step, obj))
+		if o.halts {
+			halted = i
+		}
+		p.note(ctx, step, o)
+		outcomes[i] = o
+	}
+	return outcomes
+}
+
+// call makes a panic the step's error.
+func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], obj T) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			log.FromContext(ctx).Info("Step panicked", "step", step.name, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("step %q panicked; the log has the stack", step.name)
+		}
+	}()
+	return step.step.Reconcile(ctx, p.stepClient, obj)
+}
+
+// note logs an outcome, and takes what it says about the next pass.
+func (p *pass[T]) note(ctx context.Context, step *NamedStep[T], o outcome) {
+	switch o.state {
+	case waiting:
+		p.next.wait(o.after)
+		log.FromContext(ctx).V(1).Info("Step waits", "step", step.name, "reason", o.reason, "message", o.message)
+	case conflicted:
+		p.next.failed = true
+		log.FromContext(ctx).V(1).Info("Step lost a race and is tried again", "step", step.name, "conflict", o.message)
+	case failed:
+		p.next.failed = true
+		log.FromContext(ctx).Error(o.err, "Step failed", "step", step.name)
+	case terminal:
+		p.next.wait(wait.Jitter(terminalRetry, jitter))
+		log.FromContext(ctx).Error(o.err, "Step cannot succeed until something changes", "step", step.name)
+	case succeeded, skipped:
+	}
+}
+
+// save writes the status if it differs from the one read.
+func (p *pass[T]) save(ctx context.Context, before, after T) {
+	if p.status.equal(before, after) {
+		return
+	}
+	logger := log.FromContext(ctx)
+	data, err := p.status.patch(before, after)
+	if err != nil {
+		logger.Error(err, "Cannot write the status")
+		p.next.failed = true
+		return
+	}
+	answer := p.empty()
+	answer.SetNamespace(p.name.Namespace)
+	answer.SetName(p.name.Name)
+	err = p.client.Status().Patch(ctx, answer, statusPatch(data), p.fieldManager)
+	switch {
+	case err == nil:
+		p.writes.Record(answer)
+	case apierrors.IsNotFound(err):
+		p.forget()
+	case apierrors.IsConflict(err):
+		p.next.failed = true
+		logger.V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
+	default:
+		p.next.failed = true
+		logger.Error(err, "Cannot write the status")
+	}
+}
+
+// delays gathers when the next pass is due.
+type delays struct {
+	after  time.Duration // 0: no wait
+	failed bool
+}
+
+func (d *delays) wait(after time.Duration) {
+	if after > 0 && (d.after == 0 || after < d.after) {
+		d.after = after
+	}
+}
+
+// delay is the shortest of all waits and the backoff; 0 if only an event brings the next pass.
+func (p *pass[T]) delay() time.Duration {
+	if p.next.failed {
+		p.next.wait(p.backoff.next(p.name))
+	} else {
+		p.backoff.forget(p.name)
+	}
+	return p.next.after
+}

@@ -1,0 +1,108 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/ownwrites"
+)
+
+// Reconciler runs passes over objects of type T. It is a plain controller-runtime reconciler.
+type Reconciler[T client.Object] struct {
+	client       client.Client
+	steps        []NamedStep[T]
+	stepClient   *declaredClient
+	kind         schema.GroupVersionKind
+	typ          reflect.Type // the struct, not the pointer
+	status       *statusType
+	fieldManager client.FieldOwner
+	writes       *ownwrites.Writes
+	backoff      backoff
+	watching     atomic.Bool
+	err          error // of New: given by the first pass, and by Complete
+}
+
+var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
+
+// New makes a reconciler for a unit test, or for a builder of your own, which then needs
+// [Reconciler.SetupWithBuilder]. Otherwise use [For]. T is a pointer to the API type, which
+// must be in the client's scheme. What is wrong with the steps is the first pass's error.
+func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T] {
+	return newReconciler(c, clock.RealClock{}, steps)
+}
+
+func newReconciler[T client.Object](c client.Client, now clock.PassiveClock, steps []NamedStep[T]) *Reconciler[T] {
+	r := &Reconciler[T]{client: c, steps: steps, writes: ownwrites.New(now), backoff: newBackoff()}
+	r.err = r.init(now)
+	return r
+}
+
+func (r *Reconciler[T]) init(now clock.PassiveClock) error {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return fmt.Errorf("%s: give a pointer to an API type", t)
+	}
+	r.typ = t.Elem()
+	if err := validateSteps(r.steps); err != nil {
+		return fmt.Errorf("reconciler of %s: %w", r.typ, err)
+	}
+	gvk, err := apiutil.GVKForObject(r.empty(), r.client.Scheme())
+	if err != nil {
+		return fmt.Errorf("kind of %s: %w: add its types to the scheme", r.typ, err)
+	}
+	r.kind, r.fieldManager = gvk, fieldmanager.For(gvk)
+	r.status, err = newStatusType(r.typ, conditions.Standard().WithClock(now.Now))
+	if err != nil {
+		return fmt.Errorf("status of %s: %w", gvk.Kind, err)
+	}
+	kinds := []client.Object{r.empty()}
+	for i := range r.steps {
+		kinds = append(kinds, r.steps[i].watched()...)
+	}
+	r.stepClient, err = newDeclaredClient(r.client, kinds...)
+	return err
+}
+
+func (r *Reconciler[T]) empty() T { return reflect.New(r.typ).Interface().(T) }
+
+// SetupWithBuilder adds the steps' watches to a builder of your own. The watch of the object
+// itself (For) is the builder's business.
+func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if r.err != nil {
+		return r.err
+	}
+	for i := range r.steps {
+		if err := r.steps[i].setupWithBuilder(mgr, b); err != nil {
+			return err
+		}
+	}
+	r.watching.Store(true)
+	return nil
+}
+
+var errNotWatching = errors.New("the steps' watches are not set up: call SetupWithBuilder before the builder's Complete, or use For")
+
+// Reconcile runs one pass. It gives an error only for what no pass can heal.
+func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.err != nil {
+		return ctrl.Result{}, ctrlreconcile.TerminalError(r.err)
+	}
+	if controller.ReconcileIDFromContext(ctx) != "" && !r.watching.Load() {
+		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
+	}
+	p := pass[T]{Reconciler: r, name: req.NamespacedName}
+	return p.run(ctx), nil
+}

@@ -1,0 +1,90 @@
+package reconcile
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/conditions"
+)
+
+// show turns outcomes into conditions.
+func (p *pass[T]) show(obj T, outcomes []outcome) error {
+	list, err := p.status.list(reflect.ValueOf(obj))
+	if list == nil || err != nil {
+		return err
+	}
+	generation := obj.GetGeneration()
+	var errs []error
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration = generation
+		if _, _, err := list.Set(c); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	raced := false
+	var parts []outcomePart
+	for i := range p.steps {
+		step, o := &p.steps[i], outcomes[i]
+		if o.state == conflicted {
+			// The next pass is about to know. Until then what was said holds.
+			raced = raced || !step.optional
+			continue
+		}
+		c := metav1.Condition{Type: step.shownAs(), Status: o.state.status(), Reason: o.reason, Message: o.message}
+		if step.condition != "" {
+			set(c)
+		}
+		if !step.optional {
+			parts = append(parts, outcomePart{c, o.state})
+		}
+	}
+	if !raced {
+		p.summarize(list, parts, set)
+	}
+	return errors.Join(errs...)
+}
+
+// outcomePart is what one step contributes to the summary.
+type outcomePart struct {
+	condition metav1.Condition
+	state     state
+}
+
+func (p *pass[T]) summarize(list conditions.List, parts []outcomePart, set func(metav1.Condition)) {
+	// The worst first: what failed says more than what waits for it.
+	slices.SortStableFunc(parts, func(a, b outcomePart) int { return int(b.state) - int(a.state) })
+	ready := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionTrue, Reason: reasonSucceeded}
+	worst := succeeded
+	if len(parts) > 0 && parts[0].state != succeeded {
+		worst = parts[0].state
+		shown := make([]metav1.Condition, len(parts))
+		for i := range parts {
+			shown[i] = parts[i].condition
+		}
+		ready = conditions.Summarize(shown)
+	}
+	set(ready)
+	show := func(conditionType string, is bool) {
+		if is {
+			set(metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message})
+		} else {
+			list.Remove(conditionType)
+		}
+	}
+	show(conditions.Reconciling, worst == waiting || worst == failed || worst == skipped)
+	show(conditions.Stalled, worst == terminal)
+}
+
+func (s state) status() metav1.ConditionStatus {
+	switch s {
+	case succeeded:
+		return metav1.ConditionTrue
+	case skipped:
+		return metav1.ConditionUnknown
+	default:
+		return metav1.ConditionFalse
+	}
+}

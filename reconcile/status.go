@@ -1,0 +1,145 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/plan"
+)
+
+// statusType knows where a kind's status keeps what the pass sets.
+type statusType struct {
+	status             int // index of the object's field; -1 when there is none
+	conditions         int // of the status's field; -1 when there is none
+	observedGeneration int
+	required           []int // lists that are in the status even when empty
+	values             *plan.Value
+	binder             conditions.Binder
+}
+
+func newStatusType(object reflect.Type, binder conditions.Binder) (*statusType, error) {
+	s := &statusType{status: -1, conditions: -1, observedGeneration: -1, binder: binder}
+	f, ok := object.FieldByName("Status")
+	if !ok || f.Type.Kind() != reflect.Struct || len(f.Index) != 1 {
+		return s, nil
+	}
+	s.status = f.Index[0]
+	s.values = plan.CompileValue(f.Type)
+	for i := range f.Type.NumField() {
+		field := f.Type.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "conditions":
+			s.conditions = i
+		case name == "observedGeneration" && field.Type.Kind() == reflect.Int64:
+			s.observedGeneration = i
+		}
+		if field.Type.Kind() == reflect.Slice && name != "" && name != "-" && !strings.Contains(options, "omit") {
+			s.required = append(s.required, i)
+		}
+	}
+	if s.conditions >= 0 {
+		if _, err := s.list(reflect.New(object)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *statusType) of(obj reflect.Value) reflect.Value { return obj.Elem().Field(s.status) }
+
+// list binds the object's conditions; the list is nil for a kind that has none.
+func (s *statusType) list(obj reflect.Value) (conditions.List, error) {
+	if s.status < 0 || s.conditions < 0 {
+		return nil, nil
+	}
+	return s.binder.Bind(s.of(obj).Field(s.conditions).Addr().Interface())
+}
+
+// finish sets what every pass sets: the generation seen, and empty lists for those that the
+// schema requires, since a nil one would be null, which the API server refuses.
+func (s *statusType) finish(obj client.Object) {
+	if s.status < 0 {
+		return
+	}
+	status := s.of(reflect.ValueOf(obj))
+	if s.observedGeneration >= 0 {
+		status.Field(s.observedGeneration).SetInt(obj.GetGeneration())
+	}
+	for _, i := range s.required {
+		if list := status.Field(i); list.IsNil() {
+			list.Set(reflect.MakeSlice(list.Type(), 0, 0))
+		}
+	}
+}
+
+// keepTransitions undoes moves of lastTransitionTime where the pass set a condition to and fro.
+func (s *statusType) keepTransitions(before, after client.Object) {
+	if s.status < 0 || s.conditions < 0 {
+		return
+	}
+	field := func(obj client.Object) []metav1.Condition {
+		list, _ := s.of(reflect.ValueOf(obj)).Field(s.conditions).Interface().([]metav1.Condition)
+		return list
+	}
+	old := field(before)
+	for i, c := range field(after) {
+		if was, ok := conditions.Get(old, c.Type); ok && was.Status == c.Status {
+			field(after)[i].LastTransitionTime = was.LastTransitionTime
+		}
+	}
+}
+
+func (s *statusType) equal(a, b client.Object) bool {
+	return s.status < 0 || s.values.Equal(s.of(reflect.ValueOf(a)).Addr().UnsafePointer(), s.of(reflect.ValueOf(b)).Addr().UnsafePointer())
+}
+
+// patch gives the merge patch from before's status to after's. It carries the UID, so that a
+// namesake is never written, and before's version if a list changes or a value goes: a merge
+// patch replaces lists whole, and so would undo what another writer did to one meanwhile.
+func (s *statusType) patch(before, after client.Object) ([]byte, error) {
+	changed := reflect.New(reflect.TypeOf(before).Elem())
+	changed.Elem().Set(reflect.ValueOf(before).Elem())
+	s.of(changed).Set(s.of(reflect.ValueOf(after)))
+	data, err := client.MergeFrom(before).Data(changed.Interface().(client.Object))
+	if err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	var patch map[string]any
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	metadata := map[string]any{}
+	if uid := before.GetUID(); uid != "" {
+		metadata["uid"] = uid
+	}
+	if replaces(patch) {
+		metadata["resourceVersion"] = before.GetResourceVersion()
+	}
+	patch["metadata"] = metadata
+	return json.Marshal(patch)
+}
+
+// replaces reports whether a merge patch holds a list or a removal.
+func replaces(v any) bool {
+	switch v := v.(type) {
+	case nil, []any:
+		return true
+	case map[string]any:
+		for _, e := range v {
+			if replaces(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func statusPatch(data []byte) client.Patch { return client.RawPatch(types.MergePatchType, data) }

@@ -1,0 +1,40 @@
+package reconcile
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Step is one part of a pass. It may change obj's status in memory; the pass writes it. Other
+// changes of obj are lost. It must not keep obj.
+//
+// A nil error is success. Others are told apart by [Wait], [Halt] and [Terminal], and by the
+// interfaces [Waiting] and [Reasoned], which errors of any package may have.
+type Step[T client.Object] interface {
+	Reconcile(ctx context.Context, c client.Client, obj T) error
+}
+
+// StepFunc is a function as a [Step].
+type StepFunc[T client.Object] func(ctx context.Context, c client.Client, obj T) error
+
+var _ Step[client.Object] = StepFunc[client.Object](nil)
+
+// Reconcile calls f.
+func (f StepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+	return f(ctx, c, obj)
+}
+
+// Func makes a function a step.
+func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) error) StepFunc[T] {
+	return f
+}
+
+// Watcher is a step that watches what it reads.
+type Watcher interface {
+	// Watched gives an empty object of each kind that the step reads.
+	Watched() []client.Object
+	// SetupWithBuilder adds the watches.
+	SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
+}
