@@ -1,0 +1,56 @@
+package ownedresources
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// NewDeployment gives a Deployment named like its owner, to be edited like any struct.
+//
+// The selector, which can never be changed, and the pods' labels are selector, or
+// app.kubernetes.io/{name,instance} if that is nil. Metadata, but not the pods, carries the
+// recommended labels, so that a change of those rolls nothing. Replicas are unset: no opinion.
+//
+// Pods and containers meet the Pod Security Standard "restricted"
+// (https://kubernetes.io/docs/concepts/security/pod-security-standards/) where they say nothing
+// themselves. An image whose user is no number also needs RunAsUser. Set both SecurityContexts
+// to nil afterwards to do without.
+func NewDeployment(owner client.Object, selector map[string]string, containers ...corev1.Container) *appsv1.Deployment {
+	if selector == nil {
+		selector = defaultSelector(owner)
+	}
+	for i := range containers {
+		if containers[i].SecurityContext == nil {
+			containers[i].SecurityContext = &corev1.SecurityContext{}
+		}
+		restrict(containers[i].SecurityContext)
+	}
+	return &appsv1.Deployment{
+		ObjectMeta: metadata(owner),
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: selector},
+				Spec: corev1.PodSpec{
+					Containers: containers,
+					SecurityContext: &corev1.PodSecurityContext{
+						RunAsNonRoot:   new(true),
+						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+					},
+				},
+			},
+		},
+	}
+}
+
+// restrict fills in what a container has to say itself.
+func restrict(c *corev1.SecurityContext) {
+	if c.AllowPrivilegeEscalation == nil {
+		c.AllowPrivilegeEscalation = new(false)
+	}
+	if c.Capabilities == nil {
+		c.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
+	}
+}
