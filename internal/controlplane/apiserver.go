@@ -42,7 +42,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 			return err
 		}
 		err = cp.wait(ctx, apiserver, cp.apiServerReady)
-		taken := err != nil && bytes.Contains(cp.running[apiserver].Tail(), []byte("address already in use"))
+		taken := err != nil && bytes.Contains(cp.process(apiserver).Tail(), []byte("address already in use"))
 		if !taken || attempt == portAttempts {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -21,22 +22,18 @@ type ControlPlane struct {
 	settings   settings
 	programs   map[string]string
 	supervisor *supervisor.Supervisor
-	running    map[string]*supervisor.Process
-	commands   map[string]supervisor.Command
+	admin      *rest.Config
+	client     client.Client
 
-	admin  *rest.Config
-	client client.Client
+	mu      sync.Mutex // tests that run in parallel may install CRDs, which restarts a program
+	running map[string]running
 }
 
 // Start starts a control plane and returns when it is usable: the default namespace exists and, with controllers, its
 // default ServiceAccount, and the simulated nodes are ready. The context bounds the start only; end it with
 // [ControlPlane.Stop].
 func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
-	cp := &ControlPlane{
-		settings: settings{nodes: 3},
-		running:  map[string]*supervisor.Process{},
-		commands: map[string]supervisor.Command{},
-	}
+	cp := &ControlPlane{settings: settings{nodes: 3}, running: map[string]running{}}
 	for _, option := range options {
 		option(&cp.settings)
 	}

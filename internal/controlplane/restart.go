@@ -13,9 +13,6 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 }
 
 func (cp *ControlPlane) restart(ctx context.Context, name string) error {
-	if err := cp.running[name].Kill(); err != nil {
-		return err
-	}
 	if err := cp.rerun(name); err != nil {
 		return err
 	}

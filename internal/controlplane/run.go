@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,32 +25,55 @@ const (
 
 const pollInterval = 25 * time.Millisecond
 
-// run starts a program; it is not ready yet.
-func (cp *ControlPlane) run(name string, args ...string) error {
-	cp.commands[name] = supervisor.Command{Name: name, Path: cp.programs[name], Args: args}
-	return cp.rerun(name)
+// running is a program and how to start it again.
+type running struct {
+	command supervisor.Command
+	process *supervisor.Process
 }
 
+// run starts a program; it is not ready yet.
+func (cp *ControlPlane) run(name string, args ...string) error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	return cp.launch(supervisor.Command{Name: name, Path: cp.programs[name], Args: args})
+}
+
+// rerun kills a program and starts it again.
 func (cp *ControlPlane) rerun(name string) error {
-	process, err := cp.supervisor.Start(cp.commands[name])
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	before := cp.running[name]
+	if err := before.process.Kill(); err != nil {
+		return err
+	}
+	return cp.launch(before.command)
+}
+
+func (cp *ControlPlane) launch(command supervisor.Command) error {
+	process, err := cp.supervisor.Start(command)
 	if err == nil {
-		cp.running[name] = process
+		cp.running[command.Name] = running{command, process}
 	}
 	return err
 }
 
+func (cp *ControlPlane) process(name string) *supervisor.Process {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	return cp.running[name].process
+}
+
 // wait asks again and again until ready returns nil, the program ends, or the time is over.
 func (cp *ControlPlane) wait(ctx context.Context, name string, ready func(context.Context) error) error {
-	process := cp.running[name]
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		last = ready(ctx)
-		return last == nil, process.Err()
+		return last == nil, cp.process(name).Err()
 	})
-	if err == nil || process.Err() != nil {
+	if err == nil || cp.process(name).Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not ready after %s: %w; the last lines of its log:\n%s", name, startTimeout, last, process.Tail())
+	return fmt.Errorf("%s is not ready: %w: %w; the last lines of its log:\n%s", name, err, last, cp.process(name).Tail())
 }
 
 // file is the path of a file in the control plane's folder.
@@ -64,10 +88,10 @@ func (cp *ControlPlane) write(name string, content []byte) error {
 // WriteLogs writes what each program has printed so far.
 func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 	for _, name := range []string{etcd, apiserver, controllerManager, scheduler, kwok} {
-		if cp.running[name] == nil {
+		content, err := os.ReadFile(cp.file(name + ".log"))
+		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		content, err := os.ReadFile(cp.file(name + ".log"))
 		if err != nil {
 			return err
 		}

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // Main is the supervisor process: it serves its owner on standard input and output until the owner is gone.
@@ -97,28 +94,16 @@ func (s *server) send(e event) {
 }
 
 func (s *server) start(c Command) {
-	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir = s.folder
-	cmd.Env = append(os.Environ(), c.Env...)
-	cmd.SysProcAttr = childAttributes()
-	log, err := os.OpenFile(filepath.Join(s.folder, c.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	started, err := startChild(c, s.folder)
 	if err != nil {
 		s.send(event{Error: err.Error()})
 		return
 	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		s.send(event{Error: err.Error()})
-		return
-	}
-	started := &child{pid: cmd.Process.Pid, grace: c.Grace, done: make(chan struct{})}
 	s.children = append(s.children, started)
 	s.send(event{PID: started.pid})
 	go func() {
-		_ = cmd.Wait()
-		close(started.done)
-		s.send(event{Exited: started.pid, Status: cmd.ProcessState.String()})
+		started.wait()
+		s.send(event{Exited: started.pid, Status: started.cmd.ProcessState.String()})
 	}()
 }
 
@@ -131,30 +116,4 @@ func (s *server) kill(pid int) {
 	s.children[i].kill()
 	s.children = slices.Delete(s.children, i, i+1)
 	s.send(event{})
-}
-
-type child struct {
-	pid   int
-	grace time.Duration
-	done  chan struct{}
-}
-
-func (c *child) stop() {
-	if c.grace > 0 {
-		_ = syscall.Kill(-c.pid, syscall.SIGTERM)
-		select {
-		case <-c.done:
-		case <-time.After(c.grace):
-		}
-	}
-	c.kill()
-}
-
-// kill also reaches what the child started: it is the leader of a process group.
-func (c *child) kill() {
-	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
-	select {
-	case <-c.done:
-	case <-time.After(5 * time.Second): // stuck in the kernel; nothing more can be done
-	}
 }

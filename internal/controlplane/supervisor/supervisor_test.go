@@ -64,6 +64,8 @@ func own() {
 		panic("as the test asked")
 	case "exit":
 		os.Exit(3)
+	case "detach":
+		_ = must(0, s.Detach())
 	case "stop":
 		_ = must(0, s.Stop())
 	}
@@ -87,6 +89,20 @@ func TestNothingOutlivesTheOwner(t *testing.T) {
 			assertRemoved(t, o.Folder)
 		})
 	}
+}
+
+func TestDetachedServersOutliveTheOwner(t *testing.T) {
+	owner, stdin, o := startOwner(t)
+	fmt.Fprintln(stdin, "detach")
+	require.NoError(t, owner.Wait())
+	assert.DirExists(t, o.Folder)
+	for _, pid := range o.PIDs {
+		assert.True(t, alive(pid))
+	}
+
+	signal(o.PIDs[0], syscall.SIGTERM)
+	assertGone(t, o.PIDs...)
+	assertRemoved(t, o.Folder)
 }
 
 func startOwner(t *testing.T) (*exec.Cmd, *os.File, owned) {
