@@ -1,0 +1,120 @@
+# Everything is built from Go modules into bin/. Run `make` to see the targets.
+
+# A workspace above the checkout would change which modules are built.
+export GOWORK = off
+
+EXAMPLE  =
+KEEP     =
+IMG      =
+DOCKER   = docker
+TIMEOUT  = 20m
+
+examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
+modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
+# The user's own kubectl, or the one that is built for the tests. (The redirection makes old versions of make use a shell.)
+kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
+# The race detector needs a C compiler, which a fresh machine may not have.
+race     = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+# $(call slowly,what,command) runs a command and says every 15 seconds that it goes on.
+define slowly
+@echo "opblocks: $(1)" >&2; start=$$(date +%s); \
+(while sleep 15 >/dev/null 2>&1; do echo "opblocks: $(1), $$(($$(date +%s) - start)) s" >&2; done) & beat=$$!; \
+trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
+$(2)
+endef
+
+.PHONY: help demo test lint generate manifests bench clean install \
+	uninstall run docker-build deploy undeploy control-plane requirements example image
+
+##@ Try it
+
+help: ## Show this help.
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+
+demo: control-plane ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
+	$(call slowly,building the demo,cd examples && go build -buildvcs=false -o ../bin/demo ./demo)
+	@bin/demo $(if $(KEEP),-keep) $(EXAMPLE)
+
+test: control-plane ## Run all tests, also those against the real control plane.
+	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
+	$(call slowly,testing,for m in $(modules); do (cd $$m && go test $(race) -timeout $(TIMEOUT) ./...) || exit 1; done)
+
+##@ Work on it
+
+lint: requirements bin/golangci-lint ## Check style, tidy modules, generated files and the direction of imports.
+	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run ./...) || exit 1; done)
+	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) hack/*/; do \
+		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
+	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
+	test "$$have" = "$$(cat $(generated) 2>/dev/null | cksum)" || \
+	{ echo "opblocks: generated files were out of date; they are written anew, commit them" >&2; exit 1; }
+	go test ./internal/imports
+
+generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml
+
+generate: bin/controller-gen ## Write the deep copies of the examples' API types.
+	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
+
+manifests: bin/controller-gen ## Write the examples' CRDs and roles.
+	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \
+		crd output:crd:dir=$$e/config/crd/bases \
+		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
+
+bench: requirements ## Run the benchmarks, those beside other libraries too.
+	@for m in $(modules); do (cd $$m && go test -run '^$$' -bench . -benchmem ./...) || exit 1; done
+
+clean: ## Remove what was built here; Go's own caches stay.
+	rm -rf bin
+
+##@ One example in your cluster (EXAMPLE=memcached, the current context of kubectl)
+
+install: example $(filter bin/%,$(kubectl)) ## Install its CRDs.
+	$(kubectl) apply --server-side -f examples/$(EXAMPLE)/config/crd/bases
+
+uninstall: example $(filter bin/%,$(kubectl)) ## Remove its CRDs and with them all objects of these kinds.
+	$(kubectl) delete --ignore-not-found -f examples/$(EXAMPLE)/config/crd/bases
+
+run: example ## Run the operator on this machine; ARGS= are its flags.
+	cd examples && go run ./$(EXAMPLE) $(ARGS)
+
+docker-build: example image ## Build the image IMG=.
+	$(DOCKER) build -t $(IMG) -f examples/$(EXAMPLE)/Dockerfile $(if $(GOPROXY),--build-arg GOPROXY=$(GOPROXY)) $(DOCKER_ARGS) .
+
+deploy: example image bin/kustomize $(filter bin/%,$(kubectl)) ## Run the operator in the cluster, from the image IMG=.
+	@mkdir -p bin/deploy/$(EXAMPLE)
+	@cd bin/deploy/$(EXAMPLE) && printf 'resources: [../../../examples/$(EXAMPLE)/config/default]\n' > kustomization.yaml && \
+		../../kustomize edit set image controller=$(IMG)
+	$(kubectl) apply --server-side -k bin/deploy/$(EXAMPLE)
+
+undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy made, the CRDs and their objects included.
+	$(kubectl) delete --ignore-not-found -k examples/$(EXAMPLE)/config/default
+
+##@ What the others need
+
+control-plane: requirements ## Build etcd, kube-apiserver, …, kubectl into bin/k8s, as far as they are missing.
+	@go run ./internal/controlplane/build
+
+bin/k8s/kubectl: control-plane
+
+bin/golangci-lint: hack/lint/go.sum | requirements
+	$(call slowly,building golangci-lint,cd hack/lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+bin/controller-gen: hack/generate/go.sum | requirements
+	$(call slowly,building controller-gen,cd hack/generate && go build -o ../../$@ sigs.k8s.io/controller-tools/cmd/controller-gen)
+
+bin/kustomize: hack/generate/go.sum | requirements
+	$(call slowly,building kustomize,cd hack/generate && go build -o ../../$@ sigs.k8s.io/kustomize/kustomize/v5)
+
+requirements:
+	@command -v go >/dev/null || { echo "opblocks: Go is missing; install Go 1.26 or newer: https://go.dev/dl/" >&2; exit 1; }
+	@why=$$(go list -m 2>&1) || { echo "opblocks: Go 1.26 or newer is needed, see https://go.dev/dl/: $$why" >&2; exit 1; }
+	@test -d bin/k8s || df -Pk . "$${HOME:-.}" | awk 'NR > 1 && $$4 < 6000000 { exit 1 }' || \
+	{ echo "opblocks: 6 GB of free disk are needed here and in your home folder to build the control plane; see df" >&2; exit 1; }
+
+example: requirements
+	@test -n "$(EXAMPLE)" || { echo "opblocks: say which example: make $(MAKECMDGOALS) EXAMPLE=memcached" >&2; exit 1; }
+	@test -d "examples/$(EXAMPLE)/api" || { echo "opblocks: there is no example '$(EXAMPLE)'; there are:" $(patsubst examples/%/api,%,$(wildcard examples/*/api)) >&2; exit 1; }
+
+image:
+	@test -n "$(IMG)" || { echo "opblocks: say which image: make $(MAKECMDGOALS) EXAMPLE=$(EXAMPLE) IMG=registry.example.com/$(EXAMPLE)-operator:v1" >&2; exit 1; }
