@@ -27,8 +27,8 @@ func (a *applier) create(ctx context.Context, w wanted) (Result, error) {
 // unseen goes on with an object that exists although the cache does not show it: one that
 // was created a moment ago, by us or by somebody else, or that the cache's selector leaves out.
 func (a *applier) unseen(ctx context.Context, w wanted) (Result, error) {
-	live := w.kind.empty()
-	if err := a.pastCache(w.owner).Get(ctx, client.ObjectKeyFromObject(w.object), live); err != nil {
+	live, err := a.readLive(ctx, w)
+	if err != nil {
 		return Result{}, fmt.Errorf("read %s, which exists but is not in the cache: %w", &w, err)
 	}
 	return a.update(ctx, w, live)
@@ -39,13 +39,4 @@ func (a *applier) unseen(ctx context.Context, w wanted) (Result, error) {
 func (a *applier) written(w wanted, answer client.Object) {
 	a.writes.Record(answer)
 	a.settled.record(answer.GetUID(), w.kind.plan.Differences(w.object, answer))
-}
-
-// pastCache reads what the API server has. Without a manager, whose reader does not cache,
-// the client is taken for one that does not either: a unit test's, or a plain one.
-func (a *applier) pastCache(o *owner) client.Reader {
-	if a.live != nil {
-		return a.live
-	}
-	return o.client
 }

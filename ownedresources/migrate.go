@@ -16,8 +16,8 @@ import (
 //
 // It reads past the cache, which may lack managedFields; the patch carries the version read.
 func (a *applier) migrate(ctx context.Context, w wanted) error {
-	live := w.kind.empty()
-	if err := a.pastCache(w.owner).Get(ctx, client.ObjectKeyFromObject(w.object), live); err != nil {
+	live, err := a.readLive(ctx, w)
+	if err != nil {
 		return fmt.Errorf("read %s to take over its fields: %w", &w, err)
 	}
 	if err := w.owner.owns(w.kind, live); err != nil {

@@ -1,0 +1,73 @@
+// Package requests counts what a client sends to an API server, at the transport.
+package requests
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// Count records requests as "METHOD resource", such as "POST deployments" or
+// "PATCH memcacheds/status", in the order in which they were sent. Discovery, lists, watches,
+// events, leases and access reviews do not count: they belong to the process, not to an object.
+type Count struct {
+	mu   sync.Mutex
+	sent []string
+}
+
+// Wrap makes the configuration's clients count.
+func (c *Count) Wrap(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if name := name(r); name != "" {
+				c.mu.Lock()
+				c.sent = append(c.sent, name)
+				c.mu.Unlock()
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return config
+}
+
+// Sent gives the requests since the last call.
+func (c *Count) Sent() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sent := c.sent
+	c.sent = nil
+	return slices.Clip(sent)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// name gives "" for what does not count. Paths are
+// /api/v1/namespaces/NS/RESOURCE/NAME/SUB and /apis/GROUP/VERSION/….
+func name(r *http.Request) string {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return "" // discovery
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	resource, object := parts[0], len(parts) > 1
+	if resource == "events" || resource == "leases" || strings.HasSuffix(resource, "reviews") || r.Method == http.MethodGet && !object {
+		return ""
+	}
+	if len(parts) > 2 {
+		resource += "/" + parts[2]
+	}
+	return r.Method + " " + resource
+}
