@@ -41,16 +41,22 @@ var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
 // [Reconciler.SetupWithBuilder]. Otherwise use [For]. T is a pointer to the API type, which
 // must be in the client's scheme. What is wrong with the steps is the first pass's error.
 func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T] {
-	return newReconciler(c, clock.RealClock{}, steps)
+	r := &Reconciler[T]{client: c, steps: steps, backoff: newBackoff()}
+	r.err = r.init()
+	return r.WithClock(clock.RealClock{})
 }
 
-func newReconciler[T client.Object](c client.Client, now clock.PassiveClock, steps []NamedStep[T]) *Reconciler[T] {
-	r := &Reconciler[T]{client: c, steps: steps, writes: ownwrites.New(now), backoff: newBackoff()}
-	r.err = r.init(now)
+// WithClock lets a test hold the clock, by which conditions get their times. Call it before
+// the first pass.
+func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
+	r.writes = ownwrites.New(c)
+	if r.status != nil {
+		r.status.binder = conditions.Standard().WithClock(c.Now)
+	}
 	return r
 }
 
-func (r *Reconciler[T]) init(now clock.PassiveClock) error {
+func (r *Reconciler[T]) init() error {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("%s: give a pointer to an API type", t)
@@ -64,7 +70,7 @@ func (r *Reconciler[T]) init(now clock.PassiveClock) error {
 		return fmt.Errorf("kind of %s: %w: add its types to the scheme", r.typ, err)
 	}
 	r.kind, r.fieldManager = gvk, fieldmanager.For(gvk)
-	r.status, err = newStatusType(r.typ, conditions.Standard().WithClock(now.Now))
+	r.status, err = newStatusType(r.typ, conditions.Standard())
 	if err != nil {
 		return fmt.Errorf("status of %s: %w", gvk.Kind, err)
 	}

@@ -1,0 +1,459 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/conditions"
+)
+
+// A PodDisruptionBudget has all that a reconciled kind has: a spec, metav1.Conditions and an
+// observed generation. In these tests nothing else reconciles it.
+type budget = policyv1.PodDisruptionBudget
+
+var request = ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "a"}}
+
+func newBudget() *budget {
+	return &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "u", Generation: 3}}
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// harness is a reconciler on the fake client, which counts status writes.
+type harness struct {
+	*Reconciler[*budget]
+	client client.Client
+	clock  *clocktesting.FakePassiveClock
+	writes int
+}
+
+func newHarness(t *testing.T, funcs interceptor.Funcs, steps ...NamedStep[*budget]) *harness {
+	t.Helper()
+	h := &harness{clock: clocktesting.NewFakePassiveClock(noon)}
+	patch := funcs.SubResourcePatch
+	funcs.SubResourcePatch = func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		h.writes++
+		if patch != nil {
+			return patch(ctx, c, sub, obj, p, opts...)
+		}
+		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+	}
+	h.client = fake.NewClientBuilder().WithObjects(newBudget()).WithStatusSubresource(&budget{}).WithInterceptorFuncs(funcs).Build()
+	h.Reconciler = New(h.client, steps...).WithClock(h.clock)
+	return h
+}
+
+func (h *harness) pass(t *testing.T) ctrl.Result {
+	t.Helper()
+	result, err := h.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	return result
+}
+
+func (h *harness) status(t *testing.T) policyv1.PodDisruptionBudgetStatus {
+	t.Helper()
+	var b budget
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, &b))
+	return b.Status
+}
+
+func giving(err error) StepFunc[*budget] {
+	return func(context.Context, client.Client, *budget) error { return err }
+}
+
+type condition struct{ Type, Status, Reason, Message string }
+
+func conditionsOf(s policyv1.PodDisruptionBudgetStatus) []condition {
+	var list []condition
+	for _, c := range s.Conditions {
+		list = append(list, condition{c.Type, string(c.Status), c.Reason, c.Message})
+	}
+	return list
+}
+
+var resource = schema.GroupResource{Resource: "things"}
+
+func TestOutcomesAsConditions(t *testing.T) {
+	const seconds = time.Second
+	tests := map[string]struct {
+		reason string
+		steps  []NamedStep[*budget]
+		want   []condition
+		after  time.Duration // at least, and at most a tenth more
+	}{
+		"success": {
+			reason: "Ready is True, and nothing else is said",
+			steps:  []NamedStep[*budget]{Named("one", giving(nil))},
+			want:   []condition{{"Ready", "True", "Succeeded", ""}},
+		},
+		"reporting": {
+			reason: "a step may have a condition of its own",
+			steps:  []NamedStep[*budget]{Named("one", giving(nil), Reporting("Available"))},
+			want:   []condition{{"Available", "True", "Succeeded", ""}, {"Ready", "True", "Succeeded", ""}},
+		},
+		"waiting for an event": {
+			reason: "no timer; Reconciling as kstatus has it",
+			steps:  []NamedStep[*budget]{Named("one", giving(Wait("Starting", 0, "not yet")))},
+			want: []condition{
+				{"Ready", "False", "Starting", "not yet"}, {"Reconciling", "True", "Starting", "not yet"},
+			},
+		},
+		"two delays": {
+			reason: "the earliest counts, and a waiting step does not stop later ones",
+			steps: []NamedStep[*budget]{
+				Named("one", giving(Wait("Slow", 30*seconds, "slow"))), Named("two", giving(Wait("Quick", 5*seconds, "quick"))),
+			},
+			after: 5 * seconds,
+			want: []condition{
+				{"Ready", "False", "Slow", "one: slow; two: quick"}, {"Reconciling", "True", "Slow", "one: slow; two: quick"},
+			},
+		},
+		"failure": {
+			reason: "a failure comes first in Ready, whatever waits, and is retried by backoff",
+			steps: []NamedStep[*budget]{
+				Named("one", giving(Wait("Slow", 30*seconds, "slow"))), Named("two", giving(errors.New("boom")), Reporting("Two")),
+			},
+			after: firstBackoff,
+			want: []condition{
+				{"Two", "False", "Failed", "boom"},
+				{"Ready", "False", "Failed", "Two: boom; one: slow"}, {"Reconciling", "True", "Failed", "Two: boom; one: slow"},
+			},
+		},
+		"failure beside an earlier delay": {
+			reason: "a delay and an error do not get lost for each other",
+			steps: []NamedStep[*budget]{
+				Named("one", giving(Wait("Soon", time.Millisecond, "soon"))), Named("two", giving(errors.New("boom"))),
+			},
+			after: time.Millisecond,
+			want: []condition{
+				{"Ready", "False", "Failed", "two: boom; one: soon"}, {"Reconciling", "True", "Failed", "two: boom; one: soon"},
+			},
+		},
+		"terminal": {
+			reason: "Stalled, and tried again in ten minutes, since policies and quotas heal without an event",
+			steps:  []NamedStep[*budget]{Named("one", giving(Terminal("BadImage", errors.New("no such image"))))},
+			after:  terminalRetry,
+			want: []condition{
+				{"Ready", "False", "BadImage", "no such image"}, {"Stalled", "True", "BadImage", "no such image"},
+			},
+		},
+		"invalid for the API server": {
+			reason: "the same request would get the same answer",
+			steps: []NamedStep[*budget]{Named("one", giving(fmt.Errorf("create: %w", apierrors.NewInvalid(
+				schema.GroupKind{Kind: "Thing"}, "x", nil))))},
+			after: terminalRetry,
+			want: []condition{
+				{"Ready", "False", "Invalid", `create: Thing "x" is invalid`}, {"Stalled", "True", "Invalid", `create: Thing "x" is invalid`},
+			},
+		},
+		"terminal for controller-runtime": {
+			reason: "its own word for it counts too",
+			steps:  []NamedStep[*budget]{Named("one", giving(ctrlreconcile.TerminalError(errors.New("no"))))},
+			after:  terminalRetry,
+			want: []condition{
+				{"Ready", "False", "Invalid", "terminal error: no"}, {"Stalled", "True", "Invalid", "terminal error: no"},
+			},
+		},
+		"conflict": {
+			reason: "no failure: nothing is said until the next pass knows",
+			steps: []NamedStep[*budget]{
+				Named("one", giving(apierrors.NewConflict(resource, "x", errors.New("modified"))), Reporting("One")),
+				Named("two", giving(nil), Reporting("Two")),
+			},
+			after: firstBackoff,
+			want:  []condition{{"Two", "True", "Succeeded", ""}},
+		},
+		"halt": {
+			reason: "later steps are skipped, and what they report is unknown",
+			steps: []NamedStep[*budget]{
+				Named("one", giving(Halt(Wait("Starting", 0, "not yet")))), Named("two", giving(errors.New("not reached")), Reporting("Two")),
+			},
+			want: []condition{
+				{"Two", "Unknown", "Skipped", `waits for step "one"`},
+				{"Ready", "False", "Starting", "not yet"}, {"Reconciling", "True", "Starting", "not yet"},
+			},
+		},
+		"optional": {
+			reason: "an optional step shows its condition and no more; its error is retried nevertheless",
+			steps: []NamedStep[*budget]{
+				Named("one", giving(nil)), Named("two", giving(errors.New("boom")), Reporting("Two"), Optional()),
+			},
+			after: firstBackoff,
+			want:  []condition{{"Two", "False", "Failed", "boom"}, {"Ready", "True", "Succeeded", ""}},
+		},
+		"panic": {
+			reason: "a panic is its step's failure; later steps run",
+			steps: []NamedStep[*budget]{
+				Named("one", Func(func(context.Context, client.Client, *budget) error { panic("ouch") })), Named("two", giving(nil), Reporting("Two")),
+			},
+			after: firstBackoff,
+			want: []condition{
+				{"Two", "True", "Succeeded", ""},
+				{"Ready", "False", "Failed", `step "one" panicked; the log has the stack`},
+				{"Reconciling", "True", "Failed", `step "one" panicked; the log has the stack`},
+			},
+		},
+		"undeclared read": {
+			reason: "a forgotten watch is an error in the first test, not a surprise in production",
+			steps: []NamedStep[*budget]{Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
+				return c.List(ctx, &corev1.PodList{})
+			}))},
+			after: firstBackoff,
+			want: []condition{
+				{"Ready", "False", "Failed", undeclaredPod}, {"Reconciling", "True", "Failed", undeclaredPod},
+			},
+		},
+		"declared read": {
+			reason: "a step may read what it watches, and the object's own kind",
+			steps: []NamedStep[*budget]{Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
+				return errors.Join(c.List(ctx, &corev1.PodList{}), c.Get(ctx, client.ObjectKeyFromObject(b), &budget{}))
+			}), Watching(&corev1.Pod{}, nil))},
+			want: []condition{{"Ready", "True", "Succeeded", ""}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, interceptor.Funcs{}, tc.steps...)
+			result := h.pass(t)
+			status := h.status(t)
+			if diff := cmp.Diff(tc.want, conditionsOf(status)); diff != "" {
+				t.Errorf("%s: conditions (-want +got)\n%s", tc.reason, diff)
+			}
+			require.GreaterOrEqual(t, result.RequeueAfter, tc.after, tc.reason)
+			require.LessOrEqual(t, result.RequeueAfter, tc.after+tc.after/10, tc.reason)
+			require.EqualValues(t, 3, status.ObservedGeneration, "in any case")
+			for _, c := range status.Conditions {
+				require.EqualValues(t, 3, c.ObservedGeneration, c.Type)
+				require.True(t, c.LastTransitionTime.Equal(&metav1.Time{Time: noon}), c.Type)
+			}
+			h.clock.SetTime(noon.Add(time.Hour))
+			h.pass(t)
+			require.Equal(t, 1, h.writes, "the same outcome again is not written")
+		})
+	}
+}
+
+const undeclaredPod = "read of Pod, which no step watches: give the step reconcile.Watching, so that a change of it brings a pass, or read it with a client of your own"
+
+func TestRecovery(t *testing.T) {
+	fail := errors.New("boom")
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return fail })))
+	h.pass(t)
+	fail = nil
+	h.clock.SetTime(noon.Add(time.Minute))
+	require.Zero(t, h.pass(t).RequeueAfter)
+	if diff := cmp.Diff([]condition{{"Ready", "True", "Succeeded", ""}}, conditionsOf(h.status(t))); diff != "" {
+		t.Errorf("Reconciling goes with its reason (-want +got)\n%s", diff)
+	}
+	ready, _ := conditions.Get(h.status(t).Conditions, "Ready")
+	require.True(t, ready.LastTransitionTime.Equal(&metav1.Time{Time: noon.Add(time.Minute)}))
+}
+
+func TestBackoffIsBoundedAndForgotten(t *testing.T) {
+	fail := errors.New("boom")
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return fail })))
+	var last time.Duration
+	for range 20 {
+		last = h.pass(t).RequeueAfter
+		require.LessOrEqual(t, last, lastBackoff+lastBackoff/10)
+	}
+	require.GreaterOrEqual(t, last, lastBackoff)
+	fail = nil
+	h.pass(t)
+	fail = errors.New("boom")
+	require.Less(t, h.pass(t).RequeueAfter, 2*firstBackoff)
+}
+
+func TestConditionSetToAndFroKeepsItsTime(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(_ context.Context, _ client.Client, b *budget) error {
+		for _, status := range []metav1.ConditionStatus{"True", "False"} {
+			if _, _, err := conditions.Set(&b.Status.Conditions, metav1.Condition{Type: "Flapping", Status: status, Reason: "X"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})))
+	h.pass(t)
+	for range 3 {
+		h.pass(t)
+	}
+	require.Equal(t, 1, h.writes, "a status that ends as it began is not written")
+}
+
+func TestInvalidConditionIsAFailure(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(Wait("with spaces", 0, "x")), Reporting("One")))
+	result := h.pass(t)
+	require.NotZero(t, result.RequeueAfter)
+	require.EqualValues(t, 3, h.status(t).ObservedGeneration, "the rest is written: one bad reason must not hide it")
+}
+
+func TestGoneOrBeingDeleted(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		prepare func(ctx context.Context, c client.Client, b *budget) error
+	}{
+		"gone": {
+			reason:  "no error: there is nothing to do",
+			prepare: func(ctx context.Context, c client.Client, b *budget) error { return c.Delete(ctx, b) },
+		},
+		"being deleted": {
+			reason: "what it owns is being collected, and must not be made anew",
+			prepare: func(ctx context.Context, c client.Client, b *budget) error {
+				b.Finalizers = []string{"example.com/hold"}
+				return errors.Join(c.Update(ctx, b), c.Delete(ctx, b))
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ran := false
+			h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error {
+				ran = true
+				return nil
+			})))
+			b := &budget{}
+			require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, b))
+			require.NoError(t, tc.prepare(t.Context(), h.client, b))
+			require.Zero(t, h.pass(t))
+			require.False(t, ran, tc.reason)
+			require.Zero(t, h.writes, tc.reason)
+		})
+	}
+}
+
+func TestStatusErrors(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		err    error
+		again  bool
+	}{
+		"conflict":  {reason: "repeated quietly", err: apierrors.NewConflict(resource, "a", errors.New("modified")), again: true},
+		"not found": {reason: "deleted meanwhile: nothing is left to write to", err: apierrors.NewNotFound(resource, "a")},
+		"forbidden": {reason: "repeated", err: apierrors.NewForbidden(resource, "a", errors.New("no")), again: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+				return tc.err
+			}}, Named("one", giving(nil)))
+			require.Equal(t, tc.again, h.pass(t).RequeueAfter > 0, tc.reason)
+		})
+	}
+}
+
+// A cache shows our own status write only after a while.
+func TestStaleReadAfterOwnStatusWrite(t *testing.T) {
+	var stale *budget
+	h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		if stale == nil {
+			return c.Get(ctx, key, obj, opts...)
+		}
+		stale.DeepCopyInto(obj.(*budget))
+		return nil
+	}}, Named("one", giving(nil)))
+	first := &budget{}
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, first))
+	stale = first
+	h.pass(t)
+	h.pass(t)
+	require.Equal(t, 1, h.writes, "what was written counts until the cache shows it")
+	stale = nil
+	h.pass(t)
+	require.Equal(t, 1, h.writes)
+}
+
+func TestWhatIsWrongWithTheSteps(t *testing.T) {
+	tests := map[string]struct {
+		steps []NamedStep[*budget]
+		says  string
+	}{
+		"none":              {nil, "needs a step"},
+		"no name":           {[]NamedStep[*budget]{Named("", giving(nil))}, "needs a name"},
+		"same name":         {[]NamedStep[*budget]{Named("a", giving(nil)), Named("a", giving(nil))}, `two steps are named "a"`},
+		"same condition":    {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("X")), Named("b", giving(nil), Reporting("X"))}, `two steps report the condition "X"`},
+		"kind not known":    {[]NamedStep[*budget]{Named("a", giving(nil), Watching(&unknown{}, nil))}, "add its types to the manager's scheme"},
+		"literal, not made": {[]NamedStep[*budget]{{}}, "make it with Named"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(fake.NewFakeClient(), tc.steps...).Reconcile(t.Context(), request)
+			require.ErrorContains(t, err, tc.says)
+			require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil), "no backoff heals it")
+		})
+	}
+	_, err := New(fake.NewFakeClient(), Named("a", StepFunc[client.Object](nil))).Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, "give a pointer to an API type")
+}
+
+type unknown struct{ corev1.Pod }
+
+func TestKindWithoutStatus(t *testing.T) {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	c := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(cm).Build()
+	r := New(c, Named("one", Func(func(context.Context, client.Client, *corev1.ConfigMap) error { return Wait("X", time.Second, "x") })))
+	result, err := r.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, result.RequeueAfter)
+}
+
+func TestStatusPatch(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(*policyv1.PodDisruptionBudgetStatus)
+		want   string
+	}{
+		"field": {
+			reason: "other writers' fields are not in it, nor is a version",
+			change: func(s *policyv1.PodDisruptionBudgetStatus) { s.CurrentHealthy = 2 },
+			want:   `{"metadata":{"uid":"u"},"status":{"currentHealthy":2}}`,
+		},
+		"list": {
+			reason: "a list is replaced whole, so nobody may have written it since",
+			change: func(s *policyv1.PodDisruptionBudgetStatus) {
+				s.Conditions = []metav1.Condition{{Type: "X", Status: "True", Reason: "Y"}}
+			},
+			want: `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"conditions":[{"lastTransitionTime":null,"message":"","reason":"Y","status":"True","type":"X"}]}}`,
+		},
+		"removal": {
+			reason: "what goes may have been a list",
+			change: func(s *policyv1.PodDisruptionBudgetStatus) { s.DisruptedPods = nil },
+			want:   `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"disruptedPods":null}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := newBudget()
+			before.ResourceVersion = "7"
+			before.Status.DisruptedPods = map[string]metav1.Time{"p": {Time: noon}}
+			after := before.DeepCopy()
+			after.Labels = map[string]string{"step": "changed this"}
+			tc.change(&after.Status)
+			r := New(fake.NewFakeClient(), Named("one", giving(nil)))
+			require.False(t, r.status.equal(before, after))
+			got, err := r.status.patch(before, after)
+			require.NoError(t, err)
+			if diff := cmp.Diff(tc.want, string(got), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
