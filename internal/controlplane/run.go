@@ -23,7 +23,10 @@ const (
 	kwok              = "kwok"
 )
 
-const pollInterval = 25 * time.Millisecond
+const (
+	pollInterval   = 25 * time.Millisecond
+	attemptTimeout = 3 * time.Second // what listens on a port that somebody else took may never answer
+)
 
 // running is a program and how to start it again.
 type running struct {
@@ -67,6 +70,8 @@ func (cp *ControlPlane) process(name string) *supervisor.Process {
 func (cp *ControlPlane) wait(ctx context.Context, name string, ready func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
 		last = ready(ctx)
 		return last == nil, cp.process(name).Err()
 	})
