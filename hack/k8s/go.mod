@@ -1,3 +1,4 @@
+// The programs of the control plane that tests and the demo run against; internal/controlplane/build builds them.
 module github.com/opblocks/opblocks/hack/k8s
 
 go 1.26.0
@@ -216,6 +217,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+// k8s.io/kubernetes asks for v0.0.0 of the modules that live in its own repository: the same release as its own.
 replace (
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3

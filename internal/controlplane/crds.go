@@ -21,7 +21,7 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error 
 		return fmt.Errorf("install the CustomResourceDefinitions in %s: %w", strings.Join(paths, ", "), err)
 	}
 	if cp.settings.controllers {
-		// The garbage collector looks for new kinds every 30 seconds only; a new one knows them from the start.
+		// The garbage collector looks for new kinds every 30 seconds only; a restarted one knows them from the start.
 		return cp.restart(ctx, controllerManager)
 	}
 	return ctx.Err()

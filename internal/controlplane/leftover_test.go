@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,8 +59,10 @@ func TestNothingOutlivesAKilledProcess(t *testing.T) {
 func processesIn(t *testing.T, folder string) []string {
 	t.Helper()
 	out, err := exec.Command("pgrep", "-f", folder).Output()
-	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 { // 1 says that there is none
-		require.NoError(t, err)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil
 	}
+	require.NoError(t, err)
 	return strings.Fields(string(out))
 }
