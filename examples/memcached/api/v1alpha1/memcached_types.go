@@ -1,0 +1,91 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MemcachedSpec is what a user wants.
+type MemcachedSpec struct {
+	// Size is the number of memcached pods.
+	// +kubebuilder:validation:Minimum=0
+	Size int32 `json:"size"`
+
+	// Image of memcached. Default: memcached:1.6-alpine.
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// Resources of each pod's container. Default: requests of 50m CPU and, in memory, memoryMB and 32 Mi more.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// MemoryMB is how much each pod stores at most, in megabytes. Default: 64.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1048576
+	// +optional
+	MemoryMB int32 `json:"memoryMB,omitempty"`
+
+	// MaxConnections is how many clients may be connected to each pod at once. Default: 1024.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1048576
+	// +optional
+	MaxConnections int32 `json:"maxConnections,omitempty"`
+}
+
+// MemcachedStatus is what there is.
+type MemcachedStatus struct {
+	// Nodes are the names of the pods, sorted, without those that are terminating.
+	Nodes []string `json:"nodes"`
+
+	// ReadyReplicas is how many of the nodes are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// Available is readyReplicas/size as a text, for kubectl, whose columns show one field each.
+	// +optional
+	Available string `json:"available,omitempty"`
+
+	// Selector of the pods, in the text form that the scale subresource wants.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// ObservedGeneration is the generation of the spec that this status tells of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions: Available, ServiceReady, Ready, Reconciling, Stalled.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Memcached is a number of memcached pods, and a Service through which clients find them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.readyReplicas,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name=Size,type=integer,JSONPath=.spec.size
+// +kubebuilder:printcolumn:name=Available,type=string,JSONPath=.status.available
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
+type Memcached struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec MemcachedSpec `json:"spec,omitzero"`
+	// +optional
+	Status MemcachedStatus `json:"status,omitzero"`
+}
+
+// MemcachedList is a list of Memcached objects.
+//
+// +kubebuilder:object:root=true
+type MemcachedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Memcached `json:"items"`
+}

@@ -1,0 +1,243 @@
+package controller_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/opblocks/opblocks/conditions"
+	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/memcached/controller"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// harness is the reconciler over controller-runtime's fake client, which counts what is written.
+type harness struct {
+	client.Client
+	reconciler *reconcile.Reconciler[*cachev1alpha1.Memcached]
+	writes     int
+}
+
+func newHarness(t *testing.T, objects ...client.Object) *harness {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, cachev1alpha1.AddToScheme(scheme))
+	h := &harness{}
+	h.Client = fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(objects...).
+		WithStatusSubresource(&cachev1alpha1.Memcached{}, &appsv1.Deployment{}).
+		WithIndex(&corev1.Pod{}, controller.PodIndex, controller.IndexPod).
+		Build()
+	h.reconciler = reconcile.New(h.counting(), controller.Steps()...)
+	return h
+}
+
+// counting is the reconciler's own client; the test itself may write without being counted.
+func (h *harness) counting() client.Client {
+	return interceptor.NewClient(h.Client.(client.WithWatch), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			h.writes++
+			return c.Create(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			h.writes++
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			h.writes++
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	})
+}
+
+// reconcile runs one pass over the sample and returns how it is afterwards.
+func (h *harness) reconcile(t *testing.T) *cachev1alpha1.Memcached {
+	t.Helper()
+	h.writes = 0
+	m := sample(0)
+	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+	require.NoError(t, err)
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+	return m
+}
+
+// sample has what the API server would have given it: the fake client sets neither UID nor generation.
+func sample(size int32) *cachev1alpha1.Memcached {
+	return &cachev1alpha1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample", UID: "sample-uid", Generation: 1},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: size},
+	}
+}
+
+// pod is one as the Deployment's controller would have made it.
+func pod(name string, edit func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, Labels: map[string]string{"app": "memcached", "memcached_cr": "memcached-sample"},
+	}}
+	edit(p)
+	return p
+}
+
+func ready(p *corev1.Pod) {
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+}
+
+func pending(*corev1.Pod) {}
+
+func waiting(reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "memcached", Image: "memcached:typo",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "back-off 10s, pod " + p.Name}},
+		}}
+	}
+}
+
+func terminating(p *corev1.Pod) {
+	ready(p)
+	p.DeletionTimestamp = new(metav1.Now())
+	p.Finalizers = []string{"example.com/keep"} // without one the fake client refuses it
+}
+
+func evicted(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+
+func TestChildren(t *testing.T) {
+	h := newHarness(t, sample(3))
+	m := h.reconcile(t)
+
+	var d appsv1.Deployment
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
+	assert.True(t, metav1.IsControlledBy(&d, m))
+	assert.EqualValues(t, 3, *d.Spec.Replicas)
+	assert.Equal(t, map[string]string{"app": "memcached", "memcached_cr": "memcached-sample"}, d.Spec.Selector.MatchLabels)
+	container := d.Spec.Template.Spec.Containers[0]
+	assert.Equal(t, "memcached:1.6-alpine", container.Image)
+	assert.Equal(t, []string{"memcached", "-m=64", "-o", "modern", "-v", "-c", "1024"}, container.Command)
+	assert.EqualValues(t, 11211, *d.Spec.Template.Spec.SecurityContext.RunAsUser)
+
+	var s corev1.Service
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &s))
+	assert.True(t, metav1.IsControlledBy(&s, m))
+	assert.Equal(t, corev1.ClusterIPNone, s.Spec.ClusterIP)
+
+	assert.Equal(t, 3, h.writes, "two children and the status")
+	assert.False(t, conditions.IsTrue(m.Status.Conditions, "Available"), "created is not available")
+	assert.False(t, conditions.IsTrue(m.Status.Conditions, conditions.Ready))
+	assert.True(t, conditions.IsTrue(m.Status.Conditions, "ServiceReady"))
+
+	h.reconcile(t)
+	assert.Zero(t, h.writes, "nothing has changed")
+}
+
+func TestStatus(t *testing.T) {
+	tests := map[string]struct {
+		size   int32
+		pods   []client.Object
+		nodes  []string
+		status metav1.ConditionStatus
+		reason string
+	}{
+		"none wanted":      {size: 0, nodes: []string{}, status: metav1.ConditionTrue, reason: "Succeeded"},
+		"none there yet":   {size: 1, nodes: []string{}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
+		"sorted":           {size: 2, pods: []client.Object{pod("b", ready), pod("a", ready)}, nodes: []string{"a", "b"}, status: metav1.ConditionTrue, reason: "Succeeded"},
+		"not all ready":    {size: 2, pods: []client.Object{pod("a", ready), pod("b", pending)}, nodes: []string{"a", "b"}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
+		"one terminates":   {size: 2, pods: []client.Object{pod("a", ready), pod("b", terminating)}, nodes: []string{"a"}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
+		"one was evicted":  {size: 1, pods: []client.Object{pod("a", evicted), pod("b", ready)}, nodes: []string{"b"}, status: metav1.ConditionTrue, reason: "Succeeded"},
+		"being created":    {size: 1, pods: []client.Object{pod("a", waiting("ContainerCreating"))}, nodes: []string{"a"}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
+		"image not there":  {size: 1, pods: []client.Object{pod("a", waiting("ImagePullBackOff"))}, nodes: []string{"a"}, status: metav1.ConditionFalse, reason: "ImagePullBackOff"},
+		"several reasons":  {size: 2, pods: []client.Object{pod("b", waiting("CrashLoopBackOff")), pod("a", waiting("ErrImagePull"))}, nodes: []string{"a", "b"}, status: metav1.ConditionFalse, reason: "ErrImagePull"},
+		"old ones serve":   {size: 1, pods: []client.Object{pod("a", ready), pod("b", waiting("ImagePullBackOff"))}, nodes: []string{"a", "b"}, status: metav1.ConditionFalse, reason: "ImagePullBackOff"},
+		"more than wanted": {size: 1, pods: []client.Object{pod("a", ready), pod("b", ready)}, nodes: []string{"a", "b"}, status: metav1.ConditionTrue, reason: "Succeeded"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, append(tc.pods, sample(tc.size))...)
+			m := h.reconcile(t)
+
+			assert.Equal(t, tc.nodes, m.Status.Nodes)
+			available, _ := conditions.Get(m.Status.Conditions, "Available")
+			assert.Equal(t, tc.status, available.Status)
+			assert.Equal(t, tc.reason, available.Reason)
+			assert.NotContains(t, available.Message, "10s", "it would change, and be written, again and again")
+
+			h.reconcile(t)
+			assert.Zero(t, h.writes, "nothing has changed")
+		})
+	}
+}
+
+func TestReady(t *testing.T) {
+	h := newHarness(t, sample(1), pod("a", ready))
+	m := h.reconcile(t)
+	assert.False(t, conditions.IsTrue(m.Status.Conditions, conditions.Ready), "the Deployment has not said that it rolled out")
+
+	var d appsv1.Deployment
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
+	d.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+		Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+		},
+	}
+	require.NoError(t, h.Status().Update(t.Context(), &d))
+
+	m = h.reconcile(t)
+	assert.True(t, conditions.IsTrue(m.Status.Conditions, conditions.Ready))
+	assert.Equal(t, "1/1", m.Status.Available)
+	assert.EqualValues(t, 1, m.Status.ObservedGeneration)
+	assert.Equal(t, 1, h.writes, "the status only")
+}
+
+func TestSizeChange(t *testing.T) {
+	h := newHarness(t, sample(3))
+	m := h.reconcile(t)
+	m.Spec.Size, m.Generation = 4, 2
+	require.NoError(t, h.Update(t.Context(), m))
+
+	m = h.reconcile(t)
+	var d appsv1.Deployment
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
+	assert.EqualValues(t, 4, *d.Spec.Replicas)
+	assert.EqualValues(t, 2, m.Status.ObservedGeneration)
+}
+
+func TestForeignDeployment(t *testing.T) {
+	foreign := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample"},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(7))},
+	}
+	h := newHarness(t, sample(3), foreign)
+	m := h.reconcile(t)
+
+	c, _ := conditions.Get(m.Status.Conditions, conditions.Ready)
+	assert.Equal(t, "OwnedByAnother", c.Reason)
+	assert.Contains(t, c.Message, "Deployment default/memcached-sample")
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
+	assert.EqualValues(t, 7, *foreign.Spec.Replicas, "it is somebody else's")
+}
+
+func TestNoServiceName(t *testing.T) {
+	m := sample(0)
+	m.Name = "cache.example"
+	h := newHarness(t, m)
+	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+	require.NoError(t, err)
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+
+	c, _ := conditions.Get(m.Status.Conditions, "ServiceReady")
+	assert.Equal(t, "InvalidServiceName", c.Reason)
+	assert.False(t, conditions.IsTrue(m.Status.Conditions, conditions.Stalled), "it works without a Service")
+}

@@ -1,0 +1,56 @@
+package controller
+
+import (
+	"cmp"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/ownedresources"
+)
+
+const (
+	portName = "memcached"
+	port     = 11211
+	user     = 11211 // memcached's in the official image, which gives it by name: that is no proof of not being root
+)
+
+// deployment is named as the Memcached, and labelled as the tutorial did it.
+func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
+	d := ownedresources.NewDeployment(m, podLabels(m), corev1.Container{
+		Name:  "memcached",
+		Image: cmp.Or(m.Spec.Image, "memcached:1.6-alpine"),
+		Command: []string{
+			"memcached", fmt.Sprintf("-m=%d", memoryMB(m)), "-o", "modern", "-v", "-c", fmt.Sprint(cmp.Or(m.Spec.MaxConnections, 1024)),
+		},
+		Ports:          []corev1.ContainerPort{{Name: portName, ContainerPort: port}},
+		Resources:      resources(m),
+		ReadinessProbe: tcpProbe(),
+		LivenessProbe:  tcpProbe(),
+	})
+	d.Spec.Replicas = new(m.Spec.Size)
+	d.Spec.Template.Annotations = map[string]string{annotationMemcached: m.Name}
+	d.Spec.Template.Spec.SecurityContext.RunAsUser = new(int64(user))
+	return d
+}
+
+func memoryMB(m *cachev1alpha1.Memcached) int32 { return cmp.Or(m.Spec.MemoryMB, 64) }
+
+// resources by default leave memcached 32 MiB for connections and bookkeeping.
+func resources(m *cachev1alpha1.Memcached) corev1.ResourceRequirements {
+	if m.Spec.Resources != nil {
+		return *m.Spec.Resources
+	}
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("50m"),
+		corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dMi", memoryMB(m)+32)),
+	}}
+}
+
+func tcpProbe() *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(portName)}}}
+}

@@ -1,0 +1,28 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// service is headless: clients of memcached choose the pod for a key themselves. Its name is that of the Memcached,
+// which not every Service may have; such a Memcached works without one.
+func service(m *cachev1alpha1.Memcached) (*corev1.Service, error) {
+	if problems := validation.IsDNS1035Label(m.Name); len(problems) > 0 {
+		return nil, reconcile.Terminal("InvalidServiceName",
+			fmt.Errorf("no Service: %q is not a name for one: %s", m.Name, strings.Join(problems, "; ")))
+	}
+	s := ownedresources.NewService(m, podLabels(m), corev1.ServicePort{
+		Name: portName, Port: port, TargetPort: intstr.FromString(portName),
+	})
+	s.Spec.ClusterIP = corev1.ClusterIPNone
+	return s, nil
+}
