@@ -1,0 +1,58 @@
+// Package site is the custom resource that the benchmarks reconcile: a Deployment, a Service
+// and one condition, as in most operators' first version.
+//
+// +kubebuilder:object:generate=true
+// +groupName=bench.opblocks.dev
+// +versionName=v1
+package site
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion of the kind.
+var GroupVersion = schema.GroupVersion{Group: "bench.opblocks.dev", Version: "v1"}
+
+// AddToScheme makes the kind known to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &Site{}, &SiteList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// Site is a web site.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+type Site struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SiteSpec   `json:"spec,omitempty"`
+	Status SiteStatus `json:"status,omitempty"`
+}
+
+// SiteSpec is what is wanted.
+type SiteSpec struct {
+	Image    string `json:"image"`
+	Replicas int32  `json:"replicas"`
+}
+
+// SiteStatus is what was seen.
+type SiteStatus struct {
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// SiteList is a list of sites.
+//
+// +kubebuilder:object:root=true
+type SiteList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Site `json:"items"`
+}

@@ -1,0 +1,152 @@
+// Package bench measures opblocks beside other ways to write the same operator, in one run.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"testing"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/bench/site"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/internal/requests"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+func init() {
+	ctrl.SetLogger(logr.Discard())
+	log.SetOutput(io.Discard)
+}
+
+// No controllers run: nothing but the measured code writes.
+var controlPlane = controlplanetest.Shared()
+
+func withOpblocks(c client.Client) ctrlreconcile.Reconciler {
+	return reconcile.New(c, reconcile.Named("children",
+		ownedresources.Ensure(ownedresources.Build(deployment), ownedresources.Build(service))))
+}
+
+func byHand(c client.Client) ctrlreconcile.Reconciler { return &handWritten{c} }
+
+// fleet is a number of converged sites in one namespace, with a real informer cache over them.
+type fleet struct {
+	client client.Client
+	count  requests.Count
+	names  []types.NamespacedName
+}
+
+func newFleet(b *testing.B, size int, variant func(client.Client) ctrlreconcile.Reconciler) (*fleet, ctrlreconcile.Reconciler) {
+	b.Helper()
+	cp := controlPlane(b)
+	if err := cp.InstallCRDs(b.Context(), "site"); err != nil {
+		b.Fatal(err)
+	}
+	namespace := controlplanetest.Namespace(b, cp)
+	scheme := runtime.NewScheme()
+	must(b, clientgoscheme.AddToScheme(scheme))
+	must(b, site.AddToScheme(scheme))
+	f := &fleet{}
+	mgr, err := ctrl.NewManager(f.count.Wrap(cp.Config()), ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	must(b, err)
+	f.client = mgr.GetClient()
+	direct, err := client.New(cp.Config(), client.Options{Scheme: scheme})
+	must(b, err)
+	reconciler := variant(direct)
+	for i := range size {
+		f.names = append(f.names, types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("site-%05d", i)})
+	}
+	workqueue.ParallelizeUntil(b.Context(), 16, size, func(i int) { f.converge(b, direct, reconciler, f.names[i]) })
+	for _, obj := range []client.Object{&site.Site{}, &appsv1.Deployment{}, &corev1.Service{}} {
+		_, err := mgr.GetCache().GetInformer(b.Context(), obj, cache.BlockUntilSynced(false))
+		must(b, err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	b.Cleanup(func() { stop(); must(b, <-done) })
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		b.Fatal("the cache did not sync")
+	}
+	reconciler = variant(f.client)
+	for i := range f.names { // warm
+		f.pass(b, reconciler, i)
+	}
+	return f, reconciler
+}
+
+// converge runs passes without a cache, and plays the Deployment's controller.
+func (f *fleet) converge(b *testing.B, c client.Client, r ctrlreconcile.Reconciler, name types.NamespacedName) {
+	s := &site.Site{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	s.Spec = site.SiteSpec{Image: "nginx:1.27", Replicas: 2}
+	must(b, c.Create(b.Context(), s))
+	run := func() {
+		_, err := r.Reconcile(b.Context(), ctrl.Request{NamespacedName: name})
+		must(b, err)
+	}
+	run()
+	var d appsv1.Deployment
+	must(b, c.Get(b.Context(), name, &d))
+	d.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
+		Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"},
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+		},
+	}
+	must(b, c.Status().Update(b.Context(), &d))
+	run()
+}
+
+func (f *fleet) pass(b *testing.B, r ctrlreconcile.Reconciler, i int) {
+	_, err := r.Reconcile(b.Context(), ctrl.Request{NamespacedName: f.names[i%len(f.names)]})
+	must(b, err)
+}
+
+func BenchmarkSteadyState(b *testing.B) {
+	for _, size := range []int{100, 1000} {
+		for _, variant := range []struct {
+			name string
+			make func(client.Client) ctrlreconcile.Reconciler
+		}{{"opblocks", withOpblocks}, {"hand-written", byHand}} {
+			b.Run(fmt.Sprintf("%s-%d", variant.name, size), func(b *testing.B) {
+				f, r := newFleet(b, size, variant.make)
+				f.count.Sent()
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					f.pass(b, r, i)
+					i++
+				}
+				if sent := f.count.Sent(); len(sent) > 0 {
+					b.Fatalf("a pass with nothing to do sent %v", sent)
+				}
+			})
+		}
+	}
+}
+
+func must(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
