@@ -6,6 +6,7 @@ go 1.26.0
 replace github.com/opblocks/opblocks => ../
 
 require (
+	github.com/go-logr/logr v1.4.4
 	github.com/opblocks/opblocks v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
@@ -23,7 +24,6 @@ require (
 	github.com/fluxcd/cli-utils v1.3.0 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.3 // indirect
-	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.1 // indirect

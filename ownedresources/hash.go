@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,9 +36,9 @@ func SetHash(obj client.Object, key string, v any) (changed bool, err error) {
 	if err != nil || obj.GetAnnotations()[key] == hash {
 		return false, err
 	}
-	annotations := make(map[string]string, len(obj.GetAnnotations())+1)
-	for k, v := range obj.GetAnnotations() { // a copy: the map may be the cache's
-		annotations[k] = v
+	annotations := maps.Clone(obj.GetAnnotations()) // the map may be the cache's
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
 	annotations[key] = hash
 	obj.SetAnnotations(annotations)

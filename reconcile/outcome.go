@@ -97,8 +97,7 @@ const (
 
 func outcomeOf(err error) outcome {
 	o := outcome{reason: reasonSucceeded, err: err}
-	var halt *haltError
-	if errors.As(err, &halt) {
+	if halt, ok := errors.AsType[*haltError](err); ok {
 		o.halts = true
 		if halt.err == nil {
 			o.err = nil
@@ -109,13 +108,12 @@ func outcomeOf(err error) outcome {
 		return o
 	}
 	o.message = err.Error()
-	var wait Waiting
-	var reasoned Reasoned
-	switch {
-	case errors.As(err, &wait):
+	if wait, ok := errors.AsType[Waiting](err); ok {
 		o.state = waiting
 		o.reason, o.after = wait.Waiting()
 		return o
+	}
+	switch {
 	case isConflict(err):
 		o.state = conflicted
 	case isTerminal(err):
@@ -123,7 +121,7 @@ func outcomeOf(err error) outcome {
 	default:
 		o.state, o.reason = failed, reasonFailed
 	}
-	if errors.As(err, &reasoned) {
+	if reasoned, ok := errors.AsType[Reasoned](err); ok {
 		o.reason = reasoned.Reason()
 	}
 	return o
@@ -135,8 +133,8 @@ func isConflict(err error) bool {
 
 // isTerminal recognises what the API server would answer again to the same request.
 func isTerminal(err error) bool {
-	var own *terminalError
-	return errors.As(err, &own) || errors.Is(err, ctrlreconcile.TerminalError(nil)) ||
+	_, own := errors.AsType[*terminalError](err)
+	return own || errors.Is(err, ctrlreconcile.TerminalError(nil)) ||
 		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

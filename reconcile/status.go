@@ -86,7 +86,7 @@ func (s *statusType) keepTransitions(before, after client.Object) {
 		return
 	}
 	field := func(obj client.Object) []metav1.Condition {
-		list, _ := s.of(reflect.ValueOf(obj)).Field(s.conditions).Interface().([]metav1.Condition)
+		list, _ := reflect.TypeAssert[[]metav1.Condition](s.of(reflect.ValueOf(obj)).Field(s.conditions))
 		return list
 	}
 	old := field(before)

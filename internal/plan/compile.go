@@ -86,8 +86,7 @@ func (c *compiler) structOf(t reflect.Type, ref typeRef) *structNode {
 
 func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
 	var own, embedded []field
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-" && options == "":
