@@ -51,10 +51,12 @@ lint: requirements bin/golangci-lint ## Check style, tidy modules, generated fil
 	{ echo "opblocks: generated files were out of date; they are written anew, commit them" >&2; exit 1; }
 	go test ./internal/imports
 
-generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml
+generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
+	bench/site/zz_generated.deepcopy.go bench/site/*.yaml
 
-generate: bin/controller-gen ## Write the deep copies of the examples' API types.
+generate: bin/controller-gen ## Write the deep copies of the examples' API types (and all of the benchmarks' one).
 	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
+	@cd bench && ../bin/controller-gen object crd paths=./site output:crd:dir=site
 
 manifests: bin/controller-gen ## Write the examples' CRDs and roles.
 	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \
