@@ -67,6 +67,7 @@ func Apply(ctx context.Context, c client.Client, owner client.Object, desired ..
 
 // applier applies objects, and remembers what spares requests.
 type applier struct {
+	kinds   *kinds
 	live    client.Reader // past the cache; nil without a manager
 	writes  *ownwrites.Writes
 	settled *settled
@@ -74,13 +75,13 @@ type applier struct {
 }
 
 func newApplier() *applier {
-	return &applier{writes: ownwrites.New(clock.RealClock{}), settled: newSettled()}
+	return &applier{kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), settled: newSettled()}
 }
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (a *applier) apply(ctx context.Context, owner *owner, want client.Object, o *childOptions) (Result, error) {
-	k, err := kindOf(want, owner.client.Scheme())
+	k, err := a.kinds.of(want, owner.client.Scheme())
 	if err != nil {
 		return Result{}, err
 	}

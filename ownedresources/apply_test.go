@@ -411,7 +411,7 @@ func TestRecreatedMeanwhileIsARace(t *testing.T) {
 		}
 		o, err := newOwner(w.owner, w.client)
 		require.NoError(t, err)
-		k, err := kindOf(first, w.client.Scheme())
+		k, err := w.applier.kinds.of(first, w.client.Scheme())
 		require.NoError(t, err)
 		_, err = w.applier.send(t.Context(), wanted{kind: k, object: w.deployment(), owner: &o}, first.GetUID())
 		require.True(t, apierrors.IsConflict(err), "no apply brings an object into being, or writes a namesake: %v", err)

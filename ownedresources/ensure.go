@@ -3,12 +3,16 @@ package ownedresources
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/plan"
 )
 
 // Set keeps the children of a T as they are declared. It fits package reconcile's Step and
@@ -81,6 +85,11 @@ func (s *Set[T]) Watched() []client.Object {
 // SetupWithBuilder watches the children, so that their events bring their owner's next pass.
 func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.live = mgr.GetAPIReader()
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("client for the API server's schemas: %w", err)
+	}
+	s.applier.kinds = &kinds{schemas: plan.FromServer(server.OpenAPIV3())}
 	seen := map[any]bool{}
 	for i := range s.children {
 		if child := &s.children[i]; !seen[child.typ] {

@@ -14,42 +14,75 @@ import (
 	"github.com/opblocks/opblocks/internal/plan"
 )
 
-// kind is what has to be known of a Go type once.
+// kind is what has to be known of a Go type, or of the kind of an unstructured object, once.
 type kind struct {
 	gvk  schema.GroupVersionKind
 	typ  reflect.Type // the struct, not the pointer
-	plan *plan.Plan
+	plan comparer
+}
+
+// comparer serialises what is sent and compares it with what is there.
+type comparer interface {
+	AppendJSON(b []byte, obj runtime.Object) ([]byte, error)
+	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error)
+	Covers(want, have runtime.Object) bool
+	Differences(want, have runtime.Object) []plan.Difference
+}
+
+var (
+	_ comparer = &plan.Plan{}
+	_ comparer = &plan.Untyped{}
+)
+
+// kinds remembers them.
+type kinds struct {
+	schemas plan.Schemas
+	known   sync.Map // kindKey → *kind
 }
 
 type kindKey struct {
 	scheme *runtime.Scheme
 	typ    reflect.Type
+	gvk    schema.GroupVersionKind // of an unstructured object
 }
 
-// kinds remembers what is a function of the key alone.
-var kinds sync.Map // kindKey → *kind
+// builtInKinds serves where no API server can be asked for schemas. What it remembers is a
+// function of the key alone.
+var builtInKinds = &kinds{schemas: plan.BuiltIn}
 
-func kindOf(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
+func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}
-	if known, ok := kinds.Load(key); ok {
-		return known.(*kind), nil
+	u, untyped := obj.(*unstructured.Unstructured)
+	if untyped {
+		key.gvk = u.GroupVersionKind()
 	}
-	if _, untyped := obj.(runtime.Unstructured); untyped {
-		return nil, fmt.Errorf("%T: give a typed object; unstructured ones cannot be compared with defaults in mind", unstructured.Unstructured{})
+	if known, ok := ks.known.Load(key); ok {
+		return known.(*kind), nil
 	}
 	gvk, err := apiutil.GVKForObject(obj, scheme)
 	if err != nil {
 		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
 	}
-	p, err := plan.Compile(obj, gvk, plan.BuiltIn)
+	k := &kind{gvk: gvk, typ: key.typ.Elem()}
+	if untyped {
+		k.plan, err = plan.CompileUntyped(gvk, ks.schemas)
+	} else {
+		k.plan, err = plan.Compile(obj, gvk, ks.schemas)
+	}
 	if err != nil {
 		return nil, err
 	}
-	known, _ := kinds.LoadOrStore(key, &kind{gvk: gvk, typ: key.typ.Elem(), plan: p})
+	known, _ := ks.known.LoadOrStore(key, k)
 	return known.(*kind), nil
 }
 
-func (k *kind) empty() client.Object { return reflect.New(k.typ).Interface().(client.Object) }
+func (k *kind) empty() client.Object {
+	obj := reflect.New(k.typ).Interface().(client.Object)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.SetGroupVersionKind(k.gvk)
+	}
+	return obj
+}
 
 func (k *kind) describe(obj client.Object) string {
 	return k.gvk.Kind + " " + client.ObjectKeyFromObject(obj).String()

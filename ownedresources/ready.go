@@ -18,7 +18,7 @@ import (
 // (https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus), written out for the
 // kinds that are looked at most often, because kstatus wants them converted first.
 func (a *applier) ready(o *owner, live client.Object) error {
-	k, err := kindOf(live, o.client.Scheme())
+	k, err := a.kinds.of(live, o.client.Scheme())
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (a *applier) validate(o *owner, desired []client.Object) error {
 			return fmt.Errorf("wanted object %d: %w", i+1, err)
 		}
 		for _, other := range desired[:i] {
-			if err := distinct(o, obj, other); err != nil {
+			if err := a.distinct(o, obj, other); err != nil {
 				return fmt.Errorf("wanted object %d: %w", i+1, err)
 			}
 		}
@@ -27,7 +27,7 @@ func (a *applier) accept(o *owner, obj client.Object) error {
 	if isNil(obj) {
 		return fmt.Errorf("it is nil")
 	}
-	k, err := kindOf(obj, o.client.Scheme())
+	k, err := a.kinds.of(obj, o.client.Scheme())
 	if err != nil {
 		return err
 	}
@@ -67,20 +67,20 @@ func (a *applier) acceptScope(o *owner, k *kind, obj client.Object) error {
 	return nil
 }
 
-func distinct(o *owner, a, b client.Object) error {
-	if a.GetName() != b.GetName() || a.GetNamespace() != b.GetNamespace() {
+func (a *applier) distinct(o *owner, x, y client.Object) error {
+	if x.GetName() != y.GetName() || x.GetNamespace() != y.GetNamespace() {
 		return nil
 	}
-	one, err := kindOf(a, o.client.Scheme())
+	one, err := a.kinds.of(x, o.client.Scheme())
 	if err != nil {
 		return err
 	}
-	other, err := kindOf(b, o.client.Scheme())
+	other, err := a.kinds.of(y, o.client.Scheme())
 	if err != nil {
 		return err
 	}
 	if one.gvk.GroupKind() != other.gvk.GroupKind() {
 		return nil
 	}
-	return fmt.Errorf("%s is wanted twice", one.describe(a))
+	return fmt.Errorf("%s is wanted twice", one.describe(x))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"unsafe"
 )
 
@@ -82,14 +83,14 @@ func appendUntyped(b []byte, v any) []byte {
 		return appendString(b, v)
 	case map[string]any:
 		b = append(b, '{')
-		for i, k := range sortedKeys(v, nil) {
-			if i > 0 {
-				b = append(b, ',')
+		for _, k := range sortedKeys(v, nil) {
+			if v[k] == nil {
+				continue
 			}
 			b = append(appendString(b, k), ':')
-			b = appendUntyped(b, v[k])
+			b = append(appendUntyped(b, v[k]), ',')
 		}
-		return append(b, '}')
+		return append(bytes.TrimSuffix(b, []byte{','}), '}')
 	case []any:
 		b = append(b, '[')
 		for i, e := range v {
@@ -100,14 +101,13 @@ func appendUntyped(b []byte, v any) []byte {
 		}
 		return append(b, ']')
 	}
-	return fmt.Append(b, jsonScalar(v)) // json.Number, bool, null
-}
-
-func jsonScalar(v any) any {
 	if v == nil {
-		return "null"
+		return append(b, "null"...)
 	}
-	return v
+	if f, ok := v.(float64); ok {
+		return strconv.AppendFloat(b, f, 'g', -1, 64)
+	}
+	return fmt.Append(b, v) // json.Number, integers, bool
 }
 
 // untypedCovers reads values without schema as a custom resource's are read by default:

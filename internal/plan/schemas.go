@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,45 +10,71 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/openapi3"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
 // Schemas tells how server-side apply reads the lists and maps of a kind.
 type Schemas struct {
-	converter func() managedfields.TypeConverter
+	// server gives the API server's schemas of a group and version; nil to do without.
+	server func(schema.GroupVersion) (managedfields.TypeConverter, error)
 }
 
-// BuiltIn knows the kinds that client-go knows. Parsing them takes some 0.1 s,
-// once per process, on first use.
-var BuiltIn = Schemas{converter: sync.OnceValue(func() managedfields.TypeConverter {
+// BuiltIn knows the kinds that client-go knows. Parsing them takes some 0.1 s, once per
+// process, on first use.
+var BuiltIn Schemas
+
+// FromServer knows also what an API server says of its custom resources. It asks once per
+// group and version.
+func FromServer(server openapi.Client) Schemas {
+	root := openapi3.NewRoot(server)
+	return Schemas{server: func(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
+		spec, err := root.GVSpec(gv)
+		if err != nil {
+			return nil, fmt.Errorf("schemas of %s: %w", gv, err)
+		}
+		return managedfields.NewTypeConverter(spec.Components.Schemas, false)
+	}}
+}
+
+var builtIn = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(clientgoscheme.Scheme)
-})}
+})
 
 // typeRef is a type in a schema; the zero value is a type without schema.
 type typeRef struct {
-	schema *smdschema.Schema
-	atom   smdschema.Atom
+	schema   *smdschema.Schema
+	atom     smdschema.Atom
+	quantity bool
 }
 
 // lookup finds a kind's type. A kind without schema still has the API's metadata.
 func (s Schemas) lookup(kind schema.GroupVersionKind) (typeRef, error) {
 	if clientgoscheme.Scheme.Recognizes(kind) {
-		return s.parse(kind)
+		return parse(builtIn(), kind)
 	}
-	known, err := s.parse(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if s.server != nil {
+		converter, err := s.server(kind.GroupVersion())
+		if err != nil {
+			return typeRef{}, err
+		}
+		return parse(converter, kind)
+	}
+	known, err := parse(builtIn(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	if err != nil {
 		return typeRef{}, err
 	}
-	metadata, _ := known.atom.Map.FindField("metadata")
+	metadata, _ := known.atom.FindField("metadata")
 	return typeRef{schema: known.schema, atom: smdschema.Atom{Map: &smdschema.Map{
 		Fields: []smdschema.StructField{metadata},
 	}}}, nil
 }
 
-func (s Schemas) parse(kind schema.GroupVersionKind) (typeRef, error) {
+func parse(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (typeRef, error) {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(kind)
-	typed, err := s.converter().ObjectToTyped(empty)
+	typed, err := converter.ObjectToTyped(empty)
 	if err != nil {
 		return typeRef{}, fmt.Errorf("no schema for %s: %w", kind, err)
 	}
@@ -66,7 +93,8 @@ func (r typeRef) resolve(to smdschema.TypeRef) typeRef {
 	if !ok {
 		return typeRef{}
 	}
-	return typeRef{schema: r.schema, atom: atom}
+	quantity := to.NamedType != nil && strings.Contains(*to.NamedType, "resource.Quantity")
+	return typeRef{schema: r.schema, atom: atom, quantity: quantity}
 }
 
 // field gives the type and the default of a struct's field.
