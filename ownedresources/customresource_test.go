@@ -1,0 +1,178 @@
+package ownedresources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/plan"
+)
+
+// gadget is a custom resource with defaults, and with a list of each kind: testdata/gadgets.yaml.
+type gadget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              gadgetSpec `json:"spec"`
+}
+
+type gadgetSpec struct {
+	Size    int32                 `json:"size"`    // 0 is meant, and not the default
+	Enabled bool                  `json:"enabled"` // so is false
+	Note    string                `json:"note,omitempty"`
+	Parts   []gadgetPart          `json:"parts,omitempty"`
+	Tags    []string              `json:"tags,omitempty"`
+	Steps   []gadgetStep          `json:"steps,omitempty"`
+	Raw     *runtime.RawExtension `json:"raw,omitempty"`
+}
+
+type gadgetPart struct {
+	Name   string `json:"name"`
+	Weight *int32 `json:"weight,omitempty"`
+}
+
+type gadgetStep struct {
+	Run     string `json:"run"`
+	Retries *int32 `json:"retries,omitempty"`
+}
+
+func (g *gadget) DeepCopyObject() runtime.Object {
+	c := *g
+	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c // what is deeper is not changed by these tests
+}
+
+var gadgetKind = schema.GroupVersionKind{Group: "test.opblocks.dev", Version: "v1", Kind: "Gadget"}
+
+func newGadgetWorld(t *testing.T) *world {
+	t.Helper()
+	cp := controlPlane(t)
+	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
+	w := newWorld(t)
+	types := runtime.NewScheme()
+	require.NoError(t, scheme.AddToScheme(types))
+	types.AddKnownTypeWithName(gadgetKind, &gadget{})
+	metav1.AddToGroupVersion(types, gadgetKind.GroupVersion())
+	var err error
+	w.client, err = client.New(w.count.Wrap(cp.Config()), client.Options{Scheme: types})
+	require.NoError(t, err)
+	server, err := discovery.NewDiscoveryClientForConfig(cp.Config())
+	require.NoError(t, err)
+	w.applier.kinds = &kinds{schemas: plan.FromServer(server.OpenAPIV3())}
+	require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
+		_, err := w.applier.kinds.of(&gadget{}, types)
+		return err == nil
+	}, 20*time.Second, 20*time.Millisecond)
+	return w
+}
+
+func (w *world) gadget(note string) *gadget {
+	return &gadget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
+		Spec: gadgetSpec{
+			Note:  note,
+			Parts: []gadgetPart{{Name: "b"}, {Name: "a"}},
+			Tags:  []string{"y", "x"},
+			Steps: []gadgetStep{{Run: "one"}},
+			Raw:   &runtime.RawExtension{Raw: []byte(`{"deep": {"list": [1, {"k": 1.0}]}, "nothing": null}`)},
+		},
+	}
+}
+
+func (w *world) untypedGadget(t *testing.T, note string) *unstructured.Unstructured {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.gadget(note))
+	require.NoError(t, err)
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gadgetKind)
+	return u
+}
+
+func (w *world) liveGadget(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gadgetKind)
+	require.NoError(t, w.other.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "web"}, u))
+	return u
+}
+
+func TestCustomResourceWithDefaultsAndKeyedLists(t *testing.T) {
+	for _, input := range []string{"typed", "unstructured"} {
+		t.Run(input, func(t *testing.T) {
+			w := newGadgetWorld(t)
+			want := func(note string) client.Object {
+				if input == "typed" {
+					return w.gadget(note)
+				}
+				return w.untypedGadget(t, note)
+			}
+			w.expect(t, want("first"), Created, "POST gadgets")
+			w.expect(t, want("first"), Unchanged, none...)
+			w.expect(t, want("second"), Applied, "GET gadgets", "PATCH gadgets", "PATCH gadgets")
+			w.expect(t, want("second"), Unchanged, none...)
+
+			spec := w.liveGadget(t).Object["spec"].(map[string]any)
+			require.EqualValues(t, 0, spec["size"], "a zero that is meant")
+			require.Equal(t, false, spec["enabled"])
+			require.EqualValues(t, 5, spec["steps"].([]any)[0].(map[string]any)["retries"], "a default in an atomic list")
+
+			tests := []struct {
+				reason string
+				change func(spec map[string]any)
+				op     Operation
+			}{
+				{"a foreign item of a keyed list", func(spec map[string]any) {
+					spec["parts"] = append([]any{map[string]any{"name": "theirs"}}, spec["parts"].([]any)...)
+				}, Unchanged},
+				{"a foreign value of a set", func(spec map[string]any) { spec["tags"] = append(spec["tags"].([]any), "z") }, Unchanged},
+				{"a foreign key of raw JSON", func(spec map[string]any) { spec["raw"].(map[string]any)["more"] = "x" }, Unchanged},
+				{"our item gone", func(spec map[string]any) { spec["parts"] = spec["parts"].([]any)[:1] }, Applied},
+				{"our value of a set gone", func(spec map[string]any) { spec["tags"] = []any{"x"} }, Applied},
+				{"an item of an atomic list more", func(spec map[string]any) {
+					spec["steps"] = append(spec["steps"].([]any), map[string]any{"run": "theirs"})
+				}, Applied},
+				{"our zero overwritten", func(spec map[string]any) { spec["size"] = int64(8) }, Applied},
+				{"our raw JSON changed", func(spec map[string]any) { spec["raw"].(map[string]any)["deep"] = "x" }, Applied},
+			}
+			for _, tc := range tests {
+				live := w.liveGadget(t)
+				tc.change(live.Object["spec"].(map[string]any))
+				require.NoError(t, w.other.Update(t.Context(), live, client.FieldOwner("kubectl-edit")), tc.reason)
+				result, err := w.apply(t, want("second"))
+				require.NoError(t, err, tc.reason)
+				require.Equal(t, tc.op, result.Operation, tc.reason)
+				w.expect(t, want("second"), Unchanged, none...)
+			}
+
+			w.expect(t, want(""), Applied, "PATCH gadgets")
+			if input == "typed" {
+				require.NotContains(t, w.liveGadget(t).Object["spec"], "note", "a field that is no longer wanted goes")
+			}
+		})
+	}
+}
+
+// Nulls are dropped from untyped input, and no other value.
+func TestUnstructuredBuiltInKind(t *testing.T) {
+	w := newWorld(t)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.deployment())
+	require.NoError(t, err)
+	want := &unstructured.Unstructured{Object: content}
+	want.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	require.NoError(t, unstructured.SetNestedField(want.Object, false, "spec", "template", "spec", "hostNetwork"))
+	container := want.Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
+	container["resources"] = map[string]any{"limits": map[string]any{"memory": "65536Ki", "cpu": "0.1"}}
+	w.expect(t, want, Created, "POST deployments")
+	w.expect(t, want, Unchanged, none...)
+	container["image"] = "nginx:1.28"
+	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.expect(t, want, Unchanged, none...)
+}
