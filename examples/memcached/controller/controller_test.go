@@ -199,6 +199,42 @@ func TestReady(t *testing.T) {
 	assert.Equal(t, "1/1", m.Status.Available)
 	assert.EqualValues(t, 1, m.Status.ObservedGeneration)
 	assert.Equal(t, 1, h.writes, "the status only")
+
+	result, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+	require.NoError(t, err)
+	assert.Zero(t, result, "events bring the next pass, not time")
+}
+
+// What keeps pods from being made shows in the Deployment only.
+func TestQuota(t *testing.T) {
+	h := newHarness(t, sample(2), pod("a", ready))
+	m := h.reconcile(t)
+	var d appsv1.Deployment
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
+	d.Status.Conditions = []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
+		Message: `pods "memcached-sample-5d8c-x7f2q" is forbidden: exceeded quota: small`,
+	}}
+	require.NoError(t, h.Status().Update(t.Context(), &d))
+
+	m = h.reconcile(t)
+	available, _ := conditions.Get(m.Status.Conditions, "Available")
+	assert.Equal(t, "FailedCreate", available.Reason)
+	assert.Equal(t, "1 of 2 pods are ready; new ones: forbidden: exceeded quota: small", available.Message)
+}
+
+// Only the API server fills in replicas; the tutorial's operator trusts that there are some.
+func TestDeploymentWithoutReplicas(t *testing.T) {
+	h := newHarness(t, sample(2))
+	m := h.reconcile(t)
+	var d appsv1.Deployment
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
+	d.Spec.Replicas = nil
+	require.NoError(t, h.Update(t.Context(), &d))
+
+	h.reconcile(t)
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
+	assert.EqualValues(t, 2, *d.Spec.Replicas)
 }
 
 func TestSizeChange(t *testing.T) {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -73,6 +76,12 @@ func recordPods(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached
 	if reason == "" && ready >= m.Spec.Size {
 		return nil
 	}
+	if reason == "" {
+		var err error
+		if reason, cause, err = blocked(ctx, c, m); err != nil {
+			return err
+		}
+	}
 	return reconcile.Wait(cmp.Or(reason, "PodsNotReady"), 0, "%d of %d pods are ready%s", ready, m.Spec.Size, cause)
 }
 
@@ -85,6 +94,24 @@ func isReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// blocked gives why the Deployment makes no pods, such as FailedCreate when they exceed a quota. What comes before " is "
+// names a pod that was never made, by another name each time.
+func blocked(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) (reason, cause string, err error) {
+	var d appsv1.Deployment
+	err = c.Get(ctx, client.ObjectKeyFromObject(m), &d, client.UnsafeDisableDeepCopy)
+	if err != nil || !metav1.IsControlledBy(&d, m) {
+		return "", "", client.IgnoreNotFound(err)
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue ||
+			c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
+			what, why, _ := strings.Cut(c.Message, " is ")
+			return c.Reason, "; new ones: " + cmp.Or(why, what), nil
+		}
+	}
+	return "", "", nil
 }
 
 // stuck gives why a container of the pod does not start, such as ImagePullBackOff. The kubelet's own message names the

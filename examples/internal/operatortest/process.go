@@ -1,0 +1,86 @@
+package operatortest
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// Process is one life of an operator. Its typed reads come from the [History], as a manager's come from the cache; its
+// untyped reads and its writes go to the API server.
+type Process struct {
+	*History
+
+	// Lag is how many writes the reads are behind.
+	Lag int
+	// CrashAt is the number of the write at which the process ends; 0 for never. The first is 1.
+	CrashAt int
+	// Committed says that the API server has done that write, although its answer is never seen.
+	Committed bool
+
+	// Writes counts those that were tried.
+	Writes int
+	// Crashed says that the process has ended.
+	Crashed bool
+}
+
+var errCrashed = errors.New("the process has ended")
+
+// Client is what the operator is given.
+func (p *Process) Client() client.Client {
+	return interceptor.NewClient(p.client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, untyped := obj.(runtime.Unstructured); untyped {
+				return p.alive(func() error { return c.Get(ctx, key, obj, opts...) })
+			}
+			return p.alive(func() error { return p.get(p.Lag, key.Name, obj) })
+		},
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			return p.alive(func() error { return p.list(p.Lag, list, (&client.ListOptions{}).ApplyOptions(opts)) })
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			return p.write(func() error { return c.Create(ctx, obj, opts...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			return p.write(func() error { return c.Update(ctx, obj, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			return p.write(func() error { return c.Patch(ctx, obj, patch, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			return p.write(func() error { return c.Delete(ctx, obj, opts...) })
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			return p.write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			return p.write(func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
+		},
+	})
+}
+
+func (p *Process) alive(do func() error) error {
+	if p.Crashed {
+		return errCrashed
+	}
+	return do()
+}
+
+func (p *Process) write(send func() error) error {
+	if p.Crashed {
+		return errCrashed
+	}
+	p.Writes++
+	p.Crashed = p.Writes == p.CrashAt
+	if p.Crashed && !p.Committed {
+		return errCrashed
+	}
+	err := send()
+	if p.Crashed {
+		return errCrashed
+	}
+	return err
+}

@@ -1,0 +1,309 @@
+package test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/memcached/controller"
+)
+
+func TestSchema(t *testing.T) {
+	u := newUser(t, apiServer(t))
+	tests := map[string]struct {
+		spec   any
+		want   string // in the error; empty if it is accepted
+		reason string
+	}{
+		"tutorial's":      {spec: map[string]any{"size": 3}, reason: "such objects are there already"},
+		"nothing wanted":  {spec: map[string]any{"size": 0}, reason: "zero is a size"},
+		"no spec":         {spec: nil, reason: "such objects may be there already"},
+		"negative size":   {spec: map[string]any{"size": -1}, want: "spec.size in body should be greater than or equal to 0", reason: "no pods fewer than none"},
+		"no size":         {spec: map[string]any{}, want: "spec.size: Required value", reason: "a forgotten size is no wish for no pods"},
+		"null size":       {spec: map[string]any{"size": nil}, want: "spec.size: Required value", reason: "as if it were forgotten"},
+		"size as text":    {spec: map[string]any{"size": "3"}, want: "spec.size in body must be of type integer", reason: "YAML quotes slip in"},
+		"half a pod":      {spec: map[string]any{"size": 1.5}, want: "spec.size in body must be of type int32", reason: "no half pods"},
+		"size overflows":  {spec: map[string]any{"size": int64(1) << 32}, want: "spec.size", reason: "the operator could not read any Memcached any more"},
+		"no memory":       {spec: map[string]any{"size": 1, "memoryMB": 0}, want: "spec.memoryMB in body should be greater than or equal to 1", reason: "memcached does not start"},
+		"memory overflow": {spec: map[string]any{"size": 1, "memoryMB": int64(1) << 32}, want: "spec.memoryMB in body should be less than or equal to", reason: "the operator could not read it"},
+		"no connections":  {spec: map[string]any{"size": 1, "maxConnections": -5}, want: "spec.maxConnections in body should be greater than or equal to 1", reason: "nobody could use it"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := &unstructured.Unstructured{Object: map[string]any{}}
+			m.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+			m.SetNamespace(u.namespace)
+			m.SetGenerateName("cache-")
+			if tc.spec != nil {
+				m.Object["spec"] = tc.spec
+			}
+			err := u.Create(t.Context(), m)
+			if tc.want == "" {
+				assert.NoError(t, err, tc.reason)
+			} else {
+				assert.ErrorContains(t, err, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+func TestNoSpec(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := &unstructured.Unstructured{}
+	m.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+	m.SetNamespace(u.namespace)
+	m.SetName("cache")
+	require.NoError(t, u.Create(t.Context(), m))
+	got := u.settled(t, "cache", metav1.ConditionTrue)
+	assert.Equal(t, "0/0", got.Status.Available)
+	_, err := u.kubectl(t.Context(), "scale", "memcached/cache", "--replicas=1")
+	require.NoError(t, err)
+	eventually(t, "it is scaled", func(c *assert.CollectT) {
+		assert.Equal(c, "1/1", u.settled(t, "cache", metav1.ConditionTrue).Status.Available)
+	})
+}
+
+// A Deployment of that name that is somebody else's is left alone and named, also when the cache does not show it.
+func TestForeignDeployment(t *testing.T) {
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "somebody", UID: "somebody", Controller: new(true)}
+	unseen := func(namespace string) cache.Options {
+		options := controller.Cache(namespace)
+		options.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": "memcached"})}
+		return options
+	}
+	tests := map[string]struct {
+		owners []metav1.OwnerReference
+		cache  func(namespace string) cache.Options
+		want   string
+		reason string
+	}{
+		"nobody's":         {want: "is not controlled by anything", reason: "a user made it by hand"},
+		"somebody's":       {owners: []metav1.OwnerReference{owner}, want: "belongs to ConfigMap somebody", reason: "another operator made it"},
+		"not in the cache": {cache: unseen, want: "is not controlled by anything", reason: "creating by apply would take it over"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := newUser(t, apiServer(t)) // no garbage collector that takes the owner for gone
+			foreign := u.deployment("cache")
+			foreign.OwnerReferences = tc.owners
+			foreign.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "mine"}}
+			foreign.Spec.Template.Labels = map[string]string{"app": "mine"}
+			foreign.Spec.Template.Spec.Containers = []corev1.Container{{Name: "mine", Image: "mine"}}
+			require.NoError(t, u.Create(t.Context(), foreign))
+			var options ctrl.Options
+			if tc.cache != nil {
+				options.Cache = tc.cache(u.namespace)
+			}
+			startOperator(t, u.cp.Config(), options, u.namespace)
+
+			u.create(t, "cache", 3)
+			got := u.condition(t, "cache", conditions.Ready, "OwnedByAnother")
+			assert.Contains(t, got.Message, "Deployment "+u.namespace+"/cache", tc.reason)
+			assert.Contains(t, got.Message, tc.want, tc.reason)
+			now := u.deployment("cache")
+			require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(now), now))
+			assert.Equal(t, foreign.ResourceVersion, now.ResourceVersion, "it was not written to")
+
+			require.NoError(t, u.Delete(t.Context(), foreign))
+			eventually(t, "it heals when the name is free", func(c *assert.CollectT) {
+				require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(now), now))
+				assert.EqualValues(c, 3, *now.Spec.Replicas)
+			})
+			u.condition(t, "cache", conditions.Ready, "PodsNotReady")
+		})
+	}
+}
+
+// Without its Service, because the name is taken, a Memcached is ready all the same.
+func TestForeignService(t *testing.T) {
+	u := newUser(t, cluster(t))
+	foreign := u.service("cache")
+	foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+	require.NoError(t, u.Create(t.Context(), foreign))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "cache", 1)
+	m := u.settled(t, "cache", metav1.ConditionTrue)
+	got, _ := conditions.Get(m.Status.Conditions, "ServiceReady")
+	assert.Equal(t, "OwnedByAnother", got.Reason)
+	now := u.service("cache")
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(now), now))
+	assert.Equal(t, foreign.ResourceVersion, now.ResourceVersion, "it was not written to")
+	assert.False(t, conditions.IsTrue(m.Status.Conditions, conditions.Stalled))
+}
+
+func TestUnpullableImage(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := u.memcached("cache", 2)
+	m.Spec.Image = "registry.invalid/memcached:1.6"
+	require.NoError(t, u.Create(t.Context(), m))
+	got := u.condition(t, "cache", "Available", "ImagePullBackOff")
+	assert.Equal(t, metav1.ConditionFalse, got.Status)
+	assert.Equal(t, "0 of 2 pods are ready; container memcached with image registry.invalid/memcached:1.6 waits: ImagePullBackOff", got.Message)
+	u.condition(t, "cache", conditions.Ready, "ImagePullBackOff")
+
+	change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "" })
+	u.settled(t, "cache", metav1.ConditionTrue)
+
+	// The pods that run keep running: one that is in the way is shown nevertheless.
+	change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "registry.invalid/memcached:1.7" })
+	got = u.condition(t, "cache", "Available", "ImagePullBackOff")
+	assert.Contains(t, got.Message, "2 of 2 pods are ready; ")
+}
+
+// What the API server refuses is shown with its own words, and does not stop anybody else.
+func TestRefused(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "small"}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourceRequestsMemory: resource.MustParse("10Gi")}
+	require.NoError(t, u.Create(t.Context(), quota))
+	eventually(t, "the quota is in force", func(c *assert.CollectT) {
+		require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(quota), quota))
+		assert.NotEmpty(c, quota.Status.Hard)
+	})
+	big := func(memory string) *corev1.ResourceRequirements {
+		return &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}}
+	}
+	tests := map[string]struct {
+		spec   cachev1alpha1.MemcachedSpec
+		shown  string // condition
+		want   string // its reason
+		says   string
+		reason string
+	}{
+		"deployment": {
+			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: &corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "none"}}}},
+			shown: conditions.Stalled, want: "Invalid", says: "spec.template.spec.containers[0].resources.claims",
+			reason: "the API server refuses the Deployment",
+		},
+		"pod": {
+			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Image: " memcached"},
+			shown: "Available", want: "FailedCreate", says: "0 of 1 pods are ready; new ones: invalid: spec.containers[0].image: Invalid value: \" memcached\": must not have leading or trailing whitespace",
+			reason: "the API server accepts the Deployment, and refuses its pods",
+		},
+		"quota": {
+			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: big("20Gi")},
+			shown: "Available", want: "FailedCreate", says: "exceeded quota: small",
+			reason: "an administrator has to act",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := u.memcached(name, 0)
+			m.Spec = tc.spec
+			require.NoError(t, u.Create(t.Context(), m))
+			got := u.condition(t, m.Name, tc.shown, tc.want)
+			assert.Contains(t, got.Message, tc.says, tc.reason)
+			ready := u.condition(t, m.Name, conditions.Ready, tc.want)
+			assert.Equal(t, metav1.ConditionFalse, ready.Status)
+
+			change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec = cachev1alpha1.MemcachedSpec{Size: 1} })
+			u.settled(t, m.Name, metav1.ConditionTrue)
+		})
+	}
+}
+
+// The Memcached is deleted between the creation of its Deployment and that of its Service: nothing is left.
+func TestDeletedWhileBeingCreated(t *testing.T) {
+	u := newUser(t, cluster(t))
+	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := u.memcached("cache", 2)
+	deleted := make(chan error, 1)
+	o.observed.mu.Lock()
+	o.observed.onCreate = func(obj client.Object) {
+		if _, ok := obj.(*appsv1.Deployment); ok {
+			deleted <- u.Delete(t.Context(), m)
+		}
+	}
+	o.observed.mu.Unlock()
+	require.NoError(t, u.Create(t.Context(), m))
+	require.NoError(t, <-deleted)
+	u.gone(t, m, u.deployment("cache"), u.service("cache"))
+	eventually(t, "no pod is left", func(c *assert.CollectT) {
+		pods, err := u.pods(t.Context(), "cache")
+		require.NoError(c, err)
+		assert.Empty(c, pods)
+	})
+}
+
+// A namesake that comes at once waits for the children of the deleted one to go, and gets its own.
+func TestNamesake(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	for i := range 5 {
+		m := u.create(t, "cache", int32(i%2+1))
+		eventually(t, "it has children of its own", func(c *assert.CollectT) {
+			d, s := u.deployment("cache"), u.service("cache")
+			require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+			require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+			assert.True(c, metav1.IsControlledBy(d, m))
+			assert.True(c, metav1.IsControlledBy(s, m))
+		})
+		if i < 4 {
+			require.NoError(t, u.Delete(t.Context(), m))
+		}
+	}
+	u.settled(t, "cache", metav1.ConditionTrue)
+}
+
+// The API server goes away while the operator is at work.
+func TestAPIServerRestart(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	names := make([]string, 10)
+	for i := range names {
+		names[i] = fmt.Sprintf("cache-%d", i)
+		u.create(t, names[i], 1)
+	}
+	require.NoError(t, u.cp.RestartAPIServer(t.Context()))
+	for _, name := range names {
+		u.settled(t, name, metav1.ConditionTrue)
+		change(t, u, u.memcached(name, 0), func(m *cachev1alpha1.Memcached) { m.Spec.Size = 2 })
+	}
+	for _, name := range names {
+		assert.Equal(t, "2/2", u.settled(t, name, metav1.ConditionTrue).Status.Available)
+	}
+}
+
+// Names of Memcacheds may be what names of Services, labels and pods may not.
+func TestNames(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	tests := map[string]struct {
+		name    string
+		service string // reason of ServiceReady
+		reason  string
+	}{
+		"longest Service": {name: strings.Repeat("a", 63), service: "Succeeded", reason: "63 characters are allowed"},
+		"dots":            {name: "cache.example", service: "InvalidServiceName", reason: "a Service is a part of a DNS name"},
+		"digit first":     {name: "1-cache", service: "InvalidServiceName", reason: "not all API servers accept it"},
+		"no label":        {name: strings.Repeat("b", 64), service: "InvalidServiceName", reason: "a label has 63 characters"},
+		"no label either": {name: strings.Repeat("b", 64) + "c", service: "InvalidServiceName", reason: "it begins as the one before"},
+		"longest name":    {name: strings.Repeat("d", 253), service: "InvalidServiceName", reason: "ReplicaSets and pods get shorter names by themselves"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			u.create(t, tc.name, 1)
+			m := u.settled(t, tc.name, metav1.ConditionTrue)
+			assert.Len(t, m.Status.Nodes, 1)
+			got, _ := conditions.Get(m.Status.Conditions, "ServiceReady")
+			assert.Equal(t, tc.service, got.Reason, "%s: %s", tc.reason, got.Message)
+		})
+	}
+}

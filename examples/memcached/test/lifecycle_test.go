@@ -1,0 +1,111 @@
+package test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+)
+
+// The life of the sample, by the commands that a user would type.
+func TestLifecycle(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	kubectl := func(args ...string) string {
+		t.Helper()
+		out, err := u.kubectl(t.Context(), args...)
+		require.NoError(t, err)
+		return out
+	}
+
+	kubectl("create", "--filename", sampleFile)
+	m := u.settled(t, sampleName, metav1.ConditionTrue)
+	assert.Len(t, m.Status.Nodes, 3)
+	assert.Equal(t, "3/3", m.Status.Available)
+	assert.True(t, conditions.IsTrue(m.Status.Conditions, "Available"))
+	assert.True(t, conditions.IsTrue(m.Status.Conditions, "ServiceReady"))
+
+	kubectl("patch", "memcached", sampleName, "--type=merge", "--patch", `{"spec":{"size":4}}`)
+	m = u.settled(t, sampleName, metav1.ConditionTrue)
+	assert.EqualValues(t, 2, m.Generation)
+	pods, err := u.pods(t.Context(), sampleName)
+	require.NoError(t, err)
+	assert.Equal(t, pods, m.Status.Nodes, "the API server lists by name")
+	assert.Len(t, m.Status.Nodes, 4)
+	assert.Contains(t, kubectl("get", "deployment", sampleName), "4/4")
+	assert.Contains(t, kubectl("get", "memcached", sampleName), "4/4")
+
+	kubectl("scale", "memcached/"+sampleName, "--replicas=5")
+	m = u.settled(t, sampleName, metav1.ConditionTrue)
+	assert.Len(t, m.Status.Nodes, 5)
+	assert.EqualValues(t, 5, m.Status.ReadyReplicas)
+	assert.Equal(t, "app=memcached,memcached_cr="+sampleName, m.Status.Selector)
+
+	kubectl("scale", "memcached/"+sampleName, "--replicas=0")
+	m = u.settled(t, sampleName, metav1.ConditionTrue)
+	assert.True(t, conditions.IsTrue(m.Status.Conditions, "Available"), "no pod is wanted")
+	eventually(t, "no node is left", func(c *assert.CollectT) {
+		assert.Equal(c, "[]", kubectl("get", "memcached", sampleName, "--output=jsonpath={.status.nodes}"))
+	})
+
+	kubectl("scale", "memcached/"+sampleName, "--replicas=2")
+	u.settled(t, sampleName, metav1.ConditionTrue)
+	kubectl("delete", "memcached", sampleName)
+	u.gone(t, u.deployment(sampleName), u.service(sampleName))
+	eventually(t, "nothing is left", func(c *assert.CollectT) {
+		assert.Empty(c, strings.TrimSpace(kubectl("get", "deployments,replicasets,pods,services", "--output=name")))
+	})
+}
+
+// What the operator made is as it should be on a real API server.
+func TestChildren(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := u.create(t, "cache", 1)
+	u.settled(t, m.Name, metav1.ConditionTrue)
+
+	d := u.deployment(m.Name)
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	assert.True(t, metav1.IsControlledBy(d, m))
+	assert.Equal(t, map[string]string{"app": "memcached", "memcached_cr": m.Name}, d.Spec.Selector.MatchLabels)
+	assert.Equal(t, map[string]string{"app": "memcached", "memcached_cr": m.Name}, d.Spec.Template.Labels,
+		"labels that may change belong to metadata only: in the template they would roll the pods")
+	for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"} {
+		assert.Contains(t, d.Labels, label)
+	}
+	pod := d.Spec.Template.Spec
+	container := pod.Containers[0]
+	assert.EqualValues(t, 11211, *pod.SecurityContext.RunAsUser)
+	assert.True(t, *pod.SecurityContext.RunAsNonRoot)
+	assert.NotNil(t, container.LivenessProbe.TCPSocket)
+	assert.NotNil(t, container.ReadinessProbe.TCPSocket)
+	assert.Equal(t, "memcached", container.Ports[0].Name)
+	assert.EqualValues(t, 11211, container.Ports[0].ContainerPort)
+
+	s := u.service(m.Name)
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+	assert.True(t, metav1.IsControlledBy(s, m))
+	assert.Equal(t, d.Spec.Selector.MatchLabels, s.Spec.Selector)
+	assert.Equal(t, "None", s.Spec.ClusterIP)
+
+	var sets appsv1.ReplicaSetList
+	require.NoError(t, u.List(t.Context(), &sets, client.InNamespace(u.namespace)))
+	assert.Len(t, sets.Items, 1, "nothing was rolled without a reason")
+}
+
+// The namespace enforces what the Deployment promises.
+func TestRestrictedNamespace(t *testing.T) {
+	u := newUser(t, cluster(t))
+	out, err := u.cp.Kubectl(t.Context(), "label", "namespace", u.namespace, "pod-security.kubernetes.io/enforce=restricted")
+	require.NoError(t, err, out)
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "cache", 1)
+	u.settled(t, "cache", metav1.ConditionTrue)
+}

@@ -1,0 +1,268 @@
+package test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+)
+
+// The operator of the tutorial watches its Memcacheds only, repairs replicas only, and comes back after a minute.
+func TestDriftIsRepairedAtOnce(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := u.create(t, "cache", 1)
+	u.settled(t, m.Name, metav1.ConditionTrue)
+	d, s := u.deployment(m.Name), u.service(m.Name)
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+	original, originalService := d.DeepCopy(), s.DeepCopy()
+
+	for name, edit := range map[string]func(*appsv1.Deployment){
+		"replicas": func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) },
+		"image":    func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "memcached:1.4" },
+		"command":  func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Command = []string{"sleep", "1d"} },
+		"probe":    func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].ReadinessProbe = nil },
+		"user":     func(d *appsv1.Deployment) { d.Spec.Template.Spec.SecurityContext.RunAsUser = new(int64(1)) },
+		"label":    func(d *appsv1.Deployment) { delete(d.Labels, "app.kubernetes.io/name") },
+		"owner":    func(d *appsv1.Deployment) { d.OwnerReferences[0].BlockOwnerDeletion = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			change(t, u, d, edit)
+			eventually(t, "the Deployment is as before", func(c *assert.CollectT) {
+				require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+				assert.Equal(c, original.Spec, d.Spec)
+				assert.Equal(c, original.Labels, d.Labels)
+				assert.Equal(c, original.OwnerReferences, d.OwnerReferences)
+			})
+		})
+	}
+	t.Run("service", func(t *testing.T) {
+		change(t, u, s, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort, s.Spec.Selector = intstr.FromInt32(80), nil })
+		eventually(t, "the Service is as before", func(c *assert.CollectT) {
+			require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+			assert.Equal(c, originalService.Spec, s.Spec)
+		})
+	})
+	for _, child := range []client.Object{u.deployment(m.Name), u.service(m.Name)} {
+		t.Run("deleted", func(t *testing.T) {
+			require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(child), child))
+			uid := child.GetUID()
+			require.NoError(t, u.Delete(t.Context(), child))
+			eventually(t, "it is back", func(c *assert.CollectT) {
+				require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(child), child))
+				assert.NotEqual(c, uid, child.GetUID())
+			})
+		})
+	}
+	u.settled(t, m.Name, metav1.ConditionTrue)
+}
+
+// What others set, and we say nothing of, stays.
+func TestOthersFieldsSurvive(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := u.create(t, "cache", 1)
+	u.settled(t, m.Name, metav1.ConditionTrue)
+
+	_, err := u.kubectl(t.Context(), "rollout", "restart", "deployment/cache")
+	require.NoError(t, err)
+	_, err = u.kubectl(t.Context(), "annotate", "deployment/cache", "team=blue")
+	require.NoError(t, err)
+	change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Size = 2 })
+	u.settled(t, m.Name, metav1.ConditionTrue)
+
+	d := u.deployment(m.Name)
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	assert.EqualValues(t, 2, *d.Spec.Replicas)
+	assert.Equal(t, "blue", d.Annotations["team"])
+	assert.Contains(t, d.Spec.Template.Annotations, "kubectl.kubernetes.io/restartedAt")
+}
+
+// The operator of the tutorial lists the pods once, when it makes the Deployment, with those that are terminating, and in
+// the order in which they come.
+func TestNodesFollowThePods(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := u.create(t, "cache", 3)
+	m = u.settled(t, m.Name, metav1.ConditionTrue)
+	assert.True(t, slices.IsSorted(m.Status.Nodes))
+	first := m.Status.Nodes[0]
+
+	// A finalizer keeps the pod there, terminating, for as long as the test wants.
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: first}}
+	const keep = "example.com/keep"
+	change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = []string{keep} })
+	require.NoError(t, u.Delete(t.Context(), pod))
+	eventually(t, "another pod is listed instead", func(c *assert.CollectT) {
+		require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+		assert.Len(c, m.Status.Nodes, 3)
+		assert.NotContains(c, m.Status.Nodes, first)
+		assert.True(c, slices.IsSorted(m.Status.Nodes))
+	})
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(pod), pod), "it is still there")
+	change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+}
+
+// The operator of the tutorial calls available what was created.
+func TestCreatedIsNotAvailable(t *testing.T) {
+	u := newUser(t, apiServer(t)) // where no pod ever comes
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "cache", 1)
+	m := u.settled(t, "cache", metav1.ConditionFalse)
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(m), u.deployment(m.Name)))
+	got, _ := conditions.Get(m.Status.Conditions, "Available")
+	assert.Equal(t, metav1.ConditionFalse, got.Status)
+	assert.Equal(t, "PodsNotReady", got.Reason)
+	assert.Equal(t, "0 of 1 pods are ready", got.Message)
+	assert.True(t, conditions.IsTrue(m.Status.Conditions, conditions.Reconciling))
+}
+
+// A pod that is held back is not available either, and is when it becomes ready.
+func TestAvailableWhenThePodsAreReady(t *testing.T) {
+	u := newUser(t, apiServer(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m := u.create(t, "cache", 1)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "cache-1", Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
+	}
+	require.NoError(t, u.Create(t.Context(), pod))
+	eventually(t, "the node is listed", func(c *assert.CollectT) {
+		require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+		assert.Equal(c, []string{"cache-1"}, m.Status.Nodes)
+		assert.False(c, conditions.IsTrue(m.Status.Conditions, "Available"))
+	})
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	require.NoError(t, u.Status().Update(t.Context(), pod))
+	u.condition(t, "cache", "Available", "Succeeded")
+}
+
+// Newer versions of the tutorial give the pods of all Memcacheds the same labels.
+func TestSelectorsAreApart(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "red", 2)
+	u.create(t, "blue", 1)
+	red, blue := u.settled(t, "red", metav1.ConditionTrue), u.settled(t, "blue", metav1.ConditionTrue)
+	assert.Len(t, red.Status.Nodes, 2)
+	assert.Len(t, blue.Status.Nodes, 1)
+	assert.NotContains(t, red.Status.Nodes, blue.Status.Nodes[0])
+	eventually(t, "the Service finds its own pods", func(c *assert.CollectT) {
+		out, err := u.kubectl(t.Context(), "get", "endpointslices", "--selector=kubernetes.io/service-name=blue",
+			"--output=jsonpath={.items[*].endpoints[*].targetRef.name}")
+		require.NoError(c, err)
+		assert.Equal(c, blue.Status.Nodes, strings.Fields(out))
+	})
+}
+
+// Newer versions of the tutorial take what is after the image's first colon for its version, and put it into labels.
+func TestImageWithPortAndDigest(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	for name, image := range map[string]string{
+		"port":   "registry.example.com:5000/cache/memcached",
+		"digest": "memcached@sha256:" + strings.Repeat("0123456789abcdef", 4),
+		"both":   "registry.example.com:5000/cache/memcached:1.6@sha256:" + strings.Repeat("0123456789abcdef", 4),
+	} {
+		m := u.memcached(name, 1)
+		m.Spec.Image = image
+		require.NoError(t, u.Create(t.Context(), m))
+		u.settled(t, name, metav1.ConditionTrue)
+		d := u.deployment(name)
+		require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+		assert.Equal(t, image, d.Spec.Template.Spec.Containers[0].Image)
+	}
+}
+
+// The operator of the tutorial writes the status when the pods come in another order, and asks to come back.
+func TestQuietWhenConverged(t *testing.T) {
+	u := newUser(t, cluster(t))
+	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "cache", 3)
+	m := u.settled(t, "cache", metav1.ConditionTrue)
+	o.requests.Take()
+	for range 5 { // each event of a pod is a pass
+		before := o.observed.count(m.Name)
+		for _, name := range m.Status.Nodes {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: name}}
+			change(t, u, pod, func(p *corev1.Pod) {
+				metav1.SetMetaDataAnnotation(&p.ObjectMeta, "example.com/touched", time.Now().String())
+			})
+		}
+		eventually(t, "a pass", func(c *assert.CollectT) { assert.Greater(c, o.observed.count(m.Name), before) })
+	}
+	assert.Empty(t, o.requests.Take())
+}
+
+// What the tutorial's operator left is taken over: what it set and we do not want goes, what others set stays.
+func TestTakeOver(t *testing.T) {
+	u := newUser(t, cluster(t))
+	m := u.create(t, "cache", 2)
+	old := tutorialDeployment(u, m)
+	require.NoError(t, u.Create(t.Context(), old, client.FieldOwner("manager")))
+	_, err := u.kubectl(t.Context(), "annotate", "deployment/cache", "team=blue")
+	require.NoError(t, err)
+	eventually(t, "its pods run", func(c *assert.CollectT) {
+		pods, err := u.pods(t.Context(), m.Name)
+		require.NoError(c, err)
+		assert.Len(c, pods, 2)
+	})
+
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	m = u.settled(t, m.Name, metav1.ConditionTrue)
+	assert.Len(t, m.Status.Nodes, 2)
+	d := u.deployment(m.Name)
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	assert.Equal(t, old.UID, d.UID, "it was not made anew")
+	container := d.Spec.Template.Spec.Containers[0]
+	assert.Equal(t, "memcached:1.6-alpine", container.Image)
+	assert.Empty(t, container.Env, "set by the former operator, no longer wanted")
+	assert.Empty(t, d.Spec.Template.Spec.NodeSelector, "set by the former operator, no longer wanted")
+	assert.NotContains(t, d.Labels, "version", "set by the former operator, no longer wanted")
+	assert.Equal(t, "blue", d.Annotations["team"], "set by somebody else")
+	for _, entry := range d.ManagedFields {
+		assert.NotEqual(t, "manager", entry.Manager)
+	}
+	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), u.service(m.Name)))
+}
+
+func tutorialDeployment(u *user, m *cachev1alpha1.Memcached) *appsv1.Deployment {
+	labels := map[string]string{"app": "memcached", "memcached_cr": m.Name}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: map[string]string{"version": "1.4.36"}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &m.Spec.Size,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
+					Containers: []corev1.Container{{
+						Image:   "memcached:1.4.36-alpine",
+						Name:    "memcached",
+						Command: []string{"memcached", "-m=64", "-o", "modern", "-v"},
+						Env:     []corev1.EnvVar{{Name: "VERSION", Value: "1.4.36"}},
+						Ports:   []corev1.ContainerPort{{ContainerPort: 11211, Name: "memcached"}},
+					}},
+				},
+			},
+		},
+	}
+	if err := ctrl.SetControllerReference(m, d, u.Scheme()); err != nil {
+		panic(err)
+	}
+	return d
+}
