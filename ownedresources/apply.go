@@ -72,6 +72,8 @@ type applier struct {
 	writes  *ownwrites.Writes
 	settled *settled
 	scopes  sync.Map // *kind → bool: whether it is namespaced
+	// recreated says for which change an object was last deleted, to create it anew.
+	recreated sync.Map // recreation → sum
 }
 
 func newApplier() *applier {
@@ -85,11 +87,17 @@ func (a *applier) apply(ctx context.Context, owner *owner, want client.Object, o
 	if err != nil {
 		return Result{}, err
 	}
+	want = withData(want)
+	full := want
+	if o.clear != nil {
+		full = want.DeepCopyObject().(client.Object)
+		o.clear(want)
+	}
 	sum, err := k.sum(want)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", k.describe(want), err)
 	}
-	w := wanted{kind: k, object: want, sum: sum, owner: owner, options: o}
+	w := wanted{kind: k, object: want, full: full, sum: sum, owner: owner, options: o}
 
 	live := k.empty()
 	name := client.ObjectKeyFromObject(want)
@@ -109,6 +117,7 @@ func (a *applier) apply(ctx context.Context, owner *owner, want client.Object, o
 type wanted struct {
 	kind    *kind
 	object  client.Object
+	full    client.Object // object, and what is set at creation only
 	sum     sum
 	owner   *owner
 	options *childOptions
@@ -118,12 +127,19 @@ func (w *wanted) String() string { return w.kind.describe(w.object) }
 
 // marked gives a copy that carries the controller reference and the mark.
 func (w *wanted) marked(m mark) client.Object {
-	obj := w.object.DeepCopyObject().(client.Object)
+	obj := w.object
+	if m == created {
+		obj = w.full
+	}
+	obj = obj.DeepCopyObject().(client.Object)
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[AnnotationApplied] = m.value(w.sum)
+	annotations[AnnotationApplied] = m.value(w.sum, setsReplicas(w.object))
+	if w.owner.set != "" {
+		annotations[AnnotationSet] = w.owner.set
+	}
 	obj.SetAnnotations(annotations)
 	obj.SetOwnerReferences(append(foreignTo(w.owner, obj.GetOwnerReferences()), w.owner.reference))
 	return obj

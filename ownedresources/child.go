@@ -1,29 +1,16 @@
 package ownedresources
 
 import (
-	"reflect"
-
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Child is one object that a T owns, as a function of it. Make it with [Build] or [TryBuild].
 type Child[T client.Object] struct {
 	build   func(T) (client.Object, error)
-	typ     reflect.Type // the struct, not the pointer
+	sample  client.Object // an empty object of the child's kind
 	options childOptions
-}
-
-type childOptions struct{ formerManagers []string }
-
-// ChildOption changes how one child is treated.
-type ChildOption func(*childOptions)
-
-// FormerManagers takes over the fields of children that an older operator wrote by Create
-// and Update. Its field manager was named after its binary: "manager" in kubebuilder's and
-// operator-sdk's images, "main" or "__debug_bin" when it was run from sources. Fields that
-// it set and that are no longer wanted go; without this option they would stay for ever.
-func FormerManagers(names ...string) ChildOption {
-	return func(o *childOptions) { o.formerManagers = append(o.formerManagers, names...) }
 }
 
 // Build declares a child. The function gives the object as it should be, with nothing of the
@@ -42,7 +29,7 @@ func TryBuild[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) (P, error), options ...ChildOption) Child[T] {
-	child := Child[T]{typ: reflect.TypeFor[C]()}
+	child := Child[T]{sample: P(new(C))}
 	child.build = func(owner T) (client.Object, error) {
 		if obj, err := f(owner); err != nil || obj != nil {
 			return obj, err
@@ -55,4 +42,18 @@ func TryBuild[T client.Object, C any, P interface {
 	return child
 }
 
-func (c *Child[T]) empty() client.Object { return reflect.New(c.typ).Interface().(client.Object) }
+// BuildUnstructured is [TryBuild] for a kind without a Go type. Reads of unstructured objects go
+// past a manager's cache, with a request each, unless its client has Cache.Unstructured set.
+func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(owner T) (*unstructured.Unstructured, error), options ...ChildOption) Child[T] {
+	child := TryBuild(func(owner T) (*unstructured.Unstructured, error) {
+		obj, err := f(owner)
+		if obj != nil {
+			obj.SetGroupVersionKind(kind)
+		}
+		return obj, err
+	}, options...)
+	child.sample.GetObjectKind().SetGroupVersionKind(kind)
+	return child
+}
+
+func (c *Child[T]) empty() client.Object { return c.sample.DeepCopyObject().(client.Object) }

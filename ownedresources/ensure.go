@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -19,15 +21,22 @@ import (
 // Watcher, and works without it: call Reconcile in a reconciler of your own. It is safe for
 // concurrent use; make it once with [Ensure], not in every pass.
 type Set[T client.Object] struct {
+	name     string
 	children []Child[T]
 	applier  *applier
+	pruned   *pruned
 }
 
 // Ensure gives the set of some children. All are tried in every pass, whatever happens to the
 // others.
 func Ensure[T client.Object](children ...Child[T]) *Set[T] {
-	return &Set[T]{children: children, applier: newApplier()}
+	return &Set[T]{children: children, applier: newApplier(), pruned: newPruned()}
 }
+
+// SetName names the set, before its first use; package reconcile gives it the step's name. Two
+// sets of one owner that hold children of the same kind need names, or each would prune the
+// other's.
+func (s *Set[T]) SetName(name string) { s.name = name }
 
 // Reconcile makes the API server hold owner's children, with no request if it does. Then it
 // looks whether they are ready, as kstatus defines it.
@@ -39,6 +48,7 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	if err != nil {
 		return err
 	}
+	owner.set = s.name
 	var failures []error
 	wanted := make([]client.Object, 0, len(s.children))
 	options := make([]*childOptions, 0, len(s.children))
@@ -53,6 +63,7 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	if err := s.applier.validate(&owner, wanted); err != nil {
 		return errors.Join(append(failures, err)...)
 	}
+	built := len(failures) == 0
 	var waits []*WaitingError
 	for i, child := range wanted {
 		result, err := s.applier.apply(ctx, &owner, child, options[i])
@@ -64,6 +75,11 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 		case errors.As(err, &wait):
 			waits = append(waits, wait)
 		case err != nil:
+			failures = append(failures, err)
+		}
+	}
+	if built { // or a child whose building failed would be taken for unwanted
+		if err := s.prune(ctx, &owner, wanted); err != nil {
 			failures = append(failures, err)
 		}
 	}
@@ -90,24 +106,34 @@ func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 		return fmt.Errorf("client for the API server's schemas: %w", err)
 	}
 	s.applier.kinds = &kinds{schemas: plan.FromServer(server.OpenAPIV3())}
-	seen := map[any]bool{}
-	for i := range s.children {
-		if child := &s.children[i]; !seen[child.typ] {
-			seen[child.typ] = true
-			b.Owns(child.empty(), builder.WithPredicates(s.applier.observe()))
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, child := range s.Watched() {
+		gvk, err := apiutil.GVKForObject(child, mgr.GetScheme())
+		if err != nil {
+			return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", child, err)
 		}
+		if seen[gvk] {
+			continue
+		}
+		seen[gvk] = true
+		if err := indexByController(context.Background(), mgr, child); err != nil {
+			return err
+		}
+		b.Owns(child, builder.WithPredicates(s.observe()))
 	}
 	return nil
 }
 
 // observe lets every event through, and keeps what we remember in step with the cache.
-func (a *applier) observe() predicate.Predicate {
+func (s *Set[T]) observe() predicate.Predicate {
+	a := s.applier
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { a.writes.Observe(e.Object); return true },
 		UpdateFunc: func(e event.UpdateEvent) bool { a.writes.Observe(e.ObjectNew); return true },
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			a.writes.Observe(e.Object)
 			a.settled.forget(e.Object.GetUID())
+			s.pruned.forget(e.Object)
 			return true
 		},
 	}

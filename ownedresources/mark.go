@@ -9,10 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AnnotationApplied is set on every object that this package writes. Its value is the
-// format's version, how the object was last written, and the hash of what was sent:
-// v1:created:… or v1:applied:….
-const AnnotationApplied = "opblocks.dev/applied"
+const (
+	// AnnotationApplied is set on every object that this package writes. Its value is the
+	// format's version, how the object was last written, and the hash of what was sent:
+	// v1:created:… or v1:applied:…, followed by :replicas if those were sent.
+	AnnotationApplied = "opblocks.dev/applied"
+	// AnnotationSet names the [Set] that an object belongs to, so that sets of the same
+	// kind and owner leave each other's objects alone.
+	AnnotationSet = "opblocks.dev/set"
+)
 
 // mark says how an object was last written.
 type mark string
@@ -23,22 +28,32 @@ const (
 	foreign mark = ""            // not by us, or by a version that we do not know
 )
 
-func (m mark) value(s sum) string { return string(m) + string(s[:]) }
+// withReplicas follows the hash where replicas were sent: if they are not any more, they are
+// to stay as they are.
+const withReplicas = ":replicas"
 
-func splitMark(annotation string) (m mark, hash string) {
+func (m mark) value(s sum, replicas bool) string {
+	if replicas {
+		return string(m) + string(s[:]) + withReplicas
+	}
+	return string(m) + string(s[:])
+}
+
+func splitMark(annotation string) (m mark, hash string, replicas bool) {
+	annotation, replicas = strings.CutSuffix(annotation, withReplicas)
 	for _, m := range []mark{applied, created} {
 		if hash, ok := strings.CutPrefix(annotation, string(m)); ok {
-			return m, hash
+			return m, hash, replicas
 		}
 	}
-	return foreign, ""
+	return foreign, "", false
 }
 
 // sum is the hash of what would be sent, in hexadecimal: half of a SHA-256.
 type sum [sha256.Size]byte
 
 func (s *sum) isIn(annotation string) bool {
-	_, hash := splitMark(annotation)
+	_, hash, _ := splitMark(annotation)
 	return hash == string(s[:])
 }
 

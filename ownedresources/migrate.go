@@ -15,25 +15,25 @@ import (
 // the entry of the POST for ever.
 //
 // It reads past the cache, which may lack managedFields; the patch carries the version read.
-func (a *applier) migrate(ctx context.Context, w wanted) error {
+func (a *applier) migrate(ctx context.Context, w wanted) (client.Object, error) {
 	live, err := a.readLive(ctx, w)
 	if err != nil {
-		return fmt.Errorf("read %s to take over its fields: %w", &w, err)
+		return nil, fmt.Errorf("read %s to take over its fields: %w", &w, err)
 	}
-	if err := w.owner.owns(w.kind, live); err != nil {
-		return err
+	if err := w.owner.owns(&w, live); err != nil {
+		return nil, err
 	}
 	manager := string(w.owner.fieldManager)
 	former := sets.New(w.options.formerManagers...).Insert(manager)
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, former, manager)
 	if err != nil {
-		return fmt.Errorf("take over the fields of %s: %w", &w, err)
+		return nil, fmt.Errorf("take over the fields of %s: %w", &w, err)
 	}
 	if patch == nil {
-		return nil
+		return live, nil
 	}
 	if err := w.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), w.owner.fieldManager); err != nil {
-		return fmt.Errorf("take over the fields of %s: %w", &w, err)
+		return nil, fmt.Errorf("take over the fields of %s: %w", &w, err)
 	}
-	return nil
+	return live, nil
 }

@@ -17,6 +17,7 @@ type owner struct {
 	namespace    string
 	reference    metav1.OwnerReference
 	fieldManager client.FieldOwner
+	set          string // name of the set that the children belong to
 }
 
 func newOwner(obj client.Object, c client.Client) (owner, error) {
@@ -49,10 +50,13 @@ func (o *owner) String() string {
 	return o.reference.Kind + " " + o.namespace + "/" + o.reference.Name
 }
 
-// owns gives nil if the live object is ours to write to.
-func (o *owner) owns(k *kind, live client.Object) error {
+// owns gives nil if the live object is ours to write to, or may become ours.
+func (o *owner) owns(w *wanted, live client.Object) error {
+	k := w.kind
 	controller := metav1.GetControllerOfNoCopy(live)
 	switch {
+	case controller == nil && w.options.adopt && live.GetDeletionTimestamp() == nil:
+		return nil
 	case controller == nil:
 		return &OwnershipError{Kind: k.gvk.Kind, Name: client.ObjectKeyFromObject(live)}
 	case controller.UID == o.reference.UID:

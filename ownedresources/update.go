@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,18 +15,19 @@ import (
 
 // update writes to a live object that is ours, if needed.
 func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Result, error) {
-	if err := w.owner.owns(w.kind, live); err != nil {
+	if err := w.owner.owns(&w, live); err != nil {
 		return Result{}, err
 	}
 	if a.upToDate(&w, live) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
-	if m, _ := splitMark(live.GetAnnotations()[AnnotationApplied]); m != applied {
-		if err := a.migrate(ctx, w); err != nil {
-			return Result{}, err
-		}
+	if err := a.prepare(ctx, w, live); err != nil {
+		return Result{}, err
 	}
 	answer, err := a.send(ctx, w, live.GetUID())
+	if apierrors.IsInvalid(err) && w.options.recreate {
+		return Result{}, a.recreate(ctx, w, live, err)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -34,11 +37,33 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 
 // upToDate decides, locally, that nothing has to be sent.
 func (a *applier) upToDate(w *wanted, live client.Object) bool {
-	if !w.sum.isIn(live.GetAnnotations()[AnnotationApplied]) || !w.owner.referencedBy(live) {
+	annotations := live.GetAnnotations()
+	if !w.sum.isIn(annotations[AnnotationApplied]) || annotations[AnnotationSet] != w.owner.set || !w.owner.referencedBy(live) {
 		return false
 	}
 	return w.kind.plan.Covers(w.object, live) ||
 		a.settled.holds(live.GetUID(), w.kind.plan.Differences(w.object, live))
+}
+
+// prepare sees to it that the next apply neither leaves fields behind nor takes some along.
+func (a *applier) prepare(ctx context.Context, w wanted, live client.Object) error {
+	m, _, hadReplicas := splitMark(live.GetAnnotations()[AnnotationApplied])
+	var err error
+	fresh := live
+	if m != applied {
+		if fresh, err = a.migrate(ctx, w); err != nil {
+			return err
+		}
+	}
+	if releases := m != applied && w.options.clear != nil || hadReplicas && !setsReplicas(w.object); !releases {
+		return nil
+	}
+	if fresh == live {
+		if fresh, err = a.readLive(ctx, w); err != nil {
+			return fmt.Errorf("read %s: %w", &w, err)
+		}
+	}
+	return a.handOver(ctx, w, fresh)
 }
 
 // send applies server-side, by force: a field of ours that another manager took is drift.
@@ -53,7 +78,7 @@ func (a *applier) send(ctx context.Context, w wanted, uid types.UID) (client.Obj
 	answer.SetName(w.object.GetName())
 	err = w.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), w.owner.fieldManager, client.ForceOwnership)
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", &w, raced(err))
+		return nil, fmt.Errorf("apply %s: %w", &w, unknownField(raced(err)))
 	}
 	return answer, nil
 }
@@ -76,6 +101,19 @@ func raced(err error) error {
 	}
 	conflict := &apierrors.StatusError{ErrStatus: status.Status()}
 	conflict.ErrStatus.Reason = metav1.StatusReasonConflict
-	conflict.ErrStatus.Code = 409
+	conflict.ErrStatus.Code = http.StatusConflict
 	return conflict
+}
+
+// unknownField tells invalid input from a fault of the server: a field that the API server's
+// version does not have makes it answer an apply with 500.
+func unknownField(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !strings.Contains(err.Error(), "failed to create typed patch object") {
+		return err
+	}
+	invalid := &apierrors.StatusError{ErrStatus: status.Status()}
+	invalid.ErrStatus.Reason = metav1.StatusReasonInvalid
+	invalid.ErrStatus.Code = http.StatusUnprocessableEntity
+	return invalid
 }

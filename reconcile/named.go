@@ -29,11 +29,15 @@ type stepOptions struct {
 type Option func(*stepOptions)
 
 // Named gives a step its name, which stands in logs, and in the message of Ready when the step
-// has not succeeded. Names are unique in a reconciler.
+// has not succeeded. Names are unique in a reconciler. A step that has a method SetName(string) is
+// told: what it keeps by that name, such as ownedresources.Ensure on the children, goes with it.
 func Named[T client.Object](name string, step Step[T], options ...Option) NamedStep[T] {
 	n := NamedStep[T]{name: name, step: step}
 	for _, o := range options {
 		o(&n.stepOptions)
+	}
+	if s, ok := step.(interface{ SetName(name string) }); ok {
+		s.SetName(name)
 	}
 	return n
 }

@@ -100,6 +100,9 @@ func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.O
 	return nil
 }
 
+// Pending reports whether the cache is behind with anything that we wrote.
+func (w *Writes) Pending() bool { return w.count.Load() > 0 }
+
 // Forget drops what is remembered of an object.
 func (w *Writes) Forget(named client.Object, name types.NamespacedName) {
 	if w.count.Load() == 0 {

@@ -1,0 +1,171 @@
+package ownedresources
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// controllerIndex finds an owner's children in the cache, by the UID of their controller.
+const controllerIndex = "opblocks.dev/controller"
+
+// indexByController adds the index, unless another set did: there is one per kind and manager.
+func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, child, controllerIndex, func(obj client.Object) []string {
+		if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+			return []string{string(ref.UID)}
+		}
+		return nil
+	})
+	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
+		return fmt.Errorf("index of %T by controller: %w", child, err)
+	}
+	return nil
+}
+
+// pruned remembers what an owner's children were when those that are not wanted were last
+// looked for. It starts empty, so after a restart they are looked for once.
+type pruned struct {
+	seed    maphash.Seed
+	mu      sync.Mutex
+	byOwner map[types.UID]uint64
+}
+
+func newPruned() *pruned {
+	return &pruned{seed: maphash.MakeSeed(), byOwner: map[types.UID]uint64{}}
+}
+
+// digest is the same for the same wanted names; it lives no longer than the process.
+func (p *pruned) digest(wanted []client.Object) uint64 {
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	for _, obj := range wanted {
+		for _, s := range [...]string{reflect.TypeOf(obj).String(), obj.GetObjectKind().GroupVersionKind().Kind, obj.GetNamespace(), obj.GetName()} {
+			h.WriteString(s)
+			h.WriteByte(0)
+		}
+	}
+	return h.Sum64()
+}
+
+func (p *pruned) is(owner types.UID, wanted uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known, ok := p.byOwner[owner]
+	return ok && known == wanted
+}
+
+func (p *pruned) set(owner types.UID, wanted uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byOwner[owner] = wanted
+}
+
+// forget is for an owner of which a child was deleted: perhaps it is being deleted itself.
+func (p *pruned) forget(child client.Object) {
+	ref := metav1.GetControllerOfNoCopy(child)
+	if ref == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byOwner, ref.UID)
+}
+
+// prune deletes what the set made for the owner and does not want any more. It lists only when
+// what is wanted has changed, or for the first time; the list is the cache's.
+func (s *Set[T]) prune(ctx context.Context, owner *owner, wanted []client.Object) error {
+	digest := s.pruned.digest(wanted)
+	if s.pruned.is(owner.reference.UID, digest) {
+		return nil
+	}
+	// Before listing: what we wrote and the cache does not show yet has to be looked for again.
+	settled := !s.applier.writes.Pending()
+	seen := map[schema.GroupVersionKind]bool{}
+	for i := range s.children {
+		gvk, err := apiutil.GVKForObject(s.children[i].empty(), owner.client.Scheme())
+		if err != nil {
+			return err
+		}
+		if seen[gvk] {
+			continue
+		}
+		seen[gvk] = true
+		if err := s.pruneKind(ctx, owner, gvk, wanted); err != nil {
+			return err
+		}
+	}
+	if settled {
+		s.pruned.set(owner.reference.UID, digest)
+	}
+	return nil
+}
+
+func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, gvk schema.GroupVersionKind, wanted []client.Object) error {
+	list, err := s.list(ctx, owner, gvk)
+	if err != nil {
+		return err
+	}
+	for _, obj := range list {
+		ours := metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner.reference.UID}) && obj.GetAnnotations()[AnnotationSet] == s.name
+		if m, _, _ := splitMark(obj.GetAnnotations()[AnnotationApplied]); !ours || m == foreign || obj.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if slices.ContainsFunc(wanted, func(w client.Object) bool {
+			kind, err := apiutil.GVKForObject(w, owner.client.Scheme())
+			return err == nil && kind.GroupKind() == gvk.GroupKind() && client.ObjectKeyFromObject(w) == client.ObjectKeyFromObject(obj)
+		}) {
+			continue
+		}
+		uid := obj.GetUID()
+		err := owner.client.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // gone, or replaced by somebody
+			return fmt.Errorf("delete %s %s, which is no longer wanted: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
+		}
+	}
+	return nil
+}
+
+// list gives the owner's children of a kind, and more without a manager. They may be the cache's own.
+func (s *Set[T]) list(ctx context.Context, owner *owner, gvk schema.GroupVersionKind) ([]client.Object, error) {
+	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	var list client.ObjectList
+	if typed, err := owner.client.Scheme().New(listKind); err == nil {
+		list, _ = typed.(client.ObjectList)
+	}
+	if list == nil {
+		u := &unstructured.UnstructuredList{}
+		u.SetGroupVersionKind(listKind)
+		list = u
+	}
+	options := []client.ListOption{client.InNamespace(owner.namespace), client.UnsafeDisableDeepCopy}
+	if s.applier.live != nil {
+		options = append(options, client.MatchingFields{controllerIndex: string(owner.reference.UID)})
+	}
+	if err := owner.client.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("list of %s's children: %w", owner, err)
+	}
+	var objs []client.Object
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		if obj, ok := item.(client.Object); ok {
+			objs = append(objs, obj)
+		}
+		return nil
+	})
+	return objs, err
+}
