@@ -3,9 +3,10 @@ package ownedresources
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/internal/plan"
 )
@@ -16,10 +17,14 @@ import (
 // quantity was written.
 //
 // A *corev1.Secret is hashed by UID and resource version, never by content: an annotation
-// can be read by more people than a Secret. The error is a value's that has no JSON form.
+// can be read by more people than a Secret. So is a *metav1.PartialObjectMetadata, which has
+// no content. To hash several, see [Versions]. The error is a value's that has no JSON form.
 func Hash(v any) (string, error) {
-	if secret, ok := v.(*corev1.Secret); ok && secret != nil {
-		v = [2]string{string(secret.UID), secret.ResourceVersion}
+	switch obj := v.(type) {
+	case *corev1.Secret:
+		v = version(obj)
+	case *metav1.PartialObjectMetadata:
+		v = version(obj)
 	}
 	encoded, err := plan.AppendValue(nil, v)
 	if err != nil {
@@ -29,9 +34,25 @@ func Hash(v any) (string, error) {
 	return "v1:" + string(s[:]), nil
 }
 
+// Versions gives what tells the states of some objects apart without their content, for [Hash]:
+// each one's name, UID and resource version. A pod template with that hash in an annotation
+// rolls its pods when a ConfigMap or Secret that they use is changed or created anew.
+func Versions(objs ...metav1.Object) [][3]string {
+	versions := make([][3]string, len(objs))
+	for i, obj := range objs {
+		versions[i] = version(obj)
+	}
+	slices.SortFunc(versions, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
+	return versions
+}
+
+func version(obj metav1.Object) [3]string {
+	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
+}
+
 // SetHash sets the annotation key of obj to the [Hash] of v, in memory, and reports whether
-// that changed it. On a pod template it rolls the pods when v changes.
-func SetHash(obj client.Object, key string, v any) (changed bool, err error) {
+// that changed it. On a pod template (&deployment.Spec.Template) it rolls the pods when v changes.
+func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
 	hash, err := Hash(v)
 	if err != nil || obj.GetAnnotations()[key] == hash {
 		return false, err
@@ -47,7 +68,7 @@ func SetHash(obj client.Object, key string, v any) (changed bool, err error) {
 
 // HashChanged reports whether the annotation key of obj is not the [Hash] of v: it was never
 // set, or v has changed since.
-func HashChanged(obj client.Object, key string, v any) (bool, error) {
+func HashChanged(obj metav1.Object, key string, v any) (bool, error) {
 	hash, err := Hash(v)
 	return err == nil && obj.GetAnnotations()[key] != hash, err
 }

@@ -4,6 +4,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/opblocks/opblocks/conditions"
 )
 
 // Builder adds a controller to a manager.
@@ -25,10 +27,16 @@ func (b *Builder[T]) WithOptions(options controller.Options) *Builder[T] {
 	return b
 }
 
+// WithConditions is [Reconciler.WithConditions].
+func (b *Builder[T]) WithConditions(binder conditions.Binder) *Builder[T] {
+	b.reconciler.WithConditions(binder)
+	return b
+}
+
 // Complete adds the controller to the manager.
 func (b *Builder[T]) Complete() error {
-	if b.reconciler.err != nil {
-		return b.reconciler.err
+	if err := b.reconciler.check(); err != nil {
+		return err
 	}
 	with := ctrl.NewControllerManagedBy(b.mgr).For(b.reconciler.empty()).WithOptions(b.options)
 	if err := b.reconciler.SetupWithBuilder(b.mgr, with); err != nil {

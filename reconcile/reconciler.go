@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,17 +23,19 @@ import (
 
 // Reconciler runs passes over objects of type T. It is a plain controller-runtime reconciler.
 type Reconciler[T client.Object] struct {
-	client       client.Client
-	steps        []NamedStep[T]
-	stepClient   *declaredClient
-	kind         schema.GroupVersionKind
-	typ          reflect.Type // the struct, not the pointer
-	status       *statusType
-	fieldManager client.FieldOwner
-	writes       *ownwrites.Writes
-	backoff      backoff
-	watching     atomic.Bool
-	err          error // of New: given by the first pass, and by Complete
+	client        client.Client
+	steps         []NamedStep[T]
+	stepClient    *declaredClient
+	kind          schema.GroupVersionKind
+	typ           reflect.Type // the struct, not the pointer
+	status        *statusType
+	fieldManager  client.FieldOwner
+	writes        *ownwrites.Writes
+	backoff       backoff
+	watching      atomic.Bool
+	ownConditions bool
+	checked       sync.Once
+	err           error // given by the first pass, and by Complete
 }
 
 var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
@@ -50,10 +53,33 @@ func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T]
 // the first pass.
 func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
 	r.writes = ownwrites.New(c)
-	if r.status != nil {
+	if r.status != nil && !r.ownConditions {
 		r.status.binder = conditions.Standard().WithClock(c.Now)
 	}
 	return r
+}
+
+// WithConditions is for a kind whose conditions are structs of its own: [conditions.Of] with
+// their adapter. It has its own clock. Call it before the first pass.
+func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] {
+	r.ownConditions = true
+	if r.status != nil {
+		r.status.binder = binder
+	}
+	return r
+}
+
+// check says what is wrong with the reconciler itself.
+func (r *Reconciler[T]) check() error {
+	r.checked.Do(func() {
+		if r.err != nil {
+			return
+		}
+		if _, err := r.status.list(reflect.New(r.typ)); err != nil {
+			r.err = fmt.Errorf("status of %s: %w: give WithConditions an adapter", r.kind.Kind, err)
+		}
+	})
+	return r.err
 }
 
 func (r *Reconciler[T]) init() error {
@@ -87,8 +113,8 @@ func (r *Reconciler[T]) empty() T { return reflect.New(r.typ).Interface().(T) }
 // SetupWithBuilder adds the steps' watches to a builder of your own. The watch of the object
 // itself (For) is the builder's business.
 func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
-	if r.err != nil {
-		return r.err
+	if err := r.check(); err != nil {
+		return err
 	}
 	for i := range r.steps {
 		if err := r.steps[i].setupWithBuilder(mgr, b); err != nil {
@@ -103,8 +129,8 @@ var errNotWatching = errors.New("the steps' watches are not set up: call SetupWi
 
 // Reconcile runs one pass. It gives an error only for what no pass can heal.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if r.err != nil {
-		return ctrl.Result{}, ctrlreconcile.TerminalError(r.err)
+	if err := r.check(); err != nil {
+		return ctrl.Result{}, ctrlreconcile.TerminalError(err)
 	}
 	if controller.ReconcileIDFromContext(ctx) != "" && !r.watching.Load() {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)

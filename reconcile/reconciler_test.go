@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -455,5 +456,60 @@ func TestStatusPatch(t *testing.T) {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// lamp is a kind with conditions of its own.
+type lamp struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Status            lampStatus `json:"status"`
+}
+
+type lampStatus struct{ lampState }
+
+type lampState struct {
+	Conditions         []light  `json:"conditions,omitempty"`
+	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
+	Rooms              []string `json:"rooms"`
+}
+
+type light struct {
+	Type string `json:"type"`
+	On   string `json:"on"`
+}
+
+func (l *lamp) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+type lights struct{}
+
+func (lights) Read(l light) metav1.Condition {
+	return metav1.Condition{Type: l.Type, Status: metav1.ConditionStatus(l.On)}
+}
+
+func (lights) Write(_ light, to metav1.Condition, _ metav1.Time) light {
+	return light{Type: to.Type, On: string(to.Status)}
+}
+
+func (lights) Validate(metav1.Condition) error { return nil }
+
+func TestConditionsOfOnesOwn(t *testing.T) {
+	types := runtime.NewScheme()
+	gv := schema.GroupVersion{Group: "test.opblocks.dev", Version: "v1"}
+	types.AddKnownTypes(gv, &lamp{})
+	metav1.AddToGroupVersion(types, gv)
+	l := &lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Generation: 2}}
+	c := fake.NewClientBuilder().WithScheme(types).WithObjects(l).WithStatusSubresource(l).Build()
+	step := Named("one", Func(func(context.Context, client.Client, *lamp) error { return nil }))
+
+	_, err := New(c, step).Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, "give WithConditions an adapter")
+
+	_, err = New(c, step).WithConditions(conditions.Of[light](lights{})).Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.NoError(t, c.Get(t.Context(), request.NamespacedName, l))
+	want := lampState{Conditions: []light{{"Ready", "True"}}, ObservedGeneration: 2, Rooms: []string{}}
+	if diff := cmp.Diff(want, l.Status.lampState); diff != "" {
+		t.Errorf("found through an embedded struct; a required list is empty, not null (-want +got)\n%s", diff)
 	}
 }

@@ -16,38 +16,32 @@ import (
 
 // statusType knows where a kind's status keeps what the pass sets.
 type statusType struct {
-	status             int // index of the object's field; -1 when there is none
-	conditions         int // of the status's field; -1 when there is none
-	observedGeneration int
-	required           []int // lists that are in the status even when empty
+	status             int   // index of the object's field; -1 when there is none
+	conditions         []int // index in the status, through embedded structs; nil when there is none
+	observedGeneration []int
+	required           [][]int // lists that are in the status even when empty
 	values             *plan.Value
 	binder             conditions.Binder
 }
 
 func newStatusType(object reflect.Type, binder conditions.Binder) (*statusType, error) {
-	s := &statusType{status: -1, conditions: -1, observedGeneration: -1, binder: binder}
+	s := &statusType{status: -1, binder: binder}
 	f, ok := object.FieldByName("Status")
 	if !ok || f.Type.Kind() != reflect.Struct || len(f.Index) != 1 {
 		return s, nil
 	}
 	s.status = f.Index[0]
 	s.values = plan.CompileValue(f.Type)
-	for i := range f.Type.NumField() {
-		field := f.Type.Field(i)
+	for _, field := range reflect.VisibleFields(f.Type) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name == "conditions":
-			s.conditions = i
+			s.conditions = field.Index
 		case name == "observedGeneration" && field.Type.Kind() == reflect.Int64:
-			s.observedGeneration = i
+			s.observedGeneration = field.Index
 		}
 		if field.Type.Kind() == reflect.Slice && name != "" && name != "-" && !strings.Contains(options, "omit") {
-			s.required = append(s.required, i)
-		}
-	}
-	if s.conditions >= 0 {
-		if _, err := s.list(reflect.New(object)); err != nil {
-			return nil, err
+			s.required = append(s.required, field.Index)
 		}
 	}
 	return s, nil
@@ -57,10 +51,10 @@ func (s *statusType) of(obj reflect.Value) reflect.Value { return obj.Elem().Fie
 
 // list binds the object's conditions; the list is nil for a kind that has none.
 func (s *statusType) list(obj reflect.Value) (conditions.List, error) {
-	if s.status < 0 || s.conditions < 0 {
+	if s.status < 0 || s.conditions == nil {
 		return nil, nil
 	}
-	return s.binder.Bind(s.of(obj).Field(s.conditions).Addr().Interface())
+	return s.binder.Bind(s.of(obj).FieldByIndex(s.conditions).Addr().Interface())
 }
 
 // finish sets what every pass sets: the generation seen, and empty lists for those that the
@@ -70,11 +64,11 @@ func (s *statusType) finish(obj client.Object) {
 		return
 	}
 	status := s.of(reflect.ValueOf(obj))
-	if s.observedGeneration >= 0 {
-		status.Field(s.observedGeneration).SetInt(obj.GetGeneration())
+	if s.observedGeneration != nil {
+		status.FieldByIndex(s.observedGeneration).SetInt(obj.GetGeneration())
 	}
 	for _, i := range s.required {
-		if list := status.Field(i); list.IsNil() {
+		if list := status.FieldByIndex(i); list.IsNil() {
 			list.Set(reflect.MakeSlice(list.Type(), 0, 0))
 		}
 	}
@@ -82,11 +76,11 @@ func (s *statusType) finish(obj client.Object) {
 
 // keepTransitions undoes moves of lastTransitionTime where the pass set a condition to and fro.
 func (s *statusType) keepTransitions(before, after client.Object) {
-	if s.status < 0 || s.conditions < 0 {
+	if s.status < 0 || s.conditions == nil {
 		return
 	}
 	field := func(obj client.Object) []metav1.Condition {
-		list, _ := reflect.TypeAssert[[]metav1.Condition](s.of(reflect.ValueOf(obj)).Field(s.conditions))
+		list, _ := reflect.TypeAssert[[]metav1.Condition](s.of(reflect.ValueOf(obj)).FieldByIndex(s.conditions))
 		return list
 	}
 	old := field(before)
