@@ -34,9 +34,11 @@ func main() {
 	keep := flag.Bool("keep", false, "Leave the control plane and the operators running, and say how to use and stop them.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch err := run(ctx, *keep, flag.Args()); {
-	case ctx.Err() != nil:
+	err := run(ctx, *keep, flag.Args())
+	interrupted := ctx.Err() != nil
+	stop()
+	switch {
+	case interrupted:
 		fmt.Fprintln(os.Stderr, "\ndemo: interrupted; nothing is left behind")
 		os.Exit(130)
 	case err != nil:

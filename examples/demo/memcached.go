@@ -78,14 +78,14 @@ func ready(available string) func(string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("no row says %s and True: %q", available, out)
+		return fmt.Errorf("no row says %s and True", available)
 	}
 }
 
 func contains(text string) func(string) error {
 	return func(out string) error {
 		if !strings.Contains(out, text) {
-			return fmt.Errorf("it does not say %s: %q", text, out)
+			return fmt.Errorf("it does not say %s", text)
 		}
 		return nil
 	}
@@ -94,8 +94,9 @@ func contains(text string) func(string) error {
 // children are what a Memcached owns, with so many pods running.
 func children(pods int) func(string) error {
 	return func(out string) error {
-		if got := strings.Count(out, "pod/memcached-sample-"); got != pods || strings.Count(out, "Running") != pods {
-			return fmt.Errorf("there are %d pods: %q", got, out)
+		got, running := strings.Count(out, "pod/memcached-sample-"), strings.Count(out, "Running")
+		if got != pods || running != pods {
+			return fmt.Errorf("of %d pods %d are Running", got, running)
 		}
 		return errors.Join(contains("deployment.apps/memcached-sample")(out), contains("service/memcached-sample")(out))
 	}
