@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -203,6 +204,7 @@ func startOperator(t *testing.T, access *rest.Config, options ctrl.Options, name
 	require.NoError(t, err)
 	require.NoError(t, controller.SetupWithManager(mgr))
 
+	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -210,6 +212,8 @@ func startOperator(t *testing.T, access *rest.Config, options ctrl.Options, name
 		cancel()
 		assert.NoError(t, <-ended)
 		utilnet.CloseIdleConnectionsFor(mgr.GetHTTPClient().Transport)
+		goleak.VerifyNone(t, before,
+			goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop")) // of the test's own clients
 	})
 	t.Cleanup(o.stop)
 	require.True(t, mgr.GetCache().WaitForCacheSync(t.Context()))
