@@ -285,6 +285,14 @@ func TestCustomResource(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 }
 
+// Programs add their own types to client-go's global scheme; that makes them no kinds of client-go.
+func TestCustomResourceInTheGlobalScheme(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "global.example.com", Version: "v1", Kind: "Gadget"}
+	scheme.Scheme.AddKnownTypeWithName(kind, &gadget{})
+	_, err := Compile(&gadget{}, kind, BuiltIn)
+	require.NoError(t, err)
+}
+
 func TestAppendApply(t *testing.T) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "stale"}, Data: map[string]string{"k": "v"}}
 	got, err := compiled(t, cm).AppendApply(nil, cm, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "u-1")

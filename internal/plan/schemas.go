@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
@@ -38,8 +39,18 @@ func FromServer(server openapi.Client) Schemas {
 	}}
 }
 
+// clientGoKinds are the kinds of client-go, and no other: programs add their own to client-go's
+// global scheme, as kubebuilder's tests do.
+var clientGoKinds = sync.OnceValue(func() *runtime.Scheme {
+	kinds := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(kinds); err != nil {
+		panic(err) // they are all its own
+	}
+	return kinds
+})
+
 var builtIn = sync.OnceValue(func() managedfields.TypeConverter {
-	return applyconfigurations.NewTypeConverter(clientgoscheme.Scheme)
+	return applyconfigurations.NewTypeConverter(clientGoKinds())
 })
 
 // typeRef is a type in a schema; the zero value is a type without schema.
@@ -51,7 +62,7 @@ type typeRef struct {
 
 // lookup finds a kind's type. A kind without schema still has the API's metadata.
 func (s Schemas) lookup(kind schema.GroupVersionKind) (typeRef, error) {
-	if clientgoscheme.Scheme.Recognizes(kind) {
+	if clientGoKinds().Recognizes(kind) {
 		return parse(builtIn(), kind)
 	}
 	if s.server != nil {
