@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,13 +72,16 @@ type applier struct {
 	live    client.Reader // past the cache; nil without a manager
 	writes  *ownwrites.Writes
 	settled *settled
-	scopes  sync.Map // *kind → bool: whether it is namespaced
+	guard   *guard
+	// recorder is nil without a manager.
+	recorder events.EventRecorder
+	scopes   sync.Map // *kind → bool: whether it is namespaced
 	// recreated says for which change an object was last deleted, to create it anew.
 	recreated sync.Map // recreation → sum
 }
 
 func newApplier() *applier {
-	return &applier{kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), settled: newSettled()}
+	return &applier{kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), settled: newSettled(), guard: newGuard(clock.RealClock{})}
 }
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
@@ -89,9 +93,9 @@ func (a *applier) apply(ctx context.Context, owner *owner, want client.Object, o
 	}
 	want = withData(want)
 	full := want
-	if o.clear != nil {
+	if o.unset != nil {
 		full = want.DeepCopyObject().(client.Object)
-		o.clear(want)
+		o.unset(want)
 	}
 	sum, err := k.sum(want)
 	if err != nil {

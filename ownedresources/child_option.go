@@ -9,7 +9,7 @@ type childOptions struct {
 	formerManagers []string
 	adopt          bool
 	recreate       bool
-	clear          func(client.Object) // what is set at creation only
+	unset          func(client.Object) // what is set at creation only
 }
 
 // FormerManagers takes over the fields of children that an older operator wrote by Create
@@ -34,12 +34,12 @@ func Recreate() ChildOption {
 }
 
 // CreateOnly sets some fields when the child is created, and leaves them alone afterwards. The
-// function clears them in what is wanted, so that it says nothing of them.
-func CreateOnly[P client.Object](clear func(P)) ChildOption {
+// function unsets them in what is wanted, so that it says nothing of them.
+func CreateOnly[P client.Object](unset func(P)) ChildOption {
 	return func(o *childOptions) {
-		o.clear = func(obj client.Object) {
+		o.unset = func(obj client.Object) {
 			if typed, ok := obj.(P); ok {
-				clear(typed)
+				unset(typed)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // gadget is a custom resource with defaults, and with a list of each kind: testdata/gadgets.yaml.
 type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 	Spec              gadgetSpec `json:"spec"`
 }
 

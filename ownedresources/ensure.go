@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/internal/plan"
@@ -20,6 +21,13 @@ import (
 // Set keeps the children of a T as they are declared. It fits package reconcile's Step and
 // Watcher, and works without it: call Reconcile in a reconciler of your own. It is safe for
 // concurrent use; make it once with [Ensure], not in every pass.
+//
+// What it made and its functions do not give any more is deleted, also after a restart. Nothing
+// is deleted while one of the functions gives an error.
+//
+// Where somebody else changes a child back again and again, the first five repairs come at once,
+// then they become rarer, up to one in 5 minutes, with the error [WaitingError], a warning event
+// on the owner and the metric opblocks_write_loop, which name the fields.
 type Set[T client.Object] struct {
 	name     string
 	children []Child[T]
@@ -101,6 +109,10 @@ func (s *Set[T]) Watched() []client.Object {
 // SetupWithBuilder watches the children, so that their events bring their owner's next pass.
 func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.live = mgr.GetAPIReader()
+	s.applier.recorder = mgr.GetEventRecorder("opblocks")
+	if err := s.applier.guard.register(metrics.Registry); err != nil {
+		return err
+	}
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("client for the API server's schemas: %w", err)
@@ -133,6 +145,7 @@ func (s *Set[T]) observe() predicate.Predicate {
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			a.writes.Observe(e.Object)
 			a.settled.forget(e.Object.GetUID())
+			a.guard.forget(e.Object.GetUID())
 			s.pruned.forget(e.Object)
 			return true
 		},

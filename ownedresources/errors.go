@@ -29,12 +29,15 @@ func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
 const reasonTerminating = "ChildTerminating"
 
-// WaitingError says that nothing is wrong and nothing is to do: an object is on its way,
-// and an event of it brings the next pass.
-type WaitingError struct{ reason, message string }
+// WaitingError says that nothing is to do now: an object is on its way, and an event of it
+// brings the next pass, or it is written too often (see [Set]).
+type WaitingError struct {
+	reason, message string
+	after           time.Duration
+}
 
 func (e *WaitingError) Error() string { return e.message }
 
-// Waiting gives the reason of a condition that shows the error. The delay is zero: events
-// tell when it is over.
-func (e *WaitingError) Waiting() (reason string, after time.Duration) { return e.reason, 0 }
+// Waiting gives the reason of a condition that shows the error. The delay is zero where an
+// event tells when it is over.
+func (e *WaitingError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }

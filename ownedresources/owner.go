@@ -14,6 +14,7 @@ import (
 // owner is the object whose children are applied.
 type owner struct {
 	client       client.Client
+	object       client.Object
 	namespace    string
 	reference    metav1.OwnerReference
 	fieldManager client.FieldOwner
@@ -34,6 +35,7 @@ func newOwner(obj client.Object, c client.Client) (owner, error) {
 	}
 	return owner{
 		client:    c,
+		object:    obj,
 		namespace: obj.GetNamespace(),
 		reference: metav1.OwnerReference{
 			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: obj.GetName(), UID: obj.GetUID(),

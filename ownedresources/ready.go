@@ -22,19 +22,25 @@ func (a *applier) ready(o *owner, live client.Object) error {
 	if err != nil {
 		return err
 	}
-	var reason, message string
-	switch live := live.(type) {
-	case *appsv1.Deployment:
-		reason, message = deploymentProgress(live)
-	case *corev1.Service:
-		reason, message = serviceProgress(live)
-	default:
-		reason, message, err = progress(k, live)
-	}
+	reason, message, _, err := progressOf(k, live)
 	if err != nil || reason == "" {
 		return err
 	}
 	return &WaitingError{reason: reason, message: k.describe(live) + ": " + message}
+}
+
+// progressOf gives no reason when the object is ready; quick says that kstatus was not needed.
+func progressOf(k *kind, live client.Object) (reason, message string, quick bool, err error) {
+	switch live := live.(type) {
+	case *appsv1.Deployment:
+		reason, message = deploymentProgress(live)
+		return reason, message, true, nil
+	case *corev1.Service:
+		reason, message = serviceProgress(live)
+		return reason, message, true, nil
+	}
+	reason, message, err = progress(k, live)
+	return reason, message, false, err
 }
 
 // progress asks kstatus.
@@ -63,6 +69,11 @@ func deploymentProgress(d *appsv1.Deployment) (reason, message string) {
 	s := &d.Status
 	if s.ObservedGeneration != 0 && s.ObservedGeneration != d.Generation {
 		return "LatestGenerationNotObserved", fmt.Sprintf("%s generation is %d, but latest observed generation is %d", "Deployment", d.Generation, s.ObservedGeneration)
+	}
+	for i := range s.Conditions { // said by somebody who knows better
+		if c := &s.Conditions[i]; (c.Type == "Reconciling" || c.Type == "Stalled") && c.Status == corev1.ConditionTrue {
+			return c.Reason, c.Message
+		}
 	}
 	// Without a deadline the controller sets no condition Progressing.
 	progressing := d.Spec.ProgressDeadlineSeconds == nil || *d.Spec.ProgressDeadlineSeconds == math.MaxInt32

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,9 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 	if a.upToDate(&w, live) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
+	if err := a.slowDown(&w, live); err != nil {
+		return Result{}, err
+	}
 	if err := a.prepare(ctx, w, live); err != nil {
 		return Result{}, err
 	}
@@ -31,8 +35,23 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 	if err != nil {
 		return Result{}, err
 	}
+	a.guard.note(&w, answer.GetUID())
 	a.written(w, answer)
 	return Result{Object: answer, Operation: Applied}, nil
+}
+
+// slowDown gives an error while the guard holds the next write back.
+func (a *applier) slowDown(w *wanted, live client.Object) error {
+	paths := pathsOf(w.kind.plan.Differences(w.object, live))
+	wait, begins := a.guard.hold(w, live.GetUID(), paths)
+	if wait == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("%s is changed back again and again by somebody else, so it is written less often: %s", w, paths)
+	if begins && a.recorder != nil {
+		a.recorder.Eventf(w.owner.object, live, corev1.EventTypeWarning, reasonWriteLoop, "Apply", "%s", message)
+	}
+	return &WaitingError{reason: reasonWriteLoop, message: message, after: wait}
 }
 
 // upToDate decides, locally, that nothing has to be sent.
@@ -55,7 +74,7 @@ func (a *applier) prepare(ctx context.Context, w wanted, live client.Object) err
 			return err
 		}
 	}
-	if releases := m != applied && w.options.clear != nil || hadReplicas && !setsReplicas(w.object); !releases {
+	if releases := m != applied && w.options.unset != nil || hadReplicas && !setsReplicas(w.object); !releases {
 		return nil
 	}
 	if fresh == live {

@@ -96,10 +96,7 @@ func (r *Reconciler[T]) init() error {
 		return fmt.Errorf("kind of %s: %w: add its types to the scheme", r.typ, err)
 	}
 	r.kind, r.fieldManager = gvk, fieldmanager.For(gvk)
-	r.status, err = newStatusType(r.typ, conditions.Standard())
-	if err != nil {
-		return fmt.Errorf("status of %s: %w", gvk.Kind, err)
-	}
+	r.status = newStatusType(r.typ, conditions.Standard())
 	kinds := []client.Object{r.empty()}
 	for i := range r.steps {
 		kinds = append(kinds, r.steps[i].watched()...)

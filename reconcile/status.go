@@ -24,11 +24,11 @@ type statusType struct {
 	binder             conditions.Binder
 }
 
-func newStatusType(object reflect.Type, binder conditions.Binder) (*statusType, error) {
+func newStatusType(object reflect.Type, binder conditions.Binder) *statusType {
 	s := &statusType{status: -1, binder: binder}
 	f, ok := object.FieldByName("Status")
 	if !ok || f.Type.Kind() != reflect.Struct || len(f.Index) != 1 {
-		return s, nil
+		return s
 	}
 	s.status = f.Index[0]
 	s.values = plan.CompileValue(f.Type)
@@ -44,7 +44,7 @@ func newStatusType(object reflect.Type, binder conditions.Binder) (*statusType, 
 			s.required = append(s.required, field.Index)
 		}
 	}
-	return s, nil
+	return s
 }
 
 func (s *statusType) of(obj reflect.Value) reflect.Value { return obj.Elem().Field(s.status) }
