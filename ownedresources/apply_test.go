@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
@@ -378,6 +379,13 @@ func TestOwnObjectThatTheCacheDoesNotShow(t *testing.T) {
 	_, err = w.apply(t, w.deployment())
 	require.NoError(t, err)
 	require.Equal(t, []string{"POST deployments", "GET deployments"}, w.count.Sent(), "after a restart it is found out")
+
+	w.applier = newApplier()
+	w.applier.guard.clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * cacheDelay))
+	_, err = w.apply(t, w.deployment())
+	var hidden *CacheError
+	require.ErrorAs(t, err, &hidden, "a cache that is behind for that long will never show it")
+	require.Equal(t, "NotInCache", hidden.Reason())
 }
 
 func TestChildBeingDeletedIsWaitedFor(t *testing.T) {

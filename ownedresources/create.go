@@ -3,6 +3,7 @@ package ownedresources
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,8 +32,16 @@ func (a *applier) unseen(ctx context.Context, w wanted) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("read %s, which exists but is not in the cache: %w", &w, err)
 	}
-	return a.update(ctx, w, live)
+	result, err := a.update(ctx, w, live)
+	if err == nil && a.guard.clock.Since(live.GetCreationTimestamp().Time) > cacheDelay {
+		err = &CacheError{Kind: w.kind.gvk.Kind, Name: client.ObjectKeyFromObject(live)}
+	}
+	return result, err
 }
+
+// cacheDelay is how far a cache may be behind before it is taken for one that will never show
+// an object.
+const cacheDelay = time.Minute
 
 // written remembers the answer to a write, for as long as the cache is behind, and where
 // the API server did not take our word for it.

@@ -27,6 +27,21 @@ func (e *OwnershipError) Error() string {
 // Reason is the reason of a condition that shows the error.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
+// CacheError is an object of ours that the cache does not show, long after it was created. It is
+// as wanted, but each pass costs two requests, and nobody is told when it changes.
+type CacheError struct {
+	Kind string
+	Name types.NamespacedName
+}
+
+func (e *CacheError) Error() string {
+	return fmt.Sprintf("%s %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
+		"give the object what the selector asks for, or widen the cache", e.Kind, e.Name)
+}
+
+// Reason is the reason of a condition that shows the error.
+func (*CacheError) Reason() string { return "NotInCache" }
+
 const reasonTerminating = "ChildTerminating"
 
 // WaitingError says that nothing is to do now: an object is on its way, and an event of it
