@@ -147,7 +147,9 @@ func describe(t *testing.T, history *operatortest.History) string {
 func TestFaults(t *testing.T) {
 	want, writes := tell(t, fault{})
 	t.Logf("%d writes; in the end:\n%s", writes, want)
-	require.Contains(t, want, `"nodes":["cache-a"]`)
+	for _, part := range []string{`"nodes":["cache-a"]`, `*v1.Deployment cache of "Memcached cache"`, `"replicas":4`, `*v1.Service cache of "Memcached cache"`} {
+		require.Contains(t, want, part, "without a fault all is as wanted")
+	}
 	var faults []fault
 	for lag := 1; lag <= 3; lag++ {
 		faults = append(faults, fault{lag: lag})

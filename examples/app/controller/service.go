@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+const conditionServiceReady = "ServiceReady"
+
+// service is nil without ports. What is known to be refused is not sent again with every event.
+func service(app *appv1.App) (*corev1.Service, error) {
+	if len(app.Spec.Ports) == 0 {
+		return nil, nil
+	}
+	if problems := validation.IsDNS1035Label(app.Name); len(problems) > 0 {
+		return nil, reconcile.Terminal("InvalidServiceName",
+			fmt.Errorf("no Service: %q is not a name for one: %s", app.Name, strings.Join(problems, "; ")))
+	}
+	for i, p := range app.Spec.Ports {
+		if slices.ContainsFunc(app.Spec.Ports[:i], func(other corev1.ServicePort) bool {
+			return other.Port == p.Port && protocol(other) == protocol(p)
+		}) {
+			return nil, reconcile.Terminal("DuplicatePort", fmt.Errorf("spec.ports: %d/%s is there twice", p.Port, protocol(p)))
+		}
+	}
+	s := ownedresources.NewService(app, podLabels(app), named(app.Spec.Ports)...)
+	s.Spec.Type = app.Spec.ServiceType
+	return s, nil
+}
+
+// named gives each of several ports a name, as the API server wants it.
+func named(ports []corev1.ServicePort) []corev1.ServicePort {
+	ports = slices.Clone(ports)
+	if len(ports) > 1 {
+		for i, p := range ports {
+			ports[i].Name = cmp.Or(p.Name, fmt.Sprintf("%s-%d", strings.ToLower(string(protocol(p))), p.Port))
+		}
+	}
+	return ports
+}
+
+func protocol(p corev1.ServicePort) corev1.Protocol { return cmp.Or(p.Protocol, corev1.ProtocolTCP) }
+
+// exposed is the step that keeps the Service, and says in the status where it is. What a failure left of the Service
+// still serves there, unless it is not ours.
+type exposed struct {
+	*ownedresources.Set[*appv1.App]
+}
+
+func (e exposed) Reconcile(ctx context.Context, c client.Client, app *appv1.App) error {
+	err := e.Set.Reconcile(ctx, c, app)
+	if _, foreign := errors.AsType[*ownedresources.OwnershipError](err); err == nil || foreign {
+		app.Status.Endpoint = ""
+	}
+	if err == nil && len(app.Spec.Ports) > 0 {
+		app.Status.Endpoint = fmt.Sprintf("%s.%s.svc:%d", app.Name, app.Namespace, app.Spec.Ports[0].Port)
+	}
+	return err
+}

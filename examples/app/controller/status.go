@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+)
+
+// ours are the conditions that are not the Deployment's.
+var ours = []appsv1.DeploymentConditionType{
+	conditions.Ready, conditions.Reconciling, conditions.Stalled, conditionServiceReady,
+}
+
+// copyStatus makes the Deployment's status the App's. It comes after the Deployment, and reads what the cache has of it:
+// its events bring what is missing.
+func copyStatus(ctx context.Context, c client.Client, app *appv1.App) error {
+	var d appsv1.Deployment
+	if err := c.Get(ctx, client.ObjectKeyFromObject(app), &d, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the Deployment: %w", err)
+	}
+	if !metav1.IsControlledBy(&d, app) {
+		d = appsv1.Deployment{}
+	}
+	all := slices.SortedFunc(slices.Values(d.Status.Conditions), // whose order changes
+		func(a, b appsv1.DeploymentCondition) int { return cmp.Compare(a.Type, b.Type) })
+	for _, condition := range app.Status.Conditions {
+		if slices.Contains(ours, condition.Type) {
+			all = append(all, condition)
+		}
+	}
+	app.Status.DeploymentStatus = d.Status
+	app.Status.Conditions = all
+	app.Status.Selector = labels.Set(podLabels(app)).String()
+	return nil
+}
+
+// Conditions are Deployment conditions, as the status has them.
+var Conditions = conditions.Of[appsv1.DeploymentCondition](deploymentConditions{})
+
+type deploymentConditions struct{}
+
+func (deploymentConditions) Read(c appsv1.DeploymentCondition) metav1.Condition {
+	return metav1.Condition{
+		Type: string(c.Type), Status: metav1.ConditionStatus(c.Status),
+		Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+	}
+}
+
+func (deploymentConditions) Write(c appsv1.DeploymentCondition, to metav1.Condition, at metav1.Time) appsv1.DeploymentCondition {
+	c.Type, c.Status = appsv1.DeploymentConditionType(to.Type), corev1.ConditionStatus(to.Status)
+	c.Reason, c.Message, c.LastTransitionTime, c.LastUpdateTime = to.Reason, to.Message, to.LastTransitionTime, at
+	return c
+}
+
+func (deploymentConditions) Validate(metav1.Condition) error { return nil } // its schema has no patterns

@@ -1,0 +1,75 @@
+// App is the operator of kind App.
+package main
+
+import (
+	"flag"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	"github.com/opblocks/opblocks/examples/app/controller"
+)
+
+var scheme = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(appv1.AddToScheme(scheme))
+}
+
+func main() {
+	metricsAddress := flag.String("metrics-bind-address", ":8443", "Address of the metrics endpoint, which speaks HTTPS; 0 for none.")
+	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the probes; 0 for none.")
+	leaderElect := flag.Bool("leader-elect", false, "Let one of several replicas work at a time.")
+	var namespaces []string
+	flag.Func("namespaces", "Namespaces to work in, separated by commas; all if empty.", func(value string) error {
+		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
+		return nil
+	})
+	logging := zap.Options{}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+
+	if err := run(ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         controller.Cache(namespaces...),
+		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress, SecureServing: true},
+		HealthProbeBindAddress:        *probeAddress,
+		LeaderElection:                *leaderElect,
+		LeaderElectionID:              "app.huolala.cn",
+		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+	}); err != nil {
+		ctrl.Log.Error(err, "The operator cannot run")
+		os.Exit(1)
+	}
+}
+
+func run(options ctrl.Options) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return err
+	}
+	if err := controller.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
