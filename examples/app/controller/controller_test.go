@@ -264,7 +264,9 @@ func TestEnvGivenTwice(t *testing.T) {
 }
 
 func TestReferences(t *testing.T) {
-	mark := func(h *harness) string { return h.deployment(t).Spec.Template.Annotations["app.huolala.cn/configuration"] }
+	mark := func(h *harness) string {
+		return h.deployment(t).Spec.Template.Annotations["app.huolala.cn/configuration"]
+	}
 	app := sample()
 	app.Spec.ConfigMapRefs = []corev1.LocalObjectReference{{Name: "settings"}}
 	app.Spec.SecretRefs = []corev1.LocalObjectReference{{Name: "password"}}
