@@ -40,7 +40,7 @@ func (r *handWritten) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		status = metav1.ConditionTrue
 	}
 	changed := meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
-		Type: "Ready", Status: status, Reason: "Reconciled", ObservedGeneration: s.Generation,
+		Type: "Ready", Status: status, Reason: "Succeeded", ObservedGeneration: s.Generation,
 	})
 	if changed {
 		return ctrl.Result{}, r.Status().Update(ctx, &s)
