@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -107,4 +109,116 @@ func ExampleLabelValue() {
 	// Output:
 	// web
 	// a-name-that-a-custom-resource-may-well-have-but-that-510b5194b0
+}
+
+func ExampleTryBuild() {
+	child := ownedresources.TryBuild(func(cm *corev1.ConfigMap) (*corev1.Service, error) {
+		if len(cm.Name) < 8 {
+			return nil, fmt.Errorf("name %q: too short for a Service of ours", cm.Name)
+		}
+		return ownedresources.NewService(cm, nil), nil
+	})
+	fmt.Println(ownedresources.Ensure(child).Reconcile(context.Background(), fake.NewFakeClient(), owner))
+	// Output:
+	// name "web": too short for a Service of ours
+}
+
+func ExampleBuild_notWanted() {
+	ctx, c := context.Background(), fake.NewFakeClient()
+	exposed := true
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
+		if !exposed {
+			return nil // what was made before is deleted
+		}
+		return ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80})
+	}))
+	for _, exposed = range []bool{true, false} {
+		if err := children.Reconcile(ctx, c, owner); err != nil {
+			fmt.Println(err)
+		}
+		var services corev1.ServiceList
+		fmt.Println(c.List(ctx, &services), len(services.Items))
+	}
+	// Output:
+	// <nil> 1
+	// <nil> 0
+}
+
+func ExampleBuildUnstructured() {
+	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	child := ownedresources.BuildUnstructured(kind, func(cm *corev1.ConfigMap) (*unstructured.Unstructured, error) {
+		u := &unstructured.Unstructured{}
+		u.SetName(cm.Name + "-settings")
+		return u, unstructured.SetNestedField(u.Object, "sale", "data", "mode")
+	})
+	ctx, c := context.Background(), fake.NewFakeClient()
+	fmt.Println(ownedresources.Ensure(child).Reconcile(ctx, c, owner))
+	var settings corev1.ConfigMap
+	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &settings), settings.Data)
+	// Output:
+	// <nil>
+	// <nil> map[mode:sale]
+}
+
+func ExampleCreateOnly() {
+	ctx, c := context.Background(), fake.NewFakeClient()
+	size := int32(2)
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *appsv1.Deployment {
+		d := ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
+		d.Spec.Replicas = new(size)
+		return d
+	}, ownedresources.CreateOnly(func(d *appsv1.Deployment) { d.Spec.Replicas = nil })))
+	for _, size = range []int32{2, 3} {
+		err := children.Reconcile(ctx, c, owner)
+		var d appsv1.Deployment
+		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(owner), &d), *d.Spec.Replicas, err != nil) // it is not ready
+	}
+	// Output:
+	// <nil> 2 true
+	// <nil> 2 true
+}
+
+func ExampleAdopt() {
+	ctx := context.Background()
+	nobodys := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-settings"}}
+	c := fake.NewClientBuilder().WithObjects(nobodys).Build()
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Data: map[string]string{"mode": "sale"}}
+	}, ownedresources.Adopt()))
+	fmt.Println(children.Reconcile(ctx, c, owner))
+	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(nobodys), nobodys), metav1.IsControlledBy(nobodys, owner), nobodys.Data)
+	// Output:
+	// <nil>
+	// <nil> true map[mode:sale]
+}
+
+func ExampleVersions() {
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", UID: "1", ResourceVersion: "7"}}
+	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password", UID: "2", ResourceVersion: "8"}}
+	d := ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
+	roll := func() {
+		fmt.Println(ownedresources.SetHash(&d.Spec.Template, "example.com/uses", ownedresources.Versions(settings, password)))
+	}
+	roll()
+	roll()
+	password.ResourceVersion = "9" // somebody changed it
+	roll()
+	// Output:
+	// true <nil>
+	// false <nil>
+	// true <nil>
+}
+
+func ExampleContainerPorts() {
+	for _, p := range ownedresources.ContainerPorts(
+		corev1.ServicePort{Port: 8080, TargetPort: intstr.FromInt32(80)},
+		corev1.ServicePort{Port: 9090, TargetPort: intstr.FromString("metrics")},
+		corev1.ServicePort{Port: 53, Protocol: corev1.ProtocolUDP},
+	) {
+		fmt.Printf("%d %q %q\n", p.ContainerPort, p.Name, p.Protocol)
+	}
+	// Output:
+	// 80 "" ""
+	// 9090 "metrics" ""
+	// 53 "" "UDP"
 }
