@@ -86,35 +86,42 @@ func newApplier() *applier {
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-func (a *applier) apply(ctx context.Context, owner *owner, want client.Object, o *childOptions) (Result, error) {
-	k, err := a.kinds.of(want, owner.client.Scheme())
+func (a *applier) apply(ctx context.Context, owner *owner, obj client.Object, o *childOptions) (Result, error) {
+	w, err := a.want(owner, obj, o)
 	if err != nil {
 		return Result{}, err
 	}
-	want = withData(want)
-	full := want
-	if o.unset != nil {
-		full = want.DeepCopyObject().(client.Object)
-		o.unset(want)
-	}
-	sum, err := k.sum(want)
-	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", k.describe(want), err)
-	}
-	w := wanted{kind: k, object: want, full: full, sum: sum, owner: owner, options: o}
-
-	live := k.empty()
-	name := client.ObjectKeyFromObject(want)
+	live := w.kind.empty()
+	name := client.ObjectKeyFromObject(obj)
 	switch err := owner.client.Get(ctx, name, live, withoutCopy); {
 	case err == nil:
 		return a.update(ctx, w, a.writes.Newer(live))
 	case client.IgnoreNotFound(err) != nil:
-		return Result{}, fmt.Errorf("read %s: %w", k.describe(want), err)
+		return Result{}, fmt.Errorf("read %s: %w", &w, err)
 	}
 	if unseen := a.writes.Unseen(live, name); unseen != nil {
 		return a.update(ctx, w, unseen)
 	}
 	return a.create(ctx, w)
+}
+
+// want makes an object ready to be compared and sent.
+func (a *applier) want(owner *owner, obj client.Object, o *childOptions) (wanted, error) {
+	k, err := a.kinds.of(obj, owner.client.Scheme())
+	if err != nil {
+		return wanted{}, err
+	}
+	obj = withData(obj)
+	full := obj
+	if o.unset != nil {
+		full = obj.DeepCopyObject().(client.Object)
+		o.unset(obj)
+	}
+	sum, err := k.sum(obj)
+	if err != nil {
+		return wanted{}, fmt.Errorf("%s: %w", k.describe(obj), err)
+	}
+	return wanted{kind: k, object: obj, full: full, sum: sum, owner: owner, options: o}, nil
 }
 
 // wanted is one object on its way to the API server.

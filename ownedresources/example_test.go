@@ -222,3 +222,17 @@ func ExampleContainerPorts() {
 	// 9090 "metrics" ""
 	// 53 "" "UDP"
 }
+
+func ExampleDiff() {
+	ctx, c := context.Background(), fake.NewFakeClient()
+	settings := func(mode string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web-settings"}, Data: map[string]string{"mode": mode}}
+	}
+	if _, err := ownedresources.Apply(ctx, c, owner, settings("normal")); err != nil {
+		fmt.Println(err)
+	}
+	changes, err := ownedresources.Diff(ctx, c, owner, settings("sale"))
+	fmt.Println(err, changes[0].Operation, changes[0].Differences)
+	// Output:
+	// <nil> applied [data.mode: "normal" → "sale"]
+}

@@ -27,15 +27,11 @@ func (a *applier) recreate(ctx context.Context, w wanted, live client.Object, re
 	if last, ok := a.recreated.Load(is); ok && last == w.sum {
 		return fmt.Errorf("recreated once for this change already: %w", refusal)
 	}
-	trial := w.marked(created)
-	trial.SetGenerateName(trial.GetName()[:min(len(trial.GetName()), 40)] + "-")
-	trial.SetName("")
-	err := w.owner.client.Create(ctx, trial, client.DryRunAll, w.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
-	if err != nil {
+	if _, err := a.trial(ctx, w, ""); err != nil {
 		return errors.Join(refusal, fmt.Errorf("%s is not recreated, since that would be refused too: %w", &w, err))
 	}
 	uid := live.GetUID()
-	err = w.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := w.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete %s to create it anew: %w", &w, err)
 	}

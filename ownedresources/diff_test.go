@@ -1,0 +1,70 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// diff gives what would change, and sees to it that nothing did.
+func (w *world) diff(t *testing.T, want client.Object) Change {
+	t.Helper()
+	changes, err := Diff(t.Context(), w.client, w.owner, want)
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	return changes[0]
+}
+
+func TestDiff(t *testing.T) {
+	w := newWorld(t)
+	require.Equal(t, Created, w.diff(t, w.deployment()).Operation)
+	require.False(t, w.exists(t, w.deployment()), "a dry run")
+
+	w.expect(t, w.deployment(), Created, "POST deployments")
+	require.Equal(t, Unchanged, w.diff(t, w.deployment()).Operation)
+
+	changed := func() *appsv1.Deployment {
+		d := w.deployment()
+		d.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
+		d.Spec.Template.Spec.Containers[0].Env = nil
+		d.Labels["new"] = "label"
+		return d
+	}
+	first := []Difference{
+		{Path: "metadata.labels.new", Want: `"label"`},
+		{Path: "spec.template.spec.containers[0].image", Have: `"nginx:1.27"`, Want: `"nginx:1.28"`},
+		{Path: `spec.template.spec.containers[{"name":"web"}].env`, Have: "(hidden)"},
+	}
+	if diff := cmp.Diff(first, w.diff(t, changed()).Differences); diff != "" {
+		t.Errorf("what the POST set and is not wanted goes too; defaults do not (-want +got)\n%s", diff)
+	}
+	w.expect(t, changed(), Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+
+	again := []Difference{
+		{Path: "metadata.labels.new", Have: `"label"`},
+		{Path: "spec.template.spec.containers[0].env", Want: "(hidden)"},
+		{Path: "spec.template.spec.containers[0].image", Have: `"nginx:1.28"`, Want: `"nginx:1.27"`},
+	}
+	if diff := cmp.Diff(again, w.diff(t, w.deployment()).Differences); diff != "" {
+		t.Errorf("environment values are hidden (-want +got)\n%s", diff)
+	}
+	require.Equal(t, `metadata.labels.new: - "label"`, again[0].String())
+	w.expect(t, changed(), Unchanged, none...)
+}
+
+func TestDiffHidesSecrets(t *testing.T) {
+	w := newWorld(t)
+	secret := func(password string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
+	}
+	w.expect(t, secret("canary-one"), Created, "POST secrets")
+	got := w.diff(t, secret("canary-two"))
+	if diff := cmp.Diff([]Difference{{Path: "data.password", Have: "(hidden)", Want: "(hidden)"}}, got.Differences); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
