@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,6 +110,14 @@ func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]
 	err = w.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), w.owner.fieldManager, client.ForceOwnership, client.DryRunAll)
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", &w, unknownField(raced(err)))
+	}
+	if answer.GetResourceVersion() == "" {
+		// controller-runtime's fake client answers a dry run with nothing.
+		d := differ{hidden: w.kind.gvk.Kind == "Secret"}
+		for _, local := range w.kind.plan.Differences(w.object, live) {
+			d.add(local.Path, json.RawMessage(local.Have), json.RawMessage(local.Want))
+		}
+		return d.found, nil
 	}
 	before, after, err := authored(live, answer)
 	if err != nil {

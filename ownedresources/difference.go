@@ -71,7 +71,7 @@ func (d *differ) walk(path string, before, after any) {
 // held walks a managed fields entry, and finds what it holds of before that after lacks.
 func (d *differ) held(path string, entry *metav1.FieldsV1, before, after any) {
 	var fields map[string]any
-	if json.Unmarshal(entry.Raw, &fields) == nil {
+	if json.Unmarshal(entry.GetRawBytes(), &fields) == nil {
 		d.heldFields(path, fields, before, after)
 	}
 }
@@ -80,8 +80,8 @@ func (d *differ) heldFields(path string, fields map[string]any, before, after an
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		below, _ := fields[name].(map[string]any)
 		kind, value, _ := strings.Cut(name, ":")
+		var at string
 		var b, a any
-		at := path
 		switch kind {
 		case "f":
 			at = join(path, value)

@@ -234,5 +234,5 @@ func ExampleDiff() {
 	changes, err := ownedresources.Diff(ctx, c, owner, settings("sale"))
 	fmt.Println(err, changes[0].Operation, changes[0].Differences)
 	// Output:
-	// <nil> applied [data.mode: "normal" → "sale"]
+	// <nil> applied [data[mode]: "normal" → "sale"]
 }
