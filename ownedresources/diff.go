@@ -2,7 +2,6 @@ package ownedresources
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,7 +114,7 @@ func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]
 		// controller-runtime's fake client answers a dry run with nothing.
 		d := differ{hidden: w.kind.gvk.Kind == "Secret"}
 		for _, local := range w.kind.plan.Differences(w.object, live) {
-			d.add(local.Path, json.RawMessage(local.Have), json.RawMessage(local.Want))
+			d.add(local.Path, raw(local.Have), raw(local.Want))
 		}
 		return d.found, nil
 	}

@@ -177,3 +177,11 @@ func encoded(v any) string {
 	}
 	return string(b)
 }
+
+// raw is JSON as a value; there is none for an empty text.
+func raw(text string) any {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}

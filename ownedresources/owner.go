@@ -2,9 +2,13 @@ package ownedresources
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -25,24 +29,50 @@ func newOwner(obj client.Object, c client.Client) (owner, error) {
 	if isNil(obj) {
 		return owner{}, fmt.Errorf("owner is nil: give the object that the children belong to")
 	}
-	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
+	k, err := ownerKindOf(obj, c.Scheme())
 	if err != nil {
-		return owner{}, fmt.Errorf("kind of the owner: %w: add its types to the scheme", err)
+		return owner{}, err
 	}
 	if obj.GetUID() == "" {
 		return owner{}, fmt.Errorf("owner %s %s has no UID: children can only belong to an object that was read from the API server (in a unit test, set its UID)",
-			gvk.Kind, client.ObjectKeyFromObject(obj))
+			k.kind, client.ObjectKeyFromObject(obj))
 	}
 	return owner{
 		client:    c,
 		object:    obj,
 		namespace: obj.GetNamespace(),
 		reference: metav1.OwnerReference{
-			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: obj.GetName(), UID: obj.GetUID(),
+			APIVersion: k.apiVersion, Kind: k.kind, Name: obj.GetName(), UID: obj.GetUID(),
 			Controller: new(true), BlockOwnerDeletion: new(true),
 		},
-		fieldManager: fieldmanager.For(gvk),
+		fieldManager: k.fieldManager,
 	}, nil
+}
+
+// ownerKind is what has to be known of an owner's Go type once.
+type ownerKind struct {
+	apiVersion, kind string
+	fieldManager     client.FieldOwner
+}
+
+// ownerKinds remembers them: each is a function of its key.
+var ownerKinds sync.Map // kindKey → ownerKind
+
+func ownerKindOf(obj client.Object, scheme *runtime.Scheme) (ownerKind, error) {
+	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}
+	if u, untyped := obj.(*unstructured.Unstructured); untyped {
+		key.gvk = u.GroupVersionKind()
+	}
+	if known, ok := ownerKinds.Load(key); ok {
+		return known.(ownerKind), nil
+	}
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return ownerKind{}, fmt.Errorf("kind of the owner: %w: add its types to the scheme", err)
+	}
+	k := ownerKind{apiVersion: gvk.GroupVersion().String(), kind: gvk.Kind, fieldManager: fieldmanager.For(gvk)}
+	ownerKinds.Store(key, k)
+	return k, nil
 }
 
 func (o *owner) String() string {
