@@ -16,7 +16,8 @@ import (
 const (
 	reasonWriteLoop = "WriteLoop"
 
-	// What counts is the same wanted object written again within loopGap of the time before.
+	// What counts is the same wanted object written again for the same fields, within loopGap of
+	// the time before.
 	loopGap    = time.Minute
 	loopWrites = 5 // are repaired at once; then the guard sets in
 	loopFirst  = 2 * time.Second
@@ -34,6 +35,7 @@ type guard struct {
 
 type loop struct {
 	sum    sum
+	paths  string
 	writes int
 	last   time.Time
 	labels prometheus.Labels // of the metric, while the guard holds
@@ -70,7 +72,7 @@ func (g *guard) hold(w *wanted, uid types.UID, paths string) (wait time.Duration
 	}
 	delay := l.delay()
 	now := g.clock.Now()
-	if l.sum != w.sum || now.Sub(l.last) >= delay+loopGap {
+	if l.sum != w.sum || l.paths != paths || now.Sub(l.last) >= delay+loopGap {
 		g.drop(uid)
 		return 0, false
 	}
@@ -92,14 +94,14 @@ func (l *loop) delay() time.Duration {
 	return min(loopLast, loopFirst<<min(l.writes-loopWrites-1, 10))
 }
 
-// note counts a write.
-func (g *guard) note(w *wanted, uid types.UID) {
+// note counts a write of some fields.
+func (g *guard) note(w *wanted, uid types.UID, paths string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := g.byUID[uid]
-	if l == nil || l.sum != w.sum {
+	if l == nil || l.sum != w.sum || l.paths != paths {
 		g.drop(uid)
-		l = &loop{sum: w.sum}
+		l = &loop{sum: w.sum, paths: paths}
 		g.byUID[uid] = l
 	}
 	l.writes++

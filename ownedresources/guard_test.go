@@ -63,6 +63,14 @@ func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
 	_, after = wait.Waiting()
 	require.Equal(t, 2*loopFirst, after, "the next one comes later")
 
+	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
+		d.Spec.Replicas = new(int32(2))
+		d.Spec.Template.Spec.Containers[0].Image = "other"
+	})
+	result, err = w.apply(t, w.deployment())
+	require.NoError(t, err)
+	require.Equal(t, Applied, result.Operation, "other drift is no loop")
+
 	want := w.deployment()
 	want.Spec.Replicas = new(int32(3))
 	result, err = w.apply(t, want)
@@ -79,7 +87,7 @@ func TestWriteLoopEnds(t *testing.T) {
 	require.NoError(t, err)
 	w := &wanted{kind: k, object: world.deployment()}
 	for range 30 {
-		g.note(w, "u")
+		g.note(w, "u", "spec.replicas")
 	}
 	wait, begins := g.hold(w, "u", "spec.replicas")
 	require.Equal(t, loopLast, wait, "bounded")
@@ -88,7 +96,7 @@ func TestWriteLoopEnds(t *testing.T) {
 	wait, _ = g.hold(w, "u", "spec.replicas")
 	require.Zero(t, wait, "after a quiet while all is forgotten")
 	require.Empty(t, g.byUID)
-	g.note(w, "u")
+	g.note(w, "u", "spec.replicas")
 	g.forget("u")
 	require.Empty(t, g.byUID, "a deleted object leaves nothing")
 }

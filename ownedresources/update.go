@@ -22,7 +22,8 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 	if a.upToDate(&w, live) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
-	if err := a.slowDown(&w, live); err != nil {
+	paths := pathsOf(w.kind.plan.Differences(w.object, live))
+	if err := a.slowDown(&w, live, paths); err != nil {
 		return Result{}, err
 	}
 	if err := a.prepare(ctx, w, live); err != nil {
@@ -35,14 +36,13 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 	if err != nil {
 		return Result{}, err
 	}
-	a.guard.note(&w, answer.GetUID())
+	a.guard.note(&w, answer.GetUID(), paths)
 	a.written(w, answer)
 	return Result{Object: answer, Operation: Applied}, nil
 }
 
 // slowDown gives an error while the guard holds the next write back.
-func (a *applier) slowDown(w *wanted, live client.Object) error {
-	paths := pathsOf(w.kind.plan.Differences(w.object, live))
+func (a *applier) slowDown(w *wanted, live client.Object, paths string) error {
 	wait, begins := a.guard.hold(w, live.GetUID(), paths)
 	if wait == 0 {
 		return nil
