@@ -74,7 +74,7 @@ func (c *compiler) structOf(t reflect.Type, ref typeRef) *structNode {
 	if known, ok := c.structs[key]; ok {
 		return known
 	}
-	n := &structNode{}
+	n := &structNode{exact: ref.selector()}
 	c.structs[key] = n // before its fields: a type may contain itself
 	outer := c.atomic
 	c.atomic = outer || ref.atomicMap()

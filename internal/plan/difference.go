@@ -9,7 +9,7 @@ import (
 type Difference struct {
 	// Path of the field, as in an API server's messages: spec.containers[name=web].image.
 	Path string
-	// Want is the wanted value as JSON.
+	// Want is the wanted value as JSON; empty when none must be there.
 	Want string
 	// Have is the live value as JSON; empty when there is none.
 	Have string

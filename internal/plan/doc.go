@@ -23,6 +23,7 @@
 //   - sets: our values are among the live ones
 //   - atomic lists: the same length, covered item by item (items get defaults too)
 //   - maps: our keys; atomic maps have exactly our keys
+//   - label selectors: exactly our fields, so that an empty one keeps selecting all
 //
 // A type without schema is read as a custom resource's would be by default: lists
 // are atomic, maps are not.

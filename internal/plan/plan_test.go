@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -145,6 +146,13 @@ func TestDifferences(t *testing.T) {
 				d.Spec.Selector.MatchLabels = map[string]string{"app": "web", "tier": "x"}
 			},
 			want: []Difference{{Path: "spec.selector.matchLabels", Want: `{"app":"web"}`, Have: `{"app":"web","tier":"x"}`}},
+		},
+		"selector with foreign expressions": {
+			reason: "a field more selects other pods too, although we say nothing of it",
+			change: func(d *appsv1.Deployment) {
+				d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "x", Operator: metav1.LabelSelectorOpExists}}
+			},
+			want: []Difference{{Path: "spec.selector.matchExpressions", Have: `[{"key":"x","operator":"Exists"}]`}},
 		},
 		"label gone": {
 			reason: "keys of maps stand in brackets, for they may hold dots",
@@ -283,6 +291,31 @@ func TestCustomResource(t *testing.T) {
 	_, err = p.AppendJSON(nil, &gadget{Spec: gadgetSpec{Raw: &runtime.RawExtension{Raw: []byte(`{`)}}})
 	var refused *EncodeError
 	require.ErrorAs(t, err, &refused)
+}
+
+// An empty selector selects all, and one that somebody filled in does not.
+func TestEmptySelector(t *testing.T) {
+	want := &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{
+		{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}},
+	}}}
+	pods, namespaces := want.DeepCopy(), want.DeepCopy()
+	narrow := metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	pods.Spec.PodSelector = narrow
+	*namespaces.Spec.Ingress[0].From[0].NamespaceSelector = narrow
+	p := compiled(t, want)
+	require.True(t, p.Covers(want, want))
+	require.Equal(t, []Difference{{Path: "spec.podSelector.matchLabels", Have: `{"a":"b"}`}}, p.Differences(want, pods))
+	require.Equal(t, []Difference{{Path: "spec.ingress[0].from[0].namespaceSelector.matchLabels", Have: `{"a":"b"}`}}, p.Differences(want, namespaces))
+}
+
+// Nulls are not sent, so they cannot be missed, not even in what is atomic.
+func TestUntypedNull(t *testing.T) {
+	u, err := CompileUntyped(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, BuiltIn)
+	require.NoError(t, err)
+	object := func(item map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"list": []any{item}}}}
+	}
+	require.Empty(t, u.Differences(object(map[string]any{"a": nil, "b": "x"}), object(map[string]any{"b": "x"})))
 }
 
 // Programs add their own types to client-go's global scheme; that makes them no kinds of client-go.

@@ -138,3 +138,14 @@ func (r typeRef) atomicMap() bool {
 func (r typeRef) associative() bool {
 	return r.atom.List != nil && r.atom.List.ElementRelationship == smdschema.Associative
 }
+
+// selector reports whether the type is a label selector. It is atomic, and unlike other atomic
+// structs the API server sets no defaults in it: a field that we leave out must not be there.
+func (r typeRef) selector() bool {
+	if !r.atomicMap() || len(r.atom.Fields) != 2 {
+		return false
+	}
+	_, labels := r.atom.FindField("matchLabels")
+	_, expressions := r.atom.FindField("matchExpressions")
+	return labels && expressions
+}

@@ -6,7 +6,10 @@ import (
 )
 
 // structNode is a struct; its fields are sorted by name.
-type structNode struct{ fields []field }
+type structNode struct {
+	fields []field
+	exact  bool // what is left out must not be there
+}
 
 type field struct {
 	name      string
@@ -63,7 +66,7 @@ func (n *structNode) field(name string) *field {
 
 // without gives a copy that lacks some fields.
 func (n *structNode) without(names ...string) *structNode {
-	kept := &structNode{}
+	kept := &structNode{exact: n.exact}
 next:
 	for _, f := range n.fields {
 		for _, name := range names {
@@ -98,15 +101,22 @@ func (n *structNode) covers(t *trace, want, have unsafe.Pointer) bool {
 	all := true
 	for i := range n.fields {
 		f := &n.fields[i]
-		if f.unset.zero(want) {
+		if f.unset.zero(want) && !n.exact {
 			continue
 		}
-		w := unsafe.Add(want, f.offset)
-		if f.node.omitted(w, f.omitEmpty) {
+		w, h := unsafe.Add(want, f.offset), unsafe.Add(have, f.offset)
+		unwanted := f.node.omitted(w, f.omitEmpty)
+		if unwanted && (!n.exact || f.node.omitted(h, f.omitEmpty)) {
 			continue
 		}
 		t.enter(f.name)
-		ok := f.node.covers(t, w, unsafe.Add(have, f.offset))
+		ok := false
+		switch {
+		case !unwanted:
+			ok = f.node.covers(t, w, h)
+		case t != nil:
+			t.missing(nil, f.node.encode(nil, h))
+		}
 		t.leave()
 		if !ok {
 			if t == nil {

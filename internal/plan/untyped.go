@@ -125,7 +125,7 @@ func (c *untypedComparison) coversMap(ref typeRef, want, have map[string]any) bo
 	c.atomic = outer || ref.atomicMap()
 	defer func() { c.atomic = outer }()
 	isStruct := ref.atom.Map != nil && len(ref.atom.Fields) > 0
-	if c.atomic && !isStruct && len(want) != len(have) {
+	if (c.atomic && !isStruct || ref.selector()) && withoutNull(want) != withoutNull(have) {
 		return c.missing(want, have)
 	}
 	all := true
@@ -159,6 +159,16 @@ func (c *untypedComparison) coversMap(ref typeRef, want, have map[string]any) bo
 		}
 	}
 	return all
+}
+
+// withoutNull counts the keys that would be sent.
+func withoutNull(m map[string]any) (n int) {
+	for _, v := range m {
+		if v != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *untypedComparison) coversList(ref typeRef, want, have []any) bool {
