@@ -290,6 +290,56 @@ func TestServiceKeepsWhatTheServerGave(t *testing.T) {
 	require.Equal(t, map[string]string{"app": "web"}, after.Spec.Selector, "a selector is ours as a whole")
 }
 
+// The key of an item of ours is changed: for server-side apply that is another item.
+func TestDriftInTheKeyOfAnItem(t *testing.T) {
+	t.Run("service port", func(t *testing.T) {
+		w := newWorld(t)
+		w.expect(t, w.service(), Created, "POST services")
+		var live corev1.Service
+		for range 2 {
+			byHand(t, w, &live, func(s *corev1.Service) {
+				s.Spec.Ports[0].Port = 8080
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "theirs", Port: 9999})
+			})
+			_, err := w.apply(t, w.service())
+			require.NoError(t, err)
+			w.live(t, &live)
+			require.Len(t, live.Spec.Ports, 2, "what does not clash with ours stays")
+			w.expect(t, w.service(), Unchanged, none...)
+			byHand(t, w, &live, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[1:] })
+			w.expect(t, w.service(), Unchanged, none...)
+		}
+		want := w.service()
+		want.Spec.Ports = []corev1.ServicePort{{Name: "other", Port: 81}}
+		_, err := w.apply(t, want)
+		require.NoError(t, err)
+		w.live(t, &live)
+		require.Len(t, live.Spec.Ports, 1, "what was put in its place is ours, and goes when it is not wanted")
+		w.expect(t, want, Unchanged, none...)
+	})
+	t.Run("container port", func(t *testing.T) {
+		w := newWorld(t)
+		w.expect(t, w.deployment(), Created, "POST deployments")
+		var live appsv1.Deployment
+		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80 })
+		_, err := w.apply(t, w.deployment())
+		require.NoError(t, err)
+		w.live(t, &live)
+		require.EqualValues(t, 8080, live.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort)
+		require.Len(t, live.Spec.Template.Spec.Containers[0].Ports, 1)
+		w.expect(t, w.deployment(), Unchanged, none...)
+	})
+	t.Run("container name", func(t *testing.T) {
+		w := newWorld(t)
+		w.expect(t, w.deployment(), Created, "POST deployments")
+		var live appsv1.Deployment
+		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "renamed" })
+		_, err := w.apply(t, w.deployment())
+		require.NoError(t, err)
+		w.expect(t, w.deployment(), Unchanged, none...)
+	})
+}
+
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -30,6 +30,15 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 		return Result{}, err
 	}
 	answer, err := a.send(ctx, w, live.GetUID())
+	if fields := clashes(err); len(fields) > 0 {
+		settled, ok, settleErr := a.settleClashes(ctx, w, fields)
+		if settleErr != nil {
+			return Result{}, settleErr
+		}
+		if ok {
+			answer, err = settled, nil
+		}
+	}
 	if apierrors.IsInvalid(err) && w.options.recreate {
 		return Result{}, a.recreate(ctx, w, live, err)
 	}
