@@ -33,12 +33,13 @@ type Set[T client.Object] struct {
 	children []Child[T]
 	applier  *applier
 	pruned   *pruned
+	blocked  *blocked
 }
 
 // Ensure gives the set of some children. All are tried in every pass, whatever happens to the
 // others.
 func Ensure[T client.Object](children ...Child[T]) *Set[T] {
-	return &Set[T]{children: children, applier: newApplier(), pruned: newPruned()}
+	return &Set[T]{children: children, applier: newApplier(), pruned: newPruned(), blocked: newBlocked()}
 }
 
 // SetName names the set, before its first use; package reconcile gives it the step's name. Two
@@ -77,6 +78,9 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 		result, err := s.applier.apply(ctx, &owner, child, options[i])
 		if err == nil {
 			err = s.applier.ready(&owner, result.Object)
+		}
+		if owned, ok := errors.AsType[*OwnershipError](err); ok && owned != nil {
+			s.blocked.set(child, client.ObjectKeyFromObject(obj))
 		}
 		var wait *WaitingError
 		switch {
@@ -132,6 +136,7 @@ func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 			return err
 		}
 		b.Owns(child, builder.WithPredicates(s.observe()))
+		b.Watches(child, s.blocked.handler())
 	}
 	return nil
 }

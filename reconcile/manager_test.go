@@ -121,6 +121,30 @@ func TestControllerFromStepsAlone(t *testing.T) {
 	require.Equal(t, []string{"GET configmaps", "PATCH configmaps", "PATCH configmaps"}, w.count.Sent(), "the first apply takes over the fields of the POST")
 }
 
+// A name that somebody else has is free when that object goes, and nothing of it leads to us.
+func TestBlockedNameIsTakenWhenItIsFree(t *testing.T) {
+	w := newWorld(t)
+	r := reconcile.New(w.mgr.GetClient(), reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))))
+	builder := ctrl.NewControllerManagedBy(w.mgr).For(&budget{})
+	require.NoError(t, r.SetupWithBuilder(w.mgr, builder))
+	require.NoError(t, builder.Complete(r))
+	w.run(t)
+	b := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a"}}
+	theirs := settings(b)
+	require.NoError(t, w.client.Create(t.Context(), theirs))
+	b = w.create(t, "a")
+	w.waitFor(t, b, "refused", func(b *budget) bool {
+		ready, ok := conditions.Get(b.Status.Conditions, "Ready")
+		return ok && ready.Reason == "OwnedByAnother"
+	})
+	for range 10 { // the backoff is at a minute now: it is not what heals this
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.client.Delete(t.Context(), theirs))
+	w.waitFor(t, b, "ready", func(b *budget) bool { return conditions.IsTrue(b.Status.Conditions, "Ready") })
+}
+
 // Between our read and our write, somebody else writes a condition.
 func TestOtherWritersConditionSurvives(t *testing.T) {
 	w := newWorld(t)

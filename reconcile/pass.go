@@ -56,6 +56,9 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 func (p *pass[T]) forget() {
 	p.writes.Forget(p.empty(), p.name)
 	p.backoff.forget(p.name)
+	for i := range p.steps {
+		p.logged.forget(p.name, p.steps[i].name)
+	}
 }
 
 // runSteps runs the steps in order.
@@ -91,19 +94,28 @@ func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], obj T) (err erro
 
 // note logs an outcome, and takes what it says about the next pass.
 func (p *pass[T]) note(ctx context.Context, step *NamedStep[T], o outcome) {
+	if o.state == succeeded {
+		p.logged.forget(p.name, step.name)
+		return
+	}
+	logger := log.FromContext(ctx).WithValues("step", step.name)
 	switch o.state {
 	case waiting:
 		p.next.wait(o.after)
-		log.FromContext(ctx).V(1).Info("Step waits", "step", step.name, "reason", o.reason, "message", o.message)
+		logger.V(1).Info("Step waits", "reason", o.reason, "message", o.message)
 	case conflicted:
 		p.next.failed = true
-		log.FromContext(ctx).V(1).Info("Step lost a race and is tried again", "step", step.name, "conflict", o.message)
+		logger.V(1).Info("Step lost a race and is tried again", "conflict", o.message)
 	case failed:
 		p.next.failed = true
-		log.FromContext(ctx).Error(o.err, "Step failed", "step", step.name)
+		if p.logged.isNew(p.name, step.name, o.message) {
+			logger.Error(o.err, "Step failed")
+		}
 	case terminal:
 		p.next.wait(wait.Jitter(terminalRetry, jitter))
-		log.FromContext(ctx).Error(o.err, "Step cannot succeed until something changes", "step", step.name)
+		if p.logged.isNew(p.name, step.name, o.message) {
+			logger.Error(o.err, "Step cannot succeed until something changes")
+		}
 	case succeeded, skipped:
 	}
 }

@@ -32,6 +32,7 @@ type Reconciler[T client.Object] struct {
 	fieldManager  client.FieldOwner
 	writes        *ownwrites.Writes
 	backoff       backoff
+	logged        logged
 	watching      atomic.Bool
 	ownConditions bool
 	checked       sync.Once

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -267,6 +269,28 @@ func TestRecovery(t *testing.T) {
 	}
 	ready, _ := conditions.Get(h.status(t).Conditions, "Ready")
 	require.True(t, ready.LastTransitionTime.Equal(&metav1.Time{Time: noon.Add(time.Minute)}))
+}
+
+func TestAnErrorIsLoggedOnce(t *testing.T) {
+	fail := errors.New("boom")
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return fail })))
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	pass := func() {
+		_, err := h.Reconcile(ctx, request)
+		require.NoError(t, err)
+	}
+	pass()
+	pass()
+	require.Len(t, lines, 1, "the conditions show that it goes on")
+	fail = errors.New("bang")
+	pass()
+	require.Len(t, lines, 2, "another error is news")
+	fail = nil
+	pass()
+	fail = errors.New("bang")
+	pass()
+	require.Len(t, lines, 3, "so is one after a success")
 }
 
 func TestBackoffIsBoundedAndForgotten(t *testing.T) {
