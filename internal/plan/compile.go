@@ -81,6 +81,7 @@ func (c *compiler) structOf(t reflect.Type, ref typeRef) *structNode {
 	n.fields = c.fields(t, ref, 0)
 	c.atomic = outer
 	slices.SortStableFunc(n.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	n.probe()
 	return n
 }
 
@@ -99,13 +100,15 @@ func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
 			}
 			typ, _ := ref.field(name)
 			omitEmpty := omitsEmpty(options, f.Type.Kind())
+			unset, n := newProbe(f.Type, offset+f.Offset, omitEmpty), c.node(f.Type, typ)
 			own = append(own, field{
 				name:      name,
 				quoted:    string(appendString(nil, name)) + ":",
 				offset:    offset + f.Offset,
 				omitEmpty: omitEmpty,
-				unset:     newProbe(f.Type, offset+f.Offset, omitEmpty),
-				node:      c.node(f.Type, typ),
+				unset:     unset,
+				decided:   unset.decides(f.Type, n, omitEmpty),
+				node:      n,
 			})
 		}
 	}

@@ -67,6 +67,9 @@ func (p *Plan) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersio
 	b = appendString(b, kind.Kind)
 	object := p.pointer(obj)
 	for i := range p.root.fields {
+		if p.root.unset[i].zero(object) {
+			continue
+		}
 		f := &p.root.fields[i]
 		start := len(b)
 		b = append(b, ',')

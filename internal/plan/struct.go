@@ -8,7 +8,8 @@ import (
 // structNode is a struct; its fields are sorted by name.
 type structNode struct {
 	fields []field
-	exact  bool // what is left out must not be there
+	unset  []probe // of the fields; apart, so that the many that nobody sets are soon passed over
+	exact  bool    // what is left out must not be there
 }
 
 type field struct {
@@ -17,30 +18,49 @@ type field struct {
 	offset    uintptr
 	omitEmpty bool
 	unset     probe
+	decided   bool // a field that the probe does not find unset is not left out
 	node      node
 }
 
 // probe is a part of a field that is all zero only if the field is left out: looking
 // at it first spares most fields, which nobody sets, the call of their node.
 type probe struct {
-	offset uintptr
-	width  uintptr // in bytes; 0 when the field has no such part
+	offset uint32
+	width  uint32 // in bytes; 0 when the field has no such part
 }
 
-func newProbe(t reflect.Type, offset uintptr, omitEmpty bool) probe {
+func newProbe(t reflect.Type, at uintptr, omitEmpty bool) probe {
+	offset := uint32(at)
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice: // nil is left out in any case
-		return probe{offset: offset, width: unsafe.Sizeof(uintptr(0))}
+		return probe{offset: offset, width: uint32(unsafe.Sizeof(uintptr(0)))}
 	case reflect.String:
 		if omitEmpty {
-			return probe{offset: offset + unsafe.Offsetof(sliceHeader{}.len), width: unsafe.Sizeof(0)}
+			return probe{offset: offset + uint32(unsafe.Offsetof(sliceHeader{}.len)), width: uint32(unsafe.Sizeof(0))}
 		}
 	case reflect.Bool, reflect.Int32, reflect.Int64:
 		if omitEmpty {
-			return probe{offset: offset, width: t.Size()}
+			return probe{offset: offset, width: uint32(t.Size())}
 		}
 	}
 	return probe{}
+}
+
+// decides reports whether the probe says all there is to say about a field being left out.
+func (p probe) decides(t reflect.Type, n node, omitEmpty bool) bool {
+	switch n.(type) {
+	case *structNode:
+		return true
+	case stringNode, boolNode, intNode:
+		return !omitEmpty || p.width > 0
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return true
+	case reflect.Slice, reflect.Map:
+		return !omitEmpty
+	}
+	return false
 }
 
 func (p probe) zero(object unsafe.Pointer) bool {
@@ -76,7 +96,16 @@ next:
 		}
 		kept.fields = append(kept.fields, f)
 	}
+	kept.probe()
 	return kept
+}
+
+// probe is called when the fields are complete.
+func (n *structNode) probe() {
+	n.unset = make([]probe, len(n.fields))
+	for i := range n.fields {
+		n.unset[i] = n.fields[i].unset
+	}
 }
 
 // omitted is false: an empty struct shows as `{}` when it is encoded, which is cheaper
@@ -86,6 +115,9 @@ func (*structNode) omitted(unsafe.Pointer, bool) bool { return false }
 func (n *structNode) encode(b []byte, p unsafe.Pointer) []byte {
 	b = append(b, '{')
 	for i := range n.fields {
+		if n.unset[i].zero(p) {
+			continue
+		}
 		before := len(b)
 		if b = n.fields[i].encode(b, p); len(b) > before {
 			b = append(b, ',')
@@ -100,12 +132,12 @@ func (n *structNode) encode(b []byte, p unsafe.Pointer) []byte {
 func (n *structNode) covers(t *trace, want, have unsafe.Pointer) bool {
 	all := true
 	for i := range n.fields {
-		f := &n.fields[i]
-		if f.unset.zero(want) && !n.exact {
+		if !n.exact && n.unset[i].zero(want) {
 			continue
 		}
+		f := &n.fields[i]
 		w, h := unsafe.Add(want, f.offset), unsafe.Add(have, f.offset)
-		unwanted := f.node.omitted(w, f.omitEmpty)
+		unwanted := n.unset[i].zero(want) || !f.decided && f.node.omitted(w, f.omitEmpty)
 		if unwanted && (!n.exact || f.node.omitted(h, f.omitEmpty)) {
 			continue
 		}
@@ -128,13 +160,11 @@ func (n *structNode) covers(t *trace, want, have unsafe.Pointer) bool {
 	return all
 }
 
-// encode appends the field with its name, or nothing when the struct leaves it out.
+// encode appends the field with its name, or nothing when the struct leaves it out although
+// the probe did not find it unset.
 func (f *field) encode(b []byte, object unsafe.Pointer) []byte {
-	if f.unset.zero(object) {
-		return b
-	}
 	p := unsafe.Add(object, f.offset)
-	if f.node.omitted(p, f.omitEmpty) {
+	if !f.decided && f.node.omitted(p, f.omitEmpty) {
 		return b
 	}
 	start := len(b)
