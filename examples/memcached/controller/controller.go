@@ -15,7 +15,7 @@ import (
 // What the operator may do; `make manifests` writes the roles. The finalizers are not ours, but the API server asks for
 // them before it accepts an owner reference that blocks the owner's deletion.
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
-// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=update;patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;get;list;watch;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=create;get;list;watch;update;patch;delete

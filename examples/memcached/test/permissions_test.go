@@ -70,7 +70,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 	write := "create delete get list patch update watch"
 	assert.Equal(t, map[string]string{
 		"memcacheds.cache.example.com":            "get list watch",
-		"memcacheds/status.cache.example.com":     "get patch update",
+		"memcacheds/status.cache.example.com":     "patch update",
 		"memcacheds/finalizers.cache.example.com": "update",
 		"deployments.apps":                        write,
 		"services":                                write,
