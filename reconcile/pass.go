@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,7 +48,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 		p.next.failed = true
 	}
-	p.status.finish(obj)
+	p.status.finish(before, obj, !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.state == conflicted }))
 	p.status.keepTransitions(before, obj)
 	p.save(ctx, before, obj)
 	return ctrl.Result{RequeueAfter: p.delay()}

@@ -58,14 +58,19 @@ func (s *statusType) list(obj reflect.Value) (conditions.List, error) {
 }
 
 // finish sets what every pass sets: the generation seen, and empty lists for those that the
-// schema requires, since a nil one would be null, which the API server refuses.
-func (s *statusType) finish(obj client.Object) {
+// schema requires, since a nil one would be null, which the API server refuses. After a
+// conflict the conditions still tell of the generation before, and so does the status.
+func (s *statusType) finish(before, obj client.Object, seen bool) {
 	if s.status < 0 {
 		return
 	}
 	status := s.of(reflect.ValueOf(obj))
 	if s.observedGeneration != nil {
-		status.FieldByIndex(s.observedGeneration).SetInt(obj.GetGeneration())
+		generation := obj.GetGeneration()
+		if !seen {
+			generation = s.of(reflect.ValueOf(before)).FieldByIndex(s.observedGeneration).Int()
+		}
+		status.FieldByIndex(s.observedGeneration).SetInt(generation)
 	}
 	for _, i := range s.required {
 		if list := status.FieldByIndex(i); list.IsNil() {

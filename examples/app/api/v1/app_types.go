@@ -90,9 +90,14 @@ type AppSpec struct {
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
 
-// AppStatus is what there is: that of the Deployment, and how to reach the App. ObservedGeneration is the App's own. The
-// conditions are the Deployment's Available, Progressing and ReplicaFailure, and ours: Ready, Reconciling, Stalled, ServiceReady.
+// AppStatus is what there is: the status of the Deployment, whose fields have no schema here, and how to reach the App.
+// ObservedGeneration is the App's own. The conditions are the Deployment's Available, Progressing and ReplicaFailure, and
+// ours: Ready, Reconciling, Stalled, ServiceReady.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
 type AppStatus struct {
+	// The schema that would be generated lets a condition have no type, and the API server refuses it for that.
+	// +kubebuilder:validation:Schemaless
 	appsv1.DeploymentStatus `json:",inline"`
 
 	// Endpoint is the address within the cluster, with the first port. It is absent when there is no Service of ours.
