@@ -16,8 +16,9 @@
 //     is a failure of its step.
 //   - The outcomes become conditions: Ready sums them up, Reconciling and Stalled follow kstatus,
 //     and each step may report one of its own ([Reporting]). The observed generation is set
-//     unless a conflict lets the pass be repeated: .status.conditions and .status.observedGeneration are found by these names, as the
-//     Kubernetes API conventions have them, where the status has them.
+//     unless a conflict lets the pass be repeated. .status.conditions and
+//     .status.observedGeneration are found by these names, as the Kubernetes API conventions
+//     have them, where the status has them.
 //   - If the status differs from the one read, the difference is written: one merge patch, which
 //     loses against another writer of the same list and leaves other fields alone.
 //
