@@ -38,8 +38,9 @@ func copyStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 			all = append(all, condition)
 		}
 	}
+	generation := app.Status.ObservedGeneration
 	app.Status.DeploymentStatus = d.Status
-	app.Status.Conditions = all
+	app.Status.ObservedGeneration, app.Status.Conditions = generation, all
 	app.Status.Selector = labels.Set(podLabels(app)).String()
 	return nil
 }

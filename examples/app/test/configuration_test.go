@@ -1,0 +1,96 @@
+package test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	"github.com/opblocks/opblocks/examples/app/controller"
+)
+
+// A change of a ConfigMap or Secret that the App refers to rolls its pods, and so does a new one of that name.
+func TestReferencesRoll(t *testing.T) {
+	tests := map[string]struct {
+		refer  func(*appv1.AppSpec, string)
+		object func(name, value string) client.Object
+	}{
+		"ConfigMap": {
+			func(s *appv1.AppSpec, name string) { s.ConfigMapRefs = []corev1.LocalObjectReference{{Name: name}} },
+			func(name, value string) client.Object {
+				return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}
+			},
+		},
+		"Secret": {
+			func(s *appv1.AppSpec, name string) { s.SecretRefs = []corev1.LocalObjectReference{{Name: name}} },
+			func(name, value string) client.Object {
+				return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"key": value}}
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := newUser(t, cluster(t))
+			o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+			object := func(name, value string) client.Object {
+				obj := tc.object(name, value)
+				obj.SetNamespace(u.namespace)
+				return obj
+			}
+			rolled := func(times int) {
+				t.Helper()
+				eventually(t, "the pods are rolled", func(c *assert.CollectT) { assert.Equal(c, 1+times, u.rollouts(t, "web")) })
+				u.settled(t, "web", corev1.ConditionTrue)
+			}
+			used := object("settings", "1")
+			require.NoError(t, u.Create(t.Context(), used))
+			u.create(t, "web", func(s *appv1.AppSpec) { tc.refer(s, used.GetName()) })
+			u.create(t, "bystander")
+			rolled(0)
+
+			require.NoError(t, u.Update(t.Context(), object("settings", "canary")))
+			rolled(1)
+
+			// Gone, it is missed, but the pods are left alone: new ones might not start.
+			require.NoError(t, u.Delete(t.Context(), used))
+			got := u.condition(t, "web", conditions.Ready, "ReferenceNotFound")
+			assert.Contains(t, got.Message, name+" settings: not found")
+			assert.Equal(t, 2, u.rollouts(t, "web"))
+
+			require.NoError(t, u.Create(t.Context(), object("settings", "canary")))
+			rolled(2)
+
+			require.NoError(t, u.Create(t.Context(), object("unused", "1")))
+			u.quiet(t, o, "web", "bystander")
+			assert.Equal(t, 3, u.rollouts(t, "web"))
+			assert.Equal(t, 1, u.rollouts(t, "bystander"))
+			for what := range o.requests.Take() {
+				assert.NotContains(t, what, "configmaps")
+				assert.NotContains(t, what, "secrets")
+			}
+
+			u.set(t, "web", func(s *appv1.AppSpec) { s.ConfigMapRefs, s.SecretRefs = nil, nil })
+			u.settled(t, "web", corev1.ConditionTrue)
+			assert.NotContains(t, live(t, u, u.deployment("web")).Spec.Template.Annotations, "app.huolala.cn/configuration")
+		})
+	}
+}
+
+// The pods are made even if what they refer to comes later.
+func TestReferenceComesLater(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "web", func(s *appv1.AppSpec) { s.SecretRefs = []corev1.LocalObjectReference{{Name: "password"}} })
+	u.condition(t, "web", conditions.Ready, "ReferenceNotFound")
+	eventually(t, "the pods run", func(c *assert.CollectT) {
+		assert.True(c, controller.Conditions.IsTrue(live(c, u, u.app("web")).Status.Conditions, "Available"))
+	})
+	require.NoError(t, u.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "password"}}))
+	u.settled(t, "web", corev1.ConditionTrue)
+}

@@ -1,0 +1,272 @@
+package test
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	"github.com/opblocks/opblocks/ownedresources"
+)
+
+// The operator of the tutorial gives up for ever when the creation of the Service fails once.
+func TestCreationFailsOnce(t *testing.T) {
+	for name, is := range map[string]func(client.Object) bool{
+		"Service":    func(obj client.Object) bool { _, ok := obj.(*corev1.Service); return ok },
+		"Deployment": func(obj client.Object) bool { _, ok := obj.(*appsv1.Deployment); return ok },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUser(t, cluster(t))
+			o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+			failed := make(chan struct{}, 1)
+			o.observed.mu.Lock()
+			o.observed.onCreate = func(obj client.Object) error {
+				if is(obj) {
+					select {
+					case failed <- struct{}{}:
+						return errors.New("connection refused")
+					default:
+					}
+				}
+				return nil
+			}
+			o.observed.mu.Unlock()
+			u.create(t, "web")
+			u.settled(t, "web", corev1.ConditionTrue)
+			assert.Len(t, failed, 1)
+			live(t, u, u.service("web"))
+		})
+	}
+}
+
+// The operator of the tutorial fails for ever when the annotation is lost by which it knows what it applied.
+func TestAnnotationIsLost(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "web")
+	app := u.settled(t, "web", corev1.ConditionTrue)
+	assert.Empty(t, app.Annotations, "it is on the children")
+	for _, child := range []client.Object{u.deployment("web"), u.service("web")} {
+		want := live(t, u, child).GetAnnotations()[ownedresources.AnnotationApplied]
+		require.NotEmpty(t, want)
+		change(t, u, child, func(obj client.Object) {
+			annotations := obj.GetAnnotations()
+			delete(annotations, ownedresources.AnnotationApplied)
+			obj.SetAnnotations(annotations)
+		})
+		eventually(t, "it is back", func(c *assert.CollectT) {
+			assert.Contains(c, live(c, u, child).GetAnnotations(), ownedresources.AnnotationApplied)
+		})
+	}
+	u.set(t, "web", func(s *appv1.AppSpec) { s.Replicas = new(int32(2)) })
+	u.settled(t, "web", corev1.ConditionTrue)
+	assert.EqualValues(t, 2, *live(t, u, u.deployment("web")).Spec.Replicas)
+}
+
+// The operator of the tutorial watches its Apps only.
+func TestDriftIsRepairedAtOnce(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	app := u.create(t, "web", func(s *appv1.AppSpec) {
+		s.Envs = []corev1.EnvVar{{Name: "DEMO", Value: "app"}, {Name: "GOPATH", Value: "gopath"}}
+		s.MinAvailable = new(intstr.FromInt32(0))
+	})
+	u.settled(t, app.Name, corev1.ConditionTrue)
+	d, s := live(t, u, u.deployment(app.Name)), live(t, u, u.service(app.Name))
+	original, originalService := d.DeepCopy(), s.DeepCopy()
+
+	for name, edit := range map[string]func(*appsv1.Deployment){
+		"replicas":  func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) },
+		"image":     func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:1.0" },
+		"env":       func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Env = nil },
+		"port":      func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports = nil },
+		"label":     func(d *appsv1.Deployment) { delete(d.Labels, "app.kubernetes.io/name") },
+		"reference": func(d *appsv1.Deployment) { d.OwnerReferences[0].BlockOwnerDeletion = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			change(t, u, d, edit)
+			eventually(t, "the Deployment is as before", func(c *assert.CollectT) {
+				assert.Equal(c, original.Spec, live(c, u, d).Spec)
+				assert.Equal(c, original.Labels, d.Labels)
+				assert.Equal(c, original.OwnerReferences, d.OwnerReferences)
+			})
+		})
+	}
+	t.Run("service", func(t *testing.T) {
+		change(t, u, s, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort, s.Spec.Selector = intstr.FromInt32(81), nil })
+		eventually(t, "the Service is as before", func(c *assert.CollectT) {
+			assert.Equal(c, originalService.Spec, live(c, u, s).Spec)
+		})
+	})
+	for name, child := range map[string]client.Object{
+		"Deployment": u.deployment(app.Name), "Service": u.service(app.Name), "PodDisruptionBudget": u.budget(app.Name),
+	} {
+		t.Run(name+" deleted", func(t *testing.T) {
+			uid := live(t, u, child).GetUID()
+			require.NoError(t, u.Delete(t.Context(), child))
+			eventually(t, "it is back", func(c *assert.CollectT) {
+				assert.NotEqual(c, uid, live(c, u, child).GetUID())
+			})
+		})
+	}
+	u.settled(t, app.Name, corev1.ConditionTrue)
+}
+
+// The operator of the tutorial fails for ever when the Service is missing at an update.
+func TestServiceMissingAtUpdate(t *testing.T) {
+	u := newUser(t, cluster(t))
+	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	app := u.create(t, "web")
+	u.settled(t, app.Name, corev1.ConditionTrue)
+	o.stop()
+	require.NoError(t, u.Delete(t.Context(), u.service(app.Name)))
+	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Image, s.Ports[0].Port = "nginx:1.17", 8081 })
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	app = u.settled(t, app.Name, corev1.ConditionTrue)
+	assert.EqualValues(t, 8081, live(t, u, u.service(app.Name)).Spec.Ports[0].Port)
+	assert.Equal(t, "web."+u.namespace+".svc:8081", app.Status.Endpoint)
+}
+
+// The operator of the tutorial opens port 0 for a named targetPort or none, and loses the protocol.
+func TestContainerPorts(t *testing.T) {
+	u := newUser(t, cluster(t))
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	app := u.create(t, "web", func(s *appv1.AppSpec) {
+		s.Ports = []corev1.ServicePort{
+			{Port: 8080, TargetPort: intstr.FromInt32(80)},
+			{Port: 9090, TargetPort: intstr.FromInt32(80)}, // the same again
+			{Port: 443, TargetPort: intstr.FromString("https")},
+			{Port: 53, Protocol: corev1.ProtocolUDP},
+			{Port: 53, Name: "dns"},
+		}
+	})
+	u.settled(t, app.Name, corev1.ConditionTrue)
+	assert.Equal(t, []corev1.ContainerPort{
+		{ContainerPort: 80, Protocol: corev1.ProtocolTCP},
+		{ContainerPort: 443, Protocol: corev1.ProtocolTCP, Name: "https"},
+		{ContainerPort: 53, Protocol: corev1.ProtocolUDP},
+		{ContainerPort: 53, Protocol: corev1.ProtocolTCP},
+	}, live(t, u, u.deployment(app.Name)).Spec.Template.Spec.Containers[0].Ports)
+	var names []string
+	for _, p := range live(t, u, u.service(app.Name)).Spec.Ports {
+		names = append(names, p.Name+"→"+p.TargetPort.String())
+	}
+	assert.Equal(t, []string{"tcp-8080→80", "tcp-9090→80", "tcp-443→https", "udp-53→53", "dns→53"}, names)
+}
+
+// The operator of the tutorial knows nothing of what became of its Deployment.
+func TestCreatedIsNotReady(t *testing.T) {
+	u := newUser(t, apiServer(t)) // where no pod ever comes
+	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "web")
+	app := u.settled(t, "web", corev1.ConditionFalse)
+	assert.Equal(t, "LessReplicas", u.condition(t, "web", conditions.Reconciling, "LessReplicas").Reason)
+	assert.Zero(t, app.Status.Replicas)
+}
+
+// What the tutorial's operator left is taken over, by the App's own name, without rolling the pods.
+func TestTakeOver(t *testing.T) {
+	u := newUser(t, cluster(t))
+	app := u.create(t, "web", func(s *appv1.AppSpec) {
+		s.Replicas = new(int32(2))
+		s.Envs = []corev1.EnvVar{{Name: "PASSWORD", Value: "canary"}}
+	})
+	createTutorialChildren(t, u, app)
+	eventually(t, "its pods run", func(c *assert.CollectT) {
+		assert.EqualValues(c, 2, live(c, u, u.deployment(app.Name)).Status.ReadyReplicas)
+	})
+	before, service := live(t, u, u.deployment(app.Name)), live(t, u, u.service(app.Name))
+
+	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.settled(t, app.Name, corev1.ConditionTrue)
+	eventually(t, "the annotation is gone", func(c *assert.CollectT) {
+		assert.Equal(c, map[string]string{"team": "blue"}, live(c, u, app).Annotations)
+	})
+	assert.Equal(t, 1, o.requests.Take()["PATCH apps"], "once is enough")
+	d := live(t, u, u.deployment(app.Name))
+	assert.Equal(t, before.UID, d.UID, "it was not made anew")
+	assert.Equal(t, 1, u.rollouts(t, app.Name), "nor its pods")
+	assert.Equal(t, service.Spec.ClusterIP, live(t, u, service).Spec.ClusterIP)
+	for _, child := range []client.Object{d, service} {
+		for _, entry := range child.GetManagedFields() {
+			assert.NotEqual(t, "manager", entry.Manager)
+		}
+	}
+
+	// What the former operator had set can be taken away.
+	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Envs, s.Replicas = nil, nil })
+	u.settled(t, app.Name, corev1.ConditionTrue)
+	d = live(t, u, d)
+	assert.Empty(t, d.Spec.Template.Spec.Containers[0].Env)
+	assert.EqualValues(t, 2, *d.Spec.Replicas)
+	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Ports = nil })
+	u.gone(t, service)
+	u.settled(t, app.Name, corev1.ConditionTrue)
+	assert.Empty(t, live(t, u, d).Spec.Template.Spec.Containers[0].Ports)
+}
+
+// createTutorialChildren writes what the tutorial's operator does.
+func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
+	t.Helper()
+	selector := map[string]string{"app.example.com/v1": app.Name}
+	d := u.deployment(app.Name)
+	d.Spec = appsv1.DeploymentSpec{
+		Replicas: app.Spec.Replicas,
+		Selector: &metav1.LabelSelector{MatchLabels: selector},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: selector},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name:            app.Name,
+				Image:           app.Spec.Image,
+				Resources:       app.Spec.Resources,
+				Ports:           []corev1.ContainerPort{{ContainerPort: app.Spec.Ports[0].TargetPort.IntVal}},
+				ImagePullPolicy: corev1.PullIfNotPresent,
+				Env:             app.Spec.Envs,
+			}}},
+		},
+	}
+	s := u.service(app.Name)
+	s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: app.Spec.Ports, Selector: selector}
+	for _, child := range []client.Object{d, s} {
+		require.NoError(t, ctrl.SetControllerReference(app, child, u.Scheme()))
+		require.NoError(t, u.Create(t.Context(), child, client.FieldOwner("manager")))
+	}
+	spec, err := json.Marshal(app.Spec)
+	require.NoError(t, err)
+	change(t, u, app, func(app *appv1.App) { app.Annotations = map[string]string{"spec": string(spec), "team": "blue"} })
+}
+
+// The operator of the tutorial compares with reflect.DeepEqual, and writes whenever the API server has set a default.
+func TestQuietWhenConverged(t *testing.T) {
+	u := newUser(t, cluster(t))
+	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.create(t, "web", func(s *appv1.AppSpec) { s.ReadinessProbe = &corev1.Probe{} }, func(s *appv1.AppSpec) {
+		s.ReadinessProbe.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}
+	})
+	u.settled(t, "web", corev1.ConditionTrue)
+	u.quiet(t, o, "web")
+	o.requests.Take()
+	for i := range 5 { // each event of a child is a pass
+		before := o.observed.count("web")
+		for _, child := range []client.Object{u.deployment("web"), u.service("web")} {
+			change(t, u, child, func(obj client.Object) {
+				labels := obj.GetLabels() // an annotation would give a Deployment another generation
+				labels["example.com/touched"] = strconv.Itoa(i)
+				obj.SetLabels(labels)
+			})
+		}
+		eventually(t, "a pass", func(c *assert.CollectT) { assert.Greater(c, o.observed.count("web"), before) })
+	}
+	assert.Empty(t, o.requests.Take())
+}
