@@ -28,6 +28,7 @@ type chapter struct {
 
 var chapters = []chapter{
 	{"memcached", memcached},
+	{"app", app},
 }
 
 func main() {
