@@ -19,7 +19,7 @@ type OwnershipError struct {
 
 func (e *OwnershipError) Error() string {
 	if e.Owner == nil {
-		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; delete it or choose another name", e.Kind, e.Name)
+		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it", e.Kind, e.Name)
 	}
 	return fmt.Sprintf("%s %s belongs to %s %s: it is left alone; choose another name", e.Kind, e.Name, e.Owner.Kind, e.Owner.Name)
 }

@@ -42,7 +42,7 @@ func ExampleApply_notOurs() {
 	_, err := ownedresources.Apply(ctx, c, owner, ownedresources.NewService(owner, nil))
 	fmt.Println(err)
 	// Output:
-	// Service shop/web exists and is not controlled by anything: it is left alone; delete it or choose another name
+	// Service shop/web exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it
 }
 
 func ExampleEnsure() {

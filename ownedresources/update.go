@@ -23,6 +23,9 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	paths := pathsOf(w.kind.plan.Differences(w.object, live))
+	if live.GetAnnotations()[AnnotationSet] != w.owner.set {
+		paths = "metadata.annotations[" + AnnotationSet + "], by another step that builds the same object"
+	}
 	if err := a.slowDown(&w, live, paths); err != nil {
 		return Result{}, err
 	}

@@ -78,7 +78,7 @@ func ExampleHalt() {
 	)
 	// Output:
 	// again after 0s <nil>
-	// Available Unknown Skipped "waits for step \"database\""
+	// Available Unknown Skipped "step \"database\" halted the pass"
 	// Ready False Starting "the database is starting"
 	// Reconciling True Starting "the database is starting"
 }

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/conditions"
 )
 
 // NamedStep is a step with what the pass has to know of it. Make it with [Named].
@@ -28,8 +31,8 @@ type stepOptions struct {
 // Option says more of a step.
 type Option func(*stepOptions)
 
-// Named gives a step its name, which stands in logs, and in the message of Ready when the step
-// has not succeeded. Names are unique in a reconciler. A step that has a method SetName(string) is
+// Named gives a step its name, which stands in logs, and before its part of Ready's message when
+// several steps have not succeeded and it reports no condition of its own. Names are unique in a reconciler. A step that has a method SetName(string) is
 // told: what it keeps by that name, such as ownedresources.Ensure on the children, goes with it.
 func Named[T client.Object](name string, step Step[T], options ...Option) NamedStep[T] {
 	n := NamedStep[T]{name: name, step: step}
@@ -101,6 +104,12 @@ func (n *NamedStep[T]) shownAs() string {
 	return n.name
 }
 
+func validType(conditionType string) bool {
+	return conditions.Validate(metav1.Condition{
+		Type: conditionType, Status: metav1.ConditionTrue, Reason: reasonSucceeded, LastTransitionTime: metav1.Now(),
+	}) == nil
+}
+
 func validateSteps[T client.Object](steps []NamedStep[T]) error {
 	if len(steps) == 0 {
 		return errors.New("a reconciler needs a step")
@@ -112,6 +121,10 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 			return errors.New("every step needs a name and something to do: make it with Named")
 		case slices.Contains(names, s.name):
 			return fmt.Errorf("two steps are named %q", s.name)
+		case slices.Contains([]string{conditions.Ready, conditions.Reconciling, conditions.Stalled}, s.condition):
+			return fmt.Errorf("step %q reports the condition %q, which sums up all steps: choose another type", s.name, s.condition)
+		case s.condition != "" && !validType(s.condition):
+			return fmt.Errorf("step %q reports the condition %q, which is no valid type: use CamelCase", s.name, s.condition)
 		case s.condition != "" && slices.Contains(conditionTypes, s.condition):
 			return fmt.Errorf("two steps report the condition %q: it would change in every pass", s.condition)
 		}

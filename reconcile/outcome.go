@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +42,8 @@ func (e *waitError) Waiting() (reason string, after time.Duration) { return e.re
 
 // Halt keeps later steps from running in this pass. With an error, which may be that of
 // [Wait], it is the step's outcome; with nil, the step has succeeded.
+//
+// What later steps report becomes Unknown, and so does Ready if one of them is not optional.
 func Halt(err error) error { return &haltError{err} }
 
 type haltError struct{ err error }
@@ -55,8 +58,14 @@ func (e *haltError) Error() string {
 func (e *haltError) Unwrap() error { return e.err }
 
 // Terminal says that the step cannot succeed until somebody changes something, for a reason in
-// CamelCase: the object is shown as Stalled and tried again in 10 minutes, or on an event.
-func Terminal(reason string, err error) error { return &terminalError{reason: reason, err: err} }
+// CamelCase: the object is shown as Stalled and tried again in 10 minutes, or on an event. Of a
+// nil error it makes nil, so that it can wrap a check.
+func Terminal(reason string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminalError{reason: reason, err: err}
+}
 
 type terminalError struct {
 	reason string
@@ -107,7 +116,7 @@ func outcomeOf(err error) outcome {
 	if err == nil {
 		return o
 	}
-	o.message = err.Error()
+	o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each on a line
 	if wait, ok := errors.AsType[Waiting](err); ok {
 		o.state = waiting
 		o.reason, o.after = wait.Waiting()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -69,10 +70,10 @@ func (p *pass[T]) runSteps(ctx context.Context, obj T) []outcome {
 	for i := range p.steps {
 		step := &p.steps[i]
 		if halted >= 0 {
-			outcomes[i] = outcome{state: skipped, reason: reasonSkipped, message: fmt.Sprintf("waits for step %q", p.steps[halted].name)}
+			outcomes[i] = outcome{state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", p.steps[halted].name)}
 			continue
 		}
-		o := outcomeOf(p.call(ctx, step, obj))
+		o := p.call(ctx, step, obj)
 		if o.halts {
 			halted = i
 		}
@@ -82,15 +83,15 @@ func (p *pass[T]) runSteps(ctx context.Context, obj T) []outcome {
 	return outcomes
 }
 
-// call makes a panic the step's error.
-func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], obj T) (err error) {
+// call runs a step. A panic, also one of its error's methods, is its failure.
+func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], obj T) (o outcome) {
 	defer func() {
 		if r := recover(); r != nil {
 			log.FromContext(ctx).Info("Step panicked", "step", step.name, "panic", r, "stack", string(debug.Stack()))
-			err = fmt.Errorf("step %q panicked; the log has the stack", step.name)
+			o = outcomeOf(fmt.Errorf("step %q panicked; the log has the stack", step.name))
 		}
 	}()
-	return step.step.Reconcile(ctx, p.stepClient, obj)
+	return outcomeOf(step.step.Reconcile(ctx, p.stepClient, obj))
 }
 
 // note logs an outcome, and takes what it says about the next pass.
@@ -140,8 +141,11 @@ func (p *pass[T]) save(ctx context.Context, before, after T) {
 	switch {
 	case err == nil:
 		p.writes.Record(answer)
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !p.exists(ctx):
 		p.forget()
+	case apierrors.IsNotFound(err):
+		p.next.failed = true
+		logger.Error(err, "The kind has no status subresource: add the marker +kubebuilder:subresource:status to its type, in a test WithStatusSubresource to the fake client")
 	case apierrors.IsConflict(err):
 		p.next.failed = true
 		logger.V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
@@ -149,6 +153,13 @@ func (p *pass[T]) save(ctx context.Context, before, after T) {
 		p.next.failed = true
 		logger.Error(err, "Cannot write the status")
 	}
+}
+
+// exists asks the API server past the cache, which may not have heard of the deletion.
+func (p *pass[T]) exists(ctx context.Context) bool {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(p.kind)
+	return p.client.Get(ctx, p.name, u) == nil
 }
 
 // delays gathers when the next pass is due.

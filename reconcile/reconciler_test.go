@@ -193,7 +193,7 @@ func TestOutcomesAsConditions(t *testing.T) {
 				Named("one", giving(Halt(Wait("Starting", 0, "not yet")))), Named("two", giving(errors.New("not reached")), Reporting("Two")),
 			},
 			want: []condition{
-				{"Two", "Unknown", "Skipped", `waits for step "one"`},
+				{"Two", "Unknown", "Skipped", `step "one" halted the pass`},
 				{"Ready", "False", "Starting", "not yet"}, {"Reconciling", "True", "Starting", "not yet"},
 			},
 		},
@@ -326,11 +326,30 @@ func TestConditionSetToAndFroKeepsItsTime(t *testing.T) {
 	require.Equal(t, 1, h.writes, "a status that ends as it began is not written")
 }
 
-func TestInvalidConditionIsAFailure(t *testing.T) {
-	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(Wait("with spaces", 0, "x")), Reporting("One")))
-	result := h.pass(t)
-	require.NotZero(t, result.RequeueAfter)
-	require.EqualValues(t, 3, h.status(t).ObservedGeneration, "the rest is written: one bad reason must not hide it")
+func TestInvalidReasonIsShownNevertheless(t *testing.T) {
+	outcome := error(nil)
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return outcome }), Reporting("One")))
+	h.pass(t)
+	outcome = Wait("with spaces", 0, "not yet")
+	require.NotZero(t, h.pass(t).RequeueAfter)
+	const message = `not yet (reason "with spaces" is not valid)`
+	want := []condition{{"One", "False", "Failed", message}, {"Ready", "False", "Failed", message}, {"Reconciling", "True", "Failed", message}}
+	if diff := cmp.Diff(want, conditionsOf(h.status(t))); diff != "" {
+		t.Errorf("an old Ready must not stay beside it (-want +got)\n%s", diff)
+	}
+}
+
+// rude is an error that cannot even be printed.
+type rude struct{ *waitError }
+
+func TestErrorThatPanics(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(rude{})))
+	h.pass(t)
+	require.Equal(t, `step "one" panicked; the log has the stack`, conditionsOf(h.status(t))[0].Message)
+}
+
+func TestTerminalOfNothingIsNothing(t *testing.T) {
+	require.NoError(t, Terminal("X", nil))
 }
 
 func TestGoneOrBeingDeleted(t *testing.T) {
@@ -379,7 +398,10 @@ func TestStatusErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, _ string, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+				if apierrors.IsNotFound(tc.err) {
+					return errors.Join(c.Delete(ctx, obj), tc.err)
+				}
 				return tc.err
 			}}, Named("one", giving(nil)))
 			require.Equal(t, tc.again, h.pass(t).RequeueAfter > 0, tc.reason)
@@ -418,6 +440,8 @@ func TestWhatIsWrongWithTheSteps(t *testing.T) {
 		"same name":         {[]NamedStep[*budget]{Named("a", giving(nil)), Named("a", giving(nil))}, `two steps are named "a"`},
 		"same condition":    {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("X")), Named("b", giving(nil), Reporting("X"))}, `two steps report the condition "X"`},
 		"kind not known":    {[]NamedStep[*budget]{Named("a", giving(nil), Watching(&unknown{}, nil))}, "add its types to the manager's scheme"},
+		"condition no type": {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("not good"))}, `condition "not good", which is no valid type`},
+		"condition taken":   {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("Ready"))}, `condition "Ready", which sums up all steps`},
 		"literal, not made": {[]NamedStep[*budget]{{}}, "make it with Named"},
 	}
 	for name, tc := range tests {
@@ -519,11 +543,16 @@ func (lights) Write(_ light, to metav1.Condition, _ metav1.Time) light {
 
 func (lights) Validate(metav1.Condition) error { return nil }
 
-func TestConditionsOfOnesOwn(t *testing.T) {
+func lampScheme() *runtime.Scheme {
 	types := runtime.NewScheme()
 	gv := schema.GroupVersion{Group: "test.opblocks.dev", Version: "v1"}
 	types.AddKnownTypes(gv, &lamp{})
 	metav1.AddToGroupVersion(types, gv)
+	return types
+}
+
+func TestConditionsOfOnesOwn(t *testing.T) {
+	types := lampScheme()
 	l := &lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Generation: 2}}
 	c := fake.NewClientBuilder().WithScheme(types).WithObjects(l).WithStatusSubresource(l).Build()
 	step := Named("one", Func(func(context.Context, client.Client, *lamp) error { return nil }))
@@ -538,4 +567,17 @@ func TestConditionsOfOnesOwn(t *testing.T) {
 	if diff := cmp.Diff(want, l.Status.lampState); diff != "" {
 		t.Errorf("found through an embedded struct; a required list is empty, not null (-want +got)\n%s", diff)
 	}
+}
+
+func TestKindWithoutStatusSubresource(t *testing.T) {
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	types, l := lampScheme(), &lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	c := fake.NewClientBuilder().WithScheme(types).WithObjects(l).Build()
+	step := Named("one", Func(func(context.Context, client.Client, *lamp) error { return nil }))
+	result, err := New(c, step).WithConditions(conditions.Of[light](lights{})).Reconcile(ctx, request)
+	require.NoError(t, err)
+	require.NotZero(t, result.RequeueAfter)
+	require.Len(t, lines, 1)
+	require.Contains(t, lines[0], "+kubebuilder:subresource:status", "the error says what to add")
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -20,6 +21,14 @@ func (p *pass[T]) show(obj T, outcomes []outcome) error {
 	var errs []error
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = generation
+		_, _, err := list.Set(c)
+		if err == nil {
+			return
+		}
+		// What happened must be seen, also where the step's words for it are not valid.
+		errs = append(errs, err)
+		c.Message = fmt.Sprintf("%s (reason %q is not valid)", c.Message, c.Reason)
+		c.Reason = reasonFailed
 		if _, _, err := list.Set(c); err != nil {
 			errs = append(errs, err)
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // Step is one part of a pass. It may change obj's status in memory; the pass writes it. Other
-// changes of obj are lost. It must not keep obj.
+// changes of obj are lost. It must not keep obj, nor write it: the pass, which has read it before,
+// would lose against that write, and start again.
 //
 // A nil error is success. Others are told apart by [Wait], [Halt] and [Terminal], and by the
 // interfaces [Waiting] and [Reasoned], which errors of any package may have.
