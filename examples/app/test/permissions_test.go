@@ -75,7 +75,11 @@ func TestPermissionsSuffice(t *testing.T) {
 	})
 	u.settled(t, old.Name, corev1.ConditionTrue)
 	o.stop() // which gives the lease back
-	assert.Empty(t, o.requests.Denied())
+	denied := slices.DeleteFunc(slices.Clone(o.requests.Denied()), func(request string) bool {
+		// In namespaces of other tests, which are being deleted, nothing can be created.
+		return strings.Contains(request, "/namespaces/test") && !strings.Contains(request, "/namespaces/"+u.namespace+"/")
+	})
+	assert.Empty(t, denied)
 }
 
 // The roles are the specified list, and nothing more.

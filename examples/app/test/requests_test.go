@@ -19,7 +19,7 @@ import (
 // What the operator sends, counted at the transport, with no other controller running. Each step is done for several
 // Apps at once.
 func TestRequests(t *testing.T) {
-	const many = 10
+	const many = 5
 	u := newUser(t, apiServer(t))
 	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
 	names := make([]string, many)
