@@ -1,6 +1,8 @@
 package ownedresources
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +23,9 @@ func NewDeployment(owner client.Object, selector map[string]string, containers .
 	if selector == nil {
 		selector = defaultSelector(owner)
 	}
+	containers = slices.Clone(containers) // what they point to may be the owner's spec
 	for i := range containers {
-		if containers[i].SecurityContext == nil {
-			containers[i].SecurityContext = &corev1.SecurityContext{}
-		}
-		restrict(containers[i].SecurityContext)
+		containers[i].SecurityContext = restricted(containers[i].SecurityContext)
 	}
 	return &appsv1.Deployment{
 		ObjectMeta: metadata(owner),
@@ -45,12 +45,17 @@ func NewDeployment(owner client.Object, selector map[string]string, containers .
 	}
 }
 
-// restrict fills in what a container has to say itself.
-func restrict(c *corev1.SecurityContext) {
+// restricted fills in what a container has to say itself.
+func restricted(given *corev1.SecurityContext) *corev1.SecurityContext {
+	c := given.DeepCopy()
+	if c == nil {
+		c = &corev1.SecurityContext{}
+	}
 	if c.AllowPrivilegeEscalation == nil {
 		c.AllowPrivilegeEscalation = new(false)
 	}
 	if c.Capabilities == nil {
 		c.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
 	}
+	return c
 }
