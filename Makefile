@@ -43,7 +43,7 @@ test: control-plane ## Run all tests, also those against the real control plane.
 ##@ Work on it
 
 lint: requirements bin/golangci-lint ## Check style, tidy modules, generated files and the direction of imports.
-	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run ./...) || exit 1; done)
+	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
 	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) hack/*/; do \
 		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
