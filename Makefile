@@ -52,7 +52,7 @@ lint: requirements bin/golangci-lint ## Check style, tidy modules, generated fil
 	go test ./internal/imports
 
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
-	bench/site/zz_generated.deepcopy.go bench/site/*.yaml
+	bench/api/zz_generated.deepcopy.go bench/api/*.yaml
 
 generate: bin/controller-gen ## Write the deep copies of the examples' API types (and all of the benchmarks' one).
 	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done

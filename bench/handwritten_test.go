@@ -11,7 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/bench/site"
+	"github.com/opblocks/opblocks/bench/api"
 )
 
 // handWritten is the loop of the usual tutorial: it creates what is missing and repairs the
@@ -19,7 +19,7 @@ import (
 type handWritten struct{ client.Client }
 
 func (r *handWritten) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var s site.Site
+	var s api.Site
 	if err := r.Get(ctx, req.NamespacedName, &s); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -48,7 +48,7 @@ func (r *handWritten) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	return ctrl.Result{}, nil
 }
 
-func (r *handWritten) createChildren(ctx context.Context, s *site.Site) error {
+func (r *handWritten) createChildren(ctx context.Context, s *api.Site) error {
 	for _, child := range []client.Object{deployment(s), service(s)} {
 		if err := ctrl.SetControllerReference(s, child, r.Scheme()); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (r *handWritten) createChildren(ctx context.Context, s *site.Site) error {
 	return nil
 }
 
-func deployment(s *site.Site) *appsv1.Deployment {
+func deployment(s *api.Site) *appsv1.Deployment {
 	labels := map[string]string{"app": "site", "site": s.Name}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: labels},
@@ -79,7 +79,7 @@ func deployment(s *site.Site) *appsv1.Deployment {
 	}
 }
 
-func service(s *site.Site) *corev1.Service {
+func service(s *api.Site) *corev1.Service {
 	labels := map[string]string{"app": "site", "site": s.Name}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: labels},

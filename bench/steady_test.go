@@ -23,7 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/bench/site"
+	"github.com/opblocks/opblocks/bench/api"
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
@@ -53,13 +53,13 @@ type fleet struct {
 func newFleet(b *testing.B, size int) *fleet {
 	b.Helper()
 	cp := controlPlane(b)
-	if err := cp.InstallCRDs(b.Context(), "site"); err != nil {
+	if err := cp.InstallCRDs(b.Context(), "api"); err != nil {
 		b.Fatal(err)
 	}
 	namespace := controlplanetest.Namespace(b, cp)
 	scheme := runtime.NewScheme()
 	must(b, clientgoscheme.AddToScheme(scheme))
-	must(b, site.AddToScheme(scheme))
+	must(b, api.AddToScheme(scheme))
 	f := &fleet{}
 	mgr, err := ctrl.NewManager(f.count.Wrap(cp.Config()), ctrl.Options{
 		Scheme:  scheme,
@@ -74,7 +74,7 @@ func newFleet(b *testing.B, size int) *fleet {
 		f.names = append(f.names, types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("site-%05d", i)})
 	}
 	workqueue.ParallelizeUntil(b.Context(), 16, size, func(i int) { f.converge(b, direct, reconciler, f.names[i]) })
-	for _, obj := range []client.Object{&site.Site{}, &appsv1.Deployment{}, &corev1.Service{}} {
+	for _, obj := range []client.Object{&api.Site{}, &appsv1.Deployment{}, &corev1.Service{}} {
 		_, err := mgr.GetCache().GetInformer(b.Context(), obj, cache.BlockUntilSynced(false))
 		must(b, err)
 	}
@@ -90,8 +90,8 @@ func newFleet(b *testing.B, size int) *fleet {
 
 // converge runs passes without a cache, and plays the Deployment's controller.
 func (f *fleet) converge(b *testing.B, c client.Client, r ctrlreconcile.Reconciler, name types.NamespacedName) {
-	s := &site.Site{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
-	s.Spec = site.SiteSpec{Image: "nginx:1.27", Replicas: 2}
+	s := &api.Site{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	s.Spec = api.SiteSpec{Image: "nginx:1.27", Replicas: 2}
 	must(b, c.Create(b.Context(), s))
 	run := func() {
 		_, err := r.Reconcile(b.Context(), ctrl.Request{NamespacedName: name})

@@ -111,12 +111,12 @@ func (a *applier) want(owner *owner, obj client.Object, o *childOptions) (wanted
 	if err != nil {
 		return wanted{}, err
 	}
-	obj = withData(obj)
-	full := obj
+	full := withData(obj)
 	if o.unset != nil {
-		full = obj.DeepCopyObject().(client.Object)
+		full = withData(obj.DeepCopyObject().(client.Object))
 		o.unset(obj)
 	}
+	obj = withData(obj)
 	sum, err := k.sum(obj)
 	if err != nil {
 		return wanted{}, fmt.Errorf("%s: %w", k.describe(obj), err)

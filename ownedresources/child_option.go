@@ -34,7 +34,8 @@ func Recreate() ChildOption {
 }
 
 // CreateOnly sets some fields when the child is created, and leaves them alone afterwards. The
-// function unsets them in what is wanted, so that it says nothing of them.
+// function unsets them in what is wanted, so that it says nothing of them. They may be anywhere
+// but inside a list.
 func CreateOnly[P client.Object](unset func(P)) ChildOption {
 	return func(o *childOptions) {
 		o.unset = func(obj client.Object) {

@@ -22,7 +22,7 @@ func (a *applier) create(ctx context.Context, w wanted) (Result, error) {
 	case apierrors.IsAlreadyExists(err):
 		return a.unseen(ctx, w)
 	}
-	return Result{}, fmt.Errorf("create %s: %w", &w, err)
+	return Result{}, fmt.Errorf("create %s: %w", &w, withoutValues(err))
 }
 
 // unseen goes on with an object that exists although the cache does not show it: one that

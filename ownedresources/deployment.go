@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,9 +31,9 @@ func NewDeployment(owner client.Object, selector map[string]string, containers .
 	return &appsv1.Deployment{
 		ObjectMeta: metadata(owner),
 		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(selector)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: selector},
+				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(selector)},
 				Spec: corev1.PodSpec{
 					Containers: containers,
 					SecurityContext: &corev1.PodSecurityContext{

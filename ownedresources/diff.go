@@ -92,7 +92,7 @@ func (a *applier) trial(ctx context.Context, w wanted, name string) (client.Obje
 	obj.SetName(name)
 	err := w.owner.client.Create(ctx, obj, client.DryRunAll, w.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", &w, err)
+		return nil, fmt.Errorf("create %s: %w", &w, withoutValues(err))
 	}
 	return obj, nil
 }
@@ -108,7 +108,7 @@ func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]
 	answer.SetName(live.GetName())
 	err = w.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), w.owner.fieldManager, client.ForceOwnership, client.DryRunAll)
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", &w, unknownField(raced(err)))
+		return nil, fmt.Errorf("apply %s: %w", &w, withoutValues(unknownField(raced(err))))
 	}
 	if answer.GetResourceVersion() == "" {
 		// controller-runtime's fake client answers a dry run with nothing.

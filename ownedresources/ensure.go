@@ -34,6 +34,7 @@ type Set[T client.Object] struct {
 	applier  *applier
 	pruned   *pruned
 	blocked  *blocked
+	cache    client.Reader // nil without a manager
 }
 
 // Ensure gives the set of some children. All are tried in every pass, whatever happens to the
@@ -72,7 +73,6 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	if err := s.applier.validate(&owner, wanted); err != nil {
 		return errors.Join(append(failures, err)...)
 	}
-	built := len(failures) == 0
 	var waits []*WaitingError
 	for i, child := range wanted {
 		result, err := s.applier.apply(ctx, &owner, child, options[i])
@@ -90,7 +90,7 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 			failures = append(failures, err)
 		}
 	}
-	if built { // or a child whose building failed would be taken for unwanted
+	if len(failures) == 0 { // or what could not be built, or replaced, would be deleted
 		if err := s.prune(ctx, &owner, wanted); err != nil {
 			failures = append(failures, err)
 		}
@@ -113,6 +113,7 @@ func (s *Set[T]) Watched() []client.Object {
 // SetupWithBuilder watches the children, so that their events bring their owner's next pass.
 func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.live = mgr.GetAPIReader()
+	s.cache = mgr.GetCache()
 	s.applier.recorder = mgr.GetEventRecorder("opblocks")
 	if err := s.applier.guard.register(metrics.Registry); err != nil {
 		return err

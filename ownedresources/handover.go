@@ -57,6 +57,9 @@ func (w *wanted) dropped(live client.Object) (map[string]any, error) {
 		trees[i] = content
 	}
 	dropped, _ := onlyIn(trees[0], trees[1], trees[2]).(map[string]any)
+	if holdsList(dropped) {
+		return nil, fmt.Errorf("%s: CreateOnly unsets a field in a list, of which other items and fields would be held too: leave lists out", w)
+	}
 	if spec, ok := trees[2]["spec"].(map[string]any); ok && !setsReplicas(w.object) && spec["replicas"] != nil {
 		if dropped == nil {
 			dropped = map[string]any{}
@@ -92,4 +95,18 @@ func onlyIn(full, part, live any) any {
 		return nil
 	}
 	return found
+}
+
+func holdsList(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return true
+	case map[string]any:
+		for _, e := range v {
+			if holdsList(e) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -22,7 +22,11 @@ import (
 func Hash(v any) (string, error) {
 	switch obj := v.(type) {
 	case *corev1.Secret:
-		v = version(obj)
+		if obj != nil {
+			v = version(obj)
+		}
+	case corev1.Secret:
+		v = version(&obj)
 	case *metav1.PartialObjectMetadata:
 		v = version(obj)
 	}

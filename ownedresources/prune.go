@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,7 +105,7 @@ func (s *Set[T]) prune(ctx context.Context, owner *owner, wanted []client.Object
 			continue
 		}
 		seen[gvk] = true
-		if err := s.pruneKind(ctx, owner, gvk, wanted); err != nil {
+		if err := s.pruneKind(ctx, owner, s.children[i].sample, gvk, wanted); err != nil {
 			return err
 		}
 	}
@@ -116,8 +115,8 @@ func (s *Set[T]) prune(ctx context.Context, owner *owner, wanted []client.Object
 	return nil
 }
 
-func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, gvk schema.GroupVersionKind, wanted []client.Object) error {
-	list, err := s.list(ctx, owner, gvk)
+func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind, wanted []client.Object) error {
+	list, err := s.list(ctx, owner, sample, gvk)
 	if err != nil {
 		return err
 	}
@@ -132,9 +131,10 @@ func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, gvk schema.GroupVe
 		}) {
 			continue
 		}
-		uid := obj.GetUID()
-		err := owner.client.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // gone, or replaced by somebody
+		// The version too: what the cache shows as ours may have another owner, or set, by now.
+		uid, version := obj.GetUID(), obj.GetResourceVersion()
+		err := owner.client.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete %s %s, which is no longer wanted: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
 		}
 	}
@@ -142,11 +142,13 @@ func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, gvk schema.GroupVe
 }
 
 // list gives the owner's children of a kind, and more without a manager. They may be the cache's own.
-func (s *Set[T]) list(ctx context.Context, owner *owner, gvk schema.GroupVersionKind) ([]client.Object, error) {
+func (s *Set[T]) list(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
 	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	var list client.ObjectList
-	if typed, err := owner.client.Scheme().New(listKind); err == nil {
-		list, _ = typed.(client.ObjectList)
+	if _, untyped := sample.(runtime.Unstructured); !untyped {
+		if typed, err := owner.client.Scheme().New(listKind); err == nil {
+			list, _ = typed.(client.ObjectList)
+		}
 	}
 	if list == nil {
 		u := &unstructured.UnstructuredList{}
@@ -154,10 +156,12 @@ func (s *Set[T]) list(ctx context.Context, owner *owner, gvk schema.GroupVersion
 		list = u
 	}
 	options := []client.ListOption{client.InNamespace(owner.namespace), client.UnsafeDisableDeepCopy}
-	if s.applier.live != nil {
+	reader := client.Reader(owner.client)
+	if s.cache != nil { // which has the index, also for unstructured objects
+		reader = s.cache
 		options = append(options, client.MatchingFields{controllerIndex: string(owner.reference.UID)})
 	}
-	if err := owner.client.List(ctx, list, options...); err != nil {
+	if err := reader.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("list of %s's children: %w", owner, err)
 	}
 	var objs []client.Object

@@ -1,9 +1,11 @@
 package ownedresources
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
@@ -72,7 +74,7 @@ func deploymentProgress(d *appsv1.Deployment) (reason, message string) {
 	}
 	for i := range s.Conditions { // said by somebody who knows better
 		if c := &s.Conditions[i]; (c.Type == "Reconciling" || c.Type == "Stalled") && c.Status == corev1.ConditionTrue {
-			return c.Reason, c.Message
+			return cmp.Or(c.Reason, string(c.Type)), c.Message
 		}
 	}
 	// Without a deadline the controller sets no condition Progressing.
@@ -124,8 +126,12 @@ func joinWaits(waits []*WaitingError) error {
 		return nil
 	}
 	messages := make([]string, len(waits))
+	var after time.Duration // the shortest that there is
 	for i, w := range waits {
 		messages[i] = w.message
+		if w.after > 0 && (after == 0 || w.after < after) {
+			after = w.after
+		}
 	}
-	return &WaitingError{reason: waits[0].reason, message: strings.Join(messages, "; ")}
+	return &WaitingError{reason: waits[0].reason, message: strings.Join(messages, "; "), after: after}
 }

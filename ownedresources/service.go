@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"cmp"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -45,6 +46,6 @@ func NewService(owner client.Object, selector map[string]string, ports ...corev1
 	}
 	return &corev1.Service{
 		ObjectMeta: metadata(owner),
-		Spec:       corev1.ServiceSpec{Selector: selector, Ports: ports},
+		Spec:       corev1.ServiceSpec{Selector: maps.Clone(selector), Ports: ports},
 	}
 }

@@ -258,3 +258,62 @@ func TestSetWaitsForReadiness(t *testing.T) {
 	require.NoError(t, w.other.Status().Update(context.Background(), &live))
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 }
+
+func TestNothingIsPrunedBeforeItsReplacementIsThere(t *testing.T) {
+	w := newWorld(t)
+	name := "one"
+	s := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}))
+	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
+	name = "Not A Name"
+	require.True(t, apierrors.IsInvalid(s.Reconcile(t.Context(), w.client, w.owner)))
+	require.True(t, w.exists(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
+}
+
+// What the cache shows as ours may be somebody else's by now.
+func TestRecreateLooksTwice(t *testing.T) {
+	w := newWorld(t)
+	ours := w.expect(t, w.deployment(), Created, "POST deployments").(*appsv1.Deployment).DeepCopy()
+	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
+		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.newOwner(t, "other"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	})
+	o, err := newOwner(w.owner, w.client)
+	require.NoError(t, err)
+	want, err := w.applier.want(&o, ours, &childOptions{recreate: true})
+	require.NoError(t, err)
+	var owned *OwnershipError
+	require.ErrorAs(t, w.applier.recreate(t.Context(), want, errors.New("immutable")), &owned)
+	require.True(t, w.exists(t, w.deployment()))
+}
+
+func TestCreateOnlyStringData(t *testing.T) {
+	w := newWorld(t)
+	password := ""
+	build := func() *corev1.Secret {
+		password += "x"
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
+	}
+	once := CreateOnly(func(s *corev1.Secret) { s.StringData = nil })
+	for range 3 {
+		_, err := w.apply(t, build(), once)
+		require.NoError(t, err)
+	}
+	var live corev1.Secret
+	w.live(t, &live)
+	require.Equal(t, "x", string(live.Data["password"]))
+}
+
+func TestRefusalsQuoteNoObjects(t *testing.T) {
+	err := withoutValues(apierrors.NewBadRequest(`spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`))
+	require.Equal(t, "spec.template: Invalid value: {…}: field is immutable", err.Error())
+	require.True(t, apierrors.IsBadRequest(err), "it is still the API server's")
+}
+
+func TestGuardsDelayGetsThroughASet(t *testing.T) {
+	err := joinWaits([]*WaitingError{{reason: "A", message: "a"}, {reason: "B", message: "b", after: 7}, {reason: "C", message: "c", after: 5}})
+	var wait *WaitingError
+	require.ErrorAs(t, err, &wait)
+	_, after := wait.Waiting()
+	require.EqualValues(t, 5, after)
+}

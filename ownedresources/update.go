@@ -42,8 +42,8 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 			answer, err = settled, nil
 		}
 	}
-	if apierrors.IsInvalid(err) && w.options.recreate {
-		return Result{}, a.recreate(ctx, w, live, err)
+	if apierrors.IsInvalid(err) && !isUntypable(err) && w.options.recreate {
+		return Result{}, a.recreate(ctx, w, err)
 	}
 	if err != nil {
 		return Result{}, err
@@ -109,7 +109,7 @@ func (a *applier) send(ctx context.Context, w wanted, uid types.UID) (client.Obj
 	answer.SetName(w.object.GetName())
 	err = w.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), w.owner.fieldManager, client.ForceOwnership)
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", &w, unknownField(raced(err)))
+		return nil, fmt.Errorf("apply %s: %w", &w, withoutValues(unknownField(raced(err))))
 	}
 	return answer, nil
 }
@@ -136,11 +136,17 @@ func raced(err error) error {
 	return conflict
 }
 
+// isUntypable recognises what the API server says of an apply that does not fit its schema, or
+// gives a key twice.
+func isUntypable(err error) bool {
+	return strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
 // unknownField tells invalid input from a fault of the server: a field that the API server's
 // version does not have makes it answer an apply with 500.
 func unknownField(err error) error {
 	var status apierrors.APIStatus
-	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !strings.Contains(err.Error(), "failed to create typed patch object") {
+	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !isUntypable(err) {
 		return err
 	}
 	invalid := &apierrors.StatusError{ErrStatus: status.Status()}

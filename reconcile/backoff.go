@@ -12,7 +12,9 @@ const (
 	firstBackoff  = 250 * time.Millisecond
 	lastBackoff   = time.Minute
 	terminalRetry = 10 * time.Minute
-	jitter        = 0.1 // of a delay, at most, on top: objects that failed together part
+	// quietConflicts is how many passes in a row may lose a race before that counts as a failure.
+	quietConflicts = 5
+	jitter         = 0.1 // of a delay, at most, on top: objects that failed together part
 )
 
 // backoff counts failures per object. controller-runtime's own would reach 16 minutes, and

@@ -93,6 +93,7 @@ type outcome struct {
 	state           state
 	reason, message string
 	after           time.Duration
+	retries         bool // by backoff
 	halts           bool
 	err             error
 }
@@ -102,21 +103,54 @@ const (
 	reasonSkipped   = "Skipped"
 	reasonFailed    = "Failed"
 	reasonInvalid   = "Invalid"
+	reasonConflict  = "Conflict"
 )
 
+// outcomeOf classifies a step's error. Of several joined errors each is looked at, and the worst
+// is shown: a failure is never hidden by a wait, a conflict or a halt beside it.
 func outcomeOf(err error) outcome {
-	o := outcome{reason: reasonSucceeded, err: err}
-	if halt, ok := errors.AsType[*haltError](err); ok {
-		o.halts = true
-		if halt.err == nil {
-			o.err = nil
-			return o
+	o := outcome{reason: reasonSucceeded}
+	for _, leaf := range leaves(err) {
+		one := outcomeOfOne(leaf)
+		halts, after, retries := o.halts || one.halts, o.after, o.retries || one.retries
+		if one.after > 0 && (after == 0 || one.after < after) {
+			after = one.after
 		}
+		if one.state > o.state {
+			o = one
+		}
+		o.halts, o.after, o.retries = halts, after, retries
 	}
+	if o.state != succeeded {
+		o.err = err
+		o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each on a line
+	}
+	return o
+}
+
+// leaves takes joined errors apart.
+func leaves(err error) []error {
 	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, leaves(e)...)
+	}
+	return all
+}
+
+func outcomeOfOne(err error) outcome {
+	if halt, ok := errors.AsType[*haltError](err); ok {
+		o := outcomeOf(halt.err)
+		o.halts = true
 		return o
 	}
-	o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each on a line
+	o := outcome{reason: reasonFailed, err: err}
 	if wait, ok := errors.AsType[Waiting](err); ok {
 		o.state = waiting
 		o.reason, o.after = wait.Waiting()
@@ -124,11 +158,11 @@ func outcomeOf(err error) outcome {
 	}
 	switch {
 	case isConflict(err):
-		o.state = conflicted
+		o.state, o.retries = conflicted, true
 	case isTerminal(err):
 		o.state, o.reason = terminal, reasonInvalid
 	default:
-		o.state, o.reason = failed, reasonFailed
+		o.state, o.retries = failed, true
 	}
 	if reasoned, ok := errors.AsType[Reasoned](err); ok {
 		o.reason = reasoned.Reason()

@@ -77,6 +77,9 @@ func (p *pass[T]) runSteps(ctx context.Context, obj T) []outcome {
 		if o.halts {
 			halted = i
 		}
+		if o.state == conflicted && p.backoff.limiter.NumRequeues(p.name) >= quietConflicts {
+			o.state, o.reason = failed, reasonConflict // it is no race: somebody has to know
+		}
 		p.note(ctx, step, o)
 		outcomes[i] = o
 	}
@@ -101,15 +104,14 @@ func (p *pass[T]) note(ctx context.Context, step *NamedStep[T], o outcome) {
 		return
 	}
 	logger := log.FromContext(ctx).WithValues("step", step.name)
+	p.next.wait(o.after)
+	p.next.failed = p.next.failed || o.retries
 	switch o.state {
 	case waiting:
-		p.next.wait(o.after)
 		logger.V(1).Info("Step waits", "reason", o.reason, "message", o.message)
 	case conflicted:
-		p.next.failed = true
 		logger.V(1).Info("Step lost a race and is tried again", "conflict", o.message)
 	case failed:
-		p.next.failed = true
 		if p.logged.isNew(p.name, step.name, o.message) {
 			logger.Error(o.err, "Step failed")
 		}

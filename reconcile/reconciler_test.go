@@ -348,6 +348,45 @@ func TestErrorThatPanics(t *testing.T) {
 	require.Equal(t, `step "one" panicked; the log has the stack`, conditionsOf(h.status(t))[0].Message)
 }
 
+func TestJoinedErrors(t *testing.T) {
+	conflict := apierrors.NewConflict(resource, "x", errors.New("modified"))
+	forbidden := apierrors.NewForbidden(resource, "x", errors.New("no"))
+	boom := errors.New("boom")
+	tests := map[string]struct {
+		reason  string
+		err     error
+		state   state
+		retries bool
+		halts   bool
+		after   time.Duration
+	}{
+		"wait and failure":     {"a wait does not hide a failure", errors.Join(Wait("R", time.Hour, "w"), boom), failed, true, false, time.Hour},
+		"halt and failure":     {"nor does a halt", errors.Join(Halt(nil), boom), failed, true, true, 0},
+		"conflict and refusal": {"nor does a conflict, which is retried all the same", errors.Join(conflict, forbidden), terminal, true, false, 0},
+		"conflict and failure": {"a failure is shown", errors.Join(conflict, boom), failed, true, false, 0},
+		"refusal alone":        {"no backoff", errors.Join(forbidden), terminal, false, false, 0},
+		"two waits":            {"the shortest", errors.Join(Wait("A", 0, "a"), errors.Join(Wait("B", time.Minute, "b"), Wait("C", time.Second, "c"))), waiting, false, false, time.Second},
+		"halted wait":          {"both", Halt(Wait("A", time.Second, "a")), waiting, false, true, time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := outcomeOf(tc.err)
+			require.Equal(t, []any{tc.state, tc.retries, tc.halts, tc.after}, []any{o.state, o.retries, o.halts, o.after}, tc.reason)
+		})
+	}
+}
+
+func TestConflictWithoutEndIsShown(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(apierrors.NewAlreadyExists(resource, "x"))))
+	for range quietConflicts {
+		h.pass(t)
+		require.Empty(t, h.status(t).Conditions)
+	}
+	h.pass(t)
+	ready, _ := conditions.Get(h.status(t).Conditions, "Ready")
+	require.Equal(t, "Conflict", ready.Reason)
+}
+
 func TestTerminalOfNothingIsNothing(t *testing.T) {
 	require.NoError(t, Terminal("X", nil))
 }
@@ -580,4 +619,16 @@ func TestKindWithoutStatusSubresource(t *testing.T) {
 	require.NotZero(t, result.RequeueAfter)
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], "+kubebuilder:subresource:status", "the error says what to add")
+}
+
+func TestFirstStatusIsSentWhole(t *testing.T) {
+	before := newBudget()
+	before.ResourceVersion = "7"
+	after := before.DeepCopy()
+	after.Status.ObservedGeneration = 1
+	r := New(fake.NewFakeClient(), Named("one", giving(nil)))
+	got, err := r.status.patch(before, after)
+	require.NoError(t, err)
+	require.Equal(t, `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0,"observedGeneration":1}}`,
+		string(got), "a schema may require a field that stayed zero")
 }

@@ -115,11 +115,15 @@ func (s *statusType) patch(before, after client.Object) ([]byte, error) {
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
+	first := s.of(reflect.ValueOf(before)).IsZero()
+	if first { // all of it is sent: the schema may require what did not change from zero
+		patch["status"] = s.of(reflect.ValueOf(after)).Interface()
+	}
 	metadata := map[string]any{}
 	if uid := before.GetUID(); uid != "" {
 		metadata["uid"] = uid
 	}
-	if replaces(patch) {
+	if first || replaces(patch) {
 		metadata["resourceVersion"] = before.GetResourceVersion()
 	}
 	patch["metadata"] = metadata

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
@@ -31,7 +32,8 @@ type Writes struct {
 }
 
 type key struct {
-	kind reflect.Type
+	typ  reflect.Type
+	kind string // of an unstructured object, whose type is that of all others
 	name types.NamespacedName
 }
 
@@ -45,8 +47,14 @@ func New(c clock.PassiveClock) *Writes {
 	return &Writes{clock: c, byKey: map[key]entry{}}
 }
 
-func keyOf(obj client.Object) key {
-	return key{kind: reflect.TypeOf(obj), name: client.ObjectKeyFromObject(obj)}
+func keyOf(obj client.Object) key { return namedKey(obj, client.ObjectKeyFromObject(obj)) }
+
+func namedKey(obj client.Object, name types.NamespacedName) key {
+	k := key{typ: reflect.TypeOf(obj), name: name}
+	if _, untyped := obj.(runtime.Unstructured); untyped {
+		k.kind = obj.GetObjectKind().GroupVersionKind().GroupKind().String()
+	}
+	return k
 }
 
 // Record remembers obj as a write's answer. It must not be changed afterwards.
@@ -94,7 +102,7 @@ func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.O
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e, ok := w.live(key{kind: reflect.TypeOf(named), name: name}); ok {
+	if e, ok := w.live(namedKey(named, name)); ok {
 		return e.object
 	}
 	return nil
@@ -110,7 +118,7 @@ func (w *Writes) Forget(named client.Object, name types.NamespacedName) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.forget(key{kind: reflect.TypeOf(named), name: name})
+	w.forget(namedKey(named, name))
 }
 
 func (w *Writes) live(k key) (entry, bool) {

@@ -1,10 +1,10 @@
-// Package site is the custom resource that the benchmarks reconcile: a Deployment, a Service
+// Package api is the custom resource that the benchmarks reconcile: a Deployment, a Service
 // and one condition, as in most operators' first version.
 //
 // +kubebuilder:object:generate=true
 // +groupName=bench.opblocks.dev
 // +versionName=v1
-package site
+package api
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
