@@ -629,6 +629,6 @@ func TestFirstStatusIsSentWhole(t *testing.T) {
 	r := New(fake.NewFakeClient(), Named("one", giving(nil)))
 	got, err := r.status.patch(before, after)
 	require.NoError(t, err)
-	require.Equal(t, `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0,"observedGeneration":1}}`,
+	require.JSONEq(t, `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0,"observedGeneration":1}}`,
 		string(got), "a schema may require a field that stayed zero")
 }
