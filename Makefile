@@ -56,7 +56,7 @@ generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/base
 
 generate: bin/controller-gen ## Write the deep copies of the examples' API types (and all of the benchmarks' one).
 	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
-	@cd bench && ../bin/controller-gen object crd paths=./site output:crd:dir=site
+	@cd bench && ../bin/controller-gen object crd paths=./api output:crd:dir=api
 
 manifests: bin/controller-gen ## Write the examples' CRDs and roles.
 	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \

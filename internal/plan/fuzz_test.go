@@ -97,7 +97,7 @@ var valid = []any{
 		}
 	},
 	func(t *metav1.Time, c randfill.Continue) { *t = metav1.NewTime(time.Unix(int64(c.Uint32()), 0)) },
-	func(r *metav1.FieldsV1, _ randfill.Continue) { r.Raw = []byte(`{}`) },
+	func(r *metav1.FieldsV1, _ randfill.Continue) { r.SetRawBytes([]byte(`{}`)) },
 }
 
 // expected is what encoding/json gives, less what doc.go says is dropped.
@@ -153,7 +153,7 @@ func lessUnset(v reflect.Value, content any) any {
 			}
 			fields[name] = value
 			_, isMap := value.(map[string]any)
-			port, isPort := field.Interface().(intstr.IntOrString)
+			port, isPort := reflect.TypeAssert[intstr.IntOrString](field)
 			if value == nil || field.Kind() == reflect.Struct && isMap && len(value.(map[string]any)) == 0 ||
 				isPort && port == (intstr.IntOrString{}) && strings.Contains(options, "omitempty") {
 				delete(fields, name)
