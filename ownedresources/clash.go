@@ -60,7 +60,7 @@ func (a *applier) settleClashes(ctx context.Context, w wanted, fields []string) 
 		Value any    `json:"value"`
 	}
 	patch := []operation{
-		{"test", "/metadata/resourceVersion", live.GetResourceVersion()},
+		{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}, // a conflict if it moved
 		{"replace", "/metadata/annotations/" + strings.ReplaceAll(AnnotationApplied, "/", "~1"), created.value(w.sum, setsReplicas(w.object))},
 	}
 	done := map[string]bool{}
