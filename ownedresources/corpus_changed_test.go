@@ -136,7 +136,7 @@ func (s *subject) otherValue(t *testing.T, at path, fixed *fixed, n *tally, opti
 		if len(options) == 0 {
 			s.client.last = edited
 		}
-		if now, _ := at.in(contentOf(t, edited)); !reflect.DeepEqual(now, old) && !putBack(now, old) {
+		if now, _ := at.in(contentOf(t, edited)); !reflect.DeepEqual(now, old) && !putBack(at, now, old) {
 			return change, edited
 		}
 	}
@@ -145,7 +145,10 @@ func (s *subject) otherValue(t *testing.T, at path, fixed *fixed, n *tally, opti
 }
 
 // putBack reports whether the API server gave a removed map again: a Job without labels gets those of its pods.
-func putBack(now, old any) bool {
+func putBack(at path, now, old any) bool {
+	if _, item := at[len(at)-1].(int); item {
+		return false // now is the next item
+	}
 	n, _ := now.(map[string]any)
 	o, _ := old.(map[string]any)
 	for k, v := range o {

@@ -313,8 +313,13 @@ func (f *fixed) note(s *subject, t *testing.T, at path, err error) bool {
 
 // refused tells an API server's no from a failure.
 func refused(err error) bool {
-	if err != nil && strings.Contains(err.Error(), "INTERNAL_ERROR; received from peer") {
-		return true // it panicked: a Job that is Indexed must not lose its completions
+	for _, no := range []string{
+		"INTERNAL_ERROR; received from peer", // it panicked: a Job that is Indexed must not lose its completions
+		"duplicate nodePort",
+	} {
+		if err != nil && strings.Contains(err.Error(), no) {
+			return true
+		}
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -1,0 +1,67 @@
+package ownedresources
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// FuzzDeploymentsAndServices applies random valid objects, and other ones over them, to a real API server.
+func FuzzDeploymentsAndServices(f *testing.F) {
+	const seeds, length = 30, 600
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range seeds {
+		data := make([]byte, (i+1)*length/seeds)
+		for j := range data {
+			data[j] = byte(random.Uint32())
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := newWorld(t)
+		c := &choices{data: data}
+		headless, recreate := c.yes(), c.yes() // what cannot be changed later
+		deployments := [2]client.Object{c.deployment("web", recreate), c.deployment("web", recreate)}
+		services := [2]client.Object{c.service("web", headless), c.service("web", headless)}
+		for _, pair := range [][2]client.Object{deployments, services} {
+			s := w.subject(t, pair[0])
+			s.expect(t, s.want, Created, 1, "the first object")
+			s.expect(t, s.want, Unchanged, 0, "the second apply")
+			s.expect(t, s.want, Unchanged, 0, "the third apply")
+			s.changeSomeField(t, c)
+
+			s.want = pair[1]
+			_, _, err := s.apply(t.Context(), s.want)
+			require.NoError(t, err, "another object over the first")
+			s.compareWithNew(t, s.want, "what only the first object had", &tally{})
+			s.expect(t, s.want, Unchanged, 0, "the other object again")
+			s.changeSomeField(t, c)
+			s.refresh(t)
+			s.expect(t, s.want, Unchanged, 0, "in the end")
+		}
+	})
+}
+
+// subject is an object of the world's owner; it has not been applied.
+func (w *world) subject(t *testing.T, want client.Object) *subject {
+	t.Helper()
+	s := &subject{manifest: &manifest{name: t.Name()}, form: "typed", want: want, other: w.other, owner: w.owner, writes: &writes{}, applier: w.applier}
+	want.SetNamespace(w.namespace)
+	counted, err := client.New(s.writes.in(controlPlane(t).Config()), client.Options{})
+	require.NoError(t, err)
+	s.client = &upToDate{Client: counted}
+	s.applier.live = counted
+	return s
+}
+
+// changeSomeField changes one by hand, which must be repaired.
+func (s *subject) changeSomeField(t *testing.T, c *choices) {
+	t.Helper()
+	paths := fieldsOf(s.sent(t))
+	at, before := paths[c.below(len(paths))], s.live(t)
+	if change, _ := s.otherValue(t, at, &fixed{}, &tally{}); change != nil {
+		s.repaired(t, []path{at}, before, &tally{})
+	}
+}
