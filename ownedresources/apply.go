@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -53,14 +54,14 @@ func Apply(ctx context.Context, c client.Client, owner client.Object, desired ..
 		return nil, err
 	}
 	a := newApplier()
-	none := &childOptions{}
-	if err := a.validate(&ref, desired); err != nil {
+	all, err := a.desire(&ref, desired)
+	if err != nil {
 		return nil, err
 	}
-	results := make([]Result, len(desired))
+	results := make([]Result, len(all))
 	var errs []error
-	for i, obj := range desired {
-		results[i], err = a.apply(ctx, &ref, obj, none)
+	for i, d := range all {
+		results[i], err = a.applyAs(ctx, &ref, d.kind, d.object, d.options)
 		errs = append(errs, err)
 	}
 	return results, errors.Join(errs...)
@@ -68,41 +69,74 @@ func Apply(ctx context.Context, c client.Client, owner client.Object, desired ..
 
 // applier applies objects, and remembers what spares requests.
 type applier struct {
-	kinds   *kinds
-	live    client.Reader // past the cache; nil without a manager
-	writes  *ownwrites.Writes
-	settled *settled
-	guard   *guard
+	kinds    *kinds
+	live     client.Reader // past the cache; nil without a manager
+	writes   *ownwrites.Writes
+	settled  *settled
+	guard    *guard
+	verified *verified
 	// recorder is nil without a manager.
 	recorder events.EventRecorder
 	scopes   sync.Map // *kind → bool: whether it is namespaced
 	// recreated says for which change an object was last deleted, to create it anew.
-	recreated sync.Map // recreation → sum
+	recreated recreated
 }
 
 func newApplier() *applier {
-	return &applier{kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), settled: newSettled(), guard: newGuard(clock.RealClock{})}
+	return &applier{kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), settled: newSettled(), guard: newGuard(clock.RealClock{}), verified: newVerified()}
 }
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (a *applier) apply(ctx context.Context, owner *owner, obj client.Object, o *childOptions) (Result, error) {
-	w, err := a.want(owner, obj, o)
+	k, err := a.kinds.of(obj, owner.client.Scheme())
 	if err != nil {
 		return Result{}, err
 	}
-	live := w.kind.empty()
-	name := client.ObjectKeyFromObject(obj)
-	switch err := owner.client.Get(ctx, name, live, withoutCopy); {
+	return a.applyAs(ctx, owner, k, obj, o)
+}
+
+func (a *applier) applyAs(ctx context.Context, owner *owner, k *kind, obj client.Object, o *childOptions) (Result, error) {
+	object, full, err := k.sendable(obj, o)
+	if err != nil {
+		return Result{}, err
+	}
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	encoded, err := k.plan.AppendJSON((*room)[:0], object)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", k.describe(object), err)
+	}
+	*room = encoded
+	live, err := a.read(ctx, owner, k, object)
+	if err != nil {
+		return Result{}, err
+	}
+	if live != nil && a.verified.is(owner, live, encoded) {
+		return Result{Object: live, Operation: Unchanged}, nil
+	}
+	w := wanted{kind: k, object: object, full: full, sum: sumOf(encoded), owner: owner, options: o}
+	if live == nil {
+		return a.create(ctx, w)
+	}
+	result, err := a.update(ctx, w, live)
+	if err == nil && result.Operation == Unchanged {
+		a.verified.set(owner, live, encoded)
+	}
+	return result, err
+}
+
+// read gives what the cache has, or what we wrote if that is newer; nil if there is nothing.
+func (a *applier) read(ctx context.Context, owner *owner, k *kind, obj client.Object) (client.Object, error) {
+	live, name := k.empty(), client.ObjectKeyFromObject(obj)
+	err := owner.client.Get(ctx, name, live, withoutCopy)
+	switch {
 	case err == nil:
-		return a.update(ctx, w, a.writes.Newer(live))
-	case client.IgnoreNotFound(err) != nil:
-		return Result{}, fmt.Errorf("read %s: %w", &w, err)
+		return a.writes.Newer(live), nil
+	case apierrors.IsNotFound(err):
+		return a.writes.Unseen(live, name), nil
 	}
-	if unseen := a.writes.Unseen(live, name); unseen != nil {
-		return a.update(ctx, w, unseen)
-	}
-	return a.create(ctx, w)
+	return nil, fmt.Errorf("read %s: %w", k.describe(obj), err)
 }
 
 // want makes an object ready to be compared and sent.
@@ -111,17 +145,30 @@ func (a *applier) want(owner *owner, obj client.Object, o *childOptions) (wanted
 	if err != nil {
 		return wanted{}, err
 	}
-	full := withData(obj)
-	if o.unset != nil {
-		full = withData(obj.DeepCopyObject().(client.Object))
-		o.unset(obj)
-	}
-	obj = withData(obj)
-	sum, err := k.sum(obj)
+	object, full, err := k.sendable(obj, o)
 	if err != nil {
-		return wanted{}, fmt.Errorf("%s: %w", k.describe(obj), err)
+		return wanted{}, err
 	}
-	return wanted{kind: k, object: obj, full: full, sum: sum, owner: owner, options: o}, nil
+	sum, err := k.sum(object)
+	if err != nil {
+		return wanted{}, fmt.Errorf("%s: %w", k.describe(object), err)
+	}
+	return wanted{kind: k, object: object, full: full, sum: sum, owner: owner, options: o}, nil
+}
+
+// sendable gives the object as it is compared and sent, and with what is set at creation only.
+func (k *kind) sendable(obj client.Object, o *childOptions) (object, full client.Object, err error) {
+	if obj, err = withJSONValues(obj); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", k.describe(obj), err)
+	}
+	obj = withoutOurs(obj)
+	if o.unset == nil {
+		obj = withData(obj)
+		return obj, obj, nil
+	}
+	full = withData(obj.DeepCopyObject().(client.Object))
+	o.unset(obj)
+	return withData(obj), full, nil
 }
 
 // wanted is one object on its way to the API server.

@@ -59,7 +59,8 @@ func (w *world) apply(t *testing.T, want client.Object, options ...ChildOption) 
 	t.Helper()
 	o, err := newOwner(w.owner, w.client)
 	require.NoError(t, err)
-	require.NoError(t, w.applier.validate(&o, []client.Object{want}))
+	_, err = w.applier.desire(&o, []client.Object{want})
+	require.NoError(t, err)
 	var child childOptions
 	for _, option := range options {
 		option(&child)

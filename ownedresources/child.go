@@ -1,6 +1,9 @@
 package ownedresources
 
 import (
+	"fmt"
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +41,11 @@ func TryBuild[T client.Object, C any, P interface {
 	}
 	for _, o := range options {
 		o(&child.options)
+	}
+	if is, of := reflect.TypeFor[P](), child.options.unsets; of != nil && !is.AssignableTo(of) {
+		child.build = func(T) (client.Object, error) {
+			return nil, fmt.Errorf("child %s: its CreateOnly is for %s: give that a function of %[1]s", is, of)
+		}
 	}
 	return child
 }

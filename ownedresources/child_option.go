@@ -1,6 +1,10 @@
 package ownedresources
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"reflect"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // ChildOption changes how one child is treated.
 type ChildOption func(*childOptions)
@@ -10,6 +14,7 @@ type childOptions struct {
 	adopt          bool
 	recreate       bool
 	unset          func(client.Object) // what is set at creation only
+	unsets         reflect.Type        // what unset is for; nil without it
 }
 
 // FormerManagers takes over the fields of children that an older operator wrote by Create
@@ -35,13 +40,10 @@ func Recreate() ChildOption {
 
 // CreateOnly sets some fields when the child is created, and leaves them alone afterwards. The
 // function unsets them in what is wanted, so that it says nothing of them. They may be anywhere
-// but inside a list.
+// but inside a list. P is the child's type, or an interface that it has.
 func CreateOnly[P client.Object](unset func(P)) ChildOption {
 	return func(o *childOptions) {
-		o.unset = func(obj client.Object) {
-			if typed, ok := obj.(P); ok {
-				unset(typed)
-			}
-		}
+		o.unset = func(obj client.Object) { unset(obj.(P)) }
+		o.unsets = reflect.TypeFor[P]()
 	}
 }

@@ -80,7 +80,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 	if err != nil {
 		return "", 0, err
 	}
-	if err := s.applier.validate(&o, []client.Object{want}); err != nil {
+	if _, err := s.applier.desire(&o, []client.Object{want}); err != nil {
 		return "", 0, err
 	}
 	if s.client.last != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,15 +21,21 @@ func (a *applier) create(ctx context.Context, w wanted) (Result, error) {
 		a.written(w, obj)
 		return Result{Object: obj, Operation: Created}, nil
 	case apierrors.IsAlreadyExists(err):
-		return a.unseen(ctx, w)
+		return a.unseen(ctx, w, err)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return Result{}, &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+			"%s is not created, since its namespace is being deleted", &w)}
 	}
 	return Result{}, fmt.Errorf("create %s: %w", &w, withoutValues(err))
 }
 
 // unseen goes on with an object that exists although the cache does not show it: one that
 // was created a moment ago, by us or by somebody else, or that the cache's selector leaves out.
-func (a *applier) unseen(ctx context.Context, w wanted) (Result, error) {
+func (a *applier) unseen(ctx context.Context, w wanted, exists error) (Result, error) {
 	live, err := a.readLive(ctx, w)
+	if apierrors.IsNotFound(err) { // deleted in between: a lost race
+		return Result{}, fmt.Errorf("create %s: %w", &w, exists)
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("read %s, which exists but is not in the cache: %w", &w, err)
 	}
@@ -47,5 +54,6 @@ const cacheDelay = time.Minute
 // the API server did not take our word for it.
 func (a *applier) written(w wanted, answer client.Object) {
 	a.writes.Record(answer)
+	a.recreated.written(&w)
 	a.settled.record(answer.GetUID(), w.kind.plan.Differences(w.object, answer))
 }

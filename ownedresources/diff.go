@@ -47,7 +47,7 @@ func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...
 		return nil, err
 	}
 	a := newApplier()
-	if err := a.validate(&ref, desired); err != nil {
+	if _, err := a.desire(&ref, desired); err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(desired))
@@ -114,7 +114,7 @@ func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]
 		// controller-runtime's fake client answers a dry run with nothing.
 		d := differ{hidden: w.kind.gvk.Kind == "Secret"}
 		for _, local := range w.kind.plan.Differences(w.object, live) {
-			d.add(local.Path, raw(local.Have), raw(local.Want))
+			d.add(local.Path, decoded(local.Have), decoded(local.Want))
 		}
 		return d.found, nil
 	}

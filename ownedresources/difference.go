@@ -23,13 +23,14 @@ func authored(objs ...client.Object) (before, after map[string]any, err error) {
 		}
 		metadata, _ := content["metadata"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
+		annotations = maps.Clone(annotations) // those of an unstructured object are its own
 		delete(annotations, AnnotationApplied)
 		trees[i] = map[string]any{}
 		for k, v := range content {
 			switch k {
 			case "apiVersion", "kind", "status":
 			case "metadata":
-				trees[i][k] = map[string]any{"labels": metadata["labels"], "annotations": metadata["annotations"], "ownerReferences": metadata["ownerReferences"]}
+				trees[i][k] = map[string]any{"labels": metadata["labels"], "annotations": annotations, "ownerReferences": metadata["ownerReferences"]}
 			default:
 				trees[i][k] = v
 			}
@@ -178,10 +179,11 @@ func encoded(v any) string {
 	return string(b)
 }
 
-// raw is JSON as a value; there is none for an empty text.
-func raw(text string) any {
-	if text == "" {
+// decoded is JSON as a value; there is none for an empty text.
+func decoded(text string) any {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
 		return nil
 	}
-	return json.RawMessage(text)
+	return v
 }

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -35,6 +40,7 @@ type Set[T client.Object] struct {
 	pruned   *pruned
 	blocked  *blocked
 	cache    client.Reader // nil without a manager
+	known    atomic.Pointer[childKinds]
 }
 
 // Ensure gives the set of some children. All are tried in every pass, whatever happens to the
@@ -48,57 +54,92 @@ func Ensure[T client.Object](children ...Child[T]) *Set[T] {
 // other's.
 func (s *Set[T]) SetName(name string) { s.name = name }
 
-// Reconcile makes the API server hold owner's children, with no request if it does. Then it
-// looks whether they are ready, as kstatus defines it.
+// Reconcile makes the API server hold owner's children, with no request if it does, and deletes
+// what is not wanted any more. Then it looks whether the children are ready, as kstatus defines it.
 //
-// The error joins those of all children; see [Apply] for what it may be. If nothing failed and
-// some child is not ready yet, it is a [WaitingError].
-func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+// The error joins those of all children; see [Apply] for what it may be, and [FailedError]. If
+// nothing failed and some child is not ready yet, it is a [WaitingError].
+func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, owner T) error {
+	err := s.Apply(ctx, c, owner)
+	return errors.Join(err, s.Prune(ctx, c, owner))
+}
+
+// Apply is the part of [Set.Reconcile] that deletes nothing.
+func (s *Set[T]) Apply(ctx context.Context, c client.Client, obj T) error {
 	owner, err := newOwner(obj, c)
 	if err != nil {
 		return err
 	}
 	owner.set = s.name
+	known, err := s.kinds(c.Scheme())
+	if err != nil {
+		return err
+	}
 	var failures []error
-	wanted := make([]client.Object, 0, len(s.children))
-	options := make([]*childOptions, 0, len(s.children))
+	want := make([]desired, 0, len(s.children))
 	for i := range s.children {
 		child, err := s.children[i].build(obj)
 		if err != nil {
 			failures = append(failures, err)
 		} else if child != nil {
-			wanted, options = append(wanted, child), append(options, &s.children[i].options)
+			want = append(want, desired{known[i], child, &s.children[i].options})
 		}
 	}
-	if err := s.applier.validate(&owner, wanted); err != nil {
+	if err := s.applier.validate(&owner, want); err != nil {
 		return errors.Join(append(failures, err)...)
 	}
 	var waits []*WaitingError
-	for i, child := range wanted {
-		result, err := s.applier.apply(ctx, &owner, child, options[i])
+	for _, child := range want {
+		err := s.keep(ctx, &owner, child)
 		if err == nil {
-			err = s.applier.ready(&owner, result.Object)
+			continue
 		}
-		if owned, ok := errors.AsType[*OwnershipError](err); ok && owned != nil {
-			s.blocked.set(child, client.ObjectKeyFromObject(obj))
-		}
-		var wait *WaitingError
-		switch {
-		case errors.As(err, &wait):
+		if wait, ok := errors.AsType[*WaitingError](err); ok {
 			waits = append(waits, wait)
-		case err != nil:
+		} else {
 			failures = append(failures, err)
 		}
 	}
-	if len(failures) == 0 { // or what could not be built, or replaced, would be deleted
-		if err := s.prune(ctx, &owner, wanted); err != nil {
-			failures = append(failures, err)
-		}
-	}
+	// What could not be built, or replaced, must not be deleted.
+	s.pruned.applied(owner.reference.UID, want, len(failures) == 0)
 	if len(failures) > 0 {
 		return errors.Join(failures...)
 	}
 	return joinWaits(waits)
+}
+
+// keep applies one child, and gives nil if it is ready.
+func (s *Set[T]) keep(ctx context.Context, owner *owner, child desired) error {
+	result, err := s.applier.applyAs(ctx, owner, child.kind, child.object, child.options)
+	if err == nil {
+		return child.kind.ready(result.Object)
+	}
+	if _, ok := errors.AsType[*OwnershipError](err); ok {
+		s.blocked.set(child.object, client.ObjectKeyFromObject(owner.object))
+	}
+	return err
+}
+
+// childKinds are the kinds of a set's children under a scheme.
+type childKinds struct {
+	scheme *runtime.Scheme
+	kinds  []*kind
+}
+
+func (s *Set[T]) kinds(scheme *runtime.Scheme) ([]*kind, error) {
+	if known := s.known.Load(); known != nil && known.scheme == scheme {
+		return known.kinds, nil
+	}
+	found := &childKinds{scheme: scheme}
+	for i := range s.children {
+		k, err := s.applier.kinds.of(s.children[i].sample, scheme)
+		if err != nil {
+			return nil, err
+		}
+		found.kinds = append(found.kinds, k)
+	}
+	s.known.Store(found)
+	return found.kinds, nil
 }
 
 // Watched gives the kinds of the children.
@@ -123,6 +164,8 @@ func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 		return fmt.Errorf("client for the API server's schemas: %w", err)
 	}
 	s.applier.kinds = &kinds{schemas: plan.FromServer(server.OpenAPIV3())}
+	s.known.Store(nil)
+	b.Watches(reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), s.forgetOwners())
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, child := range s.Watched() {
 		gvk, err := apiutil.GVKForObject(child, mgr.GetScheme())
@@ -152,8 +195,19 @@ func (s *Set[T]) observe() predicate.Predicate {
 			a.writes.Observe(e.Object)
 			a.settled.forget(e.Object.GetUID())
 			a.guard.forget(e.Object.GetUID())
+			a.verified.forget(e.Object.GetUID())
 			s.pruned.forget(e.Object)
 			return true
+		},
+	}
+}
+
+// forgetOwners drops what is remembered of an owner that is gone.
+func (s *Set[T]) forgetOwners() handler.EventHandler {
+	return handler.Funcs{
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			s.pruned.forgetOwner(e.Object.GetUID())
+			s.applier.recreated.forget(e.Object.GetUID())
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // OwnershipError is an object of a wanted name that is not ours. It was left alone.
@@ -41,6 +42,18 @@ func (e *CacheError) Error() string {
 
 // Reason is the reason of a condition that shows the error.
 func (*CacheError) Reason() string { return "NotInCache" }
+
+// FailedError is a child that does not become ready unless something changes, as kstatus defines
+// it: a Job that has failed, a Deployment that exceeded its deadline for progress.
+type FailedError struct{ reason, message string }
+
+func (e *FailedError) Error() string { return e.message }
+
+// Reason is the reason of a condition that shows the error.
+func (e *FailedError) Reason() string { return e.reason }
+
+// Unwrap makes it an error that controller-runtime does not retry: an event of the child does.
+func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 
 const reasonTerminating = "ChildTerminating"
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -58,6 +59,27 @@ func TestHashNeverTakesASecretsContent(t *testing.T) {
 	secret.ResourceVersion = "2"
 	require.NotEqual(t, hash, hashOf(t, secret))
 	require.Equal(t, hashOf(t, secret), hashOf(t, &metav1.PartialObjectMetadata{ObjectMeta: secret.ObjectMeta}), "its metadata are enough")
+}
+
+func TestHashOfSecretsInsideIsRefused(t *testing.T) {
+	type config struct{ Auth *corev1.Secret }
+	for name, v := range map[string]any{
+		"list": []*corev1.Secret{{}}, "items": corev1.SecretList{}, "field": config{}, "map": map[string]corev1.Secret{},
+	} {
+		_, err := Hash(v)
+		require.ErrorContains(t, err, "give it Versions of them", name)
+	}
+	untyped := func(data string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "uid": "u"}, "data": map[string]any{"p": data},
+		}}
+	}
+	require.Equal(t, hashOf(t, untyped("YQ==")), hashOf(t, untyped("Yg==")))
+}
+
+func TestHashOfATypeThatContainsItself(t *testing.T) {
+	type tree []tree
+	require.NotEqual(t, hashOf(t, tree{{}, {}}), hashOf(t, tree{{}}))
 }
 
 func TestHashOfWhatHasNoJSON(t *testing.T) {

@@ -20,16 +20,16 @@ const (
 )
 
 func metadata(owner client.Object) metav1.ObjectMeta {
-	name := kindName(owner)
-	return metav1.ObjectMeta{
-		Namespace: owner.GetNamespace(),
-		Name:      owner.GetName(),
-		Labels: map[string]string{
-			labelName:      name,
-			labelInstance:  LabelValue(owner.GetName()),
-			labelManagedBy: name + "-operator",
-		},
-	}
+	return metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName(), Labels: Labels(owner)}
+}
+
+// Labels gives the recommended labels of what an owner has, as [NewDeployment] and [NewService]
+// set them: app.kubernetes.io/name is its kind in lower case, app.kubernetes.io/instance its name
+// (see [LabelValue]), app.kubernetes.io/managed-by the kind with "-operator".
+func Labels(owner client.Object) map[string]string {
+	labels := defaultSelector(owner)
+	labels[labelManagedBy] = labels[labelName] + "-operator"
+	return labels
 }
 
 func defaultSelector(owner client.Object) map[string]string {

@@ -39,6 +39,23 @@ func (m mark) value(s sum, replicas bool) string {
 	return string(m) + string(s[:])
 }
 
+// withoutOurs drops our annotations from what is wanted: they come with a copy of somebody's
+// annotations, such as an owner's that has an owner itself.
+func withoutOurs(obj client.Object) client.Object {
+	annotations := obj.GetAnnotations()
+	_, isApplied := annotations[AnnotationApplied]
+	_, isSet := annotations[AnnotationSet]
+	if !isApplied && !isSet {
+		return obj
+	}
+	obj = obj.DeepCopyObject().(client.Object)
+	annotations = obj.GetAnnotations()
+	delete(annotations, AnnotationApplied)
+	delete(annotations, AnnotationSet)
+	obj.SetAnnotations(annotations)
+	return obj
+}
+
 func splitMark(annotation string) (m mark, hash string, replicas bool) {
 	annotation, replicas = strings.CutSuffix(annotation, withReplicas)
 	for _, m := range []mark{applied, created} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // controllerIndex finds an owner's children in the cache, by the UID of their controller.
@@ -43,18 +41,26 @@ type pruned struct {
 	seed    maphash.Seed
 	mu      sync.Mutex
 	byOwner map[types.UID]uint64
+	// due are the owners whose children have been applied and not been looked for yet.
+	due map[types.UID]children
+}
+
+// children are what an owner wants.
+type children struct {
+	digest uint64
+	wanted []desired
 }
 
 func newPruned() *pruned {
-	return &pruned{seed: maphash.MakeSeed(), byOwner: map[types.UID]uint64{}}
+	return &pruned{seed: maphash.MakeSeed(), byOwner: map[types.UID]uint64{}, due: map[types.UID]children{}}
 }
 
 // digest is the same for the same wanted names; it lives no longer than the process.
-func (p *pruned) digest(wanted []client.Object) uint64 {
+func (p *pruned) digest(wanted []desired) uint64 {
 	var h maphash.Hash
 	h.SetSeed(p.seed)
-	for _, obj := range wanted {
-		for _, s := range [...]string{reflect.TypeOf(obj).String(), obj.GetObjectKind().GroupVersionKind().Kind, obj.GetNamespace(), obj.GetName()} {
+	for _, d := range wanted {
+		for _, s := range [...]string{d.kind.gvk.Group, d.kind.gvk.Kind, d.object.GetNamespace(), d.object.GetName()} {
 			h.WriteString(s)
 			h.WriteByte(0)
 		}
@@ -62,11 +68,24 @@ func (p *pruned) digest(wanted []client.Object) uint64 {
 	return h.Sum64()
 }
 
-func (p *pruned) is(owner types.UID, wanted uint64) bool {
+// applied makes looking due if other children are wanted than at the last look; not after a failure.
+func (p *pruned) applied(owner types.UID, wanted []desired, succeeded bool) {
+	digest := p.digest(wanted)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known, ok := p.byOwner[owner]
-	return ok && known == wanted
+	if last, ok := p.byOwner[owner]; succeeded && (!ok || last != digest) {
+		p.due[owner] = children{digest, wanted}
+	} else {
+		delete(p.due, owner)
+	}
+}
+
+func (p *pruned) take(owner types.UID) (due children, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due, ok = p.due[owner]
+	delete(p.due, owner)
+	return due, ok
 }
 
 func (p *pruned) set(owner types.UID, wanted uint64) {
@@ -86,49 +105,57 @@ func (p *pruned) forget(child client.Object) {
 	delete(p.byOwner, ref.UID)
 }
 
-// prune deletes what the set made for the owner and does not want any more. It lists only when
-// what is wanted has changed, or for the first time; the list is the cache's.
-func (s *Set[T]) prune(ctx context.Context, owner *owner, wanted []client.Object) error {
-	digest := s.pruned.digest(wanted)
-	if s.pruned.is(owner.reference.UID, digest) {
+// forgetOwner is for an owner that is gone.
+func (p *pruned) forgetOwner(owner types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byOwner, owner)
+	delete(p.due, owner)
+}
+
+// Prune is the part of [Set.Reconcile] that deletes: what the set made for the owner and what
+// the last [Set.Apply] did not want any more. It does nothing if that failed. Package reconcile
+// calls it after all steps of a pass, so that what moves from one step to another is not deleted.
+//
+// It lists only when what is wanted has changed, or for the first time; the list is the cache's.
+func (s *Set[T]) Prune(ctx context.Context, c client.Client, obj T) error {
+	due, ok := s.pruned.take(obj.GetUID())
+	if !ok {
 		return nil
+	}
+	owner, err := newOwner(obj, c)
+	if err != nil {
+		return err
+	}
+	known, err := s.kinds(c.Scheme())
+	if err != nil {
+		return err
 	}
 	// Before listing: what we wrote and the cache does not show yet has to be looked for again.
 	settled := !s.applier.writes.Pending()
-	seen := map[schema.GroupVersionKind]bool{}
-	for i := range s.children {
-		gvk, err := apiutil.GVKForObject(s.children[i].empty(), owner.client.Scheme())
-		if err != nil {
-			return err
-		}
-		if seen[gvk] {
+	for i, k := range known {
+		if slices.Index(known, k) < i {
 			continue
 		}
-		seen[gvk] = true
-		if err := s.pruneKind(ctx, owner, s.children[i].sample, gvk, wanted); err != nil {
+		if err := s.pruneKind(ctx, &owner, s.children[i].sample, k.gvk, due); err != nil {
 			return err
 		}
 	}
 	if settled {
-		s.pruned.set(owner.reference.UID, digest)
+		s.pruned.set(owner.reference.UID, due.digest)
 	}
 	return nil
 }
 
-func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind, wanted []client.Object) error {
+func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind, due children) error {
 	list, err := s.list(ctx, owner, sample, gvk)
 	if err != nil {
 		return err
 	}
 	for _, obj := range list {
 		ours := metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner.reference.UID}) && obj.GetAnnotations()[AnnotationSet] == s.name
-		if m, _, _ := splitMark(obj.GetAnnotations()[AnnotationApplied]); !ours || m == foreign || obj.GetDeletionTimestamp() != nil {
-			continue
-		}
-		if slices.ContainsFunc(wanted, func(w client.Object) bool {
-			kind, err := apiutil.GVKForObject(w, owner.client.Scheme())
-			return err == nil && kind.GroupKind() == gvk.GroupKind() && client.ObjectKeyFromObject(w) == client.ObjectKeyFromObject(obj)
-		}) {
+		if m, _, _ := splitMark(obj.GetAnnotations()[AnnotationApplied]); !ours || m == foreign || obj.GetDeletionTimestamp() != nil ||
+			slices.ContainsFunc(due.wanted, func(d desired) bool { return d.is(gvk, obj) }) {
 			continue
 		}
 		// The version too: what the cache shows as ours may have another owner, or set, by now.

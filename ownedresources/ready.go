@@ -19,62 +19,84 @@ import (
 // otherwise. The rules are those of kstatus
 // (https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus), written out for the
 // kinds that are looked at most often, because kstatus wants them converted first.
-func (a *applier) ready(o *owner, live client.Object) error {
-	k, err := a.kinds.of(live, o.client.Scheme())
-	if err != nil {
-		return err
+func (k *kind) ready(live client.Object) error {
+	p, quick := quickProgress(live)
+	if !quick {
+		var err error
+		if p, err = kstatusProgress(k, live); err != nil {
+			return err
+		}
 	}
-	reason, message, _, err := progressOf(k, live)
-	if err != nil || reason == "" {
-		return err
+	switch p.status {
+	case status.CurrentStatus:
+		return nil
+	case status.FailedStatus:
+		return &FailedError{reason: p.reason, message: k.describe(live) + ": " + p.message}
 	}
-	return &WaitingError{reason: reason, message: k.describe(live) + ": " + message}
+	return &WaitingError{reason: p.reason, message: k.describe(live) + ": " + p.message}
 }
 
-// progressOf gives no reason when the object is ready; quick says that kstatus was not needed.
-func progressOf(k *kind, live client.Object) (reason, message string, quick bool, err error) {
-	switch live := live.(type) {
-	case *appsv1.Deployment:
-		reason, message = deploymentProgress(live)
-		return reason, message, true, nil
-	case *corev1.Service:
-		reason, message = serviceProgress(live)
-		return reason, message, true, nil
-	}
-	reason, message, err = progress(k, live)
-	return reason, message, false, err
+// progress is how far an object is from what it is meant to be.
+type progress struct {
+	status          status.Status
+	reason, message string // empty when it is current
 }
 
-// progress asks kstatus.
-func progress(k *kind, live client.Object) (reason, message string, err error) {
+func inProgress(reason, message string) progress {
+	return progress{status.InProgressStatus, reason, message}
+}
+
+// kstatusProgress asks kstatus.
+func kstatusProgress(k *kind, live client.Object) (progress, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
-		return "", "", fmt.Errorf("status of %s: %w", k.describe(live), err)
+		return progress{}, fmt.Errorf("status of %s: %w", k.describe(live), err)
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(k.gvk)
 	result, err := status.Compute(u)
 	if err != nil {
-		return "", "", fmt.Errorf("status of %s: %w", k.describe(live), err)
+		return progress{}, fmt.Errorf("status of %s: %w", k.describe(live), err)
 	}
 	if result.Status == status.CurrentStatus {
-		return "", "", nil
+		return progress{status: status.CurrentStatus}, nil
 	}
-	reason = string(result.Status)
+	p := progress{result.Status, string(result.Status), result.Message}
 	if len(result.Conditions) > 0 && result.Conditions[0].Reason != "" {
-		reason = result.Conditions[0].Reason
+		p.reason = result.Conditions[0].Reason
 	}
-	return reason, result.Message, nil
+	return p, nil
 }
 
-func deploymentProgress(d *appsv1.Deployment) (reason, message string) {
+// quickProgress is for the kinds that are written out below.
+func quickProgress(live client.Object) (p progress, known bool) {
+	if live.GetDeletionTimestamp() != nil {
+		return progress{}, false
+	}
+	switch live := live.(type) {
+	case *appsv1.Deployment:
+		return deploymentProgress(live), true
+	case *corev1.Service:
+		return serviceProgress(live), true
+	}
+	return progress{}, false
+}
+
+func deploymentProgress(d *appsv1.Deployment) progress {
 	s := &d.Status
 	if s.ObservedGeneration != 0 && s.ObservedGeneration != d.Generation {
-		return "LatestGenerationNotObserved", fmt.Sprintf("%s generation is %d, but latest observed generation is %d", "Deployment", d.Generation, s.ObservedGeneration)
+		return inProgress("LatestGenerationNotObserved", fmt.Sprintf("%s generation is %d, but latest observed generation is %d", "Deployment", d.Generation, s.ObservedGeneration))
 	}
 	for i := range s.Conditions { // said by somebody who knows better
-		if c := &s.Conditions[i]; (c.Type == "Reconciling" || c.Type == "Stalled") && c.Status == corev1.ConditionTrue {
-			return cmp.Or(c.Reason, string(c.Type)), c.Message
+		c := &s.Conditions[i]
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case "Reconciling":
+			return inProgress(cmp.Or(c.Reason, string(c.Type)), c.Message)
+		case "Stalled":
+			return progress{status.FailedStatus, cmp.Or(c.Reason, string(c.Type)), c.Message}
 		}
 	}
 	// Without a deadline the controller sets no condition Progressing.
@@ -84,7 +106,7 @@ func deploymentProgress(d *appsv1.Deployment) (reason, message string) {
 		switch c := &s.Conditions[i]; c.Type {
 		case appsv1.DeploymentProgressing:
 			if c.Reason == "ProgressDeadlineExceeded" {
-				return c.Reason, "Progress deadline exceeded"
+				return progress{status.FailedStatus, c.Reason, "Progress deadline exceeded"}
 			}
 			progressing = progressing || c.Status == corev1.ConditionTrue && c.Reason == "NewReplicaSetAvailable"
 		case appsv1.DeploymentAvailable:
@@ -97,28 +119,28 @@ func deploymentProgress(d *appsv1.Deployment) (reason, message string) {
 	}
 	switch {
 	case want > s.Replicas:
-		return "LessReplicas", fmt.Sprintf("Replicas: %d/%d", s.Replicas, want)
+		return inProgress("LessReplicas", fmt.Sprintf("Replicas: %d/%d", s.Replicas, want))
 	case want > s.UpdatedReplicas:
-		return "LessUpdated", fmt.Sprintf("Updated: %d/%d", s.UpdatedReplicas, want)
+		return inProgress("LessUpdated", fmt.Sprintf("Updated: %d/%d", s.UpdatedReplicas, want))
 	case s.Replicas > want:
-		return "ExtraPods", fmt.Sprintf("Pending termination: %d", s.Replicas-want)
+		return inProgress("ExtraPods", fmt.Sprintf("Pending termination: %d", s.Replicas-want))
 	case s.UpdatedReplicas > s.AvailableReplicas:
-		return "LessAvailable", fmt.Sprintf("Available: %d/%d", s.AvailableReplicas, s.UpdatedReplicas)
+		return inProgress("LessAvailable", fmt.Sprintf("Available: %d/%d", s.AvailableReplicas, s.UpdatedReplicas))
 	case want > s.ReadyReplicas:
-		return "LessReady", fmt.Sprintf("Ready: %d/%d", s.ReadyReplicas, want)
+		return inProgress("LessReady", fmt.Sprintf("Ready: %d/%d", s.ReadyReplicas, want))
 	case !progressing:
-		return "ReplicaSetNotAvailable", "ReplicaSet not Available"
+		return inProgress("ReplicaSetNotAvailable", "ReplicaSet not Available")
 	case !available:
-		return "DeploymentNotAvailable", "Deployment not Available"
+		return inProgress("DeploymentNotAvailable", "Deployment not Available")
 	}
-	return "", ""
+	return progress{status: status.CurrentStatus}
 }
 
-func serviceProgress(s *corev1.Service) (reason, message string) {
+func serviceProgress(s *corev1.Service) progress {
 	if s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.ClusterIP == "" {
-		return "NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer"
+		return inProgress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
 	}
-	return "", ""
+	return progress{status: status.CurrentStatus}
 }
 
 func joinWaits(waits []*WaitingError) error {

@@ -87,10 +87,9 @@ func agree(t *testing.T, obj client.Object) {
 	t.Helper()
 	k, err := builtInKinds.of(obj, scheme.Scheme)
 	require.NoError(t, err)
-	wantReason, wantMessage, err := progress(k, obj)
+	want, err := kstatusProgress(k, obj)
 	require.NoError(t, err)
-	reason, message, quick, err := progressOf(k, obj)
-	require.NoError(t, err)
+	got, quick := quickProgress(obj)
 	require.True(t, quick, "it is looked at without conversion")
-	require.Equal(t, [2]string{wantReason, wantMessage}, [2]string{reason, message})
+	require.Equal(t, want, got)
 }

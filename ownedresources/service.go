@@ -12,13 +12,13 @@ import (
 // ContainerPorts gives the ports that a container has to open for a Service, whatever form their
 // targetPort has: a number is the container's port; a name is that of the container's port, which
 // is the Service's; without one it is the Service's. The protocol is kept. Of several for the same
-// port and protocol the first counts.
+// port and protocol, or of the same name, the first counts.
 func ContainerPorts(ports ...corev1.ServicePort) []corev1.ContainerPort {
 	type key struct {
 		port     int32
 		protocol corev1.Protocol
 	}
-	seen := map[key]bool{}
+	seen, names := map[key]bool{}, map[string]bool{}
 	var opened []corev1.ContainerPort
 	for _, p := range ports {
 		c := corev1.ContainerPort{ContainerPort: p.Port, Protocol: p.Protocol}
@@ -29,10 +29,11 @@ func ContainerPorts(ports ...corev1.ServicePort) []corev1.ContainerPort {
 			c.ContainerPort = p.TargetPort.IntVal
 		}
 		is := key{c.ContainerPort, cmp.Or(c.Protocol, corev1.ProtocolTCP)}
-		if !seen[is] {
-			seen[is] = true
-			opened = append(opened, c)
+		if seen[is] || names[c.Name] {
+			continue
 		}
+		seen[is], names[c.Name] = true, c.Name != ""
+		opened = append(opened, c)
 	}
 	return opened
 }

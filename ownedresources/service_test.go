@@ -36,6 +36,11 @@ func TestContainerPorts(t *testing.T) {
 			},
 			want: []corev1.ContainerPort{{ContainerPort: 8080}},
 		},
+		"two to one name": {
+			reason: "a name given twice is refused",
+			ports:  []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}, {Port: 8080, TargetPort: intstr.FromString("http")}},
+			want:   []corev1.ContainerPort{{Name: "http", ContainerPort: 80}},
+		},
 		"both protocols": {
 			reason: "the same number is another port with another protocol",
 			ports:  []corev1.ServicePort{{Port: 53}, {Port: 53, Protocol: corev1.ProtocolUDP}},

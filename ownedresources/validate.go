@@ -4,33 +4,56 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// desired is an object that is wanted.
+type desired struct {
+	kind    *kind
+	object  client.Object
+	options *childOptions
+}
+
+// desire finds the kinds of some objects.
+func (a *applier) desire(o *owner, objs []client.Object) ([]desired, error) {
+	all := make([]desired, len(objs))
+	for i, obj := range objs {
+		if isNil(obj) {
+			return nil, fmt.Errorf("wanted object %d: it is nil", i+1)
+		}
+		k, err := a.kinds.of(obj, o.client.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("wanted object %d: %w", i+1, err)
+		}
+		all[i] = desired{k, obj, &childOptions{}}
+	}
+	return all, a.validate(o, all)
+}
+
 // validate finds what is wrong with the wanted objects before any request, and gives
 // those without a namespace the owner's.
-func (a *applier) validate(o *owner, desired []client.Object) error {
-	for i, obj := range desired {
-		if err := a.accept(o, obj); err != nil {
+func (a *applier) validate(o *owner, all []desired) error {
+	for i, d := range all {
+		if err := a.accept(o, d.kind, d.object); err != nil {
 			return fmt.Errorf("wanted object %d: %w", i+1, err)
 		}
-		for _, other := range desired[:i] {
-			if err := a.distinct(o, obj, other); err != nil {
-				return fmt.Errorf("wanted object %d: %w", i+1, err)
+		for _, other := range all[:i] {
+			if other.is(d.kind.gvk, d.object) {
+				return fmt.Errorf("wanted object %d: %s is wanted twice", i+1, d.kind.describe(d.object))
 			}
 		}
 	}
 	return nil
 }
 
-func (a *applier) accept(o *owner, obj client.Object) error {
-	if isNil(obj) {
-		return fmt.Errorf("it is nil")
-	}
-	k, err := a.kinds.of(obj, o.client.Scheme())
-	if err != nil {
-		return err
-	}
+// is reports whether an object of a kind has the desired one's name.
+func (d *desired) is(gvk schema.GroupVersionKind, obj client.Object) bool {
+	return d.object.GetName() == obj.GetName() && d.object.GetNamespace() == obj.GetNamespace() &&
+		d.kind.gvk.GroupKind() == gvk.GroupKind()
+}
+
+func (a *applier) accept(o *owner, k *kind, obj client.Object) error {
 	if obj.GetName() == "" {
 		return fmt.Errorf("%s has no name", k.gvk.Kind)
 	}
@@ -65,22 +88,4 @@ func (a *applier) acceptScope(o *owner, k *kind, obj client.Object) error {
 		return fmt.Errorf("%s %s is cluster-scoped, and %s is not: the garbage collector would delete it at once", k.gvk.Kind, obj.GetName(), o)
 	}
 	return nil
-}
-
-func (a *applier) distinct(o *owner, x, y client.Object) error {
-	if x.GetName() != y.GetName() || x.GetNamespace() != y.GetNamespace() {
-		return nil
-	}
-	one, err := a.kinds.of(x, o.client.Scheme())
-	if err != nil {
-		return err
-	}
-	other, err := a.kinds.of(y, o.client.Scheme())
-	if err != nil {
-		return err
-	}
-	if one.gvk.GroupKind() != other.gvk.GroupKind() {
-		return nil
-	}
-	return fmt.Errorf("%s is wanted twice", one.describe(x))
 }

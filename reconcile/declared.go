@@ -18,17 +18,21 @@ import (
 type declaredClient struct {
 	client.Client
 	kinds map[schema.GroupKind]bool
-	types sync.Map // the reflect.Types of objects and lists that are known to be allowed
+	typed map[reflect.Type]bool // the types of the declared kinds
+	types sync.Map              // other reflect.Types that are known to be allowed: lists
 }
 
 func newDeclaredClient(c client.Client, kinds ...client.Object) (*declaredClient, error) {
-	d := &declaredClient{Client: c, kinds: map[schema.GroupKind]bool{}}
+	d := &declaredClient{Client: c, kinds: map[schema.GroupKind]bool{}, typed: map[reflect.Type]bool{}}
 	for _, obj := range kinds {
 		gvk, err := apiutil.GVKForObject(obj, c.Scheme())
 		if err != nil {
 			return nil, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", obj, err)
 		}
 		d.kinds[gvk.GroupKind()] = true
+		if !sharedType(obj) {
+			d.typed[reflect.TypeOf(obj)] = true
+		}
 	}
 	return d, nil
 }
@@ -49,6 +53,9 @@ func (d *declaredClient) List(ctx context.Context, list client.ObjectList, opts 
 
 func (d *declaredClient) allow(obj runtime.Object) error {
 	t := reflect.TypeOf(obj)
+	if d.typed[t] {
+		return nil
+	}
 	if _, allowed := d.types.Load(t); allowed {
 		return nil
 	}

@@ -17,8 +17,9 @@ import (
 
 // NamedStep is a step with what the pass has to know of it. Make it with [Named].
 type NamedStep[T client.Object] struct {
-	name string
-	step Step[T]
+	name   string
+	step   Step[T]
+	pruner Pruner[T] // nil unless the step is one
 	stepOptions
 }
 
@@ -32,13 +33,17 @@ type stepOptions struct {
 type Option func(*stepOptions)
 
 // Named gives a step its name, which stands in logs, and before its part of Ready's message when
-// several steps have not succeeded and it reports no condition of its own. Names are unique in a reconciler. A step that has a method SetName(string) is
-// told: what it keeps by that name, such as ownedresources.Ensure on the children, goes with it.
+// several steps have not succeeded and it reports no condition of its own. Names are unique in a
+// reconciler.
+//
+// A step that has a method SetName(string) is told. ownedresources.Ensure notes the name on the
+// children: one that stops being wanted in the very release in which its step is renamed stays.
 func Named[T client.Object](name string, step Step[T], options ...Option) NamedStep[T] {
 	n := NamedStep[T]{name: name, step: step}
 	for _, o := range options {
 		o(&n.stepOptions)
 	}
+	n.pruner, _ = step.(Pruner[T])
 	if s, ok := step.(interface{ SetName(name string) }); ok {
 		s.SetName(name)
 	}

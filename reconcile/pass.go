@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -29,10 +30,11 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	cached := p.empty()
 	err := p.client.Get(ctx, p.name, cached, withoutCopy)
 	switch {
+	case err == nil:
 	case apierrors.IsNotFound(err):
 		p.forget()
 		return ctrl.Result{}
-	case err != nil:
+	default:
 		log.FromContext(ctx).Error(err, "Cannot read the object")
 		return ctrl.Result{RequeueAfter: p.backoff.next(p.name)}
 	}
@@ -41,7 +43,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		p.forget()
 		return ctrl.Result{}
 	}
-	obj := before.DeepCopyObject().(T)
+	obj := p.copyOf(before)
 	obj.GetObjectKind().SetGroupVersionKind(p.kind)
 
 	outcomes := p.runSteps(ctx, obj)
@@ -53,6 +55,15 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	p.status.keepTransitions(before, obj)
 	p.save(ctx, before, obj)
 	return ctrl.Result{RequeueAfter: p.delay()}
+}
+
+// copyOf gives what the steps work on: a copy of all but the managed fields, which would be a
+// third of the work and which no step needs.
+func (r *Reconciler[T]) copyOf(obj T) T {
+	lean := r.empty()
+	reflect.ValueOf(lean).Elem().Set(reflect.ValueOf(obj).Elem())
+	lean.SetManagedFields(nil)
+	return lean.DeepCopyObject().(T)
 }
 
 func (p *pass[T]) forget() {
@@ -73,28 +84,55 @@ func (p *pass[T]) runSteps(ctx context.Context, obj T) []outcome {
 			outcomes[i] = outcome{state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", p.steps[halted].name)}
 			continue
 		}
-		o := p.call(ctx, step, obj)
-		if o.halts {
+		do := step.step.Reconcile
+		if step.pruner != nil {
+			do = step.pruner.Apply
+		}
+		outcomes[i] = p.call(ctx, step, obj, do)
+		if outcomes[i].halts {
 			halted = i
 		}
+	}
+	p.prune(ctx, obj, outcomes)
+	for i := range p.steps {
+		o := &outcomes[i]
 		if o.state == conflicted && p.backoff.limiter.NumRequeues(p.name) >= quietConflicts {
 			o.state, o.reason = failed, reasonConflict // it is no race: somebody has to know
 		}
-		p.note(ctx, step, o)
-		outcomes[i] = o
+		if o.state != skipped {
+			p.note(ctx, &p.steps[i], *o)
+		}
 	}
 	return outcomes
 }
 
+// prune lets steps delete once all of them have applied.
+func (p *pass[T]) prune(ctx context.Context, obj T, outcomes []outcome) {
+	for _, o := range outcomes {
+		if o.state != succeeded && o.state != waiting {
+			return
+		}
+	}
+	for i := range p.steps {
+		step := &p.steps[i]
+		if step.pruner == nil {
+			continue
+		}
+		if o := p.call(ctx, step, obj, step.pruner.Prune); o.state != succeeded {
+			outcomes[i] = o
+		}
+	}
+}
+
 // call runs a step. A panic, also one of its error's methods, is its failure.
-func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], obj T) (o outcome) {
+func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], obj T, do StepFunc[T]) (o outcome) {
 	defer func() {
 		if r := recover(); r != nil {
 			log.FromContext(ctx).Info("Step panicked", "step", step.name, "panic", r, "stack", string(debug.Stack()))
 			o = outcomeOf(fmt.Errorf("step %q panicked; the log has the stack", step.name))
 		}
 	}()
-	return outcomeOf(step.step.Reconcile(ctx, p.stepClient, obj))
+	return outcomeOf(do(ctx, p.stepClient, obj))
 }
 
 // note logs an outcome, and takes what it says about the next pass.

@@ -97,7 +97,9 @@ func (r *Reconciler[T]) init() error {
 		return fmt.Errorf("kind of %s: %w: add its types to the scheme", r.typ, err)
 	}
 	r.kind, r.fieldManager = gvk, fieldmanager.For(gvk)
-	r.status = newStatusType(r.typ, conditions.Standard())
+	if r.status, err = newStatusType(r.typ, conditions.Standard()); err != nil {
+		return err
+	}
 	kinds := []client.Object{r.empty()}
 	for i := range r.steps {
 		kinds = append(kinds, r.steps[i].watched()...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -492,6 +493,73 @@ func TestWhatIsWrongWithTheSteps(t *testing.T) {
 	}
 	_, err := New(fake.NewFakeClient(), Named("a", StepFunc[client.Object](nil))).Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, "give a pointer to an API type")
+
+	for says, typ := range map[string]reflect.Type{
+		"is no plain struct": reflect.TypeFor[struct{ Status *budget }](),
+		"embeds the pointer": reflect.TypeFor[struct {
+			Status struct {
+				*policyv1.PodDisruptionBudgetStatus
+			}
+		}](),
+	} {
+		_, err := newStatusType(typ, conditions.Standard())
+		require.ErrorContains(t, err, says)
+	}
+}
+
+// pruning is a step that deletes.
+type pruning struct {
+	StepFunc[*budget]
+	prune StepFunc[*budget]
+}
+
+func (p pruning) Apply(ctx context.Context, c client.Client, b *budget) error {
+	return p.Reconcile(ctx, c, b)
+}
+
+func (p pruning) Prune(ctx context.Context, c client.Client, b *budget) error {
+	return p.prune(ctx, c, b)
+}
+
+func TestPrunedAfterAllStepsAndNeverAfterAnError(t *testing.T) {
+	boom := errors.New("boom")
+	tests := map[string]struct {
+		reason string
+		second error
+		prune  error
+		want   []string
+		ready  string
+	}{
+		"all succeed": {reason: "last, whatever the order of the steps", want: []string{"first", "second", "prune"}, ready: "Succeeded"},
+		"one waits":   {reason: "a rollout may take long", second: Wait("Slow", 0, "slow"), want: []string{"first", "second", "prune"}, ready: "Slow"},
+		"one fails":   {reason: "what is to be deleted may have moved there", second: boom, want: []string{"first", "second"}, ready: "Failed"},
+		"one is skipped": {
+			reason: "so may it have, to the step that did not run", second: Halt(Wait("Stop", 0, "stop")), want: []string{"first", "second"}, ready: "Stop",
+		},
+		"pruning fails": {reason: "it is the step's outcome", prune: boom, want: []string{"first", "second", "prune"}, ready: "Failed"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			says := func(what string, err error) StepFunc[*budget] {
+				return func(context.Context, client.Client, *budget) error {
+					got = append(got, what)
+					return err
+				}
+			}
+			h := newHarness(t, interceptor.Funcs{},
+				Named("first", pruning{says("first", nil), says("prune", tc.prune)}),
+				Named("second", says("second", tc.second)),
+				Named("third", giving(nil)))
+			h.pass(t)
+			require.Equal(t, tc.want, got, tc.reason)
+			for _, c := range h.status(t).Conditions {
+				if c.Type == conditions.Ready {
+					require.Equal(t, tc.ready, c.Reason)
+				}
+			}
+		})
+	}
 }
 
 type unknown struct{ corev1.Pod }

@@ -24,15 +24,21 @@ type statusType struct {
 	binder             conditions.Binder
 }
 
-func newStatusType(object reflect.Type, binder conditions.Binder) *statusType {
+func newStatusType(object reflect.Type, binder conditions.Binder) (*statusType, error) {
 	s := &statusType{status: -1, binder: binder}
 	f, ok := object.FieldByName("Status")
-	if !ok || f.Type.Kind() != reflect.Struct || len(f.Index) != 1 {
-		return s
+	switch {
+	case !ok:
+		return s, nil
+	case f.Type.Kind() != reflect.Struct || len(f.Index) != 1:
+		return nil, fmt.Errorf("the status of %s is no plain struct: a pass could not tell what changed in it", object)
 	}
 	s.status = f.Index[0]
 	s.values = plan.CompileValue(f.Type)
 	for _, field := range reflect.VisibleFields(f.Type) {
+		if field.Anonymous && field.Type.Kind() == reflect.Pointer {
+			return nil, fmt.Errorf("the status of %s embeds the pointer %s: embed the struct", object, field.Type)
+		}
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name == "conditions":
@@ -44,7 +50,7 @@ func newStatusType(object reflect.Type, binder conditions.Binder) *statusType {
 			s.required = append(s.required, field.Index)
 		}
 	}
-	return s
+	return s, nil
 }
 
 func (s *statusType) of(obj reflect.Value) reflect.Value { return obj.Elem().Field(s.status) }

@@ -8,7 +8,7 @@ import (
 )
 
 // Step is one part of a pass. It may change obj's status in memory; the pass writes it. Other
-// changes of obj are lost. It must not keep obj, nor write it: the pass, which has read it before,
+// changes of obj are lost. obj lacks its managed fields. The step must not keep obj, nor write it: the pass, which has read it before,
 // would lose against that write, and start again.
 //
 // A nil error is success. Others are told apart by [Wait], [Halt] and [Terminal], and by the
@@ -30,6 +30,16 @@ func (f StepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 // Func makes a function a step.
 func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) error) StepFunc[T] {
 	return f
+}
+
+// Pruner is a step that deletes what is not wanted any more. The pass does not call its Reconcile,
+// which does both, but Apply in its turn, and Prune after all steps, so that what moves from one
+// step to another is not deleted in between. It prunes nothing in a pass in which a step failed
+// or was skipped: the new home may be there.
+type Pruner[T client.Object] interface {
+	Step[T]
+	Apply(ctx context.Context, c client.Client, obj T) error
+	Prune(ctx context.Context, c client.Client, obj T) error
 }
 
 // Watcher is a step that watches what it reads.

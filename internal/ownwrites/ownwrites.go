@@ -109,7 +109,19 @@ func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.O
 }
 
 // Pending reports whether the cache is behind with anything that we wrote.
-func (w *Writes) Pending() bool { return w.count.Load() > 0 }
+func (w *Writes) Pending() bool {
+	if w.count.Load() == 0 {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k := range w.byKey {
+		if _, ok := w.live(k); ok {
+			return true
+		}
+	}
+	return false
+}
 
 // Forget drops what is remembered of an object.
 func (w *Writes) Forget(named client.Object, name types.NamespacedName) {

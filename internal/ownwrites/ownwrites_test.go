@@ -70,3 +70,13 @@ func TestUnseen(t *testing.T) {
 		})
 	}
 }
+
+func TestPendingEnds(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	w := New(clock)
+	require.False(t, w.Pending())
+	w.Record(version("u", "20"))
+	require.True(t, w.Pending())
+	clock.SetTime(clock.Now().Add(trust))
+	require.False(t, w.Pending(), "a cache that never shows it is not waited for")
+}

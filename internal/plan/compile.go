@@ -29,9 +29,14 @@ type structKey struct {
 
 type compiler struct {
 	structs map[structKey]*structNode
+	depth   int
 	// atomic is set while compiling what lies inside an atomic value: all of it is ours.
 	atomic bool
 }
+
+// maxDepth is deeper than any API type that does not contain itself. A struct may do that; a
+// slice or map type that does is left to encoding/json.
+const maxDepth = 100
 
 func (c *compiler) node(t reflect.Type, ref typeRef) node {
 	switch t {
@@ -46,6 +51,8 @@ func (c *compiler) node(t reflect.Type, ref typeRef) node {
 		(p.Implements(jsonMarshaler) || p.Implements(textMarshaler)) {
 		return opaqueNode{typ: t}
 	}
+	c.depth++
+	defer func() { c.depth-- }()
 	switch t.Kind() {
 	case reflect.String:
 		return stringNode{}
@@ -58,11 +65,15 @@ func (c *compiler) node(t reflect.Type, ref typeRef) node {
 	case reflect.Pointer:
 		return pointerNode{elem: c.node(t.Elem(), ref)}
 	case reflect.Struct:
-		return c.structOf(t, ref)
+		if unusual(t) == "" && c.depth < maxDepth {
+			return c.structOf(t, ref)
+		}
 	case reflect.Slice:
-		return c.sliceOf(t, ref)
+		if c.depth < maxDepth {
+			return c.sliceOf(t, ref)
+		}
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !t.Key().Implements(textMarshaler) {
+		if c.depth < maxDepth && t.Key().Kind() == reflect.String && !t.Key().Implements(textMarshaler) {
 			return c.mapOf(t, ref)
 		}
 	}
@@ -88,9 +99,9 @@ func (c *compiler) structOf(t reflect.Type, ref typeRef) *structNode {
 func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
 	var own, embedded []field
 	for f := range t.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, more := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case name == "-" && options == "":
+		case name == "-" && !more:
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
 			embedded = append(embedded, c.fields(f.Type, ref, offset+f.Offset)...)
 		case !f.IsExported():

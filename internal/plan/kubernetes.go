@@ -42,7 +42,8 @@ func appendBinary(b []byte, v int64) []byte {
 }
 
 func (n quantityNode) covers(t *trace, want, have unsafe.Pointer) bool {
-	return (*resource.Quantity)(want).Cmp(*(*resource.Quantity)(have)) == 0 || differs(t, n, want, have)
+	w := *(*resource.Quantity)(want) // a copy, since Cmp may change its receiver's form
+	return w.Cmp(*(*resource.Quantity)(have)) == 0 || differs(t, n, want, have)
 }
 
 // intOrStringNode leaves out a zero whose field says omitempty, which encoding/json

@@ -29,9 +29,38 @@ func (stringMapNode) omitted(p unsafe.Pointer, omitEmpty bool) bool {
 
 func (stringMapNode) encode(b []byte, p unsafe.Pointer) []byte {
 	m := *(*map[string]string)(p)
-	var room [16]string
+	if len(m) > fewEntries {
+		return encodeSorted(b, m)
+	}
+	// Labels and selectors: sorted while they are gathered, each value looked up once.
+	var entries [fewEntries]entry
+	n := 0
+	for k, v := range m {
+		at := n
+		for ; at > 0 && entries[at-1].key > k; at-- {
+			entries[at] = entries[at-1]
+		}
+		entries[at] = entry{k, v}
+		n++
+	}
 	b = append(b, '{')
-	for i, k := range sortedKeys(m, room[:0]) {
+	for i := range entries[:n] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, entries[i].key), ':')
+		b = appendString(b, entries[i].value)
+	}
+	return append(b, '}')
+}
+
+const fewEntries = 8
+
+type entry struct{ key, value string }
+
+func encodeSorted(b []byte, m map[string]string) []byte {
+	b = append(b, '{')
+	for i, k := range sortedKeys(m, nil) {
 		if i > 0 {
 			b = append(b, ',')
 		}

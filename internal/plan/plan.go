@@ -29,6 +29,9 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%T: only a pointer to a struct can be planned", obj)
 	}
+	if why := unusual(t.Elem()); why != "" {
+		return nil, fmt.Errorf("%s cannot be compared: its %s: give the type plain fields", t.Elem(), why)
+	}
 	c := compiler{structs: map[structKey]*structNode{}}
 	typ, err := schemas.lookup(kind)
 	if err != nil {

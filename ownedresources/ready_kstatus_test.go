@@ -1,0 +1,44 @@
+package ownedresources
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The cases of kstatus's own tests, as they are in the version of that module that we use.
+func TestReadinessInKstatusOwnCases(t *testing.T) {
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/fluxcd/cli-utils/pkg/kstatus/status").Output()
+	require.NoError(t, err)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "status_compute_test.go"), nil, 0)
+	require.NoError(t, err)
+	cases := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		literal, ok := n.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING || !strings.HasPrefix(literal.Value, "`") {
+			return true
+		}
+		manifest, err := strconv.Unquote(literal.Value)
+		require.NoError(t, err)
+		decoded, kind, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(manifest), nil, nil)
+		if err != nil {
+			return true // a custom resource
+		}
+		obj := decoded.(client.Object)
+		if _, quick := quickProgress(obj); quick {
+			cases++
+			t.Run(strconv.Itoa(cases)+" "+kind.Kind, func(t *testing.T) { agree(t, obj) })
+		}
+		return true
+	})
+	require.GreaterOrEqual(t, cases, 9, "kstatus has cases of Deployments and Services")
+}

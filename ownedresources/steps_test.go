@@ -1,0 +1,60 @@
+package ownedresources_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+var stepsPlane = controlplanetest.Shared()
+
+// A release that moves a child from one step to another must not delete it on the way.
+func TestChildMovesToAnotherStep(t *testing.T) {
+	cp := stepsPlane(t)
+	c, err := client.New(cp.Config(), client.Options{})
+	require.NoError(t, err)
+	type budget = policyv1.PodDisruptionBudget
+	owner := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: controlplanetest.Namespace(t, cp), Name: "web"}}
+	require.NoError(t, c.Create(t.Context(), owner))
+
+	named := func(name string, wanted bool) ownedresources.Child[*budget] {
+		return ownedresources.Build(func(*budget) *corev1.ConfigMap {
+			if !wanted {
+				return nil
+			}
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		})
+	}
+	release := func(inFirst, inSecond, extra bool) {
+		r := reconcile.New(c,
+			reconcile.Named("first", ownedresources.Ensure(named("moves", inFirst), named("extra", extra))),
+			reconcile.Named("second", ownedresources.Ensure(named("moves", inSecond), named("stays", true))))
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)})
+		require.NoError(t, err)
+	}
+	get := func(name string) (cm corev1.ConfigMap, err error) {
+		return cm, c.Get(t.Context(), client.ObjectKey{Namespace: owner.Namespace, Name: name}, &cm)
+	}
+	release(true, false, true)
+	before, err := get("moves")
+	require.NoError(t, err)
+	for _, home := range []string{"second", "first"} { // downwards and upwards
+		release(home == "first", home == "second", home == "second")
+		after, err := get("moves")
+		require.NoError(t, err)
+		require.Equal(t, before.UID, after.UID, "it is the same object")
+		require.Equal(t, home, after.Annotations[ownedresources.AnnotationSet])
+	}
+	_, err = get("extra")
+	require.NoError(t, client.IgnoreNotFound(err))
+	require.Error(t, err, "what no step wants is still deleted")
+}
