@@ -1,0 +1,173 @@
+package finalizers_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/finalizers"
+)
+
+func TestEnsure(t *testing.T) {
+	type want struct {
+		Finalizers []string
+		Added      bool
+		Requests   int
+	}
+	cases := map[string]struct {
+		reason string
+		names  []string
+		have   []string
+		want   want
+	}{
+		"First": {
+			reason: "an object without finalizers gets its first",
+			names:  []string{account},
+			want:   want{Finalizers: []string{account}, Added: true, Requests: 1},
+		},
+		"OthersStay": {
+			reason: "ours goes to the end, others' stay where they are",
+			names:  []string{account},
+			have:   []string{theirs, database},
+			want:   want{Finalizers: []string{theirs, database, account}, Added: true, Requests: 1},
+		},
+		"There": {
+			reason: "what is there costs no request",
+			names:  []string{account},
+			have:   []string{theirs, account},
+			want:   want{Finalizers: []string{theirs, account}},
+		},
+		"Several": {
+			reason: "several are one request, and only what is missing is added, once",
+			names:  []string{account, database, theirs, database},
+			have:   []string{theirs},
+			want:   want{Finalizers: []string{theirs, account, database}, Added: true, Requests: 1},
+		},
+		"None": {
+			reason: "generic code may have none to add",
+			have:   []string{theirs},
+			want:   want{Finalizers: []string{theirs}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newFake(user(tc.have...))
+			obj := read(t, c)
+			added, err := finalizers.Ensure(t.Context(), c, obj, tc.names...)
+			require.NoError(t, err)
+			got := want{Finalizers: obj.Finalizers, Added: added, Requests: c.requests}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(read(t, c), obj); diff != "" {
+				t.Errorf("in memory is what is stored: -stored +memory:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEnsureKeepsWhatTheCallerChangedInMemory(t *testing.T) {
+	c := newFake(user())
+	obj := read(t, c)
+	obj.Data = map[string]string{"status": "computed before the finalizer was added"}
+	_, err := finalizers.Ensure(t.Context(), c, obj, account)
+	require.NoError(t, err)
+	require.Equal(t, "computed before the finalizer was added", obj.Data["status"])
+	require.Empty(t, read(t, c).Data, "and none of it is written")
+}
+
+func TestEnsureDoesNotWriteIntoTheList(t *testing.T) {
+	c := newFake(user(theirs))
+	obj := read(t, c)
+	list := append(make([]string, 0, 4), obj.Finalizers...)
+	obj.Finalizers = list
+	_, err := finalizers.Ensure(t.Context(), c, obj, account)
+	require.NoError(t, err)
+	require.Equal(t, []string{theirs, "", "", ""}, list[:4], "its array may belong to a shallow copy")
+}
+
+func TestEnsureIsRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		name     string
+		obj      func(*testing.T, client.Client) client.Object
+		is       func(error) bool
+		says     string
+		requests int
+	}{
+		"BeingDeleted": {
+			reason: "the API server would refuse it too, and its error would look like invalid input",
+			name:   account,
+			obj:    func(t *testing.T, c client.Client) client.Object { return read(t, c) },
+			is:     func(err error) bool { return errors.Is(err, finalizers.ErrBeingDeleted) },
+			says:   `add finalizer "example.com/account" to ConfigMap shop/ann: the object is being deleted, which allows no new finalizers`,
+		},
+		"Stale": {
+			reason: "an object that was written since is a conflict",
+			name:   account,
+			obj: func(t *testing.T, c client.Client) client.Object {
+				obj := read(t, c)
+				obj.ResourceVersion, obj.DeletionTimestamp = "1", nil
+				return obj
+			},
+			is:       apierrors.IsConflict,
+			says:     `add finalizer "example.com/account" to ConfigMap shop/ann: `,
+			requests: 1,
+		},
+		"Gone": {
+			reason: "nothing may be created for an object that is gone",
+			name:   account,
+			obj: func(t *testing.T, c client.Client) client.Object {
+				obj := read(t, c)
+				obj.Name, obj.DeletionTimestamp = "bob", nil
+				return obj
+			},
+			is:       apierrors.IsNotFound,
+			says:     `add finalizer "example.com/account" to ConfigMap shop/bob: configmaps "bob" not found`,
+			requests: 1,
+		},
+		"NeverRead": {
+			reason: "without a resource version the list of others could be overwritten",
+			name:   account,
+			obj:    func(*testing.T, client.Client) client.Object { return user() },
+			is:     func(error) bool { return true },
+			says:   "the object has no resource version: read it from the API server first",
+		},
+		"NoDomain": {
+			reason: "names without a domain are Kubernetes' own",
+			name:   "orphan",
+			obj:    func(t *testing.T, c client.Client) client.Object { return read(t, c) },
+			is:     func(err error) bool { return errors.Is(err, finalizers.ErrInvalidName) },
+			says:   `invalid finalizer "orphan": a domain of yours must stand before it, as in "example.com/account"`,
+		},
+		"NoName": {
+			reason: "as the API server has it",
+			name:   "Example.com/",
+			obj:    func(t *testing.T, c client.Client) client.Object { return read(t, c) },
+			is:     func(err error) bool { return errors.Is(err, finalizers.ErrInvalidName) },
+			says:   `invalid finalizer "Example.com/": prefix part a lowercase RFC 1123 subdomain`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newFake(deletedUser(theirs))
+			added, err := finalizers.Ensure(t.Context(), c, tc.obj(t, c), tc.name)
+			require.False(t, added)
+			require.ErrorContains(t, err, tc.says, tc.reason)
+			require.True(t, tc.is(err), "%s: %v", tc.reason, err)
+			require.Equal(t, tc.requests, c.requests, "requests")
+			require.Equal(t, []string{theirs}, read(t, c).Finalizers)
+		})
+	}
+}
+
+func TestEnsureOfWhatIsThereWorksDuringDeletion(t *testing.T) {
+	c := newFake(deletedUser(account))
+	added, err := finalizers.Ensure(t.Context(), c, read(t, c), account)
+	require.NoError(t, err)
+	require.False(t, added)
+}

@@ -1,0 +1,158 @@
+package finalizers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/opblocks/opblocks/finalizers"
+)
+
+// reconciler keeps an account outside of the cluster for every ConfigMap, which plays the custom resource here.
+type reconciler struct{ client.Client }
+
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	user := &corev1.ConfigMap{}
+	if err := r.Get(ctx, req.NamespacedName, user); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	outcome, err := finalizers.Finalize(ctx, r, user, "example.com/account", func(context.Context) error {
+		fmt.Println("drop the account of", user.Name)
+		return nil
+	})
+	if err != nil || outcome != finalizers.NotDeleted {
+		return ctrl.Result{}, err
+	}
+	if _, err := finalizers.Ensure(ctx, r, user, "example.com/account"); err != nil {
+		return ctrl.Result{}, err
+	}
+	fmt.Println("create the account of", user.Name)
+	return ctrl.Result{}, nil
+}
+
+func Example() {
+	ctx := context.Background()
+	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann"}}
+	r := &reconciler{fake.NewClientBuilder().WithObjects(user).Build()}
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(user)}
+
+	_, err := r.Reconcile(ctx, request)
+	fmt.Println(err)
+	fmt.Println(r.Delete(ctx, user))
+	_, err = r.Reconcile(ctx, request)
+	fmt.Println(err)
+	fmt.Println(r.Get(ctx, request.NamespacedName, user))
+	// Output:
+	// create the account of ann
+	// <nil>
+	// <nil>
+	// drop the account of ann
+	// <nil>
+	// configmaps "ann" not found
+}
+
+// with gives a client and an object, as it was read, that has these finalizers. It has been being deleted for an hour.
+func with(names ...string) (client.Client, *corev1.ConfigMap) {
+	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann", Finalizers: names}}
+	if len(names) > 0 {
+		user.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-time.Hour)}
+	}
+	c := fake.NewClientBuilder().WithObjects(user).Build()
+	if err := c.Get(context.Background(), client.ObjectKeyFromObject(user), user); err != nil {
+		fmt.Println(err)
+	}
+	return c, user
+}
+
+func ExampleEnsure() {
+	c, user := with()
+	for range 2 {
+		added, err := finalizers.Ensure(context.Background(), c, user, "example.com/account")
+		fmt.Println(added, err, user.Finalizers)
+	}
+	// Output:
+	// true <nil> [example.com/account]
+	// false <nil> [example.com/account]
+}
+
+func ExampleEnsure_beingDeleted() {
+	c, user := with("others.example.com/backup")
+	_, err := finalizers.Ensure(context.Background(), c, user, "example.com/account")
+	fmt.Println(errors.Is(err, finalizers.ErrBeingDeleted))
+	fmt.Println(err)
+	// Output:
+	// true
+	// add finalizer "example.com/account" to ConfigMap shop/ann: the object is being deleted, which allows no new finalizers
+}
+
+func ExampleFinalize() {
+	c, user := with("example.com/account", "others.example.com/backup")
+	outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", func(context.Context) error {
+		return nil // the account is gone
+	})
+	fmt.Println(outcome, err, user.Finalizers)
+	// Output: Finished <nil> [others.example.com/backup]
+}
+
+// A person may give up with an annotation: the cleanup says that it is done.
+func ExampleFinalize_abandon() {
+	c, user := with("example.com/account", "others.example.com/backup")
+	user.Annotations = map[string]string{"example.com/abandon": "true"}
+	outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", func(context.Context) error {
+		if user.Annotations["example.com/abandon"] == "true" {
+			return nil // and tell it by an event
+		}
+		return errors.New("the database does not answer")
+	})
+	fmt.Println(outcome, err)
+	// Output: Finished <nil>
+}
+
+func ExampleGiveUpAfter() {
+	c, user := with("example.com/account", "others.example.com/backup")
+	cleanup := func(context.Context) error { return errors.New("the database does not answer") }
+	for _, limit := range []time.Duration{24 * time.Hour, time.Minute} {
+		// In an operator the recorder is mgr.GetEventRecorder("…").
+		outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", cleanup,
+			finalizers.GiveUpAfter(limit, nil))
+		fmt.Println(outcome, err, len(user.Finalizers))
+	}
+	// Output:
+	// Pending the database does not answer 2
+	// GaveUp <nil> 1
+}
+
+func ExampleRemove() {
+	c, user := with("example.com/former-name", "example.com/account")
+	for range 2 {
+		removed, err := finalizers.Remove(context.Background(), c, user, "example.com/former-name")
+		fmt.Println(removed, err, user.Finalizers)
+	}
+	// Output:
+	// true <nil> [example.com/account]
+	// false <nil> [example.com/account]
+}
+
+func ExampleOrdered() {
+	c, user := with("example.com/database", "example.com/account", "others.example.com/backup")
+	say := func(what string) func(context.Context) error {
+		return func(context.Context) error { fmt.Println(what); return nil }
+	}
+	ordered := finalizers.Ordered{
+		{Name: "example.com/database", Cleanup: say("drop the database")},
+		{Name: "example.com/account", Cleanup: say("drop the account that uses it")},
+	}
+	outcome, err := ordered.Finalize(context.Background(), c, user)
+	fmt.Println(outcome, err, user.Finalizers)
+	// Output:
+	// drop the account that uses it
+	// drop the database
+	// Finished <nil> [others.example.com/backup]
+}

@@ -1,0 +1,155 @@
+package finalizers_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/opblocks/opblocks/finalizers"
+)
+
+const event = "Warning CleanupGivenUp gave up example.com/account after 1h0m0s, what it had to remove may still be there: " +
+	"the database does not answer"
+
+func TestGiveUpAfter(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		now     time.Time
+		cleanup error
+		outcome finalizers.Outcome
+		event   string
+	}{
+		"InTime": {
+			reason: "a second before the hour is over, cleanup is tried again",
+			now:    noon.Add(time.Hour - time.Second), cleanup: errDown, outcome: finalizers.Pending,
+		},
+		"Over": {
+			reason: "the hour is over: the finalizer goes, and an event says what was left",
+			now:    noon.Add(time.Hour), cleanup: errDown, outcome: finalizers.GaveUp, event: event,
+		},
+		"FirstAttemptAfterAnOutage": {
+			reason: "the time runs while the operator is down",
+			now:    noon.AddDate(0, 0, 3), cleanup: errDown, outcome: finalizers.GaveUp, event: event,
+		},
+		"SucceedsLate": {
+			reason: "cleanup is tried once more after the hour, and may succeed",
+			now:    noon.Add(2 * time.Hour), outcome: finalizers.Finished,
+		},
+		"ClockBehind": {
+			reason: "a clock that is behind the API server's is early, not late",
+			now:    noon.Add(-time.Minute), cleanup: errDown, outcome: finalizers.Pending,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newFake(deletedUser(account, theirs))
+			recorder := events.NewFakeRecorder(1)
+			outcome, err := finalizers.Finalize(t.Context(), c, read(t, c), account,
+				func(context.Context) error { return tc.cleanup },
+				finalizers.GiveUpAfter(time.Hour, recorder), finalizers.WithClock(clock(tc.now)))
+			require.Equal(t, tc.outcome, outcome, tc.reason)
+			left := []string{theirs}
+			if outcome == finalizers.Pending {
+				require.ErrorIs(t, err, errDown)
+				left = []string{account, theirs}
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, left, read(t, c).Finalizers)
+			require.Equal(t, tc.event, said(recorder))
+		})
+	}
+}
+
+func TestGiveUpAfterNotWhenTheOperatorEnds(t *testing.T) {
+	c := newFake(deletedUser(account))
+	ctx, stop := context.WithCancel(t.Context())
+	outcome, err := finalizers.Finalize(ctx, c, read(t, c), account,
+		func(ctx context.Context) error { stop(); return ctx.Err() },
+		finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon.Add(2*time.Hour))))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, finalizers.Pending, outcome)
+	require.Equal(t, []string{account}, read(t, c).Finalizers)
+}
+
+func TestGiveUpAfterSaysNothingBeforeTheFinalizerIsGone(t *testing.T) {
+	c := newFake(deletedUser(account, theirs))
+	stale := read(t, c)
+	_, err := finalizers.Remove(t.Context(), c, read(t, c), theirs)
+	require.NoError(t, err)
+	recorder := events.NewFakeRecorder(1)
+	outcome, err := finalizers.Finalize(t.Context(), c, stale, account, func(context.Context) error { return errDown },
+		finalizers.GiveUpAfter(0, recorder), finalizers.WithClock(clock(noon)))
+	require.Error(t, err, "a conflict")
+	require.Equal(t, finalizers.Pending, outcome)
+	require.Empty(t, said(recorder))
+}
+
+func TestGiveUpAfterCutsItsEvent(t *testing.T) {
+	c := newFake(deletedUser(account))
+	recorder := events.NewFakeRecorder(1)
+	_, err := finalizers.Finalize(t.Context(), c, read(t, c), account,
+		func(context.Context) error { return errors.New(strings.Repeat("ß", 1000)) },
+		finalizers.GiveUpAfter(0, recorder), finalizers.WithClock(clock(noon)))
+	require.NoError(t, err)
+	note := strings.TrimPrefix(said(recorder), "Warning CleanupGivenUp ")
+	require.LessOrEqual(t, len(note), 1024, "the API server refuses a longer note")
+	require.Greater(t, len(note), 1020)
+	require.True(t, utf8.ValidString(note))
+	require.True(t, strings.HasSuffix(note, "ß…"))
+}
+
+// A wait for an event, or for long, would wait past the time to give up.
+func TestGiveUpAfterShortensWaits(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		failure     error
+		after, want time.Duration
+	}{
+		"ForAnEvent": {reason: "no event may ever come", after: 0, want: 20 * time.Minute},
+		"ForLong":    {reason: "the last attempt is at the time to give up", after: time.Hour, want: 20 * time.Minute},
+		"ForShort":   {reason: "a shorter wait stays", after: time.Minute, want: time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newFake(deletedUser(account))
+			failure := &waitError{after: tc.after}
+			_, err := finalizers.Finalize(t.Context(), c, read(t, c), account, func(context.Context) error { return failure },
+				finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon.Add(40*time.Minute))))
+			require.ErrorIs(t, err, failure)
+			require.EqualError(t, err, failure.Error())
+			wait, ok := errors.AsType[interface {
+				error
+				Waiting() (string, time.Duration)
+			}](err)
+			require.True(t, ok)
+			reason, after := wait.Waiting()
+			require.Equal(t, "Draining", reason)
+			require.Equal(t, tc.want, after, tc.reason)
+		})
+	}
+}
+
+func TestGiveUpAfterLeavesJoinedErrorsAlone(t *testing.T) {
+	c := newFake(deletedUser(account))
+	failure := errors.Join(&waitError{}, errDown)
+	_, err := finalizers.Finalize(t.Context(), c, read(t, c), account, func(context.Context) error { return failure },
+		finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon)))
+	require.Same(t, failure, err, "one of them is no wait, and must not be hidden behind one")
+}
+
+// said gives the recorder's event, or "".
+func said(recorder *events.FakeRecorder) string {
+	select {
+	case event := <-recorder.Events:
+		return event
+	default:
+		return ""
+	}
+}

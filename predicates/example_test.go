@@ -1,0 +1,242 @@
+package predicates_test
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/opblocks/opblocks/predicates"
+)
+
+// An operator that shares a kind with others gets the objects whose label names it, in any case, when they change and when
+// they leave.
+func Example() {
+	setup := func(mgr ctrl.Manager, target string, r ctrlreconcile.Reconciler) error {
+		return ctrl.NewControllerManagedBy(mgr).
+			For(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(
+				predicates.Label("target", target, predicates.FoldCase()),
+				predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")))).
+			Complete(r)
+	}
+	fmt.Printf("%T\n", setup)
+	// Output: func(manager.Manager, string, reconcile.TypedReconciler[sigs.k8s.io/controller-runtime/pkg/reconcile.Request]) error
+}
+
+func labeled(key, value string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: map[string]string{key: value}}}
+}
+
+func annotated(key, value string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: map[string]string{key: value}}}
+}
+
+func update(before, after client.Object) event.UpdateEvent {
+	return event.UpdateEvent{ObjectOld: before, ObjectNew: after}
+}
+
+func ExampleLabel() {
+	p := predicates.Label("target", "blue")
+	fmt.Println("leaves:", p.Update(update(labeled("target", "blue"), labeled("target", "green"))))
+	fmt.Println("has left:", p.Update(update(labeled("target", "green"), labeled("target", "green"))))
+	fmt.Println("other case:", p.Create(event.CreateEvent{Object: labeled("target", "BLUE")}))
+	// Output:
+	// leaves: true
+	// has left: false
+	// other case: false
+}
+
+func ExampleFoldCase() {
+	p := predicates.Label("target", "blue", predicates.FoldCase())
+	fmt.Println(p.Create(event.CreateEvent{Object: labeled("target", "BLUE")}))
+	// Output: true
+}
+
+func ExampleHasLabel() {
+	p := predicates.HasLabel("target")
+	fmt.Println(p.Create(event.CreateEvent{Object: labeled("target", "")}), p.Create(event.CreateEvent{Object: &corev1.Pod{}}))
+	// Output: true false
+}
+
+func ExampleLabelChanged() {
+	narrow := predicate.And(predicates.Label("target", "blue"), predicates.GenerationChanged())
+	wide := predicate.And(predicates.Label("target", "blue"),
+		predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")))
+
+	before, after := labeled("target", "blue"), labeled("target", "green")
+	before.Generation, after.Generation = 1, 1 // labels do not count
+	fmt.Println(narrow.Update(update(before, after)), wide.Update(update(before, after)))
+	// Output: false true
+}
+
+func ExampleLabelSelector() {
+	selector, err := predicates.LabelSelector("target", "blue")
+	options := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector}}}
+	fmt.Println(selector, err, len(options.ByObject))
+
+	_, err = predicates.LabelSelector("target", "deep blue")
+	fmt.Println(err != nil)
+	// Output:
+	// target=blue <nil> 1
+	// true
+}
+
+func ExampleHasAnnotation() {
+	p := predicates.HasAnnotation("example.com/expose")
+	fmt.Println(p.Create(event.CreateEvent{Object: annotated("example.com/expose", "true")}))
+	// Output: true
+}
+
+func ExampleAnnotationChanged() {
+	p := predicates.AnnotationChanged("example.com/restart")
+	fmt.Println(p.Update(update(annotated("example.com/restart", "1"), annotated("example.com/restart", "2"))))
+	fmt.Println(p.Update(update(annotated("example.com/other", "1"), annotated("example.com/other", "2"))))
+	// Output:
+	// true
+	// false
+}
+
+func ExampleGenerationChanged() {
+	p := predicates.GenerationChanged()
+	budget := func(generation int64, healthy int32) *policyv1.PodDisruptionBudget {
+		return &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Generation: generation}, Status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: healthy},
+		}
+	}
+	fmt.Println("status:", p.Update(update(budget(1, 0), budget(1, 3))))
+	fmt.Println("spec:", p.Update(update(budget(1, 0), budget(2, 0))))
+	// Output:
+	// status: false
+	// spec: true
+}
+
+func ExampleSpecChanged() {
+	p := predicates.SpecChanged(func(s *corev1.Secret) map[string][]byte { return s.Data })
+	before := &corev1.Secret{Data: map[string][]byte{"password": []byte("a")}}
+	after := &corev1.Secret{Data: map[string][]byte{"password": []byte("b")}}
+	fmt.Println(p.Update(update(before, after)), p.Update(update(before, before)))
+	// Output: true false
+}
+
+func ExampleFieldChanged() {
+	p := predicates.FieldChanged(func(d *appsv1.Deployment) int32 { return d.Status.ReadyReplicas })
+	two := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 3, ReadyReplicas: 2}}
+	three := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 3, ReadyReplicas: 3}}
+	fmt.Println(p.Update(update(two, three)), p.Update(update(three, three)))
+	// Output: true false
+}
+
+// What is noted in the status counts as much as the label, or a relabelling while the operator is down leaks.
+func ExampleMatching() {
+	served := predicates.Matching(func(p *corev1.Pod) bool { return p.Status.NominatedNodeName == "blue" })
+	p := predicate.Or(predicates.Label("target", "blue"), served)
+
+	relabeled := labeled("target", "green")
+	relabeled.Status.NominatedNodeName = "blue"
+	fmt.Println(p.Create(event.CreateEvent{Object: relabeled}))
+	// Output: true
+}
+
+func ExampleConditionChanged() {
+	p := predicates.ConditionChanged("DisruptionAllowed",
+		func(b *policyv1.PodDisruptionBudget) []metav1.Condition { return b.Status.Conditions })
+	budget := func(status metav1.ConditionStatus, message string) *policyv1.PodDisruptionBudget {
+		return &policyv1.PodDisruptionBudget{Status: policyv1.PodDisruptionBudgetStatus{Conditions: []metav1.Condition{
+			{Type: "DisruptionAllowed", Status: status, Reason: "Counted", Message: message},
+		}}}
+	}
+	fmt.Println("status:", p.Update(update(budget("False", "1 of 3"), budget("True", "3 of 3"))))
+	fmt.Println("message:", p.Update(update(budget("False", "1 of 3"), budget("False", "2 of 3"))))
+	// Output:
+	// status: true
+	// message: false
+}
+
+func ExampleDeletionStarted() {
+	p := predicate.Or(
+		predicates.SpecChanged(func(p *corev1.Pod) corev1.PodSpec { return p.Spec }),
+		predicates.DeletionStarted())
+	now := metav1.Now()
+	fmt.Println(p.Update(update(&corev1.Pod{}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}})))
+	// Output: true
+}
+
+func ExampleIsPaused() {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, value := range []string{"true", "2026-03-01T12:30:00Z", "2026-03-01T11:30:00Z"} {
+		paused, until := predicates.IsPaused(annotated(predicates.PausedAnnotation, value), now)
+		if paused && !until.IsZero() {
+			fmt.Println("paused, come back in", until.Sub(now))
+		} else {
+			fmt.Println(paused)
+		}
+	}
+	// Output:
+	// true
+	// paused, come back in 30m0s
+	// false
+}
+
+func ExampleNotPaused() {
+	p := predicates.NotPaused(time.Now)
+	paused := annotated(predicates.PausedAnnotation, "")
+	fmt.Println("begins:", p.Update(update(&corev1.Pod{}, paused)))
+	fmt.Println("while:", p.Update(update(paused, paused)))
+	fmt.Println("ends:", p.Update(update(paused, &corev1.Pod{})))
+	// Output:
+	// begins: true
+	// while: false
+	// ends: true
+}
+
+func ExamplePauseChanged() {
+	p := predicates.PauseChanged()
+	fmt.Println(p.Update(update(annotated(predicates.PausedAnnotation, "true"), &corev1.Pod{})))
+	// Output: true
+}
+
+func ExampleNamespaces() {
+	p := predicates.Namespaces("shop", "bank")
+	fmt.Println(p.Create(event.CreateEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}}))
+	// Output: true
+}
+
+func ExampleShard() {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "0b0f2a51-27b5-4c5c-8f3f-4a2f8b1f7f01"}}
+	for index := range 2 {
+		p, err := predicates.Shard(index, 2)
+		fmt.Println(index, p.Create(event.CreateEvent{Object: pod}), err)
+	}
+	// Output:
+	// 0 false <nil>
+	// 1 true <nil>
+}
+
+// The event of a child goes to the shard of its owner.
+func ExampleShardOf() {
+	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "0b0f2a51-27b5-4c5c-8f3f-4a2f8b1f7f01"}}
+	fmt.Println(predicates.ShardOf(owner, 2))
+	// Output: 1
+}
+
+// A source that is given to the builder's WatchesRawSource has predicates of its own type.
+func ExampleTyped() {
+	dataChanged := predicates.SpecChanged(func(s *corev1.Secret) map[string][]byte { return s.Data })
+	secrets := func(c cache.Cache, h handler.TypedEventHandler[*corev1.Secret, ctrl.Request]) source.Source {
+		return source.Kind(c, &corev1.Secret{}, h, predicates.Typed[*corev1.Secret](dataChanged))
+	}
+	fmt.Println(secrets != nil)
+	// Output: true
+}

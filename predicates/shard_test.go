@@ -1,0 +1,86 @@
+package predicates_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/opblocks/opblocks/predicates"
+)
+
+// numbered gives pod i a UID as the API server would.
+func numbered(i int) *corev1.Pod {
+	return pod(uid(fmt.Sprintf("%08x-5c1d-4f5e-9d7a-3b2a%08x", uint32(i)*2654435761, i)))
+}
+
+// Two versions of an operator that disagree would both leave an object alone, or both work on it.
+func TestShardOfNeverChanges(t *testing.T) {
+	var got []int
+	for i := range 20 {
+		got = append(got, predicates.ShardOf(numbered(i), 5))
+	}
+	want := []int{4, 0, 2, 2, 2, 3, 1, 0, 0, 0, 2, 2, 2, 2, 4, 0, 3, 1, 0, 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	require.Equal(t, 0, predicates.ShardOf(pod(uid("")), 7), "by namespace and name")
+}
+
+func TestShardOfSpreadsEvenly(t *testing.T) {
+	const objects, count = 10000, 4
+	shards := make([]int, count)
+	for i := range objects {
+		shards[predicates.ShardOf(numbered(i), count)]++
+	}
+	for shard, n := range shards {
+		require.InDelta(t, objects/count, n, objects/count/10, "shard %d", shard)
+	}
+}
+
+func TestShardOfMovesFewObjects(t *testing.T) {
+	const objects = 10000
+	moved := 0
+	for i := range objects {
+		before, after := predicates.ShardOf(numbered(i), 4), predicates.ShardOf(numbered(i), 5)
+		if before != after {
+			moved++
+			require.Equal(t, 4, after, "what moves, moves to the new shard")
+		}
+	}
+	require.InDelta(t, objects/5, moved, objects/5/10)
+}
+
+func TestShardOfLittle(t *testing.T) {
+	for _, count := range []int{-1, 0, 1} {
+		require.Equal(t, 0, predicates.ShardOf(pod(), count))
+	}
+}
+
+func TestShardsShareAllObjects(t *testing.T) {
+	const count = 3
+	for i := range 100 {
+		obj, holders := numbered(i), 0
+		for index := range count {
+			p, err := predicates.Shard(index, count)
+			require.NoError(t, err)
+			events := []any{created(obj), updated(obj, obj), deleted(obj), missed(obj), generic(obj)}
+			for _, e := range events {
+				require.Equal(t, passes(p, events[0]), passes(p, e), "all events of an object go to one shard")
+			}
+			if passes(p, events[0]) {
+				holders++
+			}
+		}
+		require.Equal(t, 1, holders)
+	}
+}
+
+func TestShardOutOfRange(t *testing.T) {
+	for _, tc := range [][2]int{{3, 3}, {-1, 3}, {0, 0}, {0, -1}} {
+		_, err := predicates.Shard(tc[0], tc[1])
+		require.EqualError(t, err, fmt.Sprintf("shard %d of %d: the index goes from 0 to the count less one", tc[0], tc[1]))
+	}
+}
