@@ -15,6 +15,8 @@ const (
 	Reconciling = "Reconciling"
 	// Stalled is True when the controller cannot get on without a change from outside; absent or False otherwise.
 	Stalled = "Stalled"
+	// Paused is True while reconciling is paused on request, and absent otherwise.
+	Paused = "Paused"
 )
 
 // Reasons of a summary that no part gives.

@@ -2,8 +2,10 @@ package reconcile
 
 import (
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/conditions"
 )
@@ -13,6 +15,7 @@ type Builder[T client.Object] struct {
 	mgr        ctrl.Manager
 	reconciler *Reconciler[T]
 	options    controller.Options
+	predicates []predicate.Predicate
 }
 
 // For declares a controller that runs the steps for every object of type T, and whenever what
@@ -33,12 +36,26 @@ func (b *Builder[T]) WithConditions(binder conditions.Binder) *Builder[T] {
 	return b
 }
 
+// WithoutStatus is [Reconciler.WithoutStatus].
+func (b *Builder[T]) WithoutStatus() *Builder[T] {
+	b.reconciler.WithoutStatus()
+	return b
+}
+
+// WithPredicates limits which events of the object itself bring a pass, all of them together as
+// builder.WithPredicates does. Deletions must get through, and changes by which the object leaves:
+// see package predicates.
+func (b *Builder[T]) WithPredicates(predicates ...predicate.Predicate) *Builder[T] {
+	b.predicates = append(b.predicates, predicates...)
+	return b
+}
+
 // Complete adds the controller to the manager.
 func (b *Builder[T]) Complete() error {
 	if err := b.reconciler.check(); err != nil {
 		return err
 	}
-	with := ctrl.NewControllerManagedBy(b.mgr).For(b.reconciler.empty()).WithOptions(b.options)
+	with := ctrl.NewControllerManagedBy(b.mgr).For(b.reconciler.empty(), builder.WithPredicates(b.predicates...)).WithOptions(b.options)
 	if err := b.reconciler.SetupWithBuilder(b.mgr, with); err != nil {
 		return err
 	}

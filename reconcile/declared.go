@@ -14,73 +14,98 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// declaredClient is the client that steps get. It refuses to read kinds that no step watches.
+// declaredClient is the client that steps get. It refuses to read kinds that no step watches, and
+// reads those that are only referred to from the API server.
 type declaredClient struct {
 	client.Client
-	kinds map[schema.GroupKind]bool
-	typed map[reflect.Type]bool // the types of the declared kinds
-	types sync.Map              // other reflect.Types that are known to be allowed: lists
+	live     client.Reader // past the cache; nil without a manager
+	kinds    map[schema.GroupKind]access
+	declared map[reflect.Type]bool // the types of the watched kinds
+	types    sync.Map              // reflect.Type → access, of others that were read: lists
 }
 
-func newDeclaredClient(c client.Client, kinds ...client.Object) (*declaredClient, error) {
-	d := &declaredClient{Client: c, kinds: map[schema.GroupKind]bool{}, typed: map[reflect.Type]bool{}}
-	for _, obj := range kinds {
-		gvk, err := apiutil.GVKForObject(obj, c.Scheme())
-		if err != nil {
-			return nil, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", obj, err)
-		}
-		d.kinds[gvk.GroupKind()] = true
-		if !sharedType(obj) {
-			d.typed[reflect.TypeOf(obj)] = true
+type access int
+
+const (
+	none access = iota
+	referred
+	watched
+)
+
+func newDeclaredClient(c client.Client, watchedKinds, referredKinds []client.Object) (*declaredClient, error) {
+	d := &declaredClient{Client: c, kinds: map[schema.GroupKind]access{}, declared: map[reflect.Type]bool{}}
+	for kind, objs := range map[access][]client.Object{watched: watchedKinds, referred: referredKinds} {
+		for _, obj := range objs {
+			gvk, err := apiutil.GVKForObject(obj, c.Scheme())
+			if err != nil {
+				return nil, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", obj, err)
+			}
+			d.kinds[gvk.GroupKind()] = max(kind, d.kinds[gvk.GroupKind()])
+			if kind == watched && !sharedType(obj) {
+				d.declared[reflect.TypeOf(obj)] = true
+			}
 		}
 	}
 	return d, nil
 }
 
 func (d *declaredClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if err := d.allow(obj); err != nil {
+	reader := client.Reader(d.Client)
+	switch kind, err := d.access(obj); {
+	case err != nil:
 		return err
+	case kind == referred && d.live != nil && !isMetadata(obj):
+		reader = d.live
 	}
-	return d.Client.Get(ctx, key, obj, opts...)
+	return reader.Get(ctx, key, obj, opts...)
 }
 
 func (d *declaredClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if err := d.allow(list); err != nil {
+	switch kind, err := d.access(list); {
+	case err != nil:
 		return err
+	case kind == referred && !isMetadata(list):
+		return fmt.Errorf("list of %T, which the steps only refer to: read these objects by name, or their metadata", list)
 	}
 	return d.Client.List(ctx, list, opts...)
 }
 
-func (d *declaredClient) allow(obj runtime.Object) error {
+func (d *declaredClient) access(obj runtime.Object) (access, error) {
 	t := reflect.TypeOf(obj)
-	if d.typed[t] {
-		return nil
+	if d.declared[t] {
+		return watched, nil
 	}
-	if _, allowed := d.types.Load(t); allowed {
-		return nil
+	if known, ok := d.types.Load(t); ok {
+		return known.(access), nil
 	}
 	gvk, err := apiutil.GVKForObject(obj, d.Scheme())
 	if err != nil {
-		return err
+		return none, err
 	}
 	kind := gvk.GroupKind()
 	if _, list := obj.(client.ObjectList); list {
 		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	}
-	if !d.kinds[kind] {
-		return fmt.Errorf("read of %s, which no step watches: give the step reconcile.Watching, so that a change of it brings a pass, or read it with a client of your own", kind)
+	allowed := d.kinds[kind]
+	if allowed == none {
+		return none, fmt.Errorf("read of %s, which no step watches: give the step reconcile.Watching or reconcile.Referring, so that a change of it brings a pass, or read it with a client of your own", kind)
 	}
 	if !sharedType(obj) {
-		d.types.Store(t, nil)
+		d.types.Store(t, allowed)
 	}
-	return nil
+	return allowed, nil
+}
+
+func isMetadata(obj runtime.Object) bool {
+	switch obj.(type) {
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		return true
+	}
+	return false
 }
 
 // sharedType reports whether objects of several kinds have this Go type.
 func sharedType(obj runtime.Object) bool {
-	switch obj.(type) {
-	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
-		return true
-	}
-	return false
+	_, untyped := obj.(runtime.Unstructured)
+	return untyped || isMetadata(obj)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,16 +18,20 @@ import (
 
 // NamedStep is a step with what the pass has to know of it. Make it with [Named].
 type NamedStep[T client.Object] struct {
-	name   string
-	step   Step[T]
-	pruner Pruner[T] // nil unless the step is one
+	name    string
+	step    Step[T]
+	pruner  Pruner[T]  // nil unless the step is one
+	cleaner Cleaner[T] // likewise
 	stepOptions
 }
 
 type stepOptions struct {
-	condition string
-	optional  bool
-	watches   []watch
+	condition   string
+	optional    bool
+	watches     []watch
+	references  []reference
+	finalizer   string
+	giveUpAfter time.Duration // 0: never
 }
 
 // Option says more of a step.
@@ -44,6 +49,7 @@ func Named[T client.Object](name string, step Step[T], options ...Option) NamedS
 		o(&n.stepOptions)
 	}
 	n.pruner, _ = step.(Pruner[T])
+	n.cleaner, _ = step.(Cleaner[T])
 	if s, ok := step.(interface{ SetName(name string) }); ok {
 		s.SetName(name)
 	}
@@ -60,6 +66,19 @@ func Reporting(conditionType string) Option {
 // Optional leaves the step out of Ready, Reconciling and Stalled.
 func Optional() Option {
 	return func(o *stepOptions) { o.optional = true }
+}
+
+// Finalizer names the finalizer of a step that cleans up ([Cleaner]), such as
+// "example.com/database". It is on the object before any step runs.
+func Finalizer(name string) Option {
+	return func(o *stepOptions) { o.finalizer = name }
+}
+
+// GiveUpCleanupAfter bounds the step's cleanup: the first attempt that fails when this long has
+// passed since the deletion is the last, a warning event says what may be left, and the object
+// goes. Without it cleanup is tried for ever, and keeps the object and its namespace.
+func GiveUpCleanupAfter(limit time.Duration) Option {
+	return func(o *stepOptions) { o.giveUpAfter = limit }
 }
 
 // Watching declares a kind that the step reads, and watches it: mapTo names the objects whose
@@ -101,14 +120,6 @@ func (n *NamedStep[T]) setupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
 	return nil
 }
 
-// shownAs is the type under which the step's outcome is summed up.
-func (n *NamedStep[T]) shownAs() string {
-	if n.condition != "" {
-		return n.condition
-	}
-	return n.name
-}
-
 func validType(conditionType string) bool {
 	return conditions.Validate(metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionTrue, Reason: reasonSucceeded, LastTransitionTime: metav1.Now(),
@@ -119,21 +130,27 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 	if len(steps) == 0 {
 		return errors.New("a reconciler needs a step")
 	}
-	var names, conditionTypes []string
+	var names, conditionTypes, finalizers []string
 	for _, s := range steps {
 		switch {
 		case s.name == "" || s.step == nil:
 			return errors.New("every step needs a name and something to do: make it with Named")
 		case slices.Contains(names, s.name):
 			return fmt.Errorf("two steps are named %q", s.name)
-		case slices.Contains([]string{conditions.Ready, conditions.Reconciling, conditions.Stalled}, s.condition):
-			return fmt.Errorf("step %q reports the condition %q, which sums up all steps: choose another type", s.name, s.condition)
+		case slices.Contains([]string{conditions.Ready, conditions.Reconciling, conditions.Stalled, conditions.Paused}, s.condition):
+			return fmt.Errorf("step %q reports the condition %q, which the pass sets itself: choose another type", s.name, s.condition)
+		case s.cleaner != nil && s.finalizer == "":
+			return fmt.Errorf("step %q cleans up: name its finalizer with the option Finalizer", s.name)
+		case s.cleaner == nil && (s.finalizer != "" || s.giveUpAfter != 0):
+			return fmt.Errorf("step %q has a finalizer and no method Finalize: nothing would ever remove it", s.name)
+		case s.finalizer != "" && slices.Contains(finalizers, s.finalizer):
+			return fmt.Errorf("two steps have the finalizer %q", s.finalizer)
 		case s.condition != "" && !validType(s.condition):
 			return fmt.Errorf("step %q reports the condition %q, which is no valid type: use CamelCase", s.name, s.condition)
 		case s.condition != "" && slices.Contains(conditionTypes, s.condition):
 			return fmt.Errorf("two steps report the condition %q: it would change in every pass", s.condition)
 		}
-		names, conditionTypes = append(names, s.name), append(conditionTypes, s.condition)
+		names, conditionTypes, finalizers = append(names, s.name), append(conditionTypes, s.condition), append(finalizers, s.finalizer)
 	}
 	return nil
 }

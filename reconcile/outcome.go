@@ -88,11 +88,17 @@ const (
 	terminal
 )
 
+func (s state) String() string {
+	return [...]string{"succeeded", "skipped", "waiting", "conflicted", "failed", "terminal"}[s]
+}
+
 // outcome is what became of a step, ready to be shown.
 type outcome struct {
+	step            int // index of the step, or noStep
 	state           state
 	reason, message string
 	after           time.Duration
+	notBefore       time.Duration
 	retries         bool // by backoff
 	halts           bool
 	err             error
@@ -104,6 +110,7 @@ const (
 	reasonFailed    = "Failed"
 	reasonInvalid   = "Invalid"
 	reasonConflict  = "Conflict"
+	reasonForbidden = "Forbidden"
 )
 
 // outcomeOf classifies a step's error. Of several joined errors each is looked at, and the worst
@@ -113,13 +120,14 @@ func outcomeOf(err error) outcome {
 	for _, leaf := range leaves(err) {
 		one := outcomeOfOne(leaf)
 		halts, after, retries := o.halts || one.halts, o.after, o.retries || one.retries
+		notBefore := max(o.notBefore, one.notBefore)
 		if one.after > 0 && (after == 0 || one.after < after) {
 			after = one.after
 		}
 		if one.state > o.state {
 			o = one
 		}
-		o.halts, o.after, o.retries = halts, after, retries
+		o.halts, o.after, o.retries, o.notBefore = halts, after, retries, notBefore
 	}
 	if o.state != succeeded {
 		o.err = err
@@ -156,9 +164,12 @@ func outcomeOfOne(err error) outcome {
 		o.reason, o.after = wait.Waiting()
 		return o
 	}
+	o.notBefore = retryAfter(err)
 	switch {
 	case isConflict(err):
 		o.state, o.retries = conflicted, true
+	case apierrors.IsForbidden(err): // its message names the verb and the resource, or the quota
+		o.state, o.reason = terminal, reasonForbidden
 	case isTerminal(err):
 		o.state, o.reason = terminal, reasonInvalid
 	default:
@@ -174,10 +185,16 @@ func isConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
+// retryAfter gives how long the API server asks to wait; 0 if it does not.
+func retryAfter(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
+}
+
 // isTerminal recognises what the API server would answer again to the same request.
 func isTerminal(err error) bool {
 	_, own := errors.AsType[*terminalError](err)
 	return own || errors.Is(err, ctrlreconcile.TerminalError(nil)) ||
-		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

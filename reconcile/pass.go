@@ -5,23 +5,25 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/opblocks/opblocks/finalizers"
+	"github.com/opblocks/opblocks/internal/pause"
 )
 
 // pass is one run over one object.
 type pass[T client.Object] struct {
 	*Reconciler[T]
-	name types.NamespacedName
-	next delays
+	name   types.NamespacedName
+	before T // as it is on the API server; perhaps the cache's own
+	obj    T // what the steps work on
+	next   delays
 }
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
@@ -36,26 +38,30 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		return ctrl.Result{}
 	default:
 		log.FromContext(ctx).Error(err, "Cannot read the object")
-		return ctrl.Result{RequeueAfter: p.backoff.next(p.name)}
+		p.next.fail(err)
+		return ctrl.Result{RequeueAfter: p.delay()}
 	}
-	before := p.writes.Newer(cached).(T)
-	if before.GetDeletionTimestamp() != nil {
-		p.forget()
-		return ctrl.Result{}
-	}
-	obj := p.copyOf(before)
-	obj.GetObjectKind().SetGroupVersionKind(p.kind)
+	p.before = p.writes.Newer(cached).(T)
+	p.obj = p.copyOf(p.before)
+	p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
+	ctx = context.WithValue(ctx, passKey{}, p)
 
-	outcomes := p.runSteps(ctx, obj)
-	if err := p.show(obj, outcomes); err != nil {
-		log.FromContext(ctx).Error(err, "Cannot set a condition")
-		p.next.failed = true
+	if p.before.GetDeletionTimestamp() != nil {
+		return p.finalize(ctx)
 	}
-	p.status.finish(before, obj, !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.state == conflicted }))
-	p.status.keepTransitions(before, obj)
-	p.save(ctx, before, obj)
-	return ctrl.Result{RequeueAfter: p.delay()}
+	if state := pause.Of(p.before); state.Paused {
+		if now := p.clock.Now(); state.At(now).Paused {
+			return p.pause(ctx, state, now)
+		}
+	}
+	if o, ok := p.ensureFinalizers(ctx); !ok {
+		return p.finish(ctx, []outcome{o})
+	}
+	return p.finish(ctx, p.runSteps(ctx))
 }
+
+// passKey is where a context has its pass.
+type passKey struct{}
 
 // copyOf gives what the steps work on: a copy of all but the managed fields, which would be a
 // third of the work and which no step needs.
@@ -66,48 +72,70 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 	return lean.DeepCopyObject().(T)
 }
 
+// rebase goes on from a write of ours to the object's metadata, whose answer is in obj. Nobody
+// wrote in between: the write had a lock.
+func (p *pass[T]) rebase() {
+	before := p.copyOf(p.before)
+	before.SetResourceVersion(p.obj.GetResourceVersion())
+	before.SetFinalizers(p.obj.GetFinalizers())
+	before.SetAnnotations(p.obj.GetAnnotations())
+	p.before = before
+	p.writes.Record(before)
+}
+
+// forget is for an object that is gone.
 func (p *pass[T]) forget() {
 	p.writes.Forget(p.empty(), p.name)
 	p.backoff.forget(p.name)
+	p.metrics.forget(p.name)
 	for i := range p.steps {
 		p.logged.forget(p.name, p.steps[i].name)
 	}
 }
 
+// ensureFinalizers adds what is missing, before any step can act outside. Without one it gives
+// an outcome, and no step may run.
+func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
+	if len(p.finalizers) == 0 {
+		return outcome{}, true
+	}
+	added, err := finalizers.Ensure(ctx, p.client, p.obj, p.finalizers...)
+	if added {
+		p.rebase()
+	}
+	if err == nil {
+		return outcome{}, true
+	}
+	o = outcomeOf(err)
+	o.step = noStep
+	return o, false
+}
+
 // runSteps runs the steps in order.
-func (p *pass[T]) runSteps(ctx context.Context, obj T) []outcome {
+func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 	outcomes := make([]outcome, len(p.steps))
 	halted := -1
 	for i := range p.steps {
 		step := &p.steps[i]
 		if halted >= 0 {
 			outcomes[i] = outcome{state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", p.steps[halted].name)}
-			continue
+		} else {
+			do := step.step.Reconcile
+			if step.pruner != nil {
+				do = step.pruner.Apply
+			}
+			if outcomes[i] = p.call(ctx, step, do); outcomes[i].halts {
+				halted = i
+			}
 		}
-		do := step.step.Reconcile
-		if step.pruner != nil {
-			do = step.pruner.Apply
-		}
-		outcomes[i] = p.call(ctx, step, obj, do)
-		if outcomes[i].halts {
-			halted = i
-		}
+		outcomes[i].step = i
 	}
-	p.prune(ctx, obj, outcomes)
-	for i := range p.steps {
-		o := &outcomes[i]
-		if o.state == conflicted && p.backoff.limiter.NumRequeues(p.name) >= quietConflicts {
-			o.state, o.reason = failed, reasonConflict // it is no race: somebody has to know
-		}
-		if o.state != skipped {
-			p.note(ctx, &p.steps[i], *o)
-		}
-	}
+	p.prune(ctx, outcomes)
 	return outcomes
 }
 
 // prune lets steps delete once all of them have applied.
-func (p *pass[T]) prune(ctx context.Context, obj T, outcomes []outcome) {
+func (p *pass[T]) prune(ctx context.Context, outcomes []outcome) {
 	for _, o := range outcomes {
 		if o.state != succeeded && o.state != waiting {
 			return
@@ -118,94 +146,49 @@ func (p *pass[T]) prune(ctx context.Context, obj T, outcomes []outcome) {
 		if step.pruner == nil {
 			continue
 		}
-		if o := p.call(ctx, step, obj, step.pruner.Prune); o.state != succeeded {
+		if o := p.call(ctx, step, step.pruner.Prune); o.state != succeeded {
+			o.step = i
 			outcomes[i] = o
 		}
 	}
 }
 
 // call runs a step. A panic, also one of its error's methods, is its failure.
-func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], obj T, do StepFunc[T]) (o outcome) {
+func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], do StepFunc[T]) (o outcome) {
+	defer p.metrics.step(step.name, time.Now(), &o)
 	defer func() {
 		if r := recover(); r != nil {
 			log.FromContext(ctx).Info("Step panicked", "step", step.name, "panic", r, "stack", string(debug.Stack()))
 			o = outcomeOf(fmt.Errorf("step %q panicked; the log has the stack", step.name))
 		}
 	}()
-	return outcomeOf(do(ctx, p.stepClient, obj))
+	return outcomeOf(do(ctx, p.stepClient, p.obj))
 }
 
-// note logs an outcome, and takes what it says about the next pass.
-func (p *pass[T]) note(ctx context.Context, step *NamedStep[T], o outcome) {
-	if o.state == succeeded {
-		p.logged.forget(p.name, step.name)
-		return
-	}
-	logger := log.FromContext(ctx).WithValues("step", step.name)
-	p.next.wait(o.after)
-	p.next.failed = p.next.failed || o.retries
-	switch o.state {
-	case waiting:
-		logger.V(1).Info("Step waits", "reason", o.reason, "message", o.message)
-	case conflicted:
-		logger.V(1).Info("Step lost a race and is tried again", "conflict", o.message)
-	case failed:
-		if p.logged.isNew(p.name, step.name, o.message) {
-			logger.Error(o.err, "Step failed")
+// finish notes and shows the outcomes, and writes the status.
+func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
+	seen := true
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.state == conflicted && p.backoff.limiter.NumRequeues(p.name) >= quietConflicts {
+			o.state, o.reason = failed, reasonConflict // it is no race: somebody has to know
 		}
-	case terminal:
-		p.next.wait(wait.Jitter(terminalRetry, jitter))
-		if p.logged.isNew(p.name, step.name, o.message) {
-			logger.Error(o.err, "Step cannot succeed until something changes")
-		}
-	case succeeded, skipped:
+		p.note(ctx, o)
+		seen = seen && o.state != conflicted
 	}
-}
-
-// save writes the status if it differs from the one read.
-func (p *pass[T]) save(ctx context.Context, before, after T) {
-	if p.status.equal(before, after) {
-		return
+	if err := p.show(outcomes); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot set a condition")
+		p.next.failed = true
 	}
-	logger := log.FromContext(ctx)
-	data, err := p.status.patch(before, after)
-	if err != nil {
-		logger.Error(err, "Cannot write the status")
-		p.next.failed = true
-		return
-	}
-	answer := p.empty()
-	answer.SetNamespace(p.name.Namespace)
-	answer.SetName(p.name.Name)
-	err = p.client.Status().Patch(ctx, answer, statusPatch(data), p.fieldManager)
-	switch {
-	case err == nil:
-		p.writes.Record(answer)
-	case apierrors.IsNotFound(err) && !p.exists(ctx):
-		p.forget()
-	case apierrors.IsNotFound(err):
-		p.next.failed = true
-		logger.Error(err, "The kind has no status subresource: add the marker +kubebuilder:subresource:status to its type, in a test WithStatusSubresource to the fake client")
-	case apierrors.IsConflict(err):
-		p.next.failed = true
-		logger.V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
-	default:
-		p.next.failed = true
-		logger.Error(err, "Cannot write the status")
-	}
-}
-
-// exists asks the API server past the cache, which may not have heard of the deletion.
-func (p *pass[T]) exists(ctx context.Context) bool {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(p.kind)
-	return p.client.Get(ctx, p.name, u) == nil
+	p.save(ctx, seen)
+	return ctrl.Result{RequeueAfter: p.delay()}
 }
 
 // delays gathers when the next pass is due.
 type delays struct {
-	after  time.Duration // 0: no wait
-	failed bool
+	after     time.Duration // 0: no wait
+	notBefore time.Duration // what the API server asks for
+	failed    bool
 }
 
 func (d *delays) wait(after time.Duration) {
@@ -214,12 +197,19 @@ func (d *delays) wait(after time.Duration) {
 	}
 }
 
-// delay is the shortest of all waits and the backoff; 0 if only an event brings the next pass.
+// fail is for an error that backoff retries.
+func (d *delays) fail(err error) {
+	d.failed = true
+	d.notBefore = max(d.notBefore, retryAfter(err))
+}
+
+// delay is the shortest of all waits and the backoff, but no less than the API server asks for;
+// 0 if only an event brings the next pass.
 func (p *pass[T]) delay() time.Duration {
 	if p.next.failed {
 		p.next.wait(p.backoff.next(p.name))
 	} else {
 		p.backoff.forget(p.name)
 	}
-	return p.next.after
+	return max(p.next.after, p.next.notBefore)
 }

@@ -9,11 +9,13 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -31,8 +33,12 @@ type Reconciler[T client.Object] struct {
 	status        *statusType
 	fieldManager  client.FieldOwner
 	writes        *ownwrites.Writes
+	clock         clock.PassiveClock
 	backoff       backoff
 	logged        logged
+	metrics       *metrics             // nil without a manager
+	recorder      events.EventRecorder // nil without a manager
+	finalizers    []string
 	watching      atomic.Bool
 	ownConditions bool
 	checked       sync.Once
@@ -50,10 +56,10 @@ func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T]
 	return r.WithClock(clock.RealClock{})
 }
 
-// WithClock lets a test hold the clock, by which conditions get their times. Call it before
-// the first pass.
+// WithClock lets a test hold the clock, by which conditions get their times and pauses end. Call
+// it before the first pass.
 func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
-	r.writes = ownwrites.New(c)
+	r.clock, r.writes = c, ownwrites.New(c)
 	if r.status != nil && !r.ownConditions {
 		r.status.binder = conditions.Standard().WithClock(c.Now)
 	}
@@ -101,11 +107,31 @@ func (r *Reconciler[T]) init() error {
 		return err
 	}
 	kinds := []client.Object{r.empty()}
+	var referenced []client.Object
 	for i := range r.steps {
 		kinds = append(kinds, r.steps[i].watched()...)
+		for _, ref := range r.steps[i].references {
+			referenced = append(referenced, ref.object)
+		}
+		if name := r.steps[i].finalizer; name != "" {
+			r.finalizers = append(r.finalizers, name)
+		}
 	}
-	r.stepClient, err = newDeclaredClient(r.client, kinds...)
+	r.stepClient, err = newDeclaredClient(r.client, kinds, referenced)
 	return err
+}
+
+// WithoutStatus is for a kind whose status belongs to somebody else: the pass writes none, and
+// shows outcomes by log and events alone. Steps must report no conditions. Call it before the
+// first pass.
+func (r *Reconciler[T]) WithoutStatus() *Reconciler[T] {
+	r.status = &statusType{status: -1, binder: conditions.Standard()}
+	for i := range r.steps {
+		if s := &r.steps[i]; s.condition != "" && r.err == nil {
+			r.err = fmt.Errorf("step %q reports the condition %q, and the status is not ours", s.name, s.condition)
+		}
+	}
+	return r
 }
 
 func (r *Reconciler[T]) empty() T { return reflect.New(r.typ).Interface().(T) }
@@ -121,6 +147,15 @@ func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) erro
 			return err
 		}
 	}
+	if err := r.watchReferences(mgr, b); err != nil {
+		return err
+	}
+	r.stepClient.live = mgr.GetAPIReader()
+	r.recorder = mgr.GetEventRecorder(string(r.fieldManager))
+	var err error
+	if r.metrics, err = newMetrics(ctrlmetrics.Registry, r.kind.Kind); err != nil {
+		return err
+	}
 	r.watching.Store(true)
 	return nil
 }
@@ -135,6 +170,6 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if controller.ReconcileIDFromContext(ctx) != "" && !r.watching.Load() {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
 	}
-	p := pass[T]{Reconciler: r, name: req.NamespacedName}
+	p := &pass[T]{Reconciler: r, name: req.NamespacedName}
 	return p.run(ctx), nil
 }

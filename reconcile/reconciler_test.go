@@ -258,7 +258,7 @@ func TestOutcomesAsConditions(t *testing.T) {
 	}
 }
 
-const undeclaredPod = "read of Pod, which no step watches: give the step reconcile.Watching, so that a change of it brings a pass, or read it with a client of your own"
+const undeclaredPod = "read of Pod, which no step watches: give the step reconcile.Watching or reconcile.Referring, so that a change of it brings a pass, or read it with a client of your own"
 
 func TestRecovery(t *testing.T) {
 	fail := errors.New("boom")
@@ -481,7 +481,7 @@ func TestWhatIsWrongWithTheSteps(t *testing.T) {
 		"same condition":    {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("X")), Named("b", giving(nil), Reporting("X"))}, `two steps report the condition "X"`},
 		"kind not known":    {[]NamedStep[*budget]{Named("a", giving(nil), Watching(&unknown{}, nil))}, "add its types to the manager's scheme"},
 		"condition no type": {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("not good"))}, `condition "not good", which is no valid type`},
-		"condition taken":   {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("Ready"))}, `condition "Ready", which sums up all steps`},
+		"condition taken":   {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("Ready"))}, `condition "Ready", which the pass sets itself`},
 		"literal, not made": {[]NamedStep[*budget]{{}}, "make it with Named"},
 	}
 	for name, tc := range tests {
@@ -607,7 +607,7 @@ func TestStatusPatch(t *testing.T) {
 			tc.change(&after.Status)
 			r := New(fake.NewFakeClient(), Named("one", giving(nil)))
 			require.False(t, r.status.equal(before, after))
-			got, err := r.status.patch(before, after)
+			got, err := r.status.patch(before, after, false)
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, string(got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
@@ -695,7 +695,7 @@ func TestFirstStatusIsSentWhole(t *testing.T) {
 	after := before.DeepCopy()
 	after.Status.ObservedGeneration = 1
 	r := New(fake.NewFakeClient(), Named("one", giving(nil)))
-	got, err := r.status.patch(before, after)
+	got, err := r.status.patch(before, after, false)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0,"observedGeneration":1}}`,
 		string(got), "a schema may require a field that stayed zero")

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,12 +13,13 @@ import (
 )
 
 // show turns outcomes into conditions.
-func (p *pass[T]) show(obj T, outcomes []outcome) error {
-	list, err := p.status.list(reflect.ValueOf(obj))
+func (p *pass[T]) show(outcomes []outcome) error {
+	list, err := p.status.list(reflect.ValueOf(p.obj))
 	if list == nil || err != nil {
 		return err
 	}
-	generation := obj.GetGeneration()
+	list.Remove(conditions.Paused)
+	generation := p.obj.GetGeneration()
 	var errs []error
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = generation
@@ -35,18 +37,22 @@ func (p *pass[T]) show(obj T, outcomes []outcome) error {
 	}
 	raced := false
 	var parts []outcomePart
-	for i := range p.steps {
-		step, o := &p.steps[i], outcomes[i]
+	for i := range outcomes {
+		o := &outcomes[i]
+		var says stepOptions
+		if o.step != noStep {
+			says = p.steps[o.step].stepOptions
+		}
 		if o.state == conflicted {
 			// The next pass is about to know. Until then what was said holds.
-			raced = raced || !step.optional
+			raced = raced || !says.optional
 			continue
 		}
-		c := metav1.Condition{Type: step.shownAs(), Status: o.state.status(), Reason: o.reason, Message: o.message}
-		if step.condition != "" {
+		c := metav1.Condition{Type: cmp.Or(says.condition, p.stepName(o)), Status: o.state.status(), Reason: o.reason, Message: o.message}
+		if says.condition != "" {
 			set(c)
 		}
-		if !step.optional {
+		if !says.optional {
 			parts = append(parts, outcomePart{c, o.state})
 		}
 	}

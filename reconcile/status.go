@@ -78,6 +78,12 @@ func (s *statusType) finish(before, obj client.Object, seen bool) {
 		}
 		status.FieldByIndex(s.observedGeneration).SetInt(generation)
 	}
+	s.fill(obj)
+}
+
+// fill sets empty lists for those that the schema requires.
+func (s *statusType) fill(obj client.Object) {
+	status := s.of(reflect.ValueOf(obj))
 	for _, i := range s.required {
 		if list := status.FieldByIndex(i); list.IsNil() {
 			list.Set(reflect.MakeSlice(list.Type(), 0, 0))
@@ -107,9 +113,9 @@ func (s *statusType) equal(a, b client.Object) bool {
 }
 
 // patch gives the merge patch from before's status to after's. It carries the UID, so that a
-// namesake is never written, and before's version if a list changes or a value goes: a merge
-// patch replaces lists whole, and so would undo what another writer did to one meanwhile.
-func (s *statusType) patch(before, after client.Object) ([]byte, error) {
+// namesake is never written, and before's version if asked to, or if a list changes or a value
+// goes: a merge patch replaces lists whole, and so would undo what another writer did to one meanwhile.
+func (s *statusType) patch(before, after client.Object, locked bool) ([]byte, error) {
 	changed := reflect.New(reflect.TypeOf(before).Elem())
 	changed.Elem().Set(reflect.ValueOf(before).Elem())
 	s.of(changed).Set(s.of(reflect.ValueOf(after)))
@@ -129,7 +135,7 @@ func (s *statusType) patch(before, after client.Object) ([]byte, error) {
 	if uid := before.GetUID(); uid != "" {
 		metadata["uid"] = uid
 	}
-	if first || replaces(patch) {
+	if locked || first || replaces(patch) {
 		metadata["resourceVersion"] = before.GetResourceVersion()
 	}
 	patch["metadata"] = metadata

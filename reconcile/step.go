@@ -42,6 +42,18 @@ type Pruner[T client.Object] interface {
 	Prune(ctx context.Context, c client.Client, obj T) error
 }
 
+// Cleaner is a step that has to clean up before its object goes, because it made something that
+// Kubernetes does not collect. It needs the option [Finalizer]. Finalize is called in place of
+// all steps once the object is being deleted, also when it is paused, the last step's first;
+// when it gives nil, the finalizer goes. Its errors are those of Reconcile, and shown alike.
+//
+// It has to be idempotent, and to count what is already gone as success: it runs again after a
+// crash, and also where Reconcile never ran to its end.
+type Cleaner[T client.Object] interface {
+	Step[T]
+	Finalize(ctx context.Context, c client.Client, obj T) error
+}
+
 // Watcher is a step that watches what it reads.
 type Watcher interface {
 	// Watched gives an empty object of each kind that the step reads.

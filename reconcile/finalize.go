@@ -1,0 +1,43 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/finalizers"
+)
+
+// finalize runs the cleanup of an object that is being deleted, the last step's first. What
+// cannot finish yet keeps those before it from running, and is shown.
+func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
+	for i, step := range slices.Backward(p.steps) {
+		if step.cleaner == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
+			continue
+		}
+		o := p.call(ctx, &step, p.cleanup(&step))
+		o.step = i
+		if o.state != succeeded {
+			return p.finish(ctx, []outcome{o})
+		}
+		p.rebase()
+	}
+	// Others' finalizers may be left. The next pass, if there is one, reads what it needs anew.
+	p.forget()
+	return ctrl.Result{}
+}
+
+func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
+	return func(ctx context.Context, c client.Client, obj T) error {
+		options := []finalizers.Option{finalizers.WithClock(p.clock.Now)}
+		if step.giveUpAfter > 0 {
+			options = append(options, finalizers.GiveUpAfter(step.giveUpAfter, p.recorder))
+		}
+		_, err := finalizers.Finalize(ctx, p.client, obj, step.finalizer, func(ctx context.Context) error {
+			return step.cleaner.Finalize(ctx, c, obj)
+		}, options...)
+		return err
+	}
+}

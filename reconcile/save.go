@@ -1,0 +1,100 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/opblocks/opblocks/conditions"
+)
+
+// save writes the status if it differs from the one read. Seen is false after a conflict.
+func (p *pass[T]) save(ctx context.Context, seen bool) {
+	p.status.finish(p.before, p.obj, seen)
+	p.status.keepTransitions(p.before, p.obj)
+	if p.status.equal(p.before, p.obj) {
+		if !p.metrics.knows(p.name) {
+			p.metrics.show(p.name, p.conditions(p.before))
+		}
+		return
+	}
+	becomesReady := p.isReady(p.obj) && !p.isReady(p.before)
+	logger := log.FromContext(ctx)
+	err := p.write(ctx, false)
+	switch {
+	case err == nil:
+		if becomesReady {
+			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", "Everything is as wanted")
+		}
+		p.metrics.show(p.name, p.conditions(p.before))
+	case apierrors.IsNotFound(err) && !p.exists(ctx):
+		p.forget()
+	case apierrors.IsNotFound(err):
+		p.next.failed = true
+		logger.Error(err, "The kind has no status subresource: add the marker +kubebuilder:subresource:status to its type, in a test WithStatusSubresource to the fake client")
+	case apierrors.IsConflict(err):
+		p.next.failed = true
+		logger.V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
+	default:
+		p.next.fail(err)
+		logger.Error(err, "Cannot write the status")
+	}
+}
+
+// write sends what of the status has changed; with a lock, or as the change needs it. Afterwards
+// before is what the API server has.
+func (p *pass[T]) write(ctx context.Context, locked bool) error {
+	data, err := p.status.patch(p.before, p.obj, locked)
+	if err != nil {
+		return err
+	}
+	answer := p.empty()
+	answer.SetNamespace(p.name.Namespace)
+	answer.SetName(p.name.Name)
+	if err := p.client.Status().Patch(ctx, answer, statusPatch(data), p.fieldManager); err != nil {
+		return err
+	}
+	p.writes.Record(answer)
+	p.before = answer
+	p.obj.SetResourceVersion(answer.GetResourceVersion())
+	return nil
+}
+
+// exists asks the API server past the cache, which may not have heard of the deletion.
+func (p *pass[T]) exists(ctx context.Context) bool {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(p.kind)
+	return p.client.Get(ctx, p.name, u) == nil
+}
+
+// Checkpoint writes what a step has changed in the object's status so far, before it does
+// something outside of the cluster that this status tells about: after a crash in between, the
+// next pass knows. It is the one exception to a single status request a pass, and sends none if
+// nothing has changed.
+//
+// Call it in a step, with the step's context, and do nothing outside if it gives an error. A
+// conflict among them is retried quietly when the step returns it.
+func Checkpoint(ctx context.Context) error {
+	p, ok := ctx.Value(passKey{}).(interface {
+		checkpoint(ctx context.Context) error
+	})
+	if !ok {
+		return errors.New("checkpoint outside of a pass: call it in a step, with the context that the step was given")
+	}
+	return p.checkpoint(ctx)
+}
+
+func (p *pass[T]) checkpoint(ctx context.Context) error {
+	if p.status.status < 0 {
+		return errors.New("checkpoint of a kind whose status is not written")
+	}
+	p.status.fill(p.obj)
+	if p.status.equal(p.before, p.obj) {
+		return nil
+	}
+	return p.write(ctx, true)
+}
