@@ -7,6 +7,8 @@
 //     already does, and without touching what others own. As a step, or as a plain function.
 //   - [github.com/opblocks/opblocks/conditions]: set, read and sum up status conditions, over metav1.Condition or a struct
 //     of one's own.
+//   - [github.com/opblocks/opblocks/finalizers]: run cleanup before an object goes, and touch no one else's finalizers.
+//   - [github.com/opblocks/opblocks/predicates]: say which events bring a pass, without losing those that matter.
 //
 // Each works alone in an existing controller-runtime project. Whole operators made of them are in the folder examples.
 package opblocks

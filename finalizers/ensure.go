@@ -24,7 +24,7 @@ var ErrBeingDeleted = errors.New("the object is being deleted")
 // (client.UnsafeDisableDeepCopy).
 //
 // Errors: [ErrInvalidName] before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) when the object was
-// written since it was read; apierrors.IsNotFound when it is gone, or is a namesake's.
+// written since it was read, or has made room for a namesake; apierrors.IsNotFound when it is gone.
 func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...string) (added bool, err error) {
 	if err := validate(names); err != nil {
 		return false, err

@@ -144,6 +144,20 @@ func TestGiveUpAfterLeavesJoinedErrorsAlone(t *testing.T) {
 	require.Same(t, failure, err, "one of them is no wait, and must not be hidden behind one")
 }
 
+func TestGiveUpAfterInOrder(t *testing.T) {
+	c := newFake(deletedUser(account, database, theirs))
+	recorder := events.NewFakeRecorder(2)
+	var ran []string
+	outcome, err := chain(&ran, map[string]error{account: errDown}).Finalize(t.Context(), c, read(t, c),
+		finalizers.GiveUpAfter(time.Hour, recorder), finalizers.WithClock(clock(noon.Add(time.Hour))))
+	require.NoError(t, err)
+	require.Equal(t, finalizers.GaveUp, outcome, "one of them, though the other finished")
+	require.Equal(t, []string{account, database}, ran)
+	require.Equal(t, []string{theirs}, read(t, c).Finalizers)
+	require.Equal(t, event, said(recorder))
+	require.Empty(t, said(recorder), "of the other there is nothing to say")
+}
+
 // said gives the recorder's event, or "".
 func said(recorder *events.FakeRecorder) string {
 	select {

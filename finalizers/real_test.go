@@ -3,14 +3,12 @@ package finalizers_test
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,30 +28,30 @@ type server struct {
 	namespace string
 }
 
-func newReal(t *testing.T) *server {
+func newServer(t *testing.T) *server {
 	t.Helper()
 	cp := controlPlane(t)
-	r := &server{namespace: controlplanetest.Namespace(t, cp)}
+	s := &server{namespace: controlplanetest.Namespace(t, cp)}
 	var err error
-	r.Client, err = client.New(r.count.Wrap(cp.Config()), client.Options{})
+	s.Client, err = client.New(s.count.Wrap(cp.Config()), client.Options{})
 	require.NoError(t, err)
-	return r
+	return s
 }
 
-func (r *server) create(t *testing.T, obj client.Object, names ...string) {
+func (s *server) create(t *testing.T, obj client.Object, names ...string) {
 	t.Helper()
-	obj.SetNamespace(r.namespace)
+	obj.SetNamespace(s.namespace)
 	obj.SetName("ann")
 	obj.SetFinalizers(names)
-	require.NoError(t, r.Create(t.Context(), obj))
+	require.NoError(t, s.Create(t.Context(), obj))
 	t.Cleanup(func() { // a finalizer that is left would keep the namespace
-		_ = r.Patch(context.Background(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = s.Patch(context.Background(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 }
 
-func (r *server) read(t *testing.T, obj client.Object) []string {
+func (s *server) read(t *testing.T, obj client.Object) []string {
 	t.Helper()
-	require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	return obj.GetFinalizers()
 }
 
@@ -77,42 +75,42 @@ func TestRealLifeOfAnObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := newReal(t)
-			r.create(t, tc.obj, theirs)
+			s := newServer(t)
+			s.create(t, tc.obj, theirs)
 			obj := tc.read
-			obj.SetNamespace(r.namespace)
+			obj.SetNamespace(s.namespace)
 			obj.SetName("ann")
-			r.read(t, obj)
-			r.count.Sent()
+			s.read(t, obj)
+			s.count.Sent()
 
 			for _, want := range []bool{true, false} {
-				added, err := finalizers.Ensure(t.Context(), r, obj, account)
+				added, err := finalizers.Ensure(t.Context(), s, obj, account)
 				require.NoError(t, err, tc.reason)
 				require.Equal(t, want, added)
 			}
-			require.Equal(t, []string{tc.patch}, r.count.Sent(), "one request, and none when it is there")
+			require.Equal(t, []string{tc.patch}, s.count.Sent(), "one request, and none when it is there")
 			version := obj.GetResourceVersion()
-			require.Equal(t, []string{theirs, account}, r.read(t, obj))
+			require.Equal(t, []string{theirs, account}, s.read(t, obj))
 			require.Equal(t, version, obj.GetResourceVersion(), "in memory is what is stored")
 
-			require.NoError(t, r.Delete(t.Context(), obj))
-			r.read(t, obj)
-			outcome, err := finalizers.Finalize(t.Context(), r, obj, account, succeed)
+			require.NoError(t, s.Delete(t.Context(), obj))
+			s.read(t, obj)
+			outcome, err := finalizers.Finalize(t.Context(), s, obj, account, succeed)
 			require.NoError(t, err)
 			require.Equal(t, finalizers.Finished, outcome)
 			require.Equal(t, []string{theirs}, obj.GetFinalizers())
 			version = obj.GetResourceVersion()
-			require.Equal(t, []string{theirs}, r.read(t, obj))
+			require.Equal(t, []string{theirs}, s.read(t, obj))
 			require.Equal(t, version, obj.GetResourceVersion())
 
 			stale := obj.DeepCopyObject().(client.Object)
 			for _, o := range []client.Object{obj, stale} {
-				outcome, err = finalizers.Finalize(t.Context(), r, o, theirs, succeed)
+				outcome, err = finalizers.Finalize(t.Context(), s, o, theirs, succeed)
 				require.NoError(t, err, "also of a stale copy, when the object is gone")
 				require.Equal(t, finalizers.Finished, outcome)
 				require.Empty(t, o.GetFinalizers())
 			}
-			require.True(t, apierrors.IsNotFound(r.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)))
+			require.True(t, apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)))
 		})
 	}
 }
@@ -120,132 +118,75 @@ func TestRealLifeOfAnObject(t *testing.T) {
 // What the API server answers, on which Ensure and Remove rely.
 func TestRealRefusals(t *testing.T) {
 	t.Run("NewFinalizerDuringDeletion", func(t *testing.T) {
-		r := newReal(t)
+		s := newServer(t)
 		obj := &corev1.ConfigMap{}
-		r.create(t, obj, theirs)
-		require.NoError(t, r.Delete(t.Context(), obj.DeepCopy()))
-		_, err := finalizers.Ensure(t.Context(), r, obj, account)
+		s.create(t, obj, theirs)
+		require.NoError(t, s.Delete(t.Context(), obj.DeepCopy()))
+		_, err := finalizers.Ensure(t.Context(), s, obj, account)
 		require.True(t, apierrors.IsConflict(err), "a copy from before the deletion: %v", err)
 
-		r.read(t, obj)
-		_, err = finalizers.Ensure(t.Context(), r, obj, account)
+		s.read(t, obj)
+		_, err = finalizers.Ensure(t.Context(), s, obj, account)
 		require.ErrorIs(t, err, finalizers.ErrBeingDeleted)
 		unlocked := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"finalizers":[%q,%q]}}`, theirs, account))
-		err = r.Patch(t.Context(), obj.DeepCopy(), unlocked)
+		err = s.Patch(t.Context(), obj.DeepCopy(), unlocked)
 		require.True(t, apierrors.IsInvalid(err), "what the API server would have said: %v", err)
 		require.ErrorContains(t, err, "no new finalizers can be added if the object is being deleted")
 	})
 	t.Run("Namesake", func(t *testing.T) {
-		r := newReal(t)
+		s := newServer(t)
 		former := &corev1.ConfigMap{}
-		r.create(t, former)
-		require.NoError(t, r.Delete(t.Context(), former.DeepCopy()))
+		s.create(t, former)
+		require.NoError(t, s.Delete(t.Context(), former.DeepCopy()))
 		latter := &corev1.ConfigMap{}
-		r.create(t, latter, account)
+		s.create(t, latter, account)
 
-		_, err := finalizers.Ensure(t.Context(), r, former, account)
+		_, err := finalizers.Ensure(t.Context(), s, former, account)
 		require.True(t, apierrors.IsConflict(err), "%v", err)
 		former.Finalizers = []string{account}
-		_, err = finalizers.Remove(t.Context(), r, former, account)
+		_, err = finalizers.Remove(t.Context(), s, former, account)
 		require.True(t, apierrors.IsConflict(err), "%v", err)
-		require.Equal(t, []string{account}, r.read(t, latter))
+		require.Equal(t, []string{account}, s.read(t, latter))
 	})
 	t.Run("ShorterList", func(t *testing.T) {
-		r := newReal(t)
+		s := newServer(t)
 		obj := &corev1.ConfigMap{}
-		r.create(t, obj, theirs, account)
+		s.create(t, obj, theirs, account)
 		stale := obj.DeepCopy()
-		_, err := finalizers.Remove(t.Context(), r, obj, theirs)
+		_, err := finalizers.Remove(t.Context(), s, obj, theirs)
 		require.NoError(t, err)
 		entry := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/metadata/finalizers/1"},`+
 			`{"op":"replace","path":"/metadata/resourceVersion","value":"`+stale.ResourceVersion+`"}]`))
-		err = r.Patch(t.Context(), stale.DeepCopy(), entry)
+		err = s.Patch(t.Context(), stale.DeepCopy(), entry)
 		require.True(t, apierrors.IsInvalid(err), "why it is no JSON patch: %v", err)
-		_, err = finalizers.Remove(t.Context(), r, stale, account)
+		_, err = finalizers.Remove(t.Context(), s, stale, account)
 		require.True(t, apierrors.IsConflict(err), "%v", err)
 	})
-	t.Run("LongEvent", func(t *testing.T) {
-		r := newReal(t)
-		obj := &corev1.ConfigMap{}
-		r.create(t, obj)
-		ev := &eventsv1.Event{
-			ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "long"}, EventTime: metav1.NowMicro(),
-			ReportingController: "example.com/test", ReportingInstance: "test", Action: "Finalize", Reason: "CleanupGivenUp", Type: "Warning",
-			Regarding: corev1.ObjectReference{Kind: "ConfigMap", Namespace: r.namespace, Name: obj.Name},
-			Note:      strings.Repeat("x", 1025),
-		}
-		require.ErrorContains(t, r.Create(t.Context(), ev.DeepCopy()), "can have at most 1024 characters", "why notes are cut")
-		ev.Note = ev.Note[:1024]
-		require.NoError(t, r.Create(t.Context(), ev))
-	})
 }
 
-// Controllers with a finalizer each, on one object, each with its own reads: nobody's entry may be lost or come back.
-func TestRealRace(t *testing.T) {
-	r := newReal(t)
-	const rounds = 40
-	names := []string{account, database, theirs}
-	for round := range rounds {
-		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: fmt.Sprint("round-", round)}}
-		require.NoError(t, r.Create(t.Context(), obj))
-		conflicts := race(t, r, obj, names, func(ctx context.Context, mine *corev1.ConfigMap, name string) error {
-			_, err := finalizers.Ensure(ctx, r, mine, name)
-			return err
-		})
-		require.ElementsMatch(t, names, r.read(t, obj), "round %d, %d conflicts", round, conflicts)
+// Patch on the kind is all that is needed: no update, and nothing on its subresource finalizers.
+func TestRealPermissions(t *testing.T) {
+	s := newServer(t)
+	obj := &corev1.ConfigMap{}
+	s.create(t, obj)
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "operator"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"}}},
+	}
+	require.NoError(t, s.Create(t.Context(), role))
+	user := "system:serviceaccount:" + s.namespace + ":operator"
+	require.NoError(t, s.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "operator"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: s.namespace, Name: "operator"}},
+	}))
+	c, err := client.New(controlPlane(t).ConfigFor(user), client.Options{})
+	require.NoError(t, err)
 
-		require.NoError(t, r.Delete(t.Context(), obj))
-		race(t, r, obj, names, func(ctx context.Context, mine *corev1.ConfigMap, name string) error {
-			outcome, err := finalizers.Finalize(ctx, r, mine, name, func(ctx context.Context) error {
-				held := &corev1.ConfigMap{}
-				if err := r.Get(ctx, client.ObjectKeyFromObject(obj), held); err != nil {
-					return fmt.Errorf("the object went before the cleanup of %s: %w", name, err)
-				}
-				return nil
-			})
-			if err == nil && outcome != finalizers.Finished {
-				err = fmt.Errorf("outcome %s", outcome)
-			}
-			return err
-		})
-		err := r.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
-		require.True(t, apierrors.IsNotFound(err), "round %d: %v", round, err)
-	}
-}
-
-// race runs act for each name at once, again after each conflict, on a copy that was read before all of them.
-func race(t *testing.T, r *server, obj *corev1.ConfigMap, names []string, act func(context.Context, *corev1.ConfigMap, string) error) (conflicts int) {
-	t.Helper()
-	r.read(t, obj)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		errs = make([]error, len(names))
-	)
-	for i, name := range names {
-		wg.Go(func() {
-			mine := obj.DeepCopy()
-			for {
-				err := act(ctx, mine, name)
-				if !apierrors.IsConflict(err) {
-					errs[i] = err
-					return
-				}
-				mu.Lock()
-				conflicts++
-				mu.Unlock()
-				if errs[i] = r.Get(ctx, client.ObjectKeyFromObject(obj), mine); errs[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for i, err := range errs {
-		require.NoError(t, err, names[i])
-	}
-	require.NotZero(t, conflicts, "the copies were read before, so all but one lose at first")
-	return conflicts
+	require.Eventually(t, func() bool { // the authorizer learns of the role from its own cache
+		_, err := finalizers.Ensure(t.Context(), c, obj, account)
+		return err == nil
+	}, 20*time.Second, 10*time.Millisecond)
+	_, err = finalizers.Remove(t.Context(), c, obj, account)
+	require.NoError(t, err)
 }

@@ -22,7 +22,8 @@ func FieldChanged[T client.Object, F comparable](field func(T) F) predicate.Pred
 }
 
 // SpecChanged is [FieldChanged] for what == cannot compare: a whole spec, or the data of a kind that has no spec. Quantities
-// and times are compared by value, and an empty list equals an absent one (equality.Semantic).
+// and times are compared by value, and an empty list equals an absent one (equality.Semantic, which panics on a struct with
+// unexported fields: API types have none).
 //
 // Unlike [GenerationChanged] it does not pass the beginning of a deletion: combine it with [DeletionStarted] where there are
 // finalizers.

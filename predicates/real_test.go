@@ -102,6 +102,21 @@ func TestRealGenerations(t *testing.T) {
 		w.patch(t, obj, `{"metadata":{"finalizers":null}}`)
 		nextAs[event.DeleteEvent](t, w)
 	})
+	t.Run("CustomWithoutStatusSubresource", func(t *testing.T) {
+		kind := gauge(t, "")
+		kind.SetKind("Meter")
+		w := newWatch(t, kind, cache.Options{})
+		obj := gauge(t, w.namespace)
+		obj.SetKind("Meter")
+		require.NoError(t, w.Create(t.Context(), obj))
+		nextCreated(t, w)
+		w.patch(t, obj, `{"status":{"level":1}}`)
+		require.True(t, passes(predicates.GenerationChanged(), w.next(t)), "surprise: a controller that writes it wakes itself")
+		w.patch(t, obj, `{"data":{"limit":1}}`)
+		require.True(t, passes(predicates.GenerationChanged(), w.next(t)), "any field counts, wherever it is")
+		w.patch(t, obj, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"6d1f"}]}}`)
+		require.False(t, passes(predicates.GenerationChanged(), w.next(t)), "but metadata")
+	})
 	t.Run("ConfigMap", func(t *testing.T) {
 		w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
 		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
