@@ -49,7 +49,7 @@ func (m *manager) Start(ctx context.Context) error {
 		return err
 	case refused := <-m.refused:
 		stop(refused)
-		_ = <-done // it was told to end
+		<-done //nolint:errcheck // it ends because it was told to
 		return fmt.Errorf("the cache cannot start: %w: add the permission to the operator's role", refused)
 	}
 }
