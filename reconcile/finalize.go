@@ -36,7 +36,11 @@ func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
 			options = append(options, finalizers.GiveUpAfter(step.giveUpAfter, p.recorder))
 		}
 		_, err := finalizers.Finalize(ctx, p.client, obj, step.finalizer, func(ctx context.Context) error {
-			return step.cleaner.Finalize(ctx, c, obj)
+			err := step.cleaner.Finalize(ctx, c, obj)
+			if outcomeOf(err).state == succeeded { // also in words of its own
+				return nil
+			}
+			return err
 		}, options...)
 		return err
 	}

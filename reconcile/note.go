@@ -24,6 +24,7 @@ func (p *pass[T]) note(ctx context.Context, o *outcome) {
 	switch o.state {
 	case succeeded:
 		p.logged.forget(p.name, name)
+		p.next.wait(o.after)
 		return
 	case skipped:
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -101,6 +102,7 @@ type outcome struct {
 	notBefore       time.Duration
 	retries         bool // by backoff
 	halts           bool
+	unshown         bool
 	err             error
 }
 
@@ -120,14 +122,14 @@ func outcomeOf(err error) outcome {
 	for _, leaf := range leaves(err) {
 		one := outcomeOfOne(leaf)
 		halts, after, retries := o.halts || one.halts, o.after, o.retries || one.retries
-		notBefore := max(o.notBefore, one.notBefore)
+		notBefore, unshown := max(o.notBefore, one.notBefore), o.unshown || one.unshown
 		if one.after > 0 && (after == 0 || one.after < after) {
 			after = one.after
 		}
-		if one.state > o.state {
+		if one.state > o.state || o.state == succeeded {
 			o = one
 		}
-		o.halts, o.after, o.retries, o.notBefore = halts, after, retries, notBefore
+		o.halts, o.after, o.retries, o.notBefore, o.unshown = halts, after, retries, notBefore, unshown
 	}
 	if o.state != succeeded {
 		o.err = err
@@ -158,10 +160,18 @@ func outcomeOfOne(err error) outcome {
 		o.halts = true
 		return o
 	}
+	if unshown, ok := errors.AsType[*unshownError](err); ok {
+		o := outcomeOf(unshown.err)
+		o.unshown = true
+		return o
+	}
+	if done, ok := errors.AsType[*doneError](err); ok {
+		return outcome{reason: done.reason, message: done.message, after: wait.Jitter(done.again, jitter)}
+	}
 	o := outcome{reason: reasonFailed, err: err}
-	if wait, ok := errors.AsType[Waiting](err); ok {
+	if waits, ok := errors.AsType[Waiting](err); ok {
 		o.state = waiting
-		o.reason, o.after = wait.Waiting()
+		o.reason, o.after = waits.Waiting()
 		return o
 	}
 	o.notBefore = retryAfter(err)

@@ -42,6 +42,10 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		return ctrl.Result{RequeueAfter: p.delay()}
 	}
 	p.before = p.writes.Newer(cached).(T)
+	if p.ours != nil && !p.ours(p.before) {
+		p.forget()
+		return ctrl.Result{}
+	}
 	p.obj = p.copyOf(p.before)
 	p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
 	ctx = context.WithValue(ctx, passKey{}, p)
@@ -174,7 +178,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 			o.state, o.reason = failed, reasonConflict // it is no race: somebody has to know
 		}
 		p.note(ctx, o)
-		seen = seen && o.state != conflicted
+		seen = seen && o.state != conflicted && !o.unshown
 	}
 	if err := p.show(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")

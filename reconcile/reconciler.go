@@ -39,6 +39,7 @@ type Reconciler[T client.Object] struct {
 	metrics       *metrics             // nil without a manager
 	recorder      events.EventRecorder // nil without a manager
 	finalizers    []string
+	ours          func(T) bool // nil: all
 	watching      atomic.Bool
 	ownConditions bool
 	checked       sync.Once

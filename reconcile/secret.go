@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -43,6 +44,21 @@ func (e *SecretError) Error() string { return e.message }
 
 // Waiting gives [SecretNotFound], [SecretKeyNotFound] or [SecretValueEmpty], and no delay.
 func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.reason, 0 }
+
+// SecretVersion gives the [Version] of the Secret that a selector names, from the cache's metadata: to
+// see whether it has changed, without a request. One that is missing is a [SecretError].
+func SecretVersion(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
+	metadata := &metav1.PartialObjectMetadata{}
+	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
+	switch err := c.Get(ctx, name, metadata); {
+	case apierrors.IsNotFound(err):
+		return "", &SecretError{SecretNotFound, fmt.Sprintf("Secret %s does not exist", name)}
+	case err != nil:
+		return "", fmt.Errorf("read metadata of Secret %s: %w", name, err)
+	}
+	return Version(metadata), nil
+}
 
 // ReadSecret reads what a selector points to, in the namespace given, and the [Version] of the
 // Secret that it was read from. The selector's Optional is ignored. What is missing is a

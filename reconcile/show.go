@@ -43,8 +43,8 @@ func (p *pass[T]) show(outcomes []outcome) error {
 		if o.step != noStep {
 			says = p.steps[o.step].stepOptions
 		}
-		if o.state == conflicted {
-			// The next pass is about to know. Until then what was said holds.
+		if o.state == conflicted || o.unshown {
+			// The next pass, or somebody else, is about to know. Until then what was said holds.
 			raced = raced || !says.optional
 			continue
 		}
@@ -72,6 +72,11 @@ func (p *pass[T]) summarize(list conditions.List, parts []outcomePart, set func(
 	// The worst first: what failed says more than what waits for it.
 	slices.SortStableFunc(parts, func(a, b outcomePart) int { return int(b.state) - int(a.state) })
 	ready := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionTrue, Reason: reasonSucceeded}
+	for i := range parts {
+		if c := &parts[i].condition; parts[i].state == succeeded && c.Reason != reasonSucceeded {
+			ready.Reason, ready.Message = c.Reason, c.Message
+		}
+	}
 	worst := succeeded
 	if len(parts) > 0 && parts[0].state != succeeded {
 		worst = parts[0].state

@@ -1,0 +1,36 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+)
+
+// Done is success in the step's own words: a reason in CamelCase and a message, which must not
+// change while nothing else does. They are shown in the step's condition, and in Ready when all
+// steps succeed; of several such steps the last one's. The step is run again after the delay, which
+// becomes up to a tenth longer so that objects part; zero means on an event.
+func Done(reason string, again time.Duration, format string, args ...any) error {
+	return &doneError{reason: reason, message: fmt.Sprintf(format, args...), again: again}
+}
+
+type doneError struct {
+	reason, message string
+	again           time.Duration
+}
+
+func (e *doneError) Error() string { return e.message }
+
+// Unshown keeps a step's outcome, be it nil, out of the conditions: they stay as they are, since
+// somebody else tells of the object. An error is logged and retried as ever.
+func Unshown(err error) error { return &unshownError{err} }
+
+type unshownError struct{ err error }
+
+func (e *unshownError) Error() string {
+	if e.err == nil {
+		return "nothing to show"
+	}
+	return e.err.Error()
+}
+
+func (e *unshownError) Unwrap() error { return e.err }
