@@ -74,6 +74,7 @@ func (s *Server) Up(ctx context.Context) error {
 	}, s.settings.args...)
 	process, err := s.supervisor.Start(supervisor.Command{
 		Name: program, Path: "/bin/sh", Args: append([]string{"-c", script, "sh", s.file("data"), s.account}, args...),
+		Env: []string{"TMPDIR=" + s.supervisor.Folder()}, // a server that starts removes what others have in a folder that they share
 	})
 	if err != nil {
 		return err
