@@ -11,6 +11,8 @@ TIMEOUT  = 20m
 
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
+# What the demo of one example needs beside the control plane.
+database = $(if $(filter databaseuser,$(examples)),mariadb)
 # The user's own kubectl, or the one that is built for the tests. (The redirection makes old versions of make use a shell.)
 kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
 # The race detector needs a C compiler, which a fresh machine may not have.
@@ -25,18 +27,18 @@ $(2)
 endef
 
 .PHONY: help demo test lint generate manifests bench clean install \
-	uninstall run docker-build deploy undeploy control-plane requirements example image
+	uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
 
 help: ## Show this help.
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: control-plane ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
+demo: control-plane $(database) ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
 	$(call slowly,building the demo,cd examples && go build -buildvcs=false -o ../bin/demo ./demo)
 	@bin/demo $(if $(KEEP),-keep) $(EXAMPLE)
 
-test: control-plane ## Run all tests, also those against the real control plane.
+test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
 	$(call slowly,testing,$(foreach m,$(modules),(cd $(m) && go test $(race) -timeout $(TIMEOUT) ./...) & all="$$all $$!";) \
 		for one in $$all; do wait $$one || failed=1; done; exit $${failed:-0})
@@ -99,6 +101,9 @@ control-plane: requirements ## Build etcd, kube-apiserver, …, kubectl into bin
 	@go run ./internal/controlplane/build
 
 bin/k8s/kubectl: control-plane
+
+mariadb: ## Install MariaDB's server programs, if they are missing and you may.
+	@hack/mariadb
 
 bin/golangci-lint: hack/lint/go.sum | requirements
 	$(call slowly,building golangci-lint,cd hack/lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint)

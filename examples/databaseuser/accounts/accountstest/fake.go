@@ -1,0 +1,169 @@
+// Package accountstest keeps accounts in memory, for unit tests of what uses a database.
+package accountstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+)
+
+// Database is an [accounts.Database] in memory. It refuses what a server's client refuses. The zero value has no accounts.
+type Database struct {
+	// Fail, if set, is asked before each call with the method's name; what it returns is the call's error.
+	Fail func(method string) error
+
+	mu        sync.Mutex
+	calls     []string
+	accounts  map[accounts.Account]*accounts.State
+	passwords map[accounts.Account]accounts.Password
+}
+
+var _ accounts.Database = (*Database)(nil)
+
+// Calls lists the calls since the last time, each as the method and the account.
+func (d *Database) Calls() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	calls := d.calls
+	d.calls = nil
+	return calls
+}
+
+// Accounts lists the accounts, sorted.
+func (d *Database) Accounts() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var names []string
+	for a := range d.accounts {
+		names = append(names, a.String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Password is what the account can log in with.
+func (d *Database) Password(a accounts.Account) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return string(d.passwords[a])
+}
+
+// Lookup implements [accounts.Database].
+func (d *Database) Lookup(_ context.Context, a accounts.Account) (*accounts.State, error) {
+	defer d.mu.Unlock()
+	if err := d.begin("Lookup", a); err != nil || d.accounts[a] == nil {
+		return nil, err
+	}
+	s := *d.accounts[a]
+	s.Grants = accounts.Normalize(s.Grants)
+	return &s, nil
+}
+
+// Create implements [accounts.Database].
+func (d *Database) Create(_ context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {
+	defer d.mu.Unlock()
+	if err := d.begin("Create", a, p, s); err != nil {
+		return err
+	}
+	if d.accounts[a] != nil {
+		return accounts.ErrExists
+	}
+	if d.accounts == nil {
+		d.accounts = map[accounts.Account]*accounts.State{}
+		d.passwords = map[accounts.Account]accounts.Password{}
+	}
+	d.accounts[a] = &accounts.State{}
+	d.set(a, s)
+	d.setPassword(a, p)
+	return nil
+}
+
+// SetPassword implements [accounts.Database].
+func (d *Database) SetPassword(_ context.Context, a accounts.Account, p accounts.Password) error {
+	defer d.mu.Unlock()
+	if err := d.begin("SetPassword", a, p); err != nil {
+		return err
+	}
+	if d.accounts[a] == nil {
+		return accounts.ErrNotFound
+	}
+	d.setPassword(a, p)
+	return nil
+}
+
+// SetSettings implements [accounts.Database].
+func (d *Database) SetSettings(_ context.Context, a accounts.Account, s accounts.Settings) error {
+	defer d.mu.Unlock()
+	if err := d.begin("SetSettings", a, s); err != nil {
+		return err
+	}
+	if d.accounts[a] == nil {
+		return accounts.ErrNotFound
+	}
+	d.set(a, s)
+	return nil
+}
+
+// Drop implements [accounts.Database].
+func (d *Database) Drop(_ context.Context, a accounts.Account) error {
+	defer d.mu.Unlock()
+	if err := d.begin("Drop", a); err != nil {
+		return err
+	}
+	delete(d.accounts, a)
+	delete(d.passwords, a)
+	return nil
+}
+
+// Grant implements [accounts.Database].
+func (d *Database) Grant(_ context.Context, a accounts.Account, g accounts.Grant) error {
+	defer d.mu.Unlock()
+	if err := d.begin("Grant", a, g); err != nil {
+		return err
+	}
+	if d.accounts[a] == nil {
+		return accounts.ErrNotFound
+	}
+	d.accounts[a].Grants = accounts.Normalize(append(d.accounts[a].Grants, g))
+	return nil
+}
+
+// Revoke implements [accounts.Database].
+func (d *Database) Revoke(_ context.Context, a accounts.Account, g accounts.Grant) error {
+	defer d.mu.Unlock()
+	if err := d.begin("Revoke", a, g); err != nil || d.accounts[a] == nil {
+		return err
+	}
+	d.accounts[a].Grants = accounts.Subtract(d.accounts[a].Grants, []accounts.Grant{g})
+	return nil
+}
+
+// begin locks the database; the caller unlocks it.
+func (d *Database) begin(method string, a accounts.Account, others ...interface{ Validate() error }) error {
+	d.mu.Lock()
+	for _, v := range append(others, a) {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	d.calls = append(d.calls, fmt.Sprintf("%s %s", method, a))
+	if d.Fail == nil {
+		return nil
+	}
+	return d.Fail(method)
+}
+
+func (d *Database) set(a accounts.Account, s accounts.Settings) {
+	if s.Require == "" {
+		s.Require = accounts.RequireNone
+	}
+	d.accounts[a].Settings = s
+}
+
+func (d *Database) setPassword(a accounts.Account, p accounts.Password) {
+	d.passwords[a] = p
+	d.accounts[a].Fingerprint = accounts.NewFingerprint("fake", string(p))
+}

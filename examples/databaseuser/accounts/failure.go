@@ -1,0 +1,121 @@
+package accounts
+
+import (
+	"context"
+	"crypto/x509"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// The server's error numbers, the same on MariaDB and MySQL.
+const (
+	accessDeniedToDatabase = 1044
+	shutdown               = 1053
+	noSuchUser             = 1133
+	noSuchGrant            = 1141
+	accessDeniedToTable    = 1142
+	noSuchTableGrant       = 1147
+	privilegeNeeded        = 1227
+	readOnly               = 1290
+	cannotUser             = 1396 // the account is there, for CREATE; it is not, for ALTER
+	nameTooLong            = 1470
+	weakPassword           = 1819
+	readOnlyTransaction    = 1792
+	killed                 = 1927
+)
+
+// withoutPasswords have a text with names and nothing else in it. A syntax error, for one, quotes the statement.
+var withoutPasswords = []uint16{accessDeniedToDatabase, noSuchUser, noSuchGrant, accessDeniedToTable, noSuchTableGrant, privilegeNeeded,
+	readOnly, cannotUser, nameTooLong, weakPassword, readOnlyTransaction}
+
+// do bounds a call in time and explains its error. Errors of the caller's own context are passed on.
+func (c *Client) do(ctx context.Context, call func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	err := call(bounded)
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var before *beforeError
+	var server *mysql.MySQLError
+	if !errors.As(err, &before) && errors.As(err, &server) && server.Number != shutdown && server.Number != killed {
+		return refusal(server)
+	}
+	return &UnreachableError{Address: c.options.Address, Reason: c.reason(err), Err: err}
+}
+
+func refusal(e *mysql.MySQLError) error {
+	return &StatementError{Number: e.Number, State: string(e.SQLState[:]), Message: e.Message}
+}
+
+// withoutText is for statements with a password.
+func withoutText(err error) error {
+	var r *StatementError
+	if errors.As(err, &r) && !slices.Contains(withoutPasswords, r.Number) {
+		r.Message = ""
+	}
+	return err
+}
+
+// reason leaves out what differs from time to time: our port, the time of day.
+func (c *Client) reason(err error) string {
+	var (
+		server      *mysql.MySQLError
+		lookup      *net.DNSError
+		operation   *net.OpError
+		certificate x509.CertificateInvalidError
+		timeout     net.Error
+	)
+	switch {
+	case errors.As(err, &server):
+		return server.Message
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Sprintf("no answer within %s", c.options.Timeout)
+	case errors.As(err, &lookup):
+		return lookup.Name + ": " + lookup.Err
+	case errors.As(err, &operation):
+		return operation.Err.Error()
+	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, driver.ErrBadConn):
+		return "the connection broke"
+	case errors.As(err, &certificate) && certificate.Reason == x509.Expired:
+		return "its certificate has expired or is not yet valid"
+	}
+	return err.Error()
+}
+
+// is gives meaning to a server's error where a statement can only mean one thing by it.
+func is(err error, number uint16, meaning error) error {
+	if refused(err, number) {
+		return meaning
+	}
+	return err
+}
+
+func refused(err error, number uint16) bool {
+	var r *StatementError
+	return errors.As(err, &r) && r.Number == number
+}
+
+// connector marks what fails before any statement: the server's refusal to let us in is not about one.
+type connector struct{ driver.Connector }
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	connection, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, &beforeError{err}
+	}
+	return connection, nil
+}
+
+type beforeError struct{ error }
+
+func (e *beforeError) Unwrap() error { return e.error }

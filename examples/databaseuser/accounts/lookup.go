@@ -1,0 +1,99 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Lookup implements [Database].
+func (c *Client) Lookup(ctx context.Context, a Account) (*State, error) {
+	if err := c.validate(a); err != nil {
+		return nil, err
+	}
+	var s State
+	err := c.do(ctx, func(ctx context.Context) error {
+		if err := c.readAccount(ctx, a, &s); err != nil {
+			return err
+		}
+		onDatabases, err := c.readDatabaseGrants(ctx, a)
+		if err != nil {
+			return err
+		}
+		onTables, err := c.readTableGrants(ctx, a)
+		s.Grants = Normalize(append(onDatabases, onTables...))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &s, err
+}
+
+func (c *Client) readAccount(ctx context.Context, a Account, s *State) error {
+	var plugin, stored, require string
+	var lowerCase int
+	err := c.db.QueryRowContext(ctx, selectAccount, a.User, a.Host).Scan(&plugin, &stored, &require,
+		&s.Limits.MaxUserConnections, &s.Limits.MaxConnectionsPerHour, &s.Limits.MaxQueriesPerHour, &s.Limits.MaxUpdatesPerHour,
+		&lowerCase)
+	s.Fingerprint, s.NamesIgnoreCase = NewFingerprint(plugin, stored), lowerCase != 0
+	s.Require = map[string]Require{"": RequireNone, "ANY": RequireSSL, "X509": RequireX509, "SPECIFIED": requireOther}[require]
+	return err
+}
+
+// readDatabaseGrants leaves out patterns that match several databases: those are somebody else's.
+func (c *Client) readDatabaseGrants(ctx context.Context, a Account) (grants []Grant, err error) {
+	rows, err := c.db.QueryContext(ctx, selectDatabaseGrants(), a.User, a.Host)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var stored string
+	has := make([]bool, len(privileges))
+	into := []any{&stored}
+	for i := range has {
+		into = append(into, &has[i])
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		database, one := exactly(stored)
+		if !one {
+			continue
+		}
+		g := Grant{Database: database}
+		for i, p := range privileges {
+			if has[i] {
+				g.Privileges = append(g.Privileges, p.name)
+			}
+		}
+		grants = append(grants, g)
+	}
+	return grants, rows.Err()
+}
+
+func (c *Client) readTableGrants(ctx context.Context, a Account) (grants []Grant, err error) {
+	rows, err := c.db.QueryContext(ctx, selectTableGrants, a.User, a.Host)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var g Grant
+		var members string
+		if err := rows.Scan(&g.Database, &g.Table, &members); err != nil {
+			return nil, err
+		}
+		set := strings.Split(members, ",")
+		for _, p := range privileges {
+			if p.member != "" && slices.Contains(set, p.member) {
+				g.Privileges = append(g.Privileges, p.name)
+			}
+		}
+		grants = append(grants, g)
+	}
+	return grants, rows.Err()
+}

@@ -1,0 +1,44 @@
+package accounts
+
+// All stands for every privilege in [Privileges], or those of them that a table has.
+const All = "ALL"
+
+// privilege is one that may be granted, and where the server keeps it.
+type privilege struct {
+	name   string
+	column string // of mysql.db
+	member string // of the set mysql.tables_priv.Table_priv; empty if tables have no such privilege
+}
+
+// privileges leaves out GRANT OPTION, and all that is global.
+var privileges = []privilege{
+	{"SELECT", "Select_priv", "Select"},
+	{"INSERT", "Insert_priv", "Insert"},
+	{"UPDATE", "Update_priv", "Update"},
+	{"DELETE", "Delete_priv", "Delete"},
+	{"CREATE", "Create_priv", "Create"},
+	{"DROP", "Drop_priv", "Drop"},
+	{"REFERENCES", "References_priv", "References"},
+	{"INDEX", "Index_priv", "Index"},
+	{"ALTER", "Alter_priv", "Alter"},
+	{"CREATE TEMPORARY TABLES", "Create_tmp_table_priv", ""},
+	{"LOCK TABLES", "Lock_tables_priv", ""},
+	{"EXECUTE", "Execute_priv", ""},
+	{"CREATE VIEW", "Create_view_priv", "Create View"},
+	{"SHOW VIEW", "Show_view_priv", "Show view"},
+	{"CREATE ROUTINE", "Create_routine_priv", ""},
+	{"ALTER ROUTINE", "Alter_routine_priv", ""},
+	{"EVENT", "Event_priv", ""},
+	{"TRIGGER", "Trigger_priv", "Trigger"},
+}
+
+// Privileges lists what may be granted on a database, or on a table, in the server's order; All is not among them.
+func Privileges(onTable bool) []string {
+	var names []string
+	for _, p := range privileges {
+		if !onTable || p.member != "" {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,98 @@
+package accounts
+
+import (
+	"fmt"
+	"strings"
+)
+
+// sessionMode is the SQL mode of our sessions, as an expression: backslashes mean nothing in literals, what does not fit is
+// an error, and GRANT never creates an account. (MySQL never does that since 8.0, and does not know the mode any more.)
+const sessionMode = `CONCAT('NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES', IF(VERSION() LIKE '%MariaDB%', ',NO_AUTO_CREATE_USER', ''))`
+
+// What the server has of an account. The first is a view on MariaDB and a table on MySQL.
+const (
+	selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, max_user_connections, max_connections, " +
+		"max_questions, max_updates, @@lower_case_table_names FROM mysql.user WHERE User = ? AND Host = ?"
+	selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
+)
+
+// selectDatabaseGrants asks for the privileges in their order here.
+func selectDatabaseGrants() string {
+	columns := make([]string, len(privileges))
+	for i, p := range privileges {
+		columns[i] = p.column + " = 'Y'"
+	}
+	return "SELECT Db, " + strings.Join(columns, ", ") + " FROM mysql.db WHERE User = ? AND Host = ?"
+}
+
+// createUser fails if the account is there: IF NOT EXISTS would take it over, or keep its password.
+func createUser(a Account, p Password, s Settings) string {
+	return "CREATE USER " + account(a) + " IDENTIFIED BY " + literal(string(p)) + " " + options(s)
+}
+
+func setPassword(a Account, p Password) string {
+	return "ALTER USER " + account(a) + " IDENTIFIED BY " + literal(string(p))
+}
+
+func setSettings(a Account, s Settings) string { return "ALTER USER " + account(a) + " " + options(s) }
+
+func dropUser(a Account) string { return "DROP USER IF EXISTS " + account(a) }
+
+func grant(a Account, g Grant) string {
+	return "GRANT " + list(g) + " ON " + object(g) + " TO " + account(a)
+}
+
+func revoke(a Account, g Grant) string {
+	return "REVOKE " + list(g) + " ON " + object(g) + " FROM " + account(a)
+}
+
+// list names the privileges. They are ours, from an enumeration, and not what somebody wrote.
+func list(g Grant) string { return strings.Join(Normalize([]Grant{g})[0].Privileges, ", ") }
+
+// options names every setting: ALTER USER keeps those that it does not name.
+func options(s Settings) string {
+	require := map[Require]string{RequireSSL: "SSL", RequireX509: "X509"}[s.Require]
+	if require == "" {
+		require = "NONE"
+	}
+	return fmt.Sprintf("REQUIRE %s WITH MAX_USER_CONNECTIONS %d MAX_CONNECTIONS_PER_HOUR %d MAX_QUERIES_PER_HOUR %d MAX_UPDATES_PER_HOUR %d",
+		require, s.Limits.MaxUserConnections, s.Limits.MaxConnectionsPerHour, s.Limits.MaxQueriesPerHour, s.Limits.MaxUpdatesPerHour)
+}
+
+func account(a Account) string { return identifier(a.User) + "@" + identifier(a.Host) }
+
+// object is what a grant is about. The database is a pattern, but not where a table follows.
+func object(g Grant) string {
+	if g.Table != "" {
+		return identifier(g.Database) + "." + identifier(g.Table)
+	}
+	return identifier(pattern(g.Database)) + ".*"
+}
+
+// identifier quotes a name. Between backticks only a backtick has a meaning, in every SQL mode.
+func identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// literal quotes a text, for sessions in the mode NO_BACKSLASH_ESCAPES.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+var wildcards = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// pattern matches one database only.
+func pattern(database string) string { return wildcards.Replace(database) }
+
+// exactly gives the database that a pattern matches, unless it matches several.
+func exactly(pattern string) (database string, one bool) {
+	var name strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '%', c == '_':
+			return "", false
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			name.WriteByte(pattern[i])
+		default:
+			name.WriteByte(c)
+		}
+	}
+	return name.String(), true
+}

@@ -1,0 +1,58 @@
+package accounts
+
+// Require is what a connection has to bring along beside the password.
+type Require string
+
+// Requirements.
+const (
+	RequireNone  Require = "none"
+	RequireSSL   Require = "ssl"
+	RequireX509  Require = "x509"
+	requireOther Require = "specified" // an issuer, a subject or a cipher, set by somebody else
+)
+
+// Limits of an account; zero is none. They count for all connections of an account together.
+type Limits struct {
+	MaxUserConnections    int64 // at the same time
+	MaxConnectionsPerHour int64
+	MaxQueriesPerHour     int64
+	MaxUpdatesPerHour     int64
+}
+
+// Settings of an account beside its password. The zero Require is none.
+type Settings struct {
+	Require Require
+	Limits  Limits
+}
+
+// Validate says why the settings cannot be, as an [*InvalidError], or nil.
+func (s Settings) Validate() error {
+	switch s.Require {
+	case "", RequireNone, RequireSSL, RequireX509:
+	default:
+		return invalid("requirement", "is none of %s, %s and %s", RequireNone, RequireSSL, RequireX509)
+	}
+	l := s.Limits
+	if least := min(l.MaxUserConnections, l.MaxConnectionsPerHour, l.MaxQueriesPerHour, l.MaxUpdatesPerHour); least < 0 {
+		return invalid("limits", "have %d among them", least)
+	}
+	return nil
+}
+
+// State is what the server has of an account.
+type State struct {
+	Settings
+	Fingerprint Fingerprint
+	Grants      []Grant // those that this package could have granted; sorted
+
+	// NamesIgnoreCase says that this server stores the names of databases and tables in lower case.
+	NamesIgnoreCase bool
+}
+
+// Missing is what is wanted and not granted.
+func (s State) Missing(want []Grant) []Grant {
+	if s.NamesIgnoreCase {
+		want = lower(want)
+	}
+	return Subtract(want, s.Grants)
+}

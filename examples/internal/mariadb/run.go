@@ -1,0 +1,153 @@
+package mariadb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
+)
+
+const (
+	program      = "mariadb"
+	startTimeout = time.Minute
+	pollInterval = 10 * time.Millisecond
+	portAttempts = 5
+	shutdownTime = 10 * time.Second
+)
+
+// script makes the database, unless it is there, and becomes the server, so that both are one process to the supervisor.
+const script = `[ -d "$1/mysql" ] || mariadb-install-db --no-defaults --datadir="$1" --user="$2" --debug-no-sync \
+	--auth-root-authentication-method=normal --skip-test-db --skip-name-resolve || exit
+shift 2
+exec "$@"`
+
+// find finds mariadbd, which is no program for users and so often not in their PATH.
+func find() (string, error) {
+	_, err := exec.LookPath("mariadb-install-db")
+	for _, path := range []string{"mariadbd", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd"} {
+		if found, notFound := exec.LookPath(path); err == nil && notFound == nil {
+			return found, nil
+		}
+	}
+	return "", errors.New("MariaDB is missing: install the packages mariadb-server-core and mariadb-client-core (Debian, Ubuntu), " +
+		"mariadb-server (Fedora) or mariadb (Homebrew); `make mariadb` does so where it may")
+}
+
+// firstUp looks for a free port and starts the server on it. Somebody else may take the port in between.
+func (s *Server) firstUp(ctx context.Context) error {
+	var err error
+	for range portAttempts {
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		if err = s.Up(ctx); err == nil || !strings.Contains(err.Error(), "Address already in use") {
+			return err
+		}
+	}
+	return err
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Up starts the server again after [Server.Down], with its data and on the same port, and returns when it answers.
+func (s *Server) Up(ctx context.Context) error {
+	args := append([]string{s.program, "--no-defaults", "--user=" + s.account,
+		"--datadir=" + s.file("data"), "--socket=" + s.file("socket"), "--pid-file=" + s.file("pid"),
+		fmt.Sprintf("--port=%d", s.port), "--bind-address=127.0.0.1",
+		"--skip-name-resolve", // a login never waits for DNS
+		"--general-log-file=" + s.GeneralLog(),
+		"--debug-no-sync", "--skip-log-bin", "--innodb-buffer-pool-size=8M", "--innodb-fast-shutdown=2", "--performance-schema=off",
+	}, s.settings.args...)
+	process, err := s.supervisor.Start(supervisor.Command{
+		Name: program, Path: "/bin/sh", Args: append([]string{"-c", script, "sh", s.file("data"), s.account}, args...),
+		Env: []string{"TMPDIR=" + s.supervisor.Folder()}, // a server that starts removes what others have in a folder that they share
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.answers(ctx, process); err != nil {
+		return errors.Join(err, process.Kill())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = process
+	return nil
+}
+
+// answers waits until a session can be opened. That it is the right server's is certain: the socket is in our folder.
+func (s *Server) answers(ctx context.Context, process *supervisor.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	root := s.OpenRoot()
+	defer root.Close()
+	again := time.NewTicker(pollInterval)
+	defer again.Stop()
+	for {
+		err := root.QueryRowContext(ctx, "SELECT VERSION()").Scan(&s.version)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-process.Done():
+			return process.Err()
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w; the last lines of its log:\n%s", ctx.Err(), err, process.Tail())
+		}
+	}
+}
+
+// Down ends the server; its data stay. Clients' connections break, and new ones are refused.
+func (s *Server) Down() error {
+	process, err := s.signal(syscall.SIGTERM)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.process = nil
+	s.mu.Unlock()
+	select {
+	case <-process.Done():
+		return nil
+	case <-time.After(shutdownTime):
+		return process.Kill()
+	}
+}
+
+// Freeze stops the server from doing anything until [Server.Thaw]: clients can connect, but nobody answers them.
+func (s *Server) Freeze() error {
+	_, err := s.signal(syscall.SIGSTOP)
+	return err
+}
+
+// Thaw ends [Server.Freeze].
+func (s *Server) Thaw() error {
+	_, err := s.signal(syscall.SIGCONT)
+	return err
+}
+
+func (s *Server) signal(signal syscall.Signal) (*supervisor.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return nil, errors.New("MariaDB is down")
+	}
+	if err := s.process.Err(); err != nil {
+		return nil, err
+	}
+	return s.process, os.NewSyscallError("kill", syscall.Kill(s.process.PID(), signal))
+}
