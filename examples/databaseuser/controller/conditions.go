@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// Reasons of the condition Ready.
+const (
+	reasonSucceeded   = "ProvisionSucceeded"
+	reasonFailed      = "ProvisionFailed"
+	reasonUnreachable = "DatabaseUnreachable"
+	reasonExists      = "AccountExists"
+	reasonClaimed     = "AccountClaimed"
+	reasonRelease     = "WaitingForRelease"
+	reasonReleased    = "Released"
+	reasonEmpty       = "PasswordEmpty"
+)
+
+// done is how it looks when all is as wanted.
+func (o *Operator) done() error {
+	return reconcile.Done(reasonSucceeded, o.Resync, "The user provisioning has succeeded.")
+}
+
+// failed gives an error the words of the API.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[reconcile.Waiting](err); ok {
+		return err
+	}
+	reason := reasonFailed
+	if _, ok := errors.AsType[*accounts.UnreachableError](err); ok {
+		reason = reasonUnreachable
+	}
+	shown := &failure{reason, err}
+	if _, ok := errors.AsType[*accounts.InvalidError](err); ok {
+		return reconcile.Terminal(reason, shown)
+	}
+	return shown
+}
+
+type failure struct {
+	reason string
+	err    error
+}
+
+func (f *failure) Error() string  { return "The user provisioning has failed: " + f.err.Error() }
+func (f *failure) Unwrap() error  { return f.err }
+func (f *failure) Reason() string { return f.reason }
+
+// wait is for what only a change heals, of which no event may tell.
+func (o *Operator) wait(reason, format string, args ...any) error {
+	return reconcile.Wait(reason, min(o.Resync, 30*time.Second), format, args...)
+}
+
+// Conditions are those of the API: their update time moves with reason and message.
+var Conditions = conditions.Of[userv1alpha1.Condition](adapter{})
+
+type adapter struct{}
+
+func (adapter) Read(c userv1alpha1.Condition) metav1.Condition {
+	return metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime}
+}
+
+func (adapter) Write(c userv1alpha1.Condition, to metav1.Condition, at metav1.Time) userv1alpha1.Condition {
+	c.Type, c.Status, c.LastTransitionTime = to.Type, to.Status, to.LastTransitionTime
+	c.Reason, c.Message, c.LastUpdateTime = to.Reason, to.Message, at
+	return c
+}
+
+func (adapter) Validate(metav1.Condition) error { return nil } // its schema has no patterns
