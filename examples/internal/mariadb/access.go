@@ -15,7 +15,8 @@ type Credentials struct{ User, Password string }
 func newPassword() string { return rand.Text() }
 
 // privileges are what the operator's account needs: to make and drop accounts, to read what it made, and to have itself
-// what it shall grant. Nothing global is grantable, and no other account's sessions, files or settings are within reach.
+// what it shall grant. Nothing global is grantable. Here that is in every database, which tests make as they like; in
+// production the last line names those that the operator is for, such as `app\_%`, and so not the server's own.
 var privileges = []string{
 	"CREATE USER ON *.* TO %s",
 	"SELECT ON mysql.user TO %s",
