@@ -95,10 +95,6 @@ func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 			return a.wait(reasonExists, "account %s exists and was not made for this DatabaseUser: it is left alone; choose another name, or set spec.adopt to take it over", w)
 		}
 	}
-	var names, kept []string
-	for _, w := range want.accounts {
-		names = append(names, w.Host)
-	}
 	for _, m := range made(u) {
 		if slices.Contains(want.accounts, m) {
 			continue
@@ -107,15 +103,16 @@ func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 			return fmt.Errorf("drop account %s, which is no longer wanted: %w", m, err)
 		}
 	}
-	if u.Status.User == u.Spec.User {
-		kept = u.Status.Hosts
-	} else {
-		recordGrants(u, nil)
+	if u.Status.User != u.Spec.User {
+		recordGrants(u, nil) // they went with the accounts
 	}
-	if !slices.Equal(kept, names) {
-		u.Status.PasswordVersion = "" // of those that are new
+	if !slices.Equal(made(u), want.accounts) {
+		u.Status.PasswordVersion = "" // the new ones have none yet
 	}
-	u.Status.User, u.Status.Hosts, u.Status.Target = u.Spec.User, names, a.Target
+	u.Status.Target, u.Status.User, u.Status.Hosts = a.Target, u.Spec.User, nil
+	for _, w := range want.accounts {
+		u.Status.Hosts = append(u.Status.Hosts, w.Host)
+	}
 	recordGrants(u, accounts.Normalize(append(granted(u), want.grants...)))
 	return reconcile.Checkpoint(ctx)
 }
@@ -209,4 +206,3 @@ func (a *account) drop(ctx context.Context, u *userv1alpha1.DatabaseUser) error 
 	a.checked.forget(u)
 	return nil
 }
-

@@ -79,7 +79,10 @@ func has(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
 
 func wants(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
 	return u.DeletionTimestamp == nil && u.Spec.User == w.User &&
-		slices.ContainsFunc(hosts(u), func(host string) bool { canonical, err := accounts.CanonicalHost(host); return err == nil && canonical == w.Host })
+		slices.ContainsFunc(hosts(u), func(host string) bool {
+			canonical, err := accounts.CanonicalHost(host)
+			return err == nil && canonical == w.Host
+		})
 }
 
 func before(a, b *userv1alpha1.DatabaseUser) bool {

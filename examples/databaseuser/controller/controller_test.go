@@ -1,0 +1,225 @@
+package controller_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts/accountstest"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+var (
+	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	alice = accounts.Account{User: "alice", Host: "%"}
+)
+
+// harness is the reconciler over controller-runtime's fake client and a database in memory.
+type harness struct {
+	client.Client
+	reconciler *reconcile.Reconciler[*userv1alpha1.DatabaseUser]
+	database   *accountstest.Database
+	clock      *clocktesting.FakePassiveClock
+}
+
+func newHarness(t *testing.T, objects ...client.Object) *harness {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, userv1alpha1.AddToScheme(scheme))
+	h := &harness{database: &accountstest.Database{}, clock: clocktesting.NewFakePassiveClock(noon)}
+	h.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&userv1alpha1.DatabaseUser{}).
+		WithIndex(&userv1alpha1.DatabaseUser{}, controller.UserIndex, controller.IndexUsers).Build()
+	operator := &controller.Operator{Database: h.database, Target: "Shop", Resync: 10 * time.Minute, Clock: h.clock}
+	h.reconciler = reconcile.New(h.Client, operator.Steps(h.Client)...).WithConditions(controller.Conditions).WithClock(h.clock)
+	return h
+}
+
+// reconcile runs one pass over the sample, and gives its condition Ready and the statements that were made.
+func (h *harness) reconcile(t *testing.T) (ready metav1.Condition, calls []string) {
+	t.Helper()
+	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sample())})
+	require.NoError(t, err)
+	var u userv1alpha1.DatabaseUser
+	if h.Get(t.Context(), client.ObjectKeyFromObject(sample()), &u) == nil {
+		c, _ := controller.Conditions.Get(u.Status.Conditions, conditions.Ready)
+		ready = metav1.Condition{Status: c.Status, Reason: c.Reason, Message: c.Message}
+	}
+	return ready, h.database.Calls()
+}
+
+func (h *harness) change(t *testing.T, change func(*userv1alpha1.DatabaseUser)) {
+	t.Helper()
+	var u userv1alpha1.DatabaseUser
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(sample()), &u))
+	change(&u)
+	u.Generation++
+	require.NoError(t, h.Update(t.Context(), &u))
+}
+
+func sample() *userv1alpha1.DatabaseUser {
+	return &userv1alpha1.DatabaseUser{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "sample", UID: "sample-uid", Generation: 1, Labels: map[string]string{"target": "shop"}},
+		Spec: userv1alpha1.DatabaseUserSpec{
+			User:     "alice",
+			Password: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "alice"}, Key: "password"},
+			Grants:   []userv1alpha1.Grant{{Privileges: []userv1alpha1.Privilege{"SELECT"}, Database: "shop"}},
+		},
+	}
+}
+
+func secret(password string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alice", UID: "secret-uid"},
+		Data:       map[string][]byte{"password": []byte(password)},
+	}
+}
+
+func TestAccountIsMadeOnceAndLookedAtWhenDue(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	ready, calls := h.reconcile(t)
+	assert.Equal(t, metav1.Condition{Status: "True", Reason: "ProvisionSucceeded", Message: "The user provisioning has succeeded."}, ready)
+	assert.Contains(t, calls, "Create 'alice'@'%'")
+	assert.Equal(t, "swordfish", h.database.Password(alice))
+
+	_, calls = h.reconcile(t)
+	assert.Empty(t, calls, "no statement while nothing has changed")
+
+	h.clock.SetTime(noon.Add(time.Hour))
+	require.NoError(t, h.database.SetPassword(t.Context(), alice, "by hand"))
+	h.database.Calls()
+	_, calls = h.reconcile(t)
+	assert.Contains(t, calls, "SetPassword 'alice'@'%'", "a resync repairs what somebody else has changed")
+	assert.Equal(t, "swordfish", h.database.Password(alice))
+}
+
+func TestPasswordIsRotated(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	h.reconcile(t)
+	require.NoError(t, h.Update(t.Context(), secret("marlin")))
+	h.reconcile(t)
+	assert.Equal(t, "marlin", h.database.Password(alice))
+}
+
+func TestWaitingReasons(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		objects []client.Object
+		before  func(*testing.T, *harness)
+		want    string
+		says    string
+	}{
+		"no Secret": {
+			reason: "it may come later", objects: []client.Object{sample()},
+			want: "SecretNotFound", says: "Secret default/alice does not exist",
+		},
+		"no key": {
+			reason:  "an absent key is no empty password",
+			objects: []client.Object{sample(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alice"}}},
+			want:    "SecretKeyNotFound", says: `Secret default/alice has no key "password"`,
+		},
+		"empty password": {
+			reason: "anybody could log in", objects: []client.Object{sample(), secret("")},
+			want: "PasswordEmpty", says: `the value of key "password" in Secret default/alice is empty`,
+		},
+		"account of somebody else": {
+			reason: "it is never taken over silently", objects: []client.Object{sample(), secret("swordfish")},
+			before: func(t *testing.T, h *harness) {
+				require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
+			},
+			want: "AccountExists", says: "exists and was not made for this DatabaseUser",
+		},
+		"database down": {
+			reason: "the condition says so, and why", objects: []client.Object{sample(), secret("swordfish")},
+			before: func(_ *testing.T, h *harness) {
+				h.database.Fail = func(string) error {
+					return &accounts.UnreachableError{Address: "db:3306", Reason: "connection refused"}
+				}
+			},
+			want: "DatabaseUnreachable", says: "The user provisioning has failed: the database at db:3306 cannot be reached: connection refused",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, tc.objects...)
+			if tc.before != nil {
+				tc.before(t, h)
+				h.database.Calls()
+			}
+			ready, calls := h.reconcile(t)
+			assert.Equal(t, tc.want, ready.Reason, tc.reason)
+			assert.Contains(t, ready.Message, tc.says)
+			assert.NotContains(t, calls, "Create 'alice'@'%'")
+		})
+	}
+}
+
+func TestRecordedBeforeItIsMade(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	h.database.Fail = func(method string) error {
+		if method != "Create" {
+			return nil
+		}
+		var u userv1alpha1.DatabaseUser
+		require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(sample()), &u))
+		assert.Equal(t, []string{controller.Finalizer}, u.Finalizers, "the finalizer comes first")
+		assert.Equal(t, "alice", u.Status.User, "then the record")
+		return errors.New("the process dies here")
+	}
+	h.reconcile(t)
+	h.database.Fail = nil
+	ready, _ := h.reconcile(t)
+	assert.Equal(t, "ProvisionSucceeded", ready.Reason, "what is recorded is ours, and not refused")
+}
+
+func TestRenamed(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	h.reconcile(t)
+	h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" })
+	h.reconcile(t)
+	assert.Equal(t, []string{"'bob'@'%'"}, h.database.Accounts(), "the old account does not stay")
+}
+
+func TestDeleted(t *testing.T) {
+	for policy, left := range map[userv1alpha1.DeletionPolicy][]string{
+		userv1alpha1.DeletionDelete: nil, userv1alpha1.DeletionRetain: {"'alice'@'%'"},
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			h := newHarness(t, sample(), secret("swordfish"))
+			h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Spec.DeletionPolicy = policy })
+			h.reconcile(t)
+			require.NoError(t, h.Delete(t.Context(), sample()))
+			_, calls := h.reconcile(t)
+			assert.Equal(t, left, h.database.Accounts())
+			if policy == userv1alpha1.DeletionRetain {
+				assert.Empty(t, calls, "a retained account needs no database")
+			}
+			assert.Error(t, h.Get(t.Context(), client.ObjectKeyFromObject(sample()), sample()), "the object is gone")
+		})
+	}
+}
+
+func TestRelabelled(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	h.reconcile(t)
+	h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Labels["target"] = "archive" })
+	ready, _ := h.reconcile(t)
+	assert.Empty(t, h.database.Accounts(), "the account is released")
+	assert.Equal(t, "Released", ready.Reason)
+}

@@ -1,0 +1,93 @@
+// Databaseuser is the operator of kind DatabaseUser.
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+var scheme = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(userv1alpha1.AddToScheme(scheme))
+}
+
+func main() {
+	target := flag.String("target", "", `Serve the DatabaseUsers with this label "target", in any case; required.`)
+	resync := flag.Duration("resync", 10*time.Minute, "How often accounts are compared with what they should be.")
+	var db database
+	flag.StringVar(&db.address, "database-address", "", "Host and port of the database; required.")
+	flag.StringVar(&db.credentials, "database-credentials", "/etc/database", `Folder with the files "username" and "password", a mounted Secret.`)
+	flag.StringVar(&db.authorities, "database-ca", "", "File with the certificates that the database's is checked against; without it the connection is not encrypted.")
+	metricsAddress := flag.String("metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 for none.")
+	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the probes; 0 for none.")
+	leaderElect := flag.Bool("leader-elect", false, "Let one of several replicas work at a time.")
+	var namespaces []string
+	flag.Func("namespaces", "Namespaces to work in, separated by commas; all if empty.", func(value string) error {
+		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
+		return nil
+	})
+	logging := zap.Options{}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+
+	if err := run(&controller.Operator{Target: *target, Resync: *resync}, db, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         controller.Cache(namespaces...),
+		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress},
+		HealthProbeBindAddress:        *probeAddress,
+		LeaderElection:                *leaderElect,
+		LeaderElectionID:              strings.ToLower(*target) + ".databaseuser.mygroup.handsomeguy.cn",
+		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+	}); err != nil {
+		ctrl.Log.Error(err, "The operator cannot run")
+		os.Exit(1)
+	}
+}
+
+func run(operator *controller.Operator, db database, options ctrl.Options) error {
+	if operator.Target == "" || db.address == "" || operator.Resync <= 0 {
+		return errors.New("give --target and --database-address, and a --resync that is more than 0")
+	}
+	client, err := db.open()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	operator.Database = client
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	mgr, err := reconcile.NewManager(config, options)
+	if err != nil {
+		return err
+	}
+	if err := operator.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
