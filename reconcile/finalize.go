@@ -17,8 +17,7 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 		if step.cleaner == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
 			continue
 		}
-		o := p.call(ctx, &step, p.cleanup(&step))
-		o.step = i
+		o := p.call(ctx, i, p.cleanup(&step))
 		if o.state != succeeded {
 			return p.finish(ctx, []outcome{o})
 		}

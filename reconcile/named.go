@@ -20,8 +20,7 @@ import (
 type NamedStep[T client.Object] struct {
 	name    string
 	step    Step[T]
-	pruner  Pruner[T]  // nil unless the step is one
-	cleaner Cleaner[T] // likewise
+	cleaner Cleaner[T] // nil unless the step is one
 	stepOptions
 }
 
@@ -48,7 +47,6 @@ func Named[T client.Object](name string, step Step[T], options ...Option) NamedS
 	for _, o := range options {
 		o(&n.stepOptions)
 	}
-	n.pruner, _ = step.(Pruner[T])
 	n.cleaner, _ = step.(Cleaner[T])
 	if s, ok := step.(interface{ SetName(name string) }); ok {
 		s.SetName(name)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // save writes the status if it differs from the one read. Seen is false after a conflict.
@@ -79,7 +80,7 @@ func (p *pass[T]) exists(ctx context.Context) bool {
 // Call it in a step, with the step's context, and do nothing outside if it gives an error. A
 // conflict among them is retried quietly when the step returns it.
 func Checkpoint(ctx context.Context) error {
-	p, ok := ctx.Value(passKey{}).(interface {
+	p, ok := passcontext.Of(ctx).(interface {
 		checkpoint(ctx context.Context) error
 	})
 	if !ok {
