@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/internal/plan"
@@ -109,6 +109,9 @@ func (s *Set[T]) keep(ctx context.Context, owner *owner, child desired) error {
 	if err == nil {
 		return child.kind.ready(result.Object)
 	}
+	if _, waits := errors.AsType[*WaitingError](err); !waits {
+		s.applier.countFailure(child.kind)
+	}
 	if _, ok := errors.AsType[*OwnershipError](err); ok {
 		s.blocked.set(child.object, client.ObjectKeyFromObject(owner.object))
 	}
@@ -151,7 +154,7 @@ func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.live = mgr.GetAPIReader()
 	s.cache = mgr.GetCache()
 	s.applier.recorder = mgr.GetEventRecorder("opblocks")
-	if err := s.applier.guard.register(metrics.Registry); err != nil {
+	if err := s.applier.metrics.register(ctrlmetrics.Registry); err != nil {
 		return err
 	}
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())

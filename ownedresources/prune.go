@@ -121,7 +121,7 @@ func (s *Set[T]) pruneNow(ctx context.Context, owner *owner, want []desired, dig
 		if slices.Index(known, k) < i {
 			continue
 		}
-		if err := s.pruneKind(ctx, owner, s.children[i].sample, k.gvk, want); err != nil {
+		if err := s.pruneKind(ctx, owner, s.children[i].sample, k, want); err != nil {
 			return err
 		}
 	}
@@ -131,22 +131,25 @@ func (s *Set[T]) pruneNow(ctx context.Context, owner *owner, want []desired, dig
 	return nil
 }
 
-func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind, want []desired) error {
-	list, err := s.list(ctx, owner, sample, gvk)
+func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, k *kind, want []desired) error {
+	list, err := s.list(ctx, owner, sample, k.gvk)
 	if err != nil {
 		return err
 	}
 	for _, obj := range list {
 		ours := metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner.reference.UID}) && obj.GetAnnotations()[AnnotationSet] == s.name
 		if m, _, _ := splitMark(obj.GetAnnotations()[AnnotationApplied]); !ours || m == foreign || obj.GetDeletionTimestamp() != nil ||
-			slices.ContainsFunc(want, func(d desired) bool { return d.is(gvk, obj) }) {
+			slices.ContainsFunc(want, func(d desired) bool { return d.is(k.gvk, obj) }) {
 			continue
 		}
 		// The version too: what the cache shows as ours may have another owner, or set, by now.
 		uid, version := obj.GetUID(), obj.GetResourceVersion()
 		err := owner.client.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s %s, which is no longer wanted: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
+			return fmt.Errorf("delete %s %s, which is no longer wanted: %w", k.gvk.Kind, client.ObjectKeyFromObject(obj), err)
+		}
+		if err == nil {
+			s.applier.tell(owner, k, obj, deedDeleted, "")
 		}
 	}
 	return nil
