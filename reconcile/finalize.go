@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,8 +37,21 @@ func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
 			options = append(options, finalizers.GiveUpAfter(step.giveUpAfter, p.recorder))
 		}
 		_, err := finalizers.Finalize(ctx, p.client, obj, step.finalizer, func(ctx context.Context) error {
-			return step.cleaner.Finalize(ctx, c, obj)
+			err := step.cleaner.Finalize(ctx, c, obj)
+			if outcomeOf(err).state == succeeded {
+				return nil // also Halt(nil)
+			}
+			return err
 		}, options...)
 		return err
 	}
+}
+
+// finalizerError says what is wrong with a name; "" is none.
+func finalizerError(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name) // there is nothing to remove, so no request
+	return err
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -176,7 +177,7 @@ func outcomeOfOne(err error) outcome {
 		o.state, o.retries = failed, true
 	}
 	if reasoned, ok := errors.AsType[Reasoned](err); ok {
-		o.reason = reasoned.Reason()
+		o.reason = cmp.Or(reasoned.Reason(), o.reason)
 	}
 	return o
 }
