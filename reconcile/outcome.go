@@ -133,6 +133,7 @@ func outcomeOf(err error) outcome {
 	if o.state != succeeded {
 		o.err = err
 		o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each on a line
+		o.message = strings.ToValidUTF8(o.message, "\uFFFD")    // as it is stored, or it would differ in each pass
 	}
 	return o
 }
