@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -25,6 +26,7 @@ type pass[T client.Object] struct {
 	before T // as it is on the API server; perhaps the cache's own
 	obj    T // what the steps work on
 	next   delays
+	locked bool // a checkpoint failed: what it was to write must not get there without its lock
 
 	running int // the step
 	left    []left
@@ -93,6 +95,7 @@ func (p *pass[T]) forget() {
 	p.writes.Forget(p.empty(), p.name)
 	p.backoff.forget(p.name)
 	p.metrics.forget(p.name)
+	p.logged.forget(p.name, noStepName)
 	for i := range p.steps {
 		p.logged.forget(p.name, p.steps[i].name)
 	}
@@ -109,10 +112,14 @@ func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 		p.rebase()
 	}
 	if err == nil {
+		p.logged.forget(p.name, noStepName)
 		return outcome{}, true
 	}
 	o = outcomeOf(err)
 	o.step = noStep
+	if apierrors.IsNotFound(err) { // it was deleted meanwhile, and the cache is about to hear of it
+		o.state = conflicted
+	}
 	return o, false
 }
 
@@ -150,6 +157,9 @@ func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome
 
 // finish notes and shows the outcomes, and writes the status.
 func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
+	if errors.Is(ctx.Err(), context.Canceled) { // the operator ends: no step has failed, and nothing can be written
+		return ctrl.Result{}
+	}
 	seen := true
 	for i := range outcomes {
 		o := &outcomes[i]

@@ -25,7 +25,7 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 	}
 	becomesReady := p.isReady(p.obj) && !p.isReady(p.before)
 	logger := log.FromContext(ctx)
-	err := p.write(ctx, false)
+	err := p.write(ctx, p.locked)
 	switch {
 	case err == nil:
 		if becomesReady {
@@ -97,5 +97,7 @@ func (p *pass[T]) checkpoint(ctx context.Context) error {
 	if p.status.equal(p.before, p.obj) {
 		return nil
 	}
-	return p.write(ctx, true)
+	err := p.write(ctx, true)
+	p.locked = p.locked || err != nil
+	return err
 }
