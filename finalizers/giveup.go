@@ -3,12 +3,13 @@ package finalizers
 import (
 	"context"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
 // Option changes how [Finalize] treats a cleanup that does not succeed.
@@ -61,19 +62,5 @@ func (s *settings) report(ctx context.Context, obj client.Object, name string, f
 		return
 	}
 	note := "gave up " + name + " after " + s.limit.String() + ", what it had to remove may still be there: " + failure.Error()
-	s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, "CleanupGivenUp", "Finalize", "%s", cut(note))
-}
-
-// maxNote is the API's limit for the note of an event. A longer one is refused, and the event lost.
-const maxNote = 1024
-
-func cut(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	end := maxNote - len("…")
-	for !utf8.RuneStart(note[end]) {
-		end--
-	}
-	return note[:end] + "…"
+	s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, "CleanupGivenUp", "Finalize", "%s", eventnote.Cut(note))
 }

@@ -68,6 +68,7 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 		return err
 	}
 	owner.set = s.name
+	defer s.applier.report(&owner)
 	known, err := s.kinds(c.Scheme())
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (s *Set[T]) keep(ctx context.Context, owner *owner, child desired) error {
 		return child.kind.ready(result.Object)
 	}
 	if _, waits := errors.AsType[*WaitingError](err); !waits {
-		s.applier.countFailure(child.kind)
+		s.applier.tell(owner, child.kind, child.object, deedFailed, "")
 	}
 	if _, ok := errors.AsType[*OwnershipError](err); ok {
 		s.blocked.set(child.object, client.ObjectKeyFromObject(owner.object))

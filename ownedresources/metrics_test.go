@@ -64,13 +64,13 @@ func TestDeedsAreToldAndCounted(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	reconcile()
-	says("Normal Created Created ConfigMap "+w.namespace+"/web-settings", "Normal Created Created Deployment "+w.namespace+"/web")
+	says("Normal Created Created ConfigMap " + w.namespace + "/web-settings, Deployment " + w.namespace + "/web")
 	reconcile()
 	says()
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(7)) })
 	set.applier.writes.Forget(w.deployment(), client.ObjectKeyFromObject(w.deployment()))
 	reconcile()
-	says("Normal Applied Applied Deployment " + w.namespace + "/web: spec.replicas")
+	says("Normal Applied Applied Deployment " + w.namespace + "/web (spec.replicas)")
 	wanted = false
 	reconcile()
 	says("Normal Deleted Deleted Deployment " + w.namespace + "/web")

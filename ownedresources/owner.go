@@ -23,6 +23,7 @@ type owner struct {
 	reference    metav1.OwnerReference
 	fieldManager client.FieldOwner
 	set          string // name of the set that the children belong to
+	deeds        map[deed][]string
 }
 
 func newOwner(obj client.Object, c client.Client) (owner, error) {

@@ -115,6 +115,7 @@ func (s *Set[T]) pruneNow(ctx context.Context, owner *owner, want []desired, dig
 	if err != nil {
 		return err
 	}
+	defer s.applier.report(owner)
 	// Before listing: what we wrote and the cache does not show yet has to be looked for again.
 	settled := !s.applier.writes.Pending()
 	for i, k := range known {

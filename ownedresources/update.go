@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
 // update writes to a live object that is ours, if needed.
@@ -67,7 +69,7 @@ func (a *applier) slowDown(w *wanted, live client.Object, paths string) error {
 	}
 	message := fmt.Sprintf("%s is changed back again and again by somebody else, so it is written less often: %s", w, paths)
 	if begins && a.recorder != nil {
-		a.recorder.Eventf(w.owner.object, live, corev1.EventTypeWarning, reasonWriteLoop, "Apply", "%s", message)
+		a.recorder.Eventf(w.owner.object, live, corev1.EventTypeWarning, reasonWriteLoop, "Apply", "%s", eventnote.Cut(message))
 	}
 	return &WaitingError{reason: reasonWriteLoop, message: message, after: wait}
 }

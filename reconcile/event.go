@@ -8,10 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/eventnote"
 )
-
-// maxNote is the API's limit for the note of an event, in bytes.
-const maxNote = 1024
 
 // event tells what happened to the object; not without a manager, which has the recorder. The
 // action is a step's name in CamelCase.
@@ -19,10 +17,7 @@ func (p *pass[T]) event(eventType, reason, action, note string) {
 	if p.recorder == nil {
 		return
 	}
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
-	}
-	p.recorder.Eventf(p.before, nil, eventType, reason, camelCase(action), "%s", note)
+	p.recorder.Eventf(p.before, nil, eventType, reason, camelCase(action), "%s", eventnote.Cut(note))
 }
 
 func (p *pass[T]) isReady(obj T) bool {

@@ -2,11 +2,9 @@ package reconcile
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -17,13 +15,11 @@ type metrics struct {
 	kind       string
 	durations  *prometheus.HistogramVec
 	results    *prometheus.CounterVec
-	conditions *prometheus.GaugeVec
-	mu         sync.Mutex
-	shown      map[types.NamespacedName][]string // the condition types of an object
+	conditions *conditionMetric
 }
 
 func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
-	m := &metrics{kind: kind, shown: map[types.NamespacedName][]string{}}
+	m := &metrics{kind: kind}
 	var errs [3]error
 	m.durations, errs[0] = register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "opblocks_step_duration_seconds",
@@ -34,10 +30,7 @@ func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 		Name: "opblocks_step_results_total",
 		Help: "What became of steps, by the kind of the object, the step and the result: succeeded, waiting, conflicted, failed, terminal.",
 	}, []string{"kind", "step", "result"}))
-	m.conditions, errs[2] = register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "opblocks_condition",
-		Help: "A condition of an object: 1 for True, 0 for False, -1 for Unknown; absent when the object has none of that type.",
-	}, []string{"kind", "namespace", "name", "type"}))
+	m.conditions, errs[2] = register(registry, newConditionMetric())
 	return m, errors.Join(errs[:]...)
 }
 
@@ -63,53 +56,19 @@ func (m *metrics) knows(name types.NamespacedName) bool {
 	if m == nil {
 		return true
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, known := m.shown[name]
-	return known
+	return m.conditions.knows(shownObject{m.kind, name})
 }
 
 // show sets what the object's conditions say. A nil list says nothing.
 func (m *metrics) show(name types.NamespacedName, list conditions.List) {
-	if m == nil {
-		return
+	if m != nil {
+		m.conditions.set(shownObject{m.kind, name}, list)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.drop(name)
-	var shown []string
-	if list != nil {
-		for _, c := range list.All() {
-			m.conditions.WithLabelValues(m.kind, name.Namespace, name.Name, c.Type).Set(level(c.Status))
-			shown = append(shown, c.Type)
-		}
-	}
-	m.shown[name] = shown
 }
 
 // forget is for an object that is gone.
 func (m *metrics) forget(name types.NamespacedName) {
-	if m == nil {
-		return
+	if m != nil {
+		m.conditions.forget(shownObject{m.kind, name})
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.drop(name)
-}
-
-func (m *metrics) drop(name types.NamespacedName) {
-	for _, t := range m.shown[name] {
-		m.conditions.DeleteLabelValues(m.kind, name.Namespace, name.Name, t)
-	}
-	delete(m.shown, name)
-}
-
-func level(status metav1.ConditionStatus) float64 {
-	switch status {
-	case metav1.ConditionTrue:
-		return 1
-	case metav1.ConditionFalse:
-		return 0
-	}
-	return -1
 }

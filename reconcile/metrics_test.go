@@ -145,7 +145,7 @@ func TestMetricsAreBounded(t *testing.T) {
 		require.Zero(t, run())
 	}
 	require.Empty(t, r.series(t, "opblocks_condition"))
-	require.Empty(t, h.metrics.shown)
+	require.Empty(t, h.metrics.conditions.byObject)
 	require.LessOrEqual(t, len(r.series(t, "opblocks_step_results_total")), 2)
 	require.Len(t, r.series(t, "opblocks_step_duration_seconds"), 1)
 	logged := 0
