@@ -27,6 +27,10 @@ func (t *tour) startDatabase(name string) *database {
 		return d
 	}
 	began := time.Now()
+	if _, t.err = exec.LookPath("mariadb"); t.err != nil {
+		t.err = fmt.Errorf("MariaDB's client is missing, `make mariadb` installs it where it may: %w", t.err)
+		return d
+	}
 	if d.server, t.err = mariadb.Start(t.ctx); t.err == nil {
 		t.databases = append(t.databases, d)
 		t.succeeded(fmt.Sprintf("%s is up at %s: %s", name, d.server.Address(), d.server.Version()), began)
