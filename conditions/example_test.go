@@ -95,3 +95,19 @@ func ExampleStandard() {
 	fmt.Println(len(status.Conditions), conditions.Summarize(list.All()).Status)
 	// Output: 1 True
 }
+
+func ExampleAppend() {
+	var history []metav1.Condition
+	for _, reason := range []string{"Created", "Scheduled", "Scheduled", "Restarted"} {
+		_, err := conditions.Append(&history, metav1.Condition{Type: "Run", Status: metav1.ConditionTrue, Reason: reason}, 2)
+		if err != nil {
+			panic(err)
+		}
+	}
+	for _, c := range history {
+		fmt.Println(c.Reason)
+	}
+	// Output:
+	// Scheduled
+	// Restarted
+}

@@ -72,6 +72,7 @@ type applier struct {
 	kinds    *kinds
 	live     client.Reader // past the cache; nil without a manager
 	writes   *ownwrites.Writes
+	metrics  *metrics
 	settled  *settled
 	guard    *guard
 	verified *verified
@@ -83,7 +84,11 @@ type applier struct {
 }
 
 func newApplier() *applier {
-	return &applier{kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), settled: newSettled(), guard: newGuard(clock.RealClock{}), verified: newVerified()}
+	m := newMetrics()
+	return &applier{
+		kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), metrics: m,
+		settled: newSettled(m), guard: newGuard(clock.RealClock{}, m), verified: newVerified(),
+	}
 }
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}

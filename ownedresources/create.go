@@ -19,6 +19,7 @@ func (a *applier) create(ctx context.Context, w wanted) (Result, error) {
 	switch {
 	case err == nil:
 		a.written(w, obj)
+		a.tell(w.owner, w.kind, obj, deedCreated, "")
 		return Result{Object: obj, Operation: Created}, nil
 	case apierrors.IsAlreadyExists(err):
 		return a.unseen(ctx, w, err)
@@ -55,5 +56,5 @@ const cacheDelay = time.Minute
 func (a *applier) written(w wanted, answer client.Object) {
 	a.writes.Record(answer)
 	a.recreated.written(&w)
-	a.settled.record(answer.GetUID(), w.kind.plan.Differences(w.object, answer))
+	a.settled.record(w.kind.gvk.Kind, answer.GetUID(), w.kind.plan.Differences(w.object, answer))
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/internal/plan"
@@ -59,13 +59,10 @@ func (s *Set[T]) SetName(name string) { s.name = name }
 //
 // The error joins those of all children; see [Apply] for what it may be, and [FailedError]. If
 // nothing failed and some child is not ready yet, it is a [WaitingError].
-func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, owner T) error {
-	err := s.Apply(ctx, c, owner)
-	return errors.Join(err, s.Prune(ctx, c, owner))
-}
-
-// Apply is the part of [Set.Reconcile] that deletes nothing.
-func (s *Set[T]) Apply(ctx context.Context, c client.Client, obj T) error {
+//
+// In a pass of package reconcile it deletes after all steps of the pass, so that a child may move
+// from one set to another.
+func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	owner, err := newOwner(obj, c)
 	if err != nil {
 		return err
@@ -100,12 +97,10 @@ func (s *Set[T]) Apply(ctx context.Context, c client.Client, obj T) error {
 			failures = append(failures, err)
 		}
 	}
-	// What could not be built, or replaced, must not be deleted.
-	s.pruned.applied(owner.reference.UID, want, len(failures) == 0)
-	if len(failures) > 0 {
+	if len(failures) > 0 { // what could not be built, or replaced, must not be deleted
 		return errors.Join(failures...)
 	}
-	return joinWaits(waits)
+	return errors.Join(joinWaits(waits), s.prune(ctx, &owner, want))
 }
 
 // keep applies one child, and gives nil if it is ready.
@@ -113,6 +108,9 @@ func (s *Set[T]) keep(ctx context.Context, owner *owner, child desired) error {
 	result, err := s.applier.applyAs(ctx, owner, child.kind, child.object, child.options)
 	if err == nil {
 		return child.kind.ready(result.Object)
+	}
+	if _, waits := errors.AsType[*WaitingError](err); !waits {
+		s.applier.countFailure(child.kind)
 	}
 	if _, ok := errors.AsType[*OwnershipError](err); ok {
 		s.blocked.set(child.object, client.ObjectKeyFromObject(owner.object))
@@ -156,7 +154,7 @@ func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.live = mgr.GetAPIReader()
 	s.cache = mgr.GetCache()
 	s.applier.recorder = mgr.GetEventRecorder("opblocks")
-	if err := s.applier.guard.register(metrics.Registry); err != nil {
+	if err := s.applier.metrics.register(ctrlmetrics.Registry); err != nil {
 		return err
 	}
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())

@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -27,10 +26,10 @@ const (
 // guard slows down where an object is written again and again although what is wanted stays
 // the same: somebody else, another controller or an admission plug-in, changes it back.
 type guard struct {
-	clock  clock.PassiveClock
-	metric *prometheus.GaugeVec
-	mu     sync.Mutex
-	byUID  map[types.UID]*loop
+	clock   clock.PassiveClock
+	metrics *metrics
+	mu      sync.Mutex
+	byUID   map[types.UID]*loop
 }
 
 type loop struct {
@@ -41,25 +40,8 @@ type loop struct {
 	labels prometheus.Labels // of the metric, while the guard holds
 }
 
-func newGuard(c clock.PassiveClock) *guard {
-	return &guard{
-		clock: c,
-		metric: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "opblocks_write_loop",
-			Help: "1 for an object that somebody else changes back again and again, so that it is written less often.",
-		}, []string{"kind", "namespace", "name", "path"}),
-		byUID: map[types.UID]*loop{},
-	}
-}
-
-// register shows the metric; the sets of a process share it.
-func (g *guard) register(registry prometheus.Registerer) error {
-	err := registry.Register(g.metric)
-	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		g.metric = known.ExistingCollector.(*prometheus.GaugeVec)
-		return nil
-	}
-	return err
+func newGuard(c clock.PassiveClock, m *metrics) *guard {
+	return &guard{clock: c, metrics: m, byUID: map[types.UID]*loop{}}
 }
 
 // hold gives how long the next write has to wait, or 0. It reports once a loop that it begins.
@@ -81,7 +63,7 @@ func (g *guard) hold(w *wanted, uid types.UID, paths string) (wait time.Duration
 	}
 	if begins = l.labels == nil; begins {
 		l.labels = prometheus.Labels{"kind": w.kind.gvk.Kind, "namespace": w.object.GetNamespace(), "name": w.object.GetName(), "path": paths}
-		g.metric.With(l.labels).Set(1)
+		g.metrics.loops.With(l.labels).Set(1)
 	}
 	return wait, begins
 }
@@ -117,7 +99,7 @@ func (g *guard) forget(uid types.UID) {
 
 func (g *guard) drop(uid types.UID) {
 	if l := g.byUID[uid]; l != nil && l.labels != nil {
-		g.metric.Delete(l.labels)
+		g.metrics.loops.Delete(l.labels)
 	}
 	delete(g.byUID, uid)
 }

@@ -4,32 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// series counts what the guard's metric shows.
-func series(t *testing.T, g *guard) int {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	require.NoError(t, g.register(registry))
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	if len(families) == 0 {
-		return 0
-	}
-	return len(families[0].GetMetric())
-}
-
 func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
 	w := newWorld(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	w.applier.guard = newGuard(clock)
-	recorder := events.NewFakeRecorder(10)
-	w.applier.recorder = recorder
+	w.applier.guard = newGuard(clock, w.applier.metrics)
 	w.expect(t, w.deployment(), Created, "POST deployments")
 	fight := func() (Result, error) {
 		byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(31337)) })
@@ -40,6 +24,8 @@ func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, Applied, result.Operation, "drift is repaired at once")
 	}
+	recorder := events.NewFakeRecorder(10)
+	w.applier.recorder = recorder
 	_, err := fight()
 	var wait *WaitingError
 	require.ErrorAs(t, err, &wait)
@@ -52,7 +38,8 @@ func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
 	require.ErrorAs(t, err, &wait)
 	require.Len(t, recorder.Events, 1, "one event a loop")
 	require.Contains(t, <-recorder.Events, "Warning WriteLoop Deployment "+w.namespace+"/web is changed back again and again")
-	require.Equal(t, 1, series(t, w.applier.guard))
+	w.applier.recorder = nil
+	require.Len(t, shown(t, w.applier.metrics, "opblocks_write_loop"), 1)
 
 	clock.SetTime(clock.Now().Add(loopFirst))
 	result, err := w.apply(t, w.deployment())
@@ -76,12 +63,12 @@ func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
 	result, err = w.apply(t, want)
 	require.NoError(t, err)
 	require.Equal(t, Applied, result.Operation, "what is wanted anew is written at once")
-	require.Zero(t, series(t, w.applier.guard), "the metric goes with its reason")
+	require.Empty(t, shown(t, w.applier.metrics, "opblocks_write_loop"), "the metric goes with its reason")
 }
 
 func TestWriteLoopEnds(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	g := newGuard(clock)
+	g := newGuard(clock, newMetrics())
 	world := newWorld(t)
 	k, err := builtInKinds.of(world.deployment(), world.client.Scheme())
 	require.NoError(t, err)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // controllerIndex finds an owner's children in the cache, by the UID of their controller.
@@ -41,18 +43,10 @@ type pruned struct {
 	seed    maphash.Seed
 	mu      sync.Mutex
 	byOwner map[types.UID]uint64
-	// due are the owners whose children have been applied and not been looked for yet.
-	due map[types.UID]children
-}
-
-// children are what an owner wants.
-type children struct {
-	digest uint64
-	wanted []desired
 }
 
 func newPruned() *pruned {
-	return &pruned{seed: maphash.MakeSeed(), byOwner: map[types.UID]uint64{}, due: map[types.UID]children{}}
+	return &pruned{seed: maphash.MakeSeed(), byOwner: map[types.UID]uint64{}}
 }
 
 // digest is the same for the same wanted names; it lives no longer than the process.
@@ -68,24 +62,11 @@ func (p *pruned) digest(wanted []desired) uint64 {
 	return h.Sum64()
 }
 
-// applied makes looking due if other children are wanted than at the last look; not after a failure.
-func (p *pruned) applied(owner types.UID, wanted []desired, succeeded bool) {
-	digest := p.digest(wanted)
+func (p *pruned) is(owner types.UID, wanted uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if last, ok := p.byOwner[owner]; succeeded && (!ok || last != digest) {
-		p.due[owner] = children{digest, wanted}
-	} else {
-		delete(p.due, owner)
-	}
-}
-
-func (p *pruned) take(owner types.UID) (due children, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	due, ok = p.due[owner]
-	delete(p.due, owner)
-	return due, ok
+	known, ok := p.byOwner[owner]
+	return ok && known == wanted
 }
 
 func (p *pruned) set(owner types.UID, wanted uint64) {
@@ -110,24 +91,27 @@ func (p *pruned) forgetOwner(owner types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byOwner, owner)
-	delete(p.due, owner)
 }
 
-// Prune is the part of [Set.Reconcile] that deletes: what the set made for the owner and what
-// the last [Set.Apply] did not want any more. It does nothing if that failed. Package reconcile
-// calls it after all steps of a pass, so that what moves from one step to another is not deleted.
-//
+// prune deletes what the set made for the owner and does not want any more; in a pass at its end.
 // It lists only when what is wanted has changed, or for the first time; the list is the cache's.
-func (s *Set[T]) Prune(ctx context.Context, c client.Client, obj T) error {
-	due, ok := s.pruned.take(obj.GetUID())
-	if !ok {
+func (s *Set[T]) prune(ctx context.Context, owner *owner, want []desired) error {
+	digest := s.pruned.digest(want)
+	if s.pruned.is(owner.reference.UID, digest) {
 		return nil
 	}
-	owner, err := newOwner(obj, c)
-	if err != nil {
-		return err
+	now := func(ctx context.Context) error { return s.pruneNow(ctx, owner, want, digest) }
+	if pass, ok := passcontext.Of(ctx).(interface {
+		AfterSteps(do func(ctx context.Context) error)
+	}); ok {
+		pass.AfterSteps(now)
+		return nil
 	}
-	known, err := s.kinds(c.Scheme())
+	return now(ctx)
+}
+
+func (s *Set[T]) pruneNow(ctx context.Context, owner *owner, want []desired, digest uint64) error {
+	known, err := s.kinds(owner.client.Scheme())
 	if err != nil {
 		return err
 	}
@@ -137,32 +121,35 @@ func (s *Set[T]) Prune(ctx context.Context, c client.Client, obj T) error {
 		if slices.Index(known, k) < i {
 			continue
 		}
-		if err := s.pruneKind(ctx, &owner, s.children[i].sample, k.gvk, due); err != nil {
+		if err := s.pruneKind(ctx, owner, s.children[i].sample, k, want); err != nil {
 			return err
 		}
 	}
 	if settled {
-		s.pruned.set(owner.reference.UID, due.digest)
+		s.pruned.set(owner.reference.UID, digest)
 	}
 	return nil
 }
 
-func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind, due children) error {
-	list, err := s.list(ctx, owner, sample, gvk)
+func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, k *kind, want []desired) error {
+	list, err := s.list(ctx, owner, sample, k.gvk)
 	if err != nil {
 		return err
 	}
 	for _, obj := range list {
 		ours := metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner.reference.UID}) && obj.GetAnnotations()[AnnotationSet] == s.name
 		if m, _, _ := splitMark(obj.GetAnnotations()[AnnotationApplied]); !ours || m == foreign || obj.GetDeletionTimestamp() != nil ||
-			slices.ContainsFunc(due.wanted, func(d desired) bool { return d.is(gvk, obj) }) {
+			slices.ContainsFunc(want, func(d desired) bool { return d.is(k.gvk, obj) }) {
 			continue
 		}
 		// The version too: what the cache shows as ours may have another owner, or set, by now.
 		uid, version := obj.GetUID(), obj.GetResourceVersion()
 		err := owner.client.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s %s, which is no longer wanted: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
+			return fmt.Errorf("delete %s %s, which is no longer wanted: %w", k.gvk.Kind, client.ObjectKeyFromObject(obj), err)
+		}
+		if err == nil {
+			s.applier.tell(owner, k, obj, deedDeleted, "")
 		}
 	}
 	return nil

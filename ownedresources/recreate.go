@@ -86,6 +86,7 @@ func (a *applier) recreate(ctx context.Context, w wanted, refusal error) error {
 		return fmt.Errorf("delete %s to create it anew: %w", &w, err)
 	}
 	a.recreated.set(&w)
+	a.tell(w.owner, w.kind, live, deedRecreated, "")
 	a.writes.Forget(live, client.ObjectKeyFromObject(live))
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is created anew, since a field of it cannot be changed", &w)}
 }

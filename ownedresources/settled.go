@@ -14,25 +14,40 @@ import (
 // differed from what we sent: an admission plug-in rewrites it. Sending the same again
 // would change nothing, for ever.
 type settled struct {
-	count atomic.Int64
-	mu    sync.Mutex
-	byUID map[types.UID][]plan.Difference
+	metrics *metrics
+	count   atomic.Int64
+	mu      sync.Mutex
+	byUID   map[types.UID]settledObject
 }
 
-func newSettled() *settled { return &settled{byUID: map[types.UID][]plan.Difference{}} }
+type settledObject struct {
+	kind        string
+	differences []plan.Difference
+}
 
-func (s *settled) record(uid types.UID, differences []plan.Difference) {
+func newSettled(m *metrics) *settled {
+	return &settled{metrics: m, byUID: map[types.UID]settledObject{}}
+}
+
+func (s *settled) record(kind string, uid types.UID, differences []plan.Difference) {
 	if len(differences) == 0 && s.count.Load() == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(differences) == 0 {
-		delete(s.byUID, uid)
-	} else {
-		s.byUID[uid] = differences
+	s.show(s.byUID[uid], -1)
+	delete(s.byUID, uid)
+	if len(differences) > 0 {
+		s.byUID[uid] = settledObject{kind, differences}
+		s.show(s.byUID[uid], 1)
 	}
 	s.count.Store(int64(len(s.byUID)))
+}
+
+func (s *settled) show(o settledObject, more float64) {
+	for _, d := range o.differences {
+		s.metrics.settled.WithLabelValues(o.kind, d.Path).Add(more)
+	}
 }
 
 // holds reports whether every difference stood in the answer to our last write, with the
@@ -43,7 +58,7 @@ func (s *settled) holds(uid types.UID, differences []plan.Difference) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.byUID[uid]
+	known := s.byUID[uid].differences
 	for _, d := range differences {
 		if !slices.Contains(known, d) {
 			return false
@@ -53,4 +68,4 @@ func (s *settled) holds(uid types.UID, differences []plan.Difference) bool {
 }
 
 // forget is for an object that is gone.
-func (s *settled) forget(uid types.UID) { s.record(uid, nil) }
+func (s *settled) forget(uid types.UID) { s.record("", uid, nil) }

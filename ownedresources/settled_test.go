@@ -57,6 +57,8 @@ func TestAdmissionThatRewritesIsNotFought(t *testing.T) {
 	rewriteImages(t, w)
 	w.expect(t, w.deployment(), Created, "POST deployments")
 	w.expect(t, w.deployment(), Unchanged, none...)
+	require.Equal(t, []string{"Deployment,spec.template.spec.containers[name=web].image=1"},
+		shown(t, w.applier.metrics, "opblocks_settled_differences"), "the metric names the field")
 
 	w.applier = newApplier() // a restart forgets it: one request that changes nothing, besides the takeover
 	w.expect(t, w.deployment(), Applied, "GET deployments", "PATCH deployments", "PATCH deployments")

@@ -22,7 +22,8 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 	if a.upToDate(&w, live) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
-	paths := pathsOf(w.kind.plan.Differences(w.object, live))
+	differences := w.kind.plan.Differences(w.object, live)
+	paths := pathsOf(differences)
 	if live.GetAnnotations()[AnnotationSet] != w.owner.set {
 		paths = "metadata.annotations[" + AnnotationSet + "], by another step that builds the same object"
 	}
@@ -50,6 +51,11 @@ func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Res
 	}
 	a.guard.note(&w, answer.GetUID(), paths)
 	a.written(w, answer)
+	if len(differences) == 0 { // what is wanted has changed, in a way that the live object covers
+		a.tell(w.owner, w.kind, answer, deedApplied, "")
+	} else {
+		a.tell(w.owner, w.kind, answer, deedApplied, paths)
+	}
 	return Result{Object: answer, Operation: Applied}, nil
 }
 

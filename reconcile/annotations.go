@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // SetAnnotations makes some annotations of an object have some values, and removes others, by one
@@ -37,7 +39,7 @@ func SetAnnotations(ctx context.Context, c client.Client, obj client.Object, set
 	if uid := obj.GetUID(); uid != "" {
 		metadata["uid"] = uid // never a namesake
 	}
-	own, _ := ctx.Value(passKey{}).(interface {
+	own, _ := passcontext.Of(ctx).(interface {
 		owns(obj client.Object) bool
 		rebase()
 	})

@@ -14,7 +14,7 @@
 //   - The steps run in order on a copy, of which they may change the status. A step succeeds,
 //     waits ([Wait]), or fails. Neither stops the later steps, unless it halts ([Halt]). A panic
 //     is a failure of its step.
-//   - Steps that delete what is not wanted any more ([Pruner]) do so, if no step failed.
+//   - What steps have left for the end ([AfterSteps]) is done, if none failed: deleting.
 //   - The outcomes become conditions: Ready sums them up, Reconciling and Stalled follow kstatus,
 //     and each step may report one of its own ([Reporting]). The observed generation is set
 //     unless a conflict lets the pass be repeated. .status.conditions and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,8 +18,7 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 		if step.cleaner == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
 			continue
 		}
-		o := p.call(ctx, &step, p.cleanup(&step))
-		o.step = i
+		o := p.call(ctx, i, p.cleanup(&step))
 		if o.state != succeeded {
 			return p.finish(ctx, []outcome{o})
 		}
@@ -37,11 +37,20 @@ func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
 		}
 		_, err := finalizers.Finalize(ctx, p.client, obj, step.finalizer, func(ctx context.Context) error {
 			err := step.cleaner.Finalize(ctx, c, obj)
-			if outcomeOf(err).state == succeeded { // also in words of its own
-				return nil
+			if outcomeOf(err).state == succeeded {
+				return nil // also Halt(nil) and Done
 			}
 			return err
 		}, options...)
 		return err
 	}
+}
+
+// finalizerError says what is wrong with a name; "" is none.
+func finalizerError(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name) // there is nothing to remove, so no request
+	return err
 }

@@ -3,40 +3,68 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // NewManager is controller-runtime's, whose Start ends with one sentence where a permission to list
-// or watch is missing. Otherwise it would wait for its cache for ever.
+// or watch is missing. Otherwise it would wait for its cache for ever, or work on and hear of nothing.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	m := &manager{refused: make(chan error, 1)}
-	next := options.Cache.DefaultWatchErrorHandler
-	if next == nil {
-		next = toolscache.DefaultWatchErrorHandler
+	newInformer := options.Cache.NewInformer
+	if newInformer == nil {
+		newInformer = toolscache.NewSharedIndexInformer
 	}
-	options.Cache.DefaultWatchErrorHandler = func(ctx context.Context, r *toolscache.Reflector, err error) {
-		// One that has worked before is retried: somebody may be at the roles just now.
-		if apierrors.IsForbidden(err) && r.LastSyncResourceVersion() == "" {
-			select {
-			case m.refused <- err:
-			default: // the first one is enough
-			}
-			return
-		}
-		next(ctx, r, err)
+	options.Cache.NewInformer = func(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		return newInformer(m.observe(lw), obj, resync, indexers)
 	}
 	var err error
-	m.Manager, err = ctrl.NewManager(config, options)
-	return m, err
+	if m.Manager, err = ctrl.NewManager(config, options); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 type manager struct {
 	ctrl.Manager
 	refused chan error
+}
+
+// observe notes the first refusal. A watch that has worked before is retried: somebody may be at the
+// roles just now.
+func (m *manager) observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher {
+	inner := toolscache.ToListerWatcherWithContext(lw)
+	var worked atomic.Bool
+	note := func(err error) {
+		if !apierrors.IsForbidden(err) || worked.Load() {
+			return
+		}
+		select {
+		case m.refused <- err:
+		default: // the first one is enough
+		}
+	}
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := inner.ListWithContext(ctx, options)
+			note(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			w, err := inner.WatchWithContext(ctx, options)
+			note(err)
+			worked.CompareAndSwap(false, err == nil)
+			return w, err
+		},
+	}
 }
 
 func (m *manager) Start(ctx context.Context) error {

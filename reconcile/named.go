@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -20,8 +21,7 @@ import (
 type NamedStep[T client.Object] struct {
 	name    string
 	step    Step[T]
-	pruner  Pruner[T]  // nil unless the step is one
-	cleaner Cleaner[T] // likewise
+	cleaner Cleaner[T] // nil unless the step is one
 	stepOptions
 }
 
@@ -48,7 +48,6 @@ func Named[T client.Object](name string, step Step[T], options ...Option) NamedS
 	for _, o := range options {
 		o(&n.stepOptions)
 	}
-	n.pruner, _ = step.(Pruner[T])
 	n.cleaner, _ = step.(Cleaner[T])
 	if s, ok := step.(interface{ SetName(name string) }); ok {
 		s.SetName(name)
@@ -130,7 +129,7 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 	if len(steps) == 0 {
 		return errors.New("a reconciler needs a step")
 	}
-	var names, conditionTypes, finalizers []string
+	var names, conditionTypes, finalizerNames []string
 	for _, s := range steps {
 		switch {
 		case s.name == "" || s.step == nil:
@@ -143,14 +142,22 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 			return fmt.Errorf("step %q cleans up: name its finalizer with the option Finalizer", s.name)
 		case s.cleaner == nil && (s.finalizer != "" || s.giveUpAfter != 0):
 			return fmt.Errorf("step %q has a finalizer and no method Finalize: nothing would ever remove it", s.name)
-		case s.finalizer != "" && slices.Contains(finalizers, s.finalizer):
+		case s.finalizer != "" && slices.Contains(finalizerNames, s.finalizer):
 			return fmt.Errorf("two steps have the finalizer %q", s.finalizer)
 		case s.condition != "" && !validType(s.condition):
 			return fmt.Errorf("step %q reports the condition %q, which is no valid type: use CamelCase", s.name, s.condition)
 		case s.condition != "" && slices.Contains(conditionTypes, s.condition):
 			return fmt.Errorf("two steps report the condition %q: it would change in every pass", s.condition)
 		}
-		names, conditionTypes, finalizers = append(names, s.name), append(conditionTypes, s.condition), append(finalizers, s.finalizer)
+		if err := finalizerError(s.finalizer); err != nil {
+			return fmt.Errorf("step %q: %w", s.name, err)
+		}
+		for _, ref := range s.references {
+			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.from) {
+				return fmt.Errorf("step %q refers from %s, and is a step of %s: no event would ever bring a pass", s.name, ref.from, t)
+			}
+		}
+		names, conditionTypes, finalizerNames = append(names, s.name), append(conditionTypes, s.condition), append(finalizerNames, s.finalizer)
 	}
 	return nil
 }

@@ -8,12 +8,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// noStep is the step of an outcome of the pass itself.
-const noStep = -1
+// noStep is the step of an outcome of the pass itself, which adds finalizers.
+const (
+	noStep     = -1
+	noStepName = "finalizer"
+)
 
 func (p *pass[T]) stepName(o *outcome) string {
 	if o.step == noStep {
-		return "finalizer"
+		return noStepName
 	}
 	return p.steps[o.step].name
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -134,6 +135,7 @@ func outcomeOf(err error) outcome {
 	if o.state != succeeded {
 		o.err = err
 		o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each on a line
+		o.message = strings.ToValidUTF8(o.message, "\uFFFD")    // as it is stored, or it would differ in each pass
 	}
 	return o
 }
@@ -186,7 +188,7 @@ func outcomeOfOne(err error) outcome {
 		o.state, o.retries = failed, true
 	}
 	if reasoned, ok := errors.AsType[Reasoned](err); ok {
-		o.reason = reasoned.Reason()
+		o.reason = cmp.Or(reasoned.Reason(), o.reason)
 	}
 	return o
 }

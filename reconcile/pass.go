@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/finalizers"
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/pause"
 )
 
@@ -24,6 +26,10 @@ type pass[T client.Object] struct {
 	before T // as it is on the API server; perhaps the cache's own
 	obj    T // what the steps work on
 	next   delays
+	locked bool // a checkpoint failed: what it was to write must not get there without its lock
+
+	running int // the step
+	left    []left
 }
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
@@ -48,7 +54,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	}
 	p.obj = p.copyOf(p.before)
 	p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
-	ctx = context.WithValue(ctx, passKey{}, p)
+	ctx = passcontext.With(ctx, p)
 
 	if p.before.GetDeletionTimestamp() != nil {
 		return p.finalize(ctx)
@@ -63,9 +69,6 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	}
 	return p.finish(ctx, p.runSteps(ctx))
 }
-
-// passKey is where a context has its pass.
-type passKey struct{}
 
 // copyOf gives what the steps work on: a copy of all but the managed fields, which would be a
 // third of the work and which no step needs.
@@ -92,6 +95,7 @@ func (p *pass[T]) forget() {
 	p.writes.Forget(p.empty(), p.name)
 	p.backoff.forget(p.name)
 	p.metrics.forget(p.name)
+	p.logged.forget(p.name, noStepName)
 	for i := range p.steps {
 		p.logged.forget(p.name, p.steps[i].name)
 	}
@@ -108,69 +112,54 @@ func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 		p.rebase()
 	}
 	if err == nil {
+		p.logged.forget(p.name, noStepName)
 		return outcome{}, true
 	}
 	o = outcomeOf(err)
 	o.step = noStep
+	if apierrors.IsNotFound(err) { // it was deleted meanwhile, and the cache is about to hear of it
+		o.state = conflicted
+	}
 	return o, false
 }
 
 // runSteps runs the steps in order.
 func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 	outcomes := make([]outcome, len(p.steps))
-	halted := -1
+	halted := noStep
 	for i := range p.steps {
-		step := &p.steps[i]
-		if halted >= 0 {
-			outcomes[i] = outcome{state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", p.steps[halted].name)}
-		} else {
-			do := step.step.Reconcile
-			if step.pruner != nil {
-				do = step.pruner.Apply
-			}
-			if outcomes[i] = p.call(ctx, step, do); outcomes[i].halts {
-				halted = i
-			}
+		if halted != noStep {
+			outcomes[i] = outcome{step: i, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", p.steps[halted].name)}
+			continue
 		}
-		outcomes[i].step = i
+		if outcomes[i] = p.call(ctx, i, p.steps[i].step.Reconcile); outcomes[i].halts {
+			halted = i
+		}
 	}
-	p.prune(ctx, outcomes)
+	p.afterSteps(ctx, outcomes)
 	return outcomes
 }
 
-// prune lets steps delete once all of them have applied.
-func (p *pass[T]) prune(ctx context.Context, outcomes []outcome) {
-	for _, o := range outcomes {
-		if o.state != succeeded && o.state != waiting {
-			return
-		}
-	}
-	for i := range p.steps {
-		step := &p.steps[i]
-		if step.pruner == nil {
-			continue
-		}
-		if o := p.call(ctx, step, step.pruner.Prune); o.state != succeeded {
-			o.step = i
-			outcomes[i] = o
-		}
-	}
-}
-
 // call runs a step. A panic, also one of its error's methods, is its failure.
-func (p *pass[T]) call(ctx context.Context, step *NamedStep[T], do StepFunc[T]) (o outcome) {
-	defer p.metrics.step(step.name, time.Now(), &o)
+func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome) {
+	p.running = step
+	name := p.steps[step].name
+	defer p.metrics.step(name, time.Now(), &o)
 	defer func() {
 		if r := recover(); r != nil {
-			log.FromContext(ctx).Info("Step panicked", "step", step.name, "panic", r, "stack", string(debug.Stack()))
-			o = outcomeOf(fmt.Errorf("step %q panicked; the log has the stack", step.name))
+			log.FromContext(ctx).Info("Step panicked", "step", name, "panic", r, "stack", string(debug.Stack()))
+			o = outcomeOf(fmt.Errorf("step %q panicked; the log has the stack", name))
 		}
+		o.step = step
 	}()
 	return outcomeOf(do(ctx, p.stepClient, p.obj))
 }
 
 // finish notes and shows the outcomes, and writes the status.
 func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
+	if errors.Is(ctx.Err(), context.Canceled) { // the operator ends: no step has failed, and nothing can be written
+		return ctrl.Result{}
+	}
 	seen := true
 	for i := range outcomes {
 		o := &outcomes[i]

@@ -84,7 +84,7 @@ func (r *Reconciler[T]) check() error {
 			return
 		}
 		if _, err := r.status.list(reflect.New(r.typ)); err != nil {
-			r.err = fmt.Errorf("status of %s: %w: give WithConditions an adapter", r.kind.Kind, err)
+			r.err = fmt.Errorf("status of %s: %w: give WithConditions an adapter, or say WithoutStatus if the status is not yours", r.kind.Kind, err)
 		}
 	})
 	return r.err

@@ -507,21 +507,7 @@ func TestWhatIsWrongWithTheSteps(t *testing.T) {
 	}
 }
 
-// pruning is a step that deletes.
-type pruning struct {
-	StepFunc[*budget]
-	prune StepFunc[*budget]
-}
-
-func (p pruning) Apply(ctx context.Context, c client.Client, b *budget) error {
-	return p.Reconcile(ctx, c, b)
-}
-
-func (p pruning) Prune(ctx context.Context, c client.Client, b *budget) error {
-	return p.prune(ctx, c, b)
-}
-
-func TestPrunedAfterAllStepsAndNeverAfterAnError(t *testing.T) {
+func TestAfterStepsAndNeverAfterAnError(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
 		reason string
@@ -548,7 +534,10 @@ func TestPrunedAfterAllStepsAndNeverAfterAnError(t *testing.T) {
 				}
 			}
 			h := newHarness(t, interceptor.Funcs{},
-				Named("first", pruning{says("first", nil), says("prune", tc.prune)}),
+				Named("first", StepFunc[*budget](func(ctx context.Context, c client.Client, b *budget) error {
+					return errors.Join(says("first", nil)(ctx, c, b),
+						AfterSteps(ctx, func(ctx context.Context) error { return says("prune", tc.prune)(ctx, c, b) }))
+				})),
 				Named("second", says("second", tc.second)),
 				Named("third", giving(nil)))
 			h.pass(t)

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +22,7 @@ import (
 // reference is a kind of objects that T names.
 type reference struct {
 	object client.Object
+	from   reflect.Type // what names takes
 	names  func(obj client.Object) []types.NamespacedName
 }
 
@@ -35,12 +38,12 @@ type reference struct {
 // reading, so limit it by namespaces where that matters.
 func Referring[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) Option {
 	return func(o *stepOptions) {
-		o.references = append(o.references, reference{object: kind, names: func(obj client.Object) []types.NamespacedName {
+		o.references = append(o.references, reference{object: kind, from: reflect.TypeFor[T](), names: func(obj client.Object) []types.NamespacedName {
 			typed, ok := obj.(T)
 			if !ok {
 				return nil
 			}
-			all := names(typed)
+			all := slices.Clone(names(typed)) // it may be a part of what is in the cache
 			for i := range all {
 				if all[i].Namespace == "" {
 					all[i].Namespace = obj.GetNamespace()

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // save writes the status if it differs from the one read. Seen is false after a conflict.
@@ -24,7 +25,7 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 	}
 	becomesReady := p.isReady(p.obj) && !p.isReady(p.before)
 	logger := log.FromContext(ctx)
-	err := p.write(ctx, false)
+	err := p.write(ctx, p.locked)
 	switch {
 	case err == nil:
 		if becomesReady {
@@ -79,7 +80,7 @@ func (p *pass[T]) exists(ctx context.Context) bool {
 // Call it in a step, with the step's context, and do nothing outside if it gives an error. A
 // conflict among them is retried quietly when the step returns it.
 func Checkpoint(ctx context.Context) error {
-	p, ok := ctx.Value(passKey{}).(interface {
+	p, ok := passcontext.Of(ctx).(interface {
 		checkpoint(ctx context.Context) error
 	})
 	if !ok {
@@ -96,5 +97,7 @@ func (p *pass[T]) checkpoint(ctx context.Context) error {
 	if p.status.equal(p.before, p.obj) {
 		return nil
 	}
-	return p.write(ctx, true)
+	err := p.write(ctx, true)
+	p.locked = p.locked || err != nil
+	return err
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +13,8 @@ import (
 )
 
 // Sensitive is a value that does not print: not in logs, errors or JSON. Convert it to []byte or
-// string where it is used.
+// string where it is used, and keep it out of unexported fields of what is printed: package fmt
+// cannot ask it there.
 type Sensitive []byte
 
 const hidden = "(hidden)"
@@ -20,8 +22,8 @@ const hidden = "(hidden)"
 // String does not tell the value.
 func (Sensitive) String() string { return hidden }
 
-// GoString does not tell the value.
-func (Sensitive) GoString() string { return hidden }
+// Format does not tell the value, whatever the verb.
+func (Sensitive) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
 
 // MarshalText does not tell the value.
 func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }

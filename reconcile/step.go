@@ -32,16 +32,6 @@ func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) e
 	return f
 }
 
-// Pruner is a step that deletes what is not wanted any more. The pass does not call its Reconcile,
-// which does both, but Apply in its turn, and Prune after all steps, so that what moves from one
-// step to another is not deleted in between. It prunes nothing in a pass in which a step failed
-// or was skipped: the new home may be there.
-type Pruner[T client.Object] interface {
-	Step[T]
-	Apply(ctx context.Context, c client.Client, obj T) error
-	Prune(ctx context.Context, c client.Client, obj T) error
-}
-
 // Cleaner is a step that has to clean up before its object goes, because it made something that
 // Kubernetes does not collect. It needs the option [Finalizer]. Finalize is called in place of
 // all steps once the object is being deleted, also when it is paused, the last step's first;

@@ -16,6 +16,7 @@ import (
 
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
+	"github.com/opblocks/opblocks/reconcile"
 )
 
 var scheme = runtime.NewScheme()
@@ -58,7 +59,7 @@ func run(options ctrl.Options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(config, options)
+	mgr, err := reconcile.NewManager(config, options)
 	if err != nil {
 		return err
 	}

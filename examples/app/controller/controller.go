@@ -4,6 +4,7 @@ package controller
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,13 +31,12 @@ import (
 // former is who wrote the children that the tutorial's operator left: its binary in the image, and as run from sources.
 var former = ownedresources.FormerManagers("manager", "app", "app-operator", "main", "__debug_bin")
 
-// Steps are what is done for an App, in this order. The Apps that use a ConfigMap or Secret are read from the cache given.
-func Steps(apps client.Reader) []reconcile.NamedStep[*appv1.App] {
+// Steps are what is done for an App, in this order.
+func Steps() []reconcile.NamedStep[*appv1.App] {
 	return []reconcile.NamedStep[*appv1.App]{
 		reconcile.Named("annotation", reconcile.Func(removeSpecAnnotation)),
 		reconcile.Named("configuration", reconcile.Func(readConfiguration),
-			reconcile.Watching(metadataOf(configMap), appsUsing(apps, configMap)),
-			reconcile.Watching(metadataOf(secret), appsUsing(apps, secret))),
+			reconcile.Referring(&corev1.ConfigMap{}, configMaps), reconcile.Referring(&corev1.Secret{}, secrets)),
 		reconcile.Named("workload", ownedresources.Ensure(
 			ownedresources.Build(deployment, former), ownedresources.Build(disruptionBudget))),
 		reconcile.Named("service", exposed{ownedresources.Ensure(ownedresources.TryBuild(service, former))},
@@ -47,10 +47,7 @@ func Steps(apps client.Reader) []reconcile.NamedStep[*appv1.App] {
 
 // SetupWithManager adds the controller to a manager, whose cache should be made by [Cache].
 func SetupWithManager(mgr ctrl.Manager) error {
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &appv1.App{}, ReferenceIndex, IndexReferences); err != nil {
-		return err
-	}
-	return reconcile.For(mgr, Steps(mgr.GetClient())...).WithConditions(Conditions).Complete()
+	return reconcile.For(mgr, Steps()...).WithConditions(Conditions).Complete()
 }
 
 // Cache restricts the manager's cache to some namespaces, or none for all.

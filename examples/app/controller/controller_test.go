@@ -41,9 +41,8 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 	h.Client = fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(objects...).
 		WithStatusSubresource(&appv1.App{}, &appsv1.Deployment{}).
-		WithIndex(&appv1.App{}, controller.ReferenceIndex, controller.IndexReferences).
 		Build()
-	h.reconciler = reconcile.New(h.counting(), controller.Steps(h.Client)...).WithConditions(controller.Conditions)
+	h.reconciler = reconcile.New(h.counting(), controller.Steps()...).WithConditions(controller.Conditions)
 	return h
 }
 

@@ -88,7 +88,7 @@ func tell(t *testing.T, f fault) (final string, writes int) {
 	history := operatortest.NewHistory(u.WithWatch, nil)
 	u.WithWatch = history.Client()
 	process := &operatortest.Process{History: history, CrashAt: f.crashAt, Committed: f.committed}
-	reconciler := reconcile.New(process.Client(), controller.Steps(process.Client())...).WithConditions(controller.Conditions)
+	reconciler := reconcile.New(process.Client(), controller.Steps()...).WithConditions(controller.Conditions)
 	request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: u.namespace, Name: "web"}}
 
 	for _, chapter := range story {
@@ -102,7 +102,7 @@ func tell(t *testing.T, f fault) (final string, writes int) {
 			switch {
 			case process.Crashed:
 				process = &operatortest.Process{History: history}
-				reconciler = reconcile.New(process.Client(), controller.Steps(process.Client())...).WithConditions(controller.Conditions)
+				reconciler = reconcile.New(process.Client(), controller.Steps()...).WithConditions(controller.Conditions)
 			case history.Len() > before:
 				process.Lag = f.lag
 			case process.Lag > 0:

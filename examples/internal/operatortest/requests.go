@@ -48,19 +48,27 @@ type transport struct {
 }
 
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	t.requests.count(request) // before a test can see what comes of it
 	response, err := t.next.RoundTrip(request)
-	t.requests.mu.Lock()
-	defer t.requests.mu.Unlock()
 	if err == nil && response.StatusCode == http.StatusForbidden {
+		t.requests.mu.Lock()
+		defer t.requests.mu.Unlock()
 		t.requests.denied = append(t.requests.denied, request.Method+" "+request.URL.Path)
 	}
-	if resource := resourceOf(request); resource != "" {
-		if t.requests.counts == nil {
-			t.requests.counts = map[string]int{}
-		}
-		t.requests.counts[request.Method+" "+resource]++
-	}
 	return response, err
+}
+
+func (r *Requests) count(request *http.Request) {
+	resource := resourceOf(request)
+	if resource == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[string]int{}
+	}
+	r.counts[request.Method+" "+resource]++
 }
 
 // WrappedRoundTripper lets client-go find the connections to close.

@@ -1,0 +1,79 @@
+package ownedresources
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// shown gives a metric's series as "label,label=value".
+func shown(t *testing.T, m *metrics, name string) []string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	require.NoError(t, m.register(registry))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	var all []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() != name {
+				continue
+			}
+			labels := ""
+			for _, l := range metric.GetLabel() {
+				labels += l.GetValue() + ","
+			}
+			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			all = append(all, fmt.Sprintf("%s=%v", labels[:len(labels)-1], value))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestDeedsAreToldAndCounted(t *testing.T) {
+	w := newWorld(t)
+	recorder := events.NewFakeRecorder(10)
+	wanted := true
+	set := Ensure(Build(settings), TryBuild(func(*corev1.ConfigMap) (*appsv1.Deployment, error) {
+		if !wanted {
+			return nil, nil
+		}
+		return w.deployment(), nil
+	}))
+	set.applier.recorder = recorder
+	reconcile := func() {
+		t.Helper()
+		if err := set.Reconcile(t.Context(), w.client, w.owner); err != nil {
+			require.ErrorAs(t, err, new(*WaitingError))
+		}
+	}
+	says := func(want ...string) {
+		t.Helper()
+		var got []string
+		for len(recorder.Events) > 0 {
+			got = append(got, <-recorder.Events)
+		}
+		require.Equal(t, want, got)
+	}
+	reconcile()
+	says("Normal Created Created ConfigMap "+w.namespace+"/web-settings", "Normal Created Created Deployment "+w.namespace+"/web")
+	reconcile()
+	says()
+	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(7)) })
+	set.applier.writes.Forget(w.deployment(), client.ObjectKeyFromObject(w.deployment()))
+	reconcile()
+	says("Normal Applied Applied Deployment " + w.namespace + "/web: spec.replicas")
+	wanted = false
+	reconcile()
+	says("Normal Deleted Deleted Deployment " + w.namespace + "/web")
+	require.Equal(t, []string{"ConfigMap,created=1", "Deployment,applied=1", "Deployment,created=1", "Deployment,deleted=1"},
+		shown(t, set.applier.metrics, "opblocks_applies_total"))
+}

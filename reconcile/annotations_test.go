@@ -1,0 +1,132 @@
+package reconcile
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func TestSetAnnotations(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		have   map[string]string
+		set    map[string]string
+		remove []string
+		want   map[string]string
+		sent   string // empty for no request
+	}{
+		"add": {
+			reason: "the patch has our keys alone, and the UID against a namesake",
+			have:   map[string]string{"theirs": "x"}, set: map[string]string{"ours": "1"},
+			want: map[string]string{"theirs": "x", "ours": "1"},
+			sent: `{"metadata":{"annotations":{"ours":"1"},"uid":"d"}}`,
+		},
+		"first one":         {reason: "there were none", set: map[string]string{"ours": ""}, want: map[string]string{"ours": ""}, sent: `{"metadata":{"annotations":{"ours":""},"uid":"d"}}`},
+		"already so":        {reason: "no request", have: map[string]string{"ours": "1"}, set: map[string]string{"ours": "1"}, want: map[string]string{"ours": "1"}},
+		"already removed":   {reason: "no request", have: map[string]string{"a": "1"}, remove: []string{"ours"}, want: map[string]string{"a": "1"}},
+		"nothing":           {reason: "no request", have: map[string]string{"a": "1"}, want: map[string]string{"a": "1"}},
+		"change and remove": {reason: "one request", have: map[string]string{"a": "1", "b": "2", "c": "3"}, set: map[string]string{"a": "2", "c": "3"}, remove: []string{"b"}, want: map[string]string{"a": "2", "c": "3"}, sent: `{"metadata":{"annotations":{"a":"2","b":null},"uid":"d"}}`},
+		"remove the last":   {reason: "one request", have: map[string]string{"a": "1"}, remove: []string{"a"}, sent: `{"metadata":{"annotations":{"a":null},"uid":"d"}}`},
+		"set wins":          {reason: "a key in both is set", have: map[string]string{"a": "1"}, set: map[string]string{"a": "2"}, remove: []string{"a"}, want: map[string]string{"a": "2"}, sent: `{"metadata":{"annotations":{"a":"2"},"uid":"d"}}`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			sent := ""
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "d", Annotations: tc.have}}
+			c := fake.NewClientBuilder().WithObjects(d).WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+				data, err := p.Data(obj)
+				require.NoError(t, err)
+				sent = string(data)
+				return c.Patch(ctx, obj, p, opts...)
+			}}).Build()
+			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+			d.Spec.Paused = true // a change in memory, which is not ours to send or to lose
+			version := d.ResourceVersion
+			changed, err := SetAnnotations(t.Context(), c, d, tc.set, tc.remove...)
+			require.NoError(t, err)
+			require.Equal(t, tc.sent, sent, tc.reason)
+			require.Equal(t, tc.sent != "", changed, tc.reason)
+			require.Equal(t, changed, version != d.ResourceVersion)
+			require.True(t, d.Spec.Paused)
+			for _, got := range []map[string]string{d.Annotations, stored(t, c, d).Annotations} {
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+				}
+			}
+			require.False(t, stored(t, c, d).Spec.Paused)
+		})
+	}
+}
+
+func stored(t *testing.T, c client.Client, of *appsv1.Deployment) *appsv1.Deployment {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(of), d))
+	return d
+}
+
+func TestAnnotationsOfThePassesOwnObject(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
+		b.Status.CurrentHealthy = 7
+		changed, err := SetAnnotations(ctx, c, b, map[string]string{"example.com/last": "noon"})
+		require.Equal(t, b.Status.ObservedGeneration == 0, changed)
+		require.EqualValues(t, 7, b.Status.CurrentHealthy, "what was set in memory stays")
+		if err != nil {
+			return err
+		}
+		b.Status.DesiredHealthy = 8
+		return Checkpoint(ctx) // with a lock on the new version
+	})))
+	require.Zero(t, h.pass(t).RequeueAfter, "the pass does not lose against its own write")
+	s := h.status(t)
+	require.EqualValues(t, 7, s.CurrentHealthy)
+	require.EqualValues(t, 8, s.DesiredHealthy)
+	require.Equal(t, "Succeeded", conditionsOf(s)[0].Reason)
+	require.Equal(t, 2, h.writes, "the checkpoint and the status")
+	require.Zero(t, h.pass(t).RequeueAfter)
+	require.Equal(t, 2, h.writes)
+}
+
+// Somebody writes the object while the pass runs: an annotation of ours is a conflict then, since
+// the pass goes on from its answer as if it had read it.
+func TestOwnAnnotationThatLoses(t *testing.T) {
+	passes := 0
+	var h *harness
+	h = newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
+		if passes++; passes == 1 {
+			theirs := &budget{}
+			require.NoError(t, h.client.Get(ctx, request.NamespacedName, theirs))
+			theirs.Status.Conditions = []metav1.Condition{{Type: "Theirs", Status: "True", Reason: "Theirs", LastTransitionTime: metav1.Now()}}
+			require.NoError(t, h.client.Status().Update(ctx, theirs))
+		}
+		_, err := SetAnnotations(ctx, c, b, map[string]string{"example.com/last": "noon"})
+		if passes == 1 {
+			require.True(t, apierrors.IsConflict(err), "%v", err)
+		}
+		return err
+	})))
+	require.NotZero(t, h.pass(t).RequeueAfter)
+	h.pass(t)
+	got := conditionsOf(h.status(t))
+	require.Len(t, got, 2, "theirs has survived")
+	require.Equal(t, "Theirs", got[0].Type)
+}
+
+func TestSetAnnotationsOfWhatIsGoneOrUnknown(t *testing.T) {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	_, err := SetAnnotations(t.Context(), fake.NewFakeClient(), d, map[string]string{"a": "b"})
+	require.True(t, apierrors.IsNotFound(err))
+	require.ErrorContains(t, err, "annotate Deployment ns/a")
+
+	_, err = SetAnnotations(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), d, map[string]string{"a": "b"})
+	require.ErrorContains(t, err, "add its types to the scheme")
+}

@@ -1,0 +1,157 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func TestCheckpoint(t *testing.T) {
+	var h *harness
+	h = newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
+		b.Status.ExpectedPods = 7
+		if err := Checkpoint(ctx); err != nil {
+			return err
+		}
+		stored := h.status(t)
+		require.EqualValues(t, 7, stored.ExpectedPods, "it is there before the effect")
+		if b.Status.ObservedGeneration == 0 {
+			require.Empty(t, stored.Conditions, "the pass is not over")
+			require.Zero(t, stored.ObservedGeneration)
+		}
+		require.NoError(t, Checkpoint(ctx), "nothing has changed since")
+		b.Status.CurrentHealthy = 8
+		return nil
+	})))
+	h.pass(t)
+	require.Equal(t, 2, h.writes, "one for the checkpoint, one for the status")
+	require.EqualValues(t, 8, h.status(t).CurrentHealthy)
+	h.pass(t)
+	require.Equal(t, 2, h.writes, "what is recorded is not recorded again")
+}
+
+// Another writer is faster than the checkpoint: nothing of the pass's status is written past it.
+func TestCheckpointThatLoses(t *testing.T) {
+	effects, interfere := 0, true
+	var h *harness
+	h = newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
+		if interfere {
+			interfere = false
+			theirs := &budget{}
+			if err := h.client.Get(ctx, request.NamespacedName, theirs); err != nil {
+				return err
+			}
+			theirs.Status.ExpectedPods = 99
+			if err := h.client.Status().Update(ctx, theirs); err != nil {
+				return err
+			}
+		}
+		if b.Status.ExpectedPods == 99 {
+			return Wait("Theirs", 0, "it belongs to them")
+		}
+		b.Status.ExpectedPods = 7
+		if err := Checkpoint(ctx); err != nil {
+			return err
+		}
+		effects++
+		return nil
+	})))
+	require.NotZero(t, h.pass(t).RequeueAfter, "a conflict is retried quietly")
+	require.Zero(t, effects)
+	require.EqualValues(t, 99, h.status(t).ExpectedPods, "a merge patch without a lock would have taken it over")
+	require.Empty(t, h.status(t).Conditions)
+	h.pass(t)
+	require.Zero(t, effects)
+	require.EqualValues(t, 99, h.status(t).ExpectedPods)
+	require.Equal(t, "Theirs", conditionsOf(h.status(t))[0].Reason)
+}
+
+// The pass goes on from the checkpoint: what is written later is only what changed since, and
+// another writer's field in between stays.
+func TestOthersWriteAfterTheCheckpoint(t *testing.T) {
+	var h *harness
+	h = newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
+		b.Status.ExpectedPods = 7
+		if err := Checkpoint(ctx); err != nil {
+			return err
+		}
+		theirs := &budget{}
+		if err := h.client.Get(ctx, request.NamespacedName, theirs); err != nil {
+			return err
+		}
+		if theirs.Status.DesiredHealthy == 0 {
+			theirs.Status.DesiredHealthy, theirs.Status.ExpectedPods = 5, 6
+			return h.client.Status().Update(ctx, theirs)
+		}
+		return nil
+	})))
+	h.pass(t)
+	require.EqualValues(t, 5, h.status(t).DesiredHealthy)
+	require.EqualValues(t, 6, h.status(t).ExpectedPods, "the pass, which wrote 7 before, does not write it again")
+	require.Empty(t, h.status(t).Conditions, "a list is not written past another writer")
+	h.pass(t)
+	require.EqualValues(t, 5, h.status(t).DesiredHealthy)
+	require.EqualValues(t, 7, h.status(t).ExpectedPods, "the next pass has seen theirs, and wants this")
+}
+
+func TestCheckpointOutsideOfItsPlace(t *testing.T) {
+	require.ErrorContains(t, Checkpoint(t.Context()), "outside of a pass")
+
+	var err error
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	r := New(fake.NewClientBuilder().WithObjects(cm).Build(), Named("one", Func(func(ctx context.Context, _ client.Client, _ *corev1.ConfigMap) error {
+		err = Checkpoint(ctx)
+		return nil
+	})))
+	_, _ = r.Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, "whose status is not written", "an intent that nobody records is none")
+}
+
+func TestCheckpointErrors(t *testing.T) {
+	for name, err := range map[string]error{
+		"forbidden": apierrors.NewForbidden(resource, "a", errors.New("no")), "timeout": context.DeadlineExceeded, "gone": apierrors.NewNotFound(resource, "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			effects, fails := 0, true
+			h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				if fails {
+					fails = false
+					return err
+				}
+				return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+			}}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
+				b.Status.ExpectedPods = 7
+				if err := Checkpoint(ctx); err != nil {
+					return err
+				}
+				effects++
+				return nil
+			})))
+			require.NotZero(t, h.pass(t).RequeueAfter)
+			require.Zero(t, effects, "no effect without its record")
+			h.pass(t)
+			require.Equal(t, 1, effects)
+		})
+	}
+}
+
+// The panic of a step does not undo what was recorded.
+func TestCheckpointBeforeAPanic(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
+		b.Status.ExpectedPods = 7
+		if err := Checkpoint(ctx); err != nil {
+			return err
+		}
+		panic("ouch")
+	})))
+	h.pass(t)
+	require.EqualValues(t, 7, h.status(t).ExpectedPods)
+}

@@ -1,0 +1,169 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
+)
+
+var errCrashed = errors.New("the operator is gone")
+
+// outside is a service in which the step makes an account, beside a cluster; both outlive an
+// operator that crashes at one of its actions: before it is done, or before its answer comes.
+type outside struct {
+	t        *testing.T
+	cluster  client.Client
+	account  bool
+	actions  int
+	crashAt  int
+	answered bool // the action is done, and its answer lost
+	dead     bool
+	stale    *budget // what the cache shows; nil for what is
+	wrong    []string
+}
+
+func (o *outside) act(do func() error) error {
+	if o.dead {
+		return errCrashed
+	}
+	o.actions++
+	crash := o.actions == o.crashAt
+	o.dead = crash
+	if crash && !o.answered {
+		return errCrashed
+	}
+	err := do()
+	o.check()
+	if crash {
+		return errCrashed
+	}
+	return err
+}
+
+// check is what must hold at every moment.
+func (o *outside) check() {
+	if !o.account {
+		return
+	}
+	var b budget
+	err := o.cluster.Get(o.t.Context(), request.NamespacedName, &b)
+	switch {
+	case err != nil:
+		o.wrong = append(o.wrong, "the account leaks: its object is gone")
+	case len(b.Finalizers) == 0:
+		o.wrong = append(o.wrong, "there is no finalizer for the account")
+	case b.Status.ExpectedPods == 0:
+		o.wrong = append(o.wrong, "nothing tells that the account is ours")
+	}
+}
+
+func newOutside(t *testing.T) *outside {
+	o := &outside{t: t}
+	o.cluster = fake.NewClientBuilder().WithObjects(newBudget()).WithStatusSubresource(&budget{}).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if b, ok := obj.(*budget); ok && o.stale != nil && passcontext.Of(ctx) == nil && len(opts) > 0 {
+				o.stale.DeepCopyInto(b)
+				return nil
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return o.act(func() error { return c.Patch(ctx, obj, p, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			return o.act(func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
+		},
+	}).Build()
+	return o
+}
+
+// operator is a fresh process, which remembers nothing.
+func (o *outside) operator() *Reconciler[*budget] {
+	o.dead = false
+	ensure := func(ctx context.Context, _ client.Client, b *budget) error {
+		if o.account && b.Status.ExpectedPods == 0 {
+			return Terminal("AccountExists", errors.New("somebody else's account")) // a leak, were it ours
+		}
+		b.Status.ExpectedPods = 1 // "the account is ours"
+		if err := Checkpoint(ctx); err != nil {
+			return err
+		}
+		if o.account {
+			return nil
+		}
+		return o.act(func() error { o.account = true; return nil })
+	}
+	clean := func(context.Context, client.Client, *budget) error {
+		if !o.account {
+			return nil
+		}
+		return o.act(func() error { o.account = false; return nil })
+	}
+	return New(o.cluster, Named("account", cleaning{ensure, clean}, Finalizer("example.com/account"))).
+		WithClock(clocktesting.NewFakePassiveClock(noon))
+}
+
+// settle runs passes, in new processes after a crash, until nothing is left to do.
+func (o *outside) settle() {
+	r := o.operator()
+	for range 20 {
+		result, err := r.Reconcile(o.t.Context(), request)
+		require.NoError(o.t, err)
+		if o.dead {
+			r = o.operator()
+			continue
+		}
+		o.stale = nil // the cache has caught up
+		if result.RequeueAfter == 0 {
+			return
+		}
+	}
+	o.t.Fatal("it does not settle")
+}
+
+// A crash at each of the actions, finalizer, checkpoint, account, status, cleanup, removal: nothing
+// outside is ever without its finalizer and its record, and nothing is left of a deleted object.
+// With a cache that shows the first state again after each crash, too.
+func TestCrashAtEveryAction(t *testing.T) {
+	for _, stale := range []bool{false, true} {
+		for _, answered := range []bool{false, true} {
+			for at := 1; ; at++ {
+				o := newOutside(t)
+				o.crashAt, o.answered = at, answered
+				name := fmt.Sprintf("crash at action %d, done %v, stale cache %v", at, answered, stale)
+				var first budget
+				require.NoError(t, o.cluster.Get(t.Context(), request.NamespacedName, &first))
+				if stale {
+					o.stale = &first
+				}
+				o.settle()
+				require.True(t, o.account, name)
+				if stale {
+					o.stale = &budget{}
+					require.NoError(t, o.cluster.Get(t.Context(), request.NamespacedName, o.stale))
+				}
+				require.NoError(t, o.cluster.Delete(t.Context(), newBudget()))
+				o.settle()
+				o.settle() // the cache has heard of the deletion now
+				require.False(t, o.account, name)
+				err := o.cluster.Get(t.Context(), request.NamespacedName, &budget{})
+				require.True(t, apierrors.IsNotFound(err), "%s: %v", name, err)
+				require.Empty(t, o.wrong, name)
+				if o.actions < at {
+					require.GreaterOrEqual(t, at, 6, "all actions have been tried")
+					break
+				}
+			}
+		}
+	}
+}

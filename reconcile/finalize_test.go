@@ -1,0 +1,289 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// cleaning is a step that cleans up.
+type cleaning struct {
+	StepFunc[*budget]
+	clean StepFunc[*budget]
+}
+
+func (c cleaning) Finalize(ctx context.Context, cl client.Client, b *budget) error {
+	return c.clean(ctx, cl, b)
+}
+
+func noting(notes *[]string, what string, err *error) StepFunc[*budget] {
+	return func(context.Context, client.Client, *budget) error {
+		*notes = append(*notes, what)
+		if err == nil {
+			return nil
+		}
+		return *err
+	}
+}
+
+// patches counts the requests that change the object itself.
+func patches(n *int, err func() error) interceptor.Funcs {
+	return interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		*n++
+		if err != nil {
+			if err := err(); err != nil {
+				return err
+			}
+		}
+		return c.Patch(ctx, obj, p, opts...)
+	}}
+}
+
+func (h *harness) delete(t *testing.T) {
+	t.Helper()
+	require.NoError(t, h.client.Delete(t.Context(), newBudget()))
+}
+
+func (h *harness) finalizers(t *testing.T) []string {
+	t.Helper()
+	var b budget
+	if err := h.client.Get(t.Context(), request.NamespacedName, &b); err != nil {
+		require.True(t, apierrors.IsNotFound(err), err)
+		return []string{"the object is gone"}
+	}
+	return b.Finalizers
+}
+
+func TestFinalizersComeFirstAndGoInReverse(t *testing.T) {
+	var notes []string
+	var waits error
+	requests := 0
+	see := func(_ context.Context, _ client.Client, b *budget) error {
+		require.Equal(t, []string{"example.com/one", "example.com/three"}, b.Finalizers, "they are there before any step runs")
+		notes = append(notes, "step")
+		return nil
+	}
+	h := newHarness(t, patches(&requests, nil),
+		Named("one", cleaning{see, noting(&notes, "clean one", nil)}, Finalizer("example.com/one")),
+		Named("two", Func(see)),
+		Named("three", cleaning{see, noting(&notes, "clean three", &waits)}, Finalizer("example.com/three")))
+	h.pass(t)
+	require.Equal(t, []string{"step", "step", "step"}, notes)
+	require.Equal(t, []int{1, 1}, []int{requests, h.writes}, "one request for both finalizers, one for the status")
+
+	h.delete(t)
+	notes, waits = nil, Wait("Dropping", time.Minute, "the database is being dropped")
+	require.Equal(t, time.Minute, h.pass(t).RequeueAfter)
+	require.Equal(t, []string{"clean three"}, notes, "what was made first is needed until the last is gone")
+	want := []condition{
+		{"Ready", "False", "Dropping", "the database is being dropped"}, {"Reconciling", "True", "Dropping", "the database is being dropped"},
+	}
+	if diff := cmp.Diff(want, conditionsOf(h.status(t))); diff != "" {
+		t.Errorf("why the object does not go can be seen (-want +got)\n%s", diff)
+	}
+
+	notes, waits, requests = nil, nil, 0
+	require.Zero(t, h.pass(t))
+	require.Equal(t, []string{"clean three", "clean one"}, notes)
+	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
+	require.Equal(t, []int{2, 2}, []int{requests, h.writes}, "one request a finalizer, and none for the status of what goes")
+}
+
+func TestWhatACleanupSays(t *testing.T) {
+	boom := errors.New("boom")
+	tests := map[string]struct {
+		reason string
+		err    error
+		panics bool
+		ready  string // its reason; empty when the object goes
+		after  time.Duration
+	}{
+		"nothing":         {reason: "done"},
+		"halt alone":      {reason: "a halt without an error is a success, and nothing comes after it", err: Halt(nil)},
+		"wait":            {reason: "an event brings the next attempt", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
+		"wait with delay": {reason: "the time does", err: Halt(Wait("Dropping", time.Minute, "w")), ready: "Dropping", after: time.Minute},
+		"failure":         {reason: "backoff does", err: boom, ready: "Failed", after: firstBackoff},
+		"terminal":        {reason: "tried again in ten minutes: the object waits for it", err: Terminal("Locked", boom), ready: "Locked", after: terminalRetry},
+		"panic":           {reason: "a failure like others", panics: true, ready: "Failed", after: firstBackoff},
+		"joined":          {reason: "a success does not hide a failure", err: errors.Join(Halt(nil), boom), ready: "Failed", after: firstBackoff},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(context.Context, client.Client, *budget) error {
+				if tc.panics {
+					panic("ouch")
+				}
+				return tc.err
+			}}, Finalizer("example.com/one"), Reporting("Database")))
+			h.pass(t)
+			h.delete(t)
+			after := h.pass(t).RequeueAfter
+			require.GreaterOrEqual(t, after, tc.after, tc.reason)
+			require.LessOrEqual(t, after, tc.after+tc.after/10, tc.reason)
+			if tc.ready == "" {
+				require.Equal(t, []string{"the object is gone"}, h.finalizers(t), tc.reason)
+				return
+			}
+			require.Equal(t, []string{"example.com/one"}, h.finalizers(t), tc.reason)
+			for _, c := range conditionsOf(h.status(t)) {
+				require.Equal(t, tc.ready, c.Reason, "%s: %s", tc.reason, c.Type)
+			}
+			writes := h.writes
+			h.pass(t)
+			require.Equal(t, writes, h.writes, "said once")
+		})
+	}
+}
+
+func TestGivingUpACleanup(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), giving(errors.New("no route to host"))},
+		Finalizer("example.com/one"), GiveUpCleanupAfter(time.Hour)))
+	h.recorder = recorder
+	h.pass(t)
+	h.delete(t)
+	var b budget
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, &b))
+	h.clock.SetTime(b.DeletionTimestamp.Add(time.Hour - time.Second))
+	h.pass(t)
+	require.Equal(t, []string{"example.com/one"}, h.finalizers(t))
+	h.clock.SetTime(b.DeletionTimestamp.Add(time.Hour))
+	require.Zero(t, h.pass(t))
+	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
+	var notes []string
+	for range len(recorder.Events) {
+		notes = append(notes, <-recorder.Events)
+	}
+	require.Contains(t, notes, "Warning CleanupGivenUp gave up example.com/one after 1h0m0s, what it had to remove may still be there: no route to host")
+}
+
+func TestWithoutItsFinalizerNoStepRuns(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		err    error
+		quiet  bool
+		ready  string
+	}{
+		"forbidden": {"a missing permission is shown with its verb", apierrors.NewForbidden(resource, "a", errors.New("cannot patch")), false, "Forbidden"},
+		"refused":   {"so is an admission plug-in's no", apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), false, "Invalid"},
+		"conflict":  {"the cache is behind: tried again quietly", apierrors.NewConflict(resource, "a", errors.New("modified")), true, ""},
+		"gone":      {"it was deleted meanwhile: no failure", apierrors.NewNotFound(resource, "a"), true, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ran, requests, err := 0, 0, tc.err
+			recorder := events.NewFakeRecorder(10)
+			h := newHarness(t, patches(&requests, func() error { return err }),
+				Named("one", cleaning{counting(&ran), giving(nil)}, Finalizer("example.com/one")))
+			h.recorder = recorder
+			require.NotZero(t, h.pass(t).RequeueAfter, tc.reason)
+			require.Zero(t, ran, tc.reason)
+			require.Equal(t, tc.quiet, len(recorder.Events) == 0, tc.reason)
+			ready := ""
+			for _, c := range h.status(t).Conditions {
+				ready = c.Reason
+			}
+			require.Equal(t, tc.ready, ready, tc.reason)
+
+			err = nil
+			h.pass(t)
+			require.Equal(t, 1, ran)
+			if tc.quiet {
+				return
+			}
+			require.Len(t, recorder.Events, 2, "the warning, and that all is as wanted")
+			h.edit(t, func(b *budget) { b.Finalizers = nil })
+			err = tc.err
+			h.pass(t)
+			require.Len(t, recorder.Events, 3, "what comes back after a success is news")
+		})
+	}
+}
+
+// Whoever takes our finalizer away in between: nothing of ours stands in the way.
+func TestFinalizerRemovedBySomebodyElse(t *testing.T) {
+	t.Run("from a living object", func(t *testing.T) {
+		h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), giving(nil)}, Finalizer("example.com/one")))
+		h.pass(t)
+		h.edit(t, func(b *budget) { b.Finalizers = []string{"example.com/theirs"} })
+		h.pass(t)
+		require.Equal(t, []string{"example.com/theirs", "example.com/one"}, h.finalizers(t), "it is added again, and theirs stays")
+	})
+	t.Run("during the cleanup", func(t *testing.T) {
+		var h *harness
+		h = newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(ctx context.Context, _ client.Client, b *budget) error {
+			theirs := b.DeepCopy()
+			theirs.Finalizers = slices.DeleteFunc(theirs.Finalizers, func(f string) bool { return f == "example.com/one" })
+			return h.client.Update(ctx, theirs)
+		}}, Finalizer("example.com/one")))
+		h.pass(t)
+		h.delete(t)
+		require.Zero(t, h.pass(t), "what is gone is done")
+		require.Zero(t, h.pass(t))
+	})
+	t.Run("during the cleanup, and another one is left", func(t *testing.T) {
+		var h *harness
+		cleaned := 0
+		h = newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(ctx context.Context, _ client.Client, b *budget) error {
+			cleaned++
+			theirs := b.DeepCopy()
+			theirs.Finalizers = []string{"example.com/theirs"}
+			return h.client.Update(ctx, theirs)
+		}}, Finalizer("example.com/one")))
+		h.pass(t)
+		h.edit(t, func(b *budget) { b.Finalizers = append(b.Finalizers, "example.com/theirs") })
+		h.delete(t)
+		require.NotZero(t, h.pass(t).RequeueAfter, "a conflict: look again")
+		require.Zero(t, h.pass(t), "it is gone, so nothing is left to do")
+		require.Equal(t, 1, cleaned)
+		require.Equal(t, []string{"example.com/theirs"}, h.finalizers(t))
+	})
+}
+
+func TestWhatIsWrongWithFinalizers(t *testing.T) {
+	cleaner := cleaning{giving(nil), giving(nil)}
+	tests := map[string]struct {
+		steps []NamedStep[*budget]
+		says  string
+	}{
+		"cleanup without a finalizer": {[]NamedStep[*budget]{Named("a", cleaner)}, `step "a" cleans up: name its finalizer`},
+		"finalizer without a cleanup": {[]NamedStep[*budget]{Named("a", giving(nil), Finalizer("example.com/a"))}, "nothing would ever remove it"},
+		"limit without a cleanup":     {[]NamedStep[*budget]{Named("a", giving(nil), GiveUpCleanupAfter(time.Hour))}, "nothing would ever remove it"},
+		"one for two":                 {[]NamedStep[*budget]{Named("a", cleaner, Finalizer("example.com/a")), Named("b", cleaner, Finalizer("example.com/a"))}, `two steps have the finalizer "example.com/a"`},
+		"no domain":                   {[]NamedStep[*budget]{Named("a", cleaner, Finalizer("orphan"))}, `invalid finalizer "orphan": a domain of yours must stand before it`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(fake.NewFakeClient(), tc.steps...).Reconcile(t.Context(), request)
+			require.ErrorContains(t, err, tc.says)
+			require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil))
+		})
+	}
+}
+
+// The operator ends in the middle of a step, which fails for it.
+func TestInterruptedPassSaysNothing(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	ctx, stop := context.WithCancel(t.Context())
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
+		stop()
+		return ctx.Err()
+	})))
+	h.recorder = recorder
+	_, err := h.Reconcile(ctx, request)
+	require.NoError(t, err)
+	require.Empty(t, recorder.Events)
+	require.Zero(t, h.writes)
+}

@@ -1,0 +1,178 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+type logs struct{ lines []string }
+
+func (l *logs) into(ctx context.Context) context.Context {
+	return log.IntoContext(ctx, funcr.New(func(_, args string) { l.lines = append(l.lines, args) }, funcr.Options{Verbosity: 9}))
+}
+
+type registry struct{ *prometheus.Registry }
+
+// withMetrics gives the harness metrics of its own.
+func (h *harness) withMetrics(t *testing.T) registry {
+	t.Helper()
+	r := registry{prometheus.NewRegistry()}
+	var err error
+	h.metrics, err = newMetrics(r, "PodDisruptionBudget")
+	require.NoError(t, err)
+	return r
+}
+
+// text gives all series.
+func (r registry) text(t *testing.T) string {
+	t.Helper()
+	families, err := r.Gather()
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, f := range families {
+		b.WriteString(f.String())
+	}
+	return b.String()
+}
+
+// series gives those of a metric as "label=value … number".
+func (r registry) series(t *testing.T, name string) []string {
+	t.Helper()
+	families, err := r.Gather()
+	require.NoError(t, err)
+	var all []string
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			line := ""
+			for _, l := range m.GetLabel() {
+				line += l.GetName() + "=" + l.GetValue() + " "
+			}
+			all = append(all, fmt.Sprint(line, m.GetGauge().GetValue()+m.GetCounter().GetValue()+float64(m.GetHistogram().GetSampleCount())))
+		}
+	}
+	return all
+}
+
+func TestMetricsOfConditions(t *testing.T) {
+	outcome := Halt(errors.New("boom"))
+	h := newHarness(t, interceptor.Funcs{},
+		Named("one", Func(func(context.Context, client.Client, *budget) error { return outcome })),
+		Named("two", giving(nil), Reporting("Two")))
+	r := h.withMetrics(t)
+	const of = "kind=PodDisruptionBudget name=a namespace=ns type="
+	want := func(reason string, series ...string) {
+		t.Helper()
+		if diff := cmp.Diff(series, r.series(t, "opblocks_condition")); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", reason, diff)
+		}
+	}
+	h.pass(t)
+	want("False is 0, and Unknown -1", of+"Ready 0", of+"Reconciling 1", of+"Two -1")
+	outcome = nil
+	h.pass(t)
+	want("a condition that goes is no series any more", of+"Ready 1", of+"Two 1")
+	h.annotate(t, "true")
+	h.pass(t)
+	want("a pause can be seen", of+"Paused 1", of+"Ready 1", of+"Two 1")
+
+	restarted := &harness{Reconciler: New(h.client, Named("one", giving(nil))).WithClock(h.clock), client: h.client}
+	r = restarted.withMetrics(t)
+	restarted.pass(t)
+	want("a new process shows what it finds, without a write", of+"Paused 1", of+"Ready 1", of+"Two 1")
+
+	require.NoError(t, h.client.Delete(t.Context(), newBudget()))
+	restarted.pass(t)
+	want("nothing is left of an object that is gone")
+}
+
+func TestMetricsOfSteps(t *testing.T) {
+	outcomes := []error{nil, nil, Wait("X", 0, "x"), errors.New("boom"), Terminal("X", errors.New("x"))}
+	n := 0
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error {
+		n++
+		return outcomes[n-1]
+	})))
+	r := h.withMetrics(t)
+	for range outcomes {
+		h.pass(t)
+	}
+	const of = "kind=PodDisruptionBudget result="
+	want := []string{of + "failed step=one 1", of + "succeeded step=one 2", of + "terminal step=one 1", of + "waiting step=one 1"}
+	if diff := cmp.Diff(want, r.series(t, "opblocks_step_results_total")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	require.Equal(t, []string{"kind=PodDisruptionBudget step=one 5"}, r.series(t, "opblocks_step_duration_seconds"))
+}
+
+// What comes and goes leaves nothing behind, and messages, reasons and versions are no labels.
+func TestMetricsAreBounded(t *testing.T) {
+	n := 0
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{Func(func(context.Context, client.Client, *budget) error {
+		n++
+		return Terminal(fmt.Sprint("Reason", n), fmt.Errorf("message %d", n))
+	}), giving(nil)}, Finalizer("example.com/one")))
+	r := h.withMetrics(t)
+	for i := range 50 {
+		b := newBudget()
+		b.Name = fmt.Sprint("b", i)
+		require.NoError(t, h.client.Create(t.Context(), b))
+		run := func() ctrl.Result {
+			result, err := h.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+			require.NoError(t, err)
+			return result
+		}
+		run()
+		require.Len(t, r.series(t, "opblocks_condition"), 2, "Ready and Stalled of the one that is there")
+		require.NoError(t, h.client.Delete(t.Context(), b))
+		run()
+		require.Zero(t, run())
+	}
+	require.Empty(t, r.series(t, "opblocks_condition"))
+	require.Empty(t, h.metrics.shown)
+	require.LessOrEqual(t, len(r.series(t, "opblocks_step_results_total")), 2)
+	require.Len(t, r.series(t, "opblocks_step_duration_seconds"), 1)
+	logged := 0
+	h.logged.messages.Range(func(any, any) bool { logged++; return true })
+	require.Zero(t, logged, "nor is what was logged of them kept")
+	require.False(t, h.Reconciler.writes.Pending(), "nor are our writes")
+}
+
+// Two reconcilers of a process share the collectors.
+func TestMetricsAreRegisteredOnce(t *testing.T) {
+	r := prometheus.NewRegistry()
+	one, err := newMetrics(r, "One")
+	require.NoError(t, err)
+	two, err := newMetrics(r, "Two")
+	require.NoError(t, err)
+	one.step("a", time.Now(), &outcome{})
+	two.step("a", time.Now(), &outcome{})
+	require.Len(t, registry{r}.series(t, "opblocks_step_results_total"), 2)
+
+	taken := prometheus.NewRegistry()
+	taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "opblocks_condition", Help: "somebody else's"}))
+	_, err = newMetrics(taken, "One")
+	require.Error(t, err)
+}
+
+func TestLevels(t *testing.T) {
+	for status, want := range map[metav1.ConditionStatus]float64{"True": 1, "False": 0, "Unknown": -1} {
+		require.InDelta(t, want, level(status), 0)
+	}
+}

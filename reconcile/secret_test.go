@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func TestReadSecret(t *testing.T) {
+	boom := errors.New("boom")
+	tests := map[string]struct {
+		reason   string
+		selector corev1.SecretKeySelector
+		err      error
+		waits    string // its reason
+		says     string
+		value    string
+	}{
+		"there":         {reason: "value and version", selector: selector("db", "password"), value: "s3cr3t"},
+		"no Secret":     {reason: "the event of its creation heals it", selector: selector("other", "password"), waits: SecretNotFound, says: "Secret ns/other does not exist"},
+		"no key":        {reason: "named, or nobody finds the typing mistake", selector: selector("db", "pasword"), waits: SecretKeyNotFound, says: `Secret ns/db has no key "pasword"`},
+		"empty value":   {reason: "an empty password is none", selector: selector("db", "empty"), waits: SecretValueEmpty, says: `the value of key "empty" in Secret ns/db is empty`},
+		"no name":       {reason: "a selector that was not filled in", selector: selector("", "password"), waits: SecretNotFound, says: "lacks its name or its key"},
+		"no key's name": {reason: "a selector that was not filled in", selector: selector("db", ""), waits: SecretNotFound, says: "lacks its name or its key"},
+		"optional": {
+			reason:   "ignored: a step that needs no Secret does not read it",
+			selector: corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}, Key: "password", Optional: new(true)},
+			waits:    SecretNotFound, says: "does not exist",
+		},
+		"other error": {reason: "the client's, to be retried", selector: selector("db", "password"), err: boom, says: "read Secret ns/db: boom"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithObjects(databaseSecret()).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+					if tc.err != nil {
+						return tc.err
+					}
+					return c.Get(ctx, key, obj, opts...)
+				},
+			}).Build()
+			value, version, err := ReadSecret(t.Context(), c, "ns", tc.selector)
+			if tc.value != "" {
+				require.NoError(t, err)
+				require.Equal(t, tc.value, string(value))
+				require.Equal(t, "s/999", version)
+				return
+			}
+			require.ErrorContains(t, err, tc.says, tc.reason)
+			require.Empty(t, value)
+			require.Empty(t, version)
+			missing, ok := errors.AsType[*SecretError](err)
+			require.Equal(t, tc.waits != "", ok)
+			if ok {
+				reason, after := missing.Waiting()
+				require.Equal(t, tc.waits, reason)
+				require.Zero(t, after, "an event tells")
+			}
+		})
+	}
+}
+
+func selector(name, key string) corev1.SecretKeySelector {
+	return corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key}
+}
+
+func databaseSecret() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: "s"},
+		Data:       map[string][]byte{"password": []byte("s3cr3t"), "empty": {}},
+	}
+}
+
+func TestSensitivePrintsNowhere(t *testing.T) {
+	value := Sensitive("s3cr3t")
+	type holder struct{ Password Sensitive }
+	var out strings.Builder
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%o", "%b", "%c", "%U", "%t"} {
+		fmt.Fprintf(&out, verb+" ", value)
+		fmt.Fprintf(&out, verb+" ", &value)
+		fmt.Fprintf(&out, verb+" ", holder{value})
+		fmt.Fprintf(&out, verb+" ", []Sensitive{value})
+	}
+	for _, v := range []any{value, &value, holder{value}, map[string]Sensitive{"a": value}} {
+		data, err := json.Marshal(v)
+		require.NoError(t, err)
+		out.Write(data)
+	}
+	logger := funcr.New(func(_, args string) { out.WriteString(args) }, funcr.Options{})
+	logger.Info("x", "a", value, "b", holder{value}, "c", &value)
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "a", value, "b", holder{value})
+	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "a", value, "b", holder{value})
+	out.WriteString(fmt.Errorf("login with %v: %w", value, errors.New("refused")).Error())
+	requireHidden(t, out.String())
+	require.Contains(t, out.String(), hidden)
+}
+
+// requireHidden looks for the value in the forms in which it may slip out.
+func requireHidden(t *testing.T, text string) {
+	t.Helper()
+	for _, form := range []string{"s3cr3t", "733363723374", "czNjcjN0", "115 51 99", "0x73, 0x33", "163 63", "U+0073"} {
+		require.NotContains(t, strings.ToLower(text), strings.ToLower(form))
+	}
+}
+
+// A step that fails in every way with the value in its hands.
+func TestSecretThatWaits(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("account", Func(func(ctx context.Context, c client.Client, b *budget) error {
+		_, version, err := ReadSecret(ctx, c, b.Namespace, selector("db", "password"))
+		if err != nil {
+			return err
+		}
+		return Wait("Read", time.Minute, "version %s", version)
+	}), Referring(&corev1.Secret{}, nothing)))
+	h.pass(t)
+	require.Equal(t, condition{"Ready", "False", "SecretNotFound", "Secret ns/db does not exist"}, conditionsOf(h.status(t))[0])
+	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))
+	h.pass(t)
+	require.Equal(t, condition{"Ready", "False", "Read", "version s/1"}, conditionsOf(h.status(t))[0])
+}
