@@ -54,7 +54,7 @@ func main() {
 		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress},
 		HealthProbeBindAddress:        *probeAddress,
 		LeaderElection:                *leaderElect,
-		LeaderElectionID:              strings.ToLower(*target) + ".databaseuser.mygroup.handsomeguy.cn",
+		LeaderElectionID:              leaseOf(*target),
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 	}); err != nil {
 		ctrl.Log.Error(err, "The operator cannot run")
@@ -63,8 +63,11 @@ func main() {
 }
 
 func run(operator *controller.Operator, db database, options ctrl.Options) error {
-	if operator.Target == "" || db.address == "" || operator.Resync <= 0 {
-		return errors.New("give --target and --database-address, and a --resync that is more than 0")
+	if err := checkTarget(operator.Target); err != nil {
+		return err
+	}
+	if db.address == "" || operator.Resync <= 0 {
+		return errors.New("give --database-address, and a --resync that is more than 0")
 	}
 	client, err := db.open()
 	if err != nil {

@@ -29,10 +29,11 @@ type chapter struct {
 var chapters = []chapter{
 	{"memcached", memcached},
 	{"app", app},
+	{"databaseuser", databaseuser},
 }
 
 func main() {
-	keep := flag.Bool("keep", false, "Leave the control plane and the operators running, and say how to use and stop them.")
+	keep := flag.Bool("keep", false, "Leave the control plane, the operators and their databases running, and say how to use and stop them.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *keep, flag.Args())
@@ -67,7 +68,7 @@ func run(ctx context.Context, keep bool, names []string) (err error) {
 		if keep && ctx.Err() == nil {
 			err = errors.Join(err, t.leave())
 		} else {
-			err = errors.Join(err, t.cp.Stop())
+			err = errors.Join(err, t.stop())
 		}
 	}()
 	t.succeeded("it is up", began)

@@ -30,11 +30,19 @@ func (t *tour) command(name string, args ...string) {
 	words := []string{name}
 	for _, arg := range args {
 		if strings.ContainsAny(arg, " {}[]()!?*@<>|&;\"'$") {
-			arg = "'" + arg + "'"
+			arg = quoted(arg)
 		}
 		words = append(words, arg)
 	}
 	fmt.Printf("\n%s\n", t.style.bold("$ "+strings.Join(words, " ")))
+}
+
+// quoted is for a shell to take as it is.
+func quoted(arg string) string {
+	if strings.Contains(arg, "'") && !strings.ContainsAny(arg, "\"$`\\!") {
+		return `"` + arg + `"`
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 func (t *tour) output(out string) {

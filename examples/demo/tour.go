@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +21,15 @@ const (
 	interval = 200 * time.Millisecond
 )
 
+// program is something that a user would type, without its name.
+type program func(ctx context.Context, args ...string) (output string, err error)
+
 // tour prints what is done and what comes of it. After an error it does nothing more.
 type tour struct {
 	ctx       context.Context
 	cp        *controlplane.ControlPlane
 	operators []*supervisor.Process
+	databases []*database
 	style     style
 	err       error
 }
@@ -54,15 +59,20 @@ func (t *tour) kubectl(args ...string) {
 	t.err = err
 }
 
-// until runs a command again and again until its output is as expected, and then shows it.
+// until runs kubectl again and again until its output is as expected, and then shows it.
 func (t *tour) until(expected string, as func(output string) error, args ...string) {
+	t.untilOf("kubectl", t.cp.Kubectl, expected, as, args...)
+}
+
+// untilOf does so with any program.
+func (t *tour) untilOf(name string, run program, expected string, as func(output string) error, args ...string) {
 	if t.err != nil {
 		return
 	}
-	t.command("kubectl", args...)
+	t.command(name, args...)
 	began := time.Now()
 	for {
-		out, err := t.cp.Kubectl(t.ctx, args...)
+		out, err := run(t.ctx, args...)
 		if err == nil {
 			err = as(out)
 		}
@@ -93,8 +103,8 @@ func (t *tour) ended() error {
 	return nil
 }
 
-// runOperator builds an example's operator and runs it on this machine as its ServiceAccount.
-func (t *tour) runOperator(example, namespace, account string) {
+// runOperator builds an example's operator and runs it on this machine as its ServiceAccount, with flags of its own.
+func (t *tour) runOperator(example, namespace, account string, flags ...string) {
 	if t.err != nil {
 		return
 	}
@@ -112,9 +122,9 @@ func (t *tour) runOperator(example, namespace, account string) {
 		t.err = err
 		return
 	}
-	args := []string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+	args := append([]string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)
 	t.command(example+"-operator", args...)
-	operator, err := t.cp.Run(example+"-operator", binary, args...)
+	operator, err := t.cp.Run(fmt.Sprintf("%s-operator-%d", example, len(t.operators)+1), binary, args...)
 	if err != nil {
 		t.err = err
 		return
@@ -135,16 +145,30 @@ func (t *tour) showLogs() {
 // leave says how to go on with what is left running.
 func (t *tour) leave() error {
 	pid, err := t.cp.Detach()
-	if err != nil {
-		return err
-	}
 	kubectl := "kubectl"
 	if _, err := exec.LookPath(kubectl); err != nil {
 		kubectl, _ = filepath.Abs("bin/k8s/kubectl")
 	}
 	fmt.Printf("\nThe control plane and its operators keep running. To look around:\n\n"+
-		"    export KUBECONFIG=%s\n    %s get pods --all-namespaces\n\nTo stop them, and remove their files:\n\n    kill %d\n", t.cp.Kubeconfig(), kubectl, pid)
-	return nil
+		"    export KUBECONFIG=%s\n    %s get pods --all-namespaces\n", t.cp.Kubeconfig(), kubectl)
+	pids := []string{strconv.Itoa(pid)}
+	for _, d := range t.databases {
+		pid, detached := d.server.Detach()
+		err = errors.Join(err, detached)
+		pids = append(pids, strconv.Itoa(pid))
+		fmt.Printf("    mariadb %s # the database %s\n", strings.Join(d.root(), " "), d.name)
+	}
+	fmt.Printf("\nTo stop them, and remove their files:\n\n    kill %s\n", strings.Join(pids, " "))
+	return err
+}
+
+// stop ends what runs. Nothing is left of it.
+func (t *tour) stop() error {
+	err := t.cp.Stop()
+	for _, d := range t.databases {
+		err = errors.Join(err, d.server.Stop())
+	}
+	return err
 }
 
 // file is a path among the control plane's files, with which it goes.

@@ -62,7 +62,7 @@ func (s *Server) Admin() Credentials { return s.admin }
 // Its statements stay out of the general log.
 func (s *Server) OpenRoot() *sql.DB {
 	config := s.Login(Credentials{User: "root"})
-	config.Net, config.Addr = "unix", s.file("socket")
+	config.Net, config.Addr = "unix", s.Socket()
 	config.Params = map[string]string{"sql_log_off": "1"}
 	return open(config)
 }

@@ -66,7 +66,7 @@ func freePort() (int, error) {
 // Up starts the server again after [Server.Down], with its data and on the same port, and returns when it answers.
 func (s *Server) Up(ctx context.Context) error {
 	args := append([]string{s.program, "--no-defaults", "--user=" + s.account,
-		"--datadir=" + s.file("data"), "--socket=" + s.file("socket"), "--pid-file=" + s.file("pid"),
+		"--datadir=" + s.file("data"), "--socket=" + s.Socket(), "--pid-file=" + s.file("pid"),
 		fmt.Sprintf("--port=%d", s.port), "--bind-address=127.0.0.1",
 		"--skip-name-resolve", // a login never waits for DNS
 		"--general-log-file=" + s.GeneralLog(),

@@ -82,6 +82,9 @@ func (s *Server) Version() string { return s.version }
 // Address is host:port, the same after [Server.Up].
 func (s *Server) Address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 
+// Socket is the path of the unix socket, through which root is let in without a password, and nobody else gets.
+func (s *Server) Socket() string { return s.file("socket") }
+
 // GeneralLog is the path of the file to which the server writes every statement, in whole, if it was started
 // [WithGeneralLog]. Passwords are not masked in it.
 func (s *Server) GeneralLog() string { return s.file("general.log") }
