@@ -22,7 +22,10 @@ func abandoned(u *userv1alpha1.DatabaseUser) bool { return u.Annotations[Abandon
 func (a *account) abandon(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
 	a.checked.forget(u)
 	message := fmt.Sprintf("the annotation %s was set: account %s on hosts %s may still be there", AbandonAnnotation, u.Status.User, strings.Join(u.Status.Hosts, ", "))
-	Conditions.Set(&u.Status.Conditions, metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionFalse, Reason: reasonAbandoned, Message: message})
+	is := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionFalse, Reason: reasonAbandoned, Message: message}
+	if _, _, err := Conditions.Set(&u.Status.Conditions, is); err != nil {
+		return err
+	}
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -159,8 +158,6 @@ type calls struct {
 	made   []string
 	before func(call string, a accounts.Account) error
 }
-
-var errRefused = errors.New("refused by the test")
 
 // Take gives the calls since the last time.
 func (c *calls) Take() []string {

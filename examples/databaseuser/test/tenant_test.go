@@ -197,7 +197,7 @@ type database struct {
 func open(t *testing.T, s *mariadb.Server) *database {
 	t.Helper()
 	root := s.OpenRoot()
-	t.Cleanup(func() { assert.NoError(t, root.Close()) })
+	t.Cleanup(func() { _ = root.Close() }) // which may tell of a connection that the server has ended
 	return &database{s, root}
 }
 
