@@ -56,7 +56,7 @@ func (a *account) others(ctx context.Context, u *userv1alpha1.DatabaseUser, name
 	all, err := usersNamed(ctx, a.cache, name)
 	var others []*userv1alpha1.DatabaseUser
 	for i := range all {
-		if other := &all[i]; other.UID != u.UID && a.serves(other) {
+		if other := &all[i]; other.UID != u.UID && a.Serves(other) {
 			others = append(others, other)
 		}
 	}

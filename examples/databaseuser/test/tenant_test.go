@@ -65,6 +65,7 @@ type tenant struct {
 	client.WithWatch
 	cp        *controlplane.ControlPlane
 	namespace string
+	suffix    string
 }
 
 func newTenant(t *testing.T) *tenant {
@@ -72,13 +73,12 @@ func newTenant(t *testing.T) *tenant {
 	cp, _ := withCRD(t)
 	c, err := client.NewWithWatch(cp.Config(), client.Options{Scheme: newScheme()})
 	require.NoError(t, err)
-	return &tenant{WithWatch: c, cp: cp, namespace: controlplanetest.Namespace(t, cp)}
+	namespace := controlplanetest.Namespace(t, cp)
+	return &tenant{WithWatch: c, cp: cp, namespace: namespace, suffix: namespace[strings.LastIndex(namespace, "-"):]}
 }
 
 // unique makes a name of a user, a database or a target the tenant's own.
-func (n *tenant) unique(name string) string {
-	return name + "-" + n.namespace[strings.LastIndex(n.namespace, "-")+1:]
-}
+func (n *tenant) unique(name string) string { return name + n.suffix }
 
 func (n *tenant) user(name string) *userv1alpha1.DatabaseUser {
 	return &userv1alpha1.DatabaseUser{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: name}}
@@ -226,7 +226,7 @@ func (d *database) lines(t require.TestingT, query string, args ...any) []string
 
 // accounts gives the accounts whose names end as the tenant's do, as user@host.
 func (d *database) accounts(t require.TestingT, n *tenant) []string {
-	return d.lines(t, "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE User LIKE ? ORDER BY 1", "%"+n.unique(""))
+	return d.lines(t, "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE User LIKE ? ORDER BY 1", "%"+n.suffix)
 }
 
 // grants gives what an account may do, in the server's words, but for what it says of the account itself.
