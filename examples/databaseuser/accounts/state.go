@@ -56,3 +56,11 @@ func (s State) Missing(want []Grant) []Grant {
 	}
 	return Subtract(want, s.Grants)
 }
+
+// Surplus is what was granted and is not wanted any more.
+func (s State) Surplus(granted, want []Grant) []Grant {
+	if s.NamesIgnoreCase {
+		granted, want = lower(granted), lower(want)
+	}
+	return Subtract(granted, want)
+}

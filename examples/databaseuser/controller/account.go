@@ -1,14 +1,12 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
@@ -39,7 +37,7 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 		return failed(err)
 	}
 	if u.Spec.Password == nil {
-		return failed(&accounts.InvalidError{What: "spec.password", Why: "is missing: name a Secret and its key"})
+		return reconcile.Wait(reconcile.SecretNotFound, 0, "spec.password is missing: name a Secret and its key")
 	}
 	version, err := reconcile.SecretVersion(ctx, c, u.Namespace, *u.Spec.Password)
 	if err != nil {
@@ -49,19 +47,19 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if last.generation == u.Generation && last.version == version && a.Clock.Now().Before(last.due) && a.made(u) {
 		return a.done()
 	}
-	password, version, err := a.password(ctx, c, u)
+	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
+		return failed(err)
+	}
+	absent, err := a.take(ctx, u, want)
 	if err != nil {
 		return failed(err)
 	}
-	if err := a.take(ctx, u, want); err != nil {
+	next := check{fingerprints: maps.Clone(last.fingerprints)}
+	defer func() { a.checked.set(u, next) }()
+	if err := a.keep(ctx, u, want, absent, &next); err != nil {
 		return failed(err)
 	}
-	fingerprints, err := a.keep(ctx, u, want, password, u.Status.PasswordVersion != version, last.fingerprints)
-	if err != nil {
-		return failed(err)
-	}
-	u.Status.PasswordVersion = version
-	a.checked.set(u, check{u.Generation, version, a.Clock.Now().Add(a.Resync), fingerprints})
+	next.generation, next.version, next.due = u.Generation, want.version, a.Clock.Now().Add(a.Resync)
 	return a.done()
 }
 
@@ -75,32 +73,35 @@ func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1
 	return accounts.Password(value), version, err
 }
 
-// take makes the accounts that are wanted ours, and lets go of those that are not wanted any more.
-func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired) error {
+// take makes the accounts that are wanted ours, and lets go of those that are not wanted any more. It gives those that
+// are not there yet.
+func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
 	switch other, err := a.claim(ctx, u, want.accounts); {
 	case err != nil:
-		return err
+		return nil, err
 	case other != nil:
-		return a.wait(reasonClaimed, "DatabaseUser %s has the better claim to the account", other)
+		return nil, a.wait(reasonClaimed, "DatabaseUser %s has the better claim to the account", other)
 	}
 	for _, w := range want.accounts { // before anything is dropped for them
-		if has(u, w) && a.made(u) {
+		if a.has(u, w) {
 			continue
 		}
 		state, err := a.Database.Lookup(ctx, w)
 		switch {
 		case err != nil:
-			return err
-		case state != nil && !u.Spec.Adopt:
-			return a.wait(reasonExists, "account %s exists and was not made for this DatabaseUser: it is left alone; choose another name, or set spec.adopt to take it over", w)
+			return nil, err
+		case state == nil:
+			absent = append(absent, w)
+		case !u.Spec.Adopt:
+			return nil, a.exists(w)
 		}
 	}
 	for _, m := range made(u) {
 		if slices.Contains(want.accounts, m) {
 			continue
 		}
-		if err := a.Database.Drop(ctx, m); err != nil {
-			return fmt.Errorf("drop account %s, which is no longer wanted: %w", m, err)
+		if err := a.dropOne(ctx, u, m); err != nil {
+			return nil, fmt.Errorf("drop account %s, which is no longer wanted: %w", m, err)
 		}
 	}
 	if u.Status.User != u.Spec.User {
@@ -114,67 +115,23 @@ func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 		u.Status.Hosts = append(u.Status.Hosts, w.Host)
 	}
 	recordGrants(u, accounts.Normalize(append(granted(u), want.grants...)))
-	return reconcile.Checkpoint(ctx)
+	return absent, reconcile.Checkpoint(ctx)
 }
 
-// keep makes the accounts as they should be, and gives what the server stored for their passwords.
-func (a *account) keep(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, password accounts.Password, changed bool, known map[string]accounts.Fingerprint) (map[string]accounts.Fingerprint, error) {
-	fingerprints := maps.Clone(known)
-	if fingerprints == nil {
-		fingerprints = map[string]accounts.Fingerprint{}
-	}
-	revoke := accounts.Subtract(granted(u), want.grants)
-	var errs []error
-	for _, w := range want.accounts {
-		state, err := a.Database.Lookup(ctx, w)
-		fingerprint, stored := fingerprints[w.Host]
-		switch {
-		case err != nil:
-			return nil, err
-		case state == nil:
-			err = a.Database.Create(ctx, w, password, want.settings)
-		case changed || stored && fingerprint != state.Fingerprint:
-			err = a.Database.SetPassword(ctx, w, password)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if state != nil && state.Settings != normal(want.settings) {
-			if err := a.Database.SetSettings(ctx, w, want.settings); err != nil {
-				return nil, err
-			}
-		}
-		after, err := a.Database.Lookup(ctx, w)
-		if err != nil || after == nil {
-			return nil, cmp.Or(err, fmt.Errorf("account %s was dropped by somebody else just now", w))
-		}
-		fingerprints[w.Host] = after.Fingerprint
-		for _, g := range revoke {
-			errs = append(errs, in("revoke "+g.String(), a.Database.Revoke(ctx, w, g)))
-		}
-		for _, g := range after.Missing(want.grants) {
-			errs = append(errs, in("grant "+g.String(), a.Database.Grant(ctx, w, g)))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	recordGrants(u, want.grants)
-	return fingerprints, nil
+func (a *account) exists(w accounts.Account) error {
+	return a.wait(reasonExists, "account %s exists and was not made for this DatabaseUser: it is left alone; choose another name, or set spec.adopt to take it over", w)
 }
 
-func normal(s accounts.Settings) accounts.Settings {
-	s.Require = cmp.Or(s.Require, accounts.RequireNone)
-	return s
-}
-
-// release gives up the account of a DatabaseUser that has another label now. The operator that it names tells of it
-// meanwhile.
+// release gives up the account of a DatabaseUser that has another label now. The operator that it names, if any, tells of
+// it meanwhile.
 func (a *account) release(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
-	if err := a.drop(ctx, u); err != nil {
+	target := u.Labels[userv1alpha1.TargetLabel]
+	switch err := failed(a.drop(ctx, u)); {
+	case err != nil && target == "":
+		return err
+	case err != nil:
 		return reconcile.Unshown(err)
 	}
-	target := u.Labels[userv1alpha1.TargetLabel]
 	u.Status = userv1alpha1.DatabaseUserStatus{ObservedGeneration: u.Status.ObservedGeneration, Conditions: u.Status.Conditions}
 	if target == "" {
 		return reconcile.Wait(reasonReleased, 0, "nobody serves this DatabaseUser: it has no label %q", userv1alpha1.TargetLabel)
@@ -184,12 +141,8 @@ func (a *account) release(ctx context.Context, u *userv1alpha1.DatabaseUser) err
 
 // Finalize drops the accounts of a DatabaseUser that is being deleted.
 func (a *account) Finalize(ctx context.Context, _ client.Client, u *userv1alpha1.DatabaseUser) error {
-	if u.Annotations[AbandonAnnotation] == "true" && len(u.Status.Hosts) > 0 {
-		a.checked.forget(u)
-		if a.recorder != nil {
-			a.recorder.Eventf(u, nil, corev1.EventTypeWarning, "Abandoned", "Finalize", "account %s may still be there", u.Status.User)
-		}
-		return nil
+	if abandoned(u) && len(u.Status.Hosts) > 0 {
+		return a.abandon(ctx, u)
 	}
 	return failed(a.drop(ctx, u))
 }
@@ -198,7 +151,7 @@ func (a *account) Finalize(ctx context.Context, _ client.Client, u *userv1alpha1
 func (a *account) drop(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
 	if u.Spec.DeletionPolicy != userv1alpha1.DeletionRetain && a.made(u) {
 		for _, m := range made(u) {
-			if err := a.Database.Drop(ctx, m); err != nil {
+			if err := a.dropOne(ctx, u, m); err != nil {
 				return err
 			}
 		}

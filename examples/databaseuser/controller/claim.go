@@ -51,30 +51,49 @@ func usersNamed(ctx context.Context, cache client.Reader, name string) ([]userv1
 	return list.Items, err
 }
 
+// others gives those whose accounts of a name we make, but for u itself.
+func (a *account) others(ctx context.Context, u *userv1alpha1.DatabaseUser, name string) ([]*userv1alpha1.DatabaseUser, error) {
+	all, err := usersNamed(ctx, a.cache, name)
+	var others []*userv1alpha1.DatabaseUser
+	for i := range all {
+		if other := &all[i]; other.UID != u.UID && a.Serves(other) {
+			others = append(others, other)
+		}
+	}
+	return others, err
+}
+
 // claim gives who has a better claim to the accounts that u wants: who made them, else the older, else the first by name.
 func (a *account) claim(ctx context.Context, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
-	all, err := usersNamed(ctx, a.cache, u.Spec.User)
-	if err != nil {
-		return nil, err
-	}
-	for i := range all {
-		other := &all[i]
-		if other.UID == u.UID || !a.serves(other) {
-			continue
-		}
+	others, err := a.others(ctx, u, u.Spec.User)
+	for _, other := range others {
 		for _, w := range want {
-			made, theirs := has(u, w), has(other, w)
+			made, theirs := a.has(u, w), a.has(other, w)
 			if theirs && !made || theirs == made && wants(other, w) && before(other, u) {
 				return &types.NamespacedName{Namespace: other.Namespace, Name: other.Name}, nil
 			}
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
-// has says whether the account was made for u.
-func has(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
-	return u.Status.User == w.User && slices.Contains(u.Status.Hosts, w.Host)
+// dropOne drops an account, unless another DatabaseUser has and wants it too: they may have taken it at the same time.
+func (a *account) dropOne(ctx context.Context, u *userv1alpha1.DatabaseUser, m accounts.Account) error {
+	others, err := a.others(ctx, u, m.User)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if a.has(other, m) && a.wanted(other) && wants(other, m) {
+			return nil
+		}
+	}
+	return a.Database.Drop(ctx, m)
+}
+
+// has says whether the account was made for u, in this database.
+func (o *Operator) has(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
+	return o.made(u) && u.Status.User == w.User && slices.Contains(u.Status.Hosts, w.Host)
 }
 
 func wants(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {

@@ -22,6 +22,7 @@ const (
 	reasonRelease     = "WaitingForRelease"
 	reasonReleased    = "Released"
 	reasonEmpty       = "PasswordEmpty"
+	reasonAbandoned   = "Abandoned"
 )
 
 // done is how it looks when all is as wanted.

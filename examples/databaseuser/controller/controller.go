@@ -32,9 +32,6 @@ const (
 	// Finalizer is on every DatabaseUser before the first statement.
 	Finalizer = "mygroup.handsomeguy.cn/databaseuser"
 
-	// AbandonAnnotation with the value "true" lets a DatabaseUser go although its account cannot be dropped.
-	AbandonAnnotation = "mygroup.handsomeguy.cn/abandon"
-
 	// UserIndex is the field index under which the DatabaseUsers of a user name are found.
 	UserIndex = "user"
 )
@@ -73,13 +70,14 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &userv1alpha1.DatabaseUser{}, UserIndex, IndexUsers); err != nil {
 		return err
 	}
-	return reconcile.For(mgr, o.Steps(mgr.GetClient())...).WithConditions(Conditions).Only(o.serves).Complete()
+	return reconcile.For(mgr, o.Steps(mgr.GetClient())...).WithConditions(Conditions).Only(o.Serves).Complete()
 }
 
-// serves says whether a DatabaseUser is this operator's business: by its label, or because its status says that this
-// operator made the account. Of one that is being deleted nobody but the latter is asked; if there is no account, anybody.
-func (o *Operator) serves(u *userv1alpha1.DatabaseUser) bool {
-	if u.DeletionTimestamp != nil && u.Status.Target == "" {
+// Serves says whether a DatabaseUser is this operator's business: by its label, or because its status says that this
+// operator made the account. Of one that is being deleted nobody but the latter is asked; if there is no account, or if it
+// is given up, anybody.
+func (o *Operator) Serves(u *userv1alpha1.DatabaseUser) bool {
+	if u.DeletionTimestamp != nil && (u.Status.Target == "" || abandoned(u)) {
 		return true
 	}
 	return o.made(u) || u.DeletionTimestamp == nil && o.wanted(u)

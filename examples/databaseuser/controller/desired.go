@@ -9,11 +9,13 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 )
 
-// desired is what a spec says, checked.
+// desired is what a spec says, checked, and the password that it points to.
 type desired struct {
 	accounts []accounts.Account // sorted by host
 	grants   []accounts.Grant   // normalized
 	settings accounts.Settings
+	Password accounts.Password
+	version  string // of the password
 }
 
 func hosts(u *userv1alpha1.DatabaseUser) []string {

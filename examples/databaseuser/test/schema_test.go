@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
-	mygroupv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/internal/controlplane"
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
@@ -23,7 +23,7 @@ import (
 const crdFile = "../config/crd/bases/mygroup.handsomeguy.cn_databaseusers.yaml"
 
 var (
-	apiServer = controlplanetest.Shared()
+	apiServer = controlplanetest.Shared(controlplane.WithControllers()) // which delete namespaces
 	install   sync.Once
 )
 
@@ -41,7 +41,7 @@ func withCRD(t *testing.T) (*controlplane.ControlPlane, client.Client) {
 func databaseUser(t *testing.T, namespace, spec string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(mygroupv1alpha1.GroupVersion.WithKind("DatabaseUser"))
+	u.SetGroupVersionKind(userv1alpha1.GroupVersion.WithKind("DatabaseUser"))
 	u.SetNamespace(namespace)
 	u.SetGenerateName("user-")
 	if spec != "" {
@@ -125,7 +125,7 @@ func TestDefaultsAndColumns(t *testing.T) {
 	u := databaseUser(t, namespace, "{user: john}")
 	u.SetName("john")
 	u.SetGenerateName("")
-	u.SetLabels(map[string]string{mygroupv1alpha1.TargetLabel: "Shop"})
+	u.SetLabels(map[string]string{userv1alpha1.TargetLabel: "Shop"})
 	require.NoError(t, c.Create(t.Context(), u))
 	assert.Equal(t, map[string]any{"user": "john", "hosts": []any{"%"}, "require": "none", "deletionPolicy": "Delete"}, u.Object["spec"])
 

@@ -1,0 +1,102 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+)
+
+// keep makes the accounts, all of which are ours by now, as they should be.
+func (a *account) keep(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, absent []accounts.Account, is *check) error {
+	if is.fingerprints == nil {
+		is.fingerprints = map[string]accounts.Fingerprint{}
+	}
+	var states []*accounts.State
+	for _, w := range want.accounts {
+		var state *accounts.State
+		if !slices.Contains(absent, w) {
+			var err error
+			if state, err = a.Database.Lookup(ctx, w); err != nil {
+				return err
+			}
+		}
+		state, err := a.keepOne(ctx, u, w, want, state, is.fingerprints)
+		if err != nil {
+			return err
+		}
+		states = append(states, state)
+	}
+	u.Status.PasswordVersion = want.version
+	return a.keepGrants(ctx, u, want, states)
+}
+
+// keepOne makes the account and its settings as they should be, and gives what is then there.
+func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w accounts.Account, want desired,
+	state *accounts.State, fingerprints map[string]accounts.Fingerprint) (*accounts.State, error) {
+	last, known := fingerprints[w.Host]
+	var err error
+	switch {
+	case state == nil:
+		err = a.Database.Create(ctx, w, want.Password, want.settings)
+	case u.Status.PasswordVersion != want.version, known && last != state.Fingerprint:
+		err = a.Database.SetPassword(ctx, w, want.Password)
+	}
+	switch {
+	case errors.Is(err, accounts.ErrExists) && !u.Spec.Adopt: // somebody else has made it since we looked
+		u.Status.Hosts = slices.DeleteFunc(u.Status.Hosts, func(host string) bool { return host == w.Host })
+		return nil, a.exists(w)
+	case err != nil:
+		return nil, err
+	}
+	if state != nil && state.Settings != normal(want.settings) {
+		if err := a.Database.SetSettings(ctx, w, want.settings); err != nil {
+			return nil, err
+		}
+	}
+	after, err := a.Database.Lookup(ctx, w)
+	if err != nil || after == nil {
+		return nil, cmp.Or(err, fmt.Errorf("account %s was dropped by somebody else just now", w))
+	}
+	fingerprints[w.Host] = after.Fingerprint
+	return after, nil
+}
+
+func normal(s accounts.Settings) accounts.Settings {
+	s.Require = cmp.Or(s.Require, accounts.RequireNone)
+	return s
+}
+
+// keepGrants revokes and grants all that it can, and says what it could not.
+func (a *account) keepGrants(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, states []*accounts.State) error {
+	var errs []error
+	for i, w := range want.accounts {
+		for _, g := range states[i].Surplus(granted(u), want.grants) {
+			errs = append(errs, in("revoke "+g.String(), a.Database.Revoke(ctx, w, g)))
+			if unreachable(errs) {
+				return errors.Join(errs...)
+			}
+		}
+		for _, g := range states[i].Missing(want.grants) {
+			errs = append(errs, in("grant "+g.String(), a.Database.Grant(ctx, w, g)))
+			if unreachable(errs) {
+				return errors.Join(errs...)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	recordGrants(u, want.grants)
+	return nil
+}
+
+// unreachable says that there is no use in going on: each call would take its time.
+func unreachable(errs []error) bool {
+	_, is := errors.AsType[*accounts.UnreachableError](errs[len(errs)-1])
+	return is
+}

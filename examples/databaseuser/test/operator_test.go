@@ -1,0 +1,235 @@
+package test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/examples/internal/mariadb"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// operator is the operator at work in this process, wired as in main.go.
+type operator struct {
+	requests *operatortest.Requests
+	clock    *clocktesting.FakePassiveClock // by which a resync becomes due
+	calls    *calls
+	passes   *passes
+	stop     func()
+}
+
+type settings struct {
+	target   string
+	access   *rest.Config
+	server   *mariadb.Server
+	password func() (string, error)
+	wrap     func(accounts.Database) accounts.Database
+	options  ctrl.Options
+	cache    []string // namespaces
+}
+
+// connect gives the operator's client of a server.
+func connect(t *testing.T, s *mariadb.Server, password func() (string, error)) *accounts.Client {
+	t.Helper()
+	c, err := accounts.New(accounts.Options{Address: s.Address(), User: s.Admin().User, Password: password, Timeout: 5 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+func passwordOf(s *mariadb.Server) func() (string, error) {
+	return func() (string, error) { return s.Admin().Password, nil }
+}
+
+// operate starts the operator for the target shop, in the tenant's namespace. It is stopped when the test ends.
+func (n *tenant) operate(t *testing.T, s *mariadb.Server, edits ...func(*settings)) *operator {
+	t.Helper()
+	with := settings{target: n.unique("shop"), access: n.cp.Config(), server: s, password: passwordOf(s), cache: []string{n.namespace}}
+	for _, edit := range edits {
+		edit(&with)
+	}
+	o := &operator{requests: &operatortest.Requests{}, clock: clocktesting.NewFakePassiveClock(time.Now()), passes: &passes{begun: map[string]int{}}}
+	o.calls = &calls{Database: connect(t, s, with.password)}
+	var database accounts.Database = o.calls
+	if with.wrap != nil {
+		database = with.wrap(database)
+	}
+	options := with.options
+	options.Scheme = newScheme()
+	options.Logger = testr.NewWithOptions(t, testr.Options{LogTimestamp: true})
+	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.Controller = config.Controller{SkipNameValidation: new(true)} // several in one process
+	options.Cache = controller.Cache(with.cache...)
+	options.NewClient = o.passes.newClient
+	mgr, err := reconcile.NewManager(o.requests.Count(with.access), options)
+	require.NoError(t, err)
+	operator := &controller.Operator{Database: database, Target: with.target, Resync: time.Hour, Clock: o.clock}
+	require.NoError(t, operator.SetupWithManager(mgr))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	o.stop = sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+	t.Cleanup(o.stop)
+	require.True(t, mgr.GetCache().WaitForCacheSync(t.Context()))
+	return o
+}
+
+// pass brings passes over DatabaseUsers and returns when one that has begun since has ended.
+func (o *operator) pass(t *testing.T, n *tenant, names ...string) {
+	t.Helper()
+	for range 2 {
+		before := map[string]int{}
+		for _, name := range names {
+			before[name] = o.passes.count(name)
+			change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) {
+				metav1.SetMetaDataAnnotation(&u.ObjectMeta, touched, time.Now().String())
+			})
+		}
+		eventually(t, "a pass over each", func(c *assert.CollectT) {
+			for _, name := range names {
+				assert.Greater(c, o.passes.count(name), before[name])
+			}
+		})
+	}
+}
+
+// resync makes one due, and brings it.
+func (o *operator) resync(t *testing.T, n *tenant, names ...string) {
+	t.Helper()
+	o.clock.SetTime(o.clock.Now().Add(2 * time.Hour))
+	o.pass(t, n, names...)
+}
+
+// passes counts those that have begun, by the object's name.
+type passes struct {
+	mu    sync.Mutex
+	begun map[string]int
+}
+
+func (p *passes) newClient(config *rest.Config, options client.Options) (client.Client, error) {
+	c, err := client.New(config, options)
+	return &passesClient{c, p}, err
+}
+
+func (p *passes) count(name string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.begun[name]
+}
+
+type passesClient struct {
+	client.Client
+	*passes
+}
+
+func (c *passesClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, ok := obj.(*userv1alpha1.DatabaseUser); ok {
+		c.mu.Lock()
+		c.begun[key.Name]++
+		c.mu.Unlock()
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+// calls counts what the operator asks the database for, and lets a test come in between.
+type calls struct {
+	accounts.Database
+	mu     sync.Mutex
+	made   []string
+	before func(call string, a accounts.Account) error
+}
+
+// Take gives the calls since the last time.
+func (c *calls) Take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	made := c.made
+	c.made = nil
+	return made
+}
+
+func (c *calls) intercept(before func(call string, a accounts.Account) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = before
+}
+
+func (c *calls) begin(call string, a accounts.Account) error {
+	c.mu.Lock()
+	c.made = append(c.made, call+" "+a.User)
+	before := c.before
+	c.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	return before(call, a)
+}
+
+func (c *calls) Lookup(ctx context.Context, a accounts.Account) (*accounts.State, error) {
+	if err := c.begin("Lookup", a); err != nil {
+		return nil, err
+	}
+	return c.Database.Lookup(ctx, a)
+}
+
+func (c *calls) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {
+	if err := c.begin("Create", a); err != nil {
+		return err
+	}
+	return c.Database.Create(ctx, a, p, s)
+}
+
+func (c *calls) SetPassword(ctx context.Context, a accounts.Account, p accounts.Password) error {
+	if err := c.begin("SetPassword", a); err != nil {
+		return err
+	}
+	return c.Database.SetPassword(ctx, a, p)
+}
+
+func (c *calls) SetSettings(ctx context.Context, a accounts.Account, s accounts.Settings) error {
+	if err := c.begin("SetSettings", a); err != nil {
+		return err
+	}
+	return c.Database.SetSettings(ctx, a, s)
+}
+
+func (c *calls) Drop(ctx context.Context, a accounts.Account) error {
+	if err := c.begin("Drop", a); err != nil {
+		return err
+	}
+	return c.Database.Drop(ctx, a)
+}
+
+func (c *calls) Grant(ctx context.Context, a accounts.Account, g accounts.Grant) error {
+	if err := c.begin("Grant "+g.String(), a); err != nil {
+		return err
+	}
+	return c.Database.Grant(ctx, a, g)
+}
+
+func (c *calls) Revoke(ctx context.Context, a accounts.Account, g accounts.Grant) error {
+	if err := c.begin("Revoke "+g.String(), a); err != nil {
+		return err
+	}
+	return c.Database.Revoke(ctx, a, g)
+}
