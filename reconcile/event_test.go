@@ -124,7 +124,9 @@ func TestCanary(t *testing.T) {
 	ways := []func(value Sensitive) error{
 		func(value Sensitive) error { return errors.Join(errors.New("login: " + value.String())) },
 		func(value Sensitive) error { return Wait("X", 0, "login with %s", value) },
-		func(value Sensitive) error { return Wait("X", 0, "login with %+v %x %d", []Sensitive{value}, value, value) },
+		func(value Sensitive) error {
+			return Wait("X", 0, "login with %+v %x %d", []Sensitive{value}, value, value)
+		},
 		func(value Sensitive) error { panic(value) },
 		func(value Sensitive) error { panic(struct{ Password Sensitive }{value}) },
 		func(Sensitive) error { return nil },
