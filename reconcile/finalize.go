@@ -14,6 +14,11 @@ import (
 // finalize runs the cleanup of an object that is being deleted, the last step's first. What
 // cannot finish yet keeps those before it from running, and is shown.
 func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
+	uid := p.before.GetUID()
+	if done, _ := p.cleaned.Load(p.name); done == uid && uid != "" {
+		return ctrl.Result{} // the cache is behind
+	}
+	cleaned := false
 	for i, step := range slices.Backward(p.steps) {
 		if step.cleaner == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
 			continue
@@ -23,9 +28,13 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 			return p.finish(ctx, []outcome{o})
 		}
 		p.rebase()
+		cleaned = true
 	}
 	// Others' finalizers may be left. The next pass, if there is one, reads what it needs anew.
 	p.forget()
+	if cleaned {
+		p.cleaned.Store(p.name, uid)
+	}
 	return ctrl.Result{}
 }
 

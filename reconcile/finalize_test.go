@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -286,4 +287,43 @@ func TestInterruptedPassSaysNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, recorder.Events)
 	require.Zero(t, h.writes)
+}
+
+// The cache still shows the object with its finalizer when the cleanup is done.
+func TestCleanupIsNotRepeatedForAStaleCache(t *testing.T) {
+	for name, theirs := range map[string][]string{"gone": nil, "held by somebody else": {"example.com/theirs"}} {
+		t.Run(name, func(t *testing.T) {
+			var stale *budget
+			cleaned, requests := 0, 0
+			funcs := patches(&requests, nil)
+			funcs.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if stale == nil {
+					return c.Get(ctx, key, obj, opts...)
+				}
+				stale.DeepCopyInto(obj.(*budget))
+				return nil
+			}
+			h := newHarness(t, funcs, Named("one", cleaning{giving(nil), counting(&cleaned)}, Finalizer("example.com/one")))
+			h.pass(t)
+			h.edit(t, func(b *budget) { b.Finalizers = append(b.Finalizers, theirs...) })
+			h.delete(t)
+			deleted := &budget{}
+			require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, deleted))
+			requests = 0
+			h.pass(t)
+			stale = deleted
+			require.Zero(t, h.pass(t))
+			require.Equal(t, []int{1, 1}, []int{cleaned, requests})
+
+			if theirs == nil { // a namesake has its own cleanup
+				stale = nil
+				h.pass(t)
+				require.NoError(t, h.client.Create(t.Context(), &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "v"}}))
+				h.pass(t)
+				h.delete(t)
+				h.pass(t)
+				require.Equal(t, 2, cleaned)
+			}
+		})
+	}
 }

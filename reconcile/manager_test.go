@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,12 +45,18 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, rest.CopyConfig)
+}
+
+// newWorldWith lets the manager have another configuration.
+func newWorldWith(t *testing.T, change func(*rest.Config) *rest.Config) *world {
+	t.Helper()
 	cp := controlPlane(t)
 	w := &world{namespace: controlplanetest.Namespace(t, cp)}
 	var err error
 	w.client, err = client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
-	w.mgr, err = ctrl.NewManager(w.count.Wrap(cp.Config()), ctrl.Options{
+	w.mgr, err = ctrl.NewManager(w.count.Wrap(change(cp.Config())), ctrl.Options{
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},

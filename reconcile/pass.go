@@ -95,6 +95,7 @@ func (p *pass[T]) forget() {
 	p.writes.Forget(p.empty(), p.name)
 	p.backoff.forget(p.name)
 	p.metrics.forget(p.name)
+	p.cleaned.Delete(p.name)
 	p.logged.forget(p.name, noStepName)
 	for i := range p.steps {
 		p.logged.forget(p.name, p.steps[i].name)

@@ -36,6 +36,7 @@ type Reconciler[T client.Object] struct {
 	clock         clock.PassiveClock
 	backoff       backoff
 	logged        logged
+	cleaned       sync.Map             // NamespacedName → UID, of what is deleted and may still be in the cache
 	metrics       *metrics             // nil without a manager
 	recorder      events.EventRecorder // nil without a manager
 	finalizers    []string
