@@ -13,18 +13,29 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
 // NewManager is controller-runtime's, whose Start ends with one sentence where a permission to list
 // or watch is missing. Otherwise it would wait for its cache for ever, or work on and hear of nothing.
+// It also ends when it is told to before its caches are there, which controller-runtime's v0.25 does not.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
-	m := &manager{refused: make(chan error, 1)}
+	stopped, stop := context.WithCancel(context.Background())
+	m := &manager{refused: make(chan error, 1), stop: stop}
 	newInformer := options.Cache.NewInformer
 	if newInformer == nil {
 		newInformer = toolscache.NewSharedIndexInformer
 	}
 	options.Cache.NewInformer = func(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		return newInformer(m.observe(lw), obj, resync, indexers)
+	}
+	newCache := options.NewCache
+	if newCache == nil {
+		newCache = cache.New
+	}
+	options.NewCache = func(config *rest.Config, options cache.Options) (cache.Cache, error) {
+		c, err := newCache(config, options)
+		return stoppable{c, stopped}, err
 	}
 	var err error
 	if m.Manager, err = ctrl.NewManager(config, options); err != nil {
@@ -33,9 +44,24 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	return m, nil
 }
 
+// stoppable is waited for no longer than the manager is to run: controller-runtime's would spin until
+// it is there. Nothing can be written then, since all requests have the manager's context.
+type stoppable struct {
+	cache.Cache
+	stopped context.Context
+}
+
+func (s stoppable) WaitForCacheSync(ctx context.Context) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.stopped, cancel)()
+	return s.Cache.WaitForCacheSync(ctx) || s.stopped.Err() != nil
+}
+
 type manager struct {
 	ctrl.Manager
 	refused chan error
+	stop    context.CancelFunc
 }
 
 // observe notes the first refusal. A watch that has worked before is retried: somebody may be at the
@@ -70,6 +96,7 @@ func (m *manager) observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher 
 func (m *manager) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	defer context.AfterFunc(ctx, m.stop)()
 	done := make(chan error, 1)
 	go func() { done <- m.Manager.Start(ctx) }()
 	select {
