@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/robfig/cron/v3"
 )
@@ -45,6 +46,8 @@ func parse(text string) (*Schedule, error) {
 	switch {
 	case len(text) > maxSchedule:
 		return nil, fmt.Errorf("it has %d characters; write at most %d", len(text), maxSchedule)
+	case strings.ContainsFunc(text, isForeign):
+		return nil, errors.New("it has a character that no schedule has; write letters and digits of ASCII, spaces, and * , - / @")
 	case len(fields) == 0:
 		return nil, errors.New(`it is empty; write five fields, such as "0 4 * * *", or @daily`)
 	case strings.Contains(strings.ToUpper(text), "TZ="):
@@ -64,6 +67,11 @@ func parse(text string) (*Schedule, error) {
 		}
 	}
 	return newSchedule(strings.Join(fields, " "))
+}
+
+// isForeign is true for what an error would show badly, and for spaces of typography, at which robfig parts fields.
+func isForeign(r rune) bool {
+	return r > unicode.MaxASCII || !unicode.IsPrint(r) && !unicode.IsSpace(r)
 }
 
 func parseDescriptor(text string) (*Schedule, error) {
