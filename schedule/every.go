@@ -6,8 +6,8 @@ package schedule
 // comes late, or never if restarts are more frequent.
 type grid struct{ anchor, every int64 }
 
-// steps is how many times have come until t.
-func (g grid) steps(t int64) int64 { return max(0, floorDiv(t-g.anchor, g.every)) }
+// steps is how many times have come until t, which is not before the anchor.
+func (g grid) steps(t int64) int64 { return (t - g.anchor) / g.every }
 
 func (g grid) next(after int64) int64 { return g.anchor + (g.steps(after)+1)*g.every }
 

@@ -31,11 +31,21 @@ func (l *local) look(t int64) {
 	_, offset := at.Zone()
 	start, end := at.ZoneBounds()
 	l.offset, l.start, l.end = int64(offset), math.MinInt64, math.MaxInt64
-	if !start.IsZero() {
-		l.start = start.Unix()
-	}
 	if !end.IsZero() {
 		l.end = end.Unix()
+	}
+	// Go ends periods with the year where the database gives a rule instead of dates, which for many zones is since 2007. A
+	// leap year then ends a day early, before t: https://go.dev/issue/81583.
+	if l.end <= t {
+		l.end = (floorDiv(t, day) + 1) * day
+	}
+	// For the same reason a period may begin with the year, though the last date in the database came later.
+	for !start.IsZero() {
+		l.start = start.Unix()
+		if _, end = start.ZoneBounds(); !end.After(start) || end.After(at) {
+			break
+		}
+		start = end
 	}
 }
 

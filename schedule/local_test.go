@@ -1,6 +1,11 @@
 package schedule_test
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
 
 // Every time of day comes once a day, on the days when the clock is set too.
 func TestClockSetForward(t *testing.T) {
@@ -123,7 +128,8 @@ func TestClockSetBack(t *testing.T) {
 
 // The moment at which a search begins lies in the hour that the clock shows twice.
 func TestFromWithinTheRepeatedHour(t *testing.T) {
-	second := on(t, "2026-10-25 03:30", "Europe/Berlin").Add(-1 * 60 * 60 * 1e9) // 02:30 CET
+	second := on(t, "2026-10-25 03:30", "Europe/Berlin").Add(-time.Hour)
+	require.Equal(t, "Sun 2026-10-25 02:30 CET", second.Format(clock))
 	for schedule, want := range map[string]string{
 		"45 2 * * *": "Mon 2026-10-26 02:45 CET",
 		"45 * * * *": "Sun 2026-10-25 02:45 CET",
@@ -134,4 +140,11 @@ func TestFromWithinTheRepeatedHour(t *testing.T) {
 			t.Errorf("%s after %s: want %s, got %s", schedule, second.Format(clock), want, got)
 		}
 	}
+}
+
+// In Alaska, a whole day was shown twice: half of it later, the day before is over, and the next morning has been.
+func TestFromWithinARepeatedDay(t *testing.T) {
+	s := parsed(t, "0 6 * * *", "America/Juneau")
+	got := next(t, s, utc(t, "1867-10-19 10:00").In(s.Location()), 1)
+	require.Equal(t, []string{"Sun 1867-10-20 06:00 LMT"}, got)
 }

@@ -137,6 +137,11 @@ func TestCalendar(t *testing.T) {
 			schedule: "0 0 13 * */2", zone: "UTC", from: "2026-10-12 00:00",
 			want: []string{"Tue 2026-10-13 00:00 UTC", "Thu 2026-10-15 00:00 UTC"},
 		},
+		"EndOfALeapYear": {
+			reason:   "Go misplaces the end of that day's period, and a search that trusts it never ends",
+			schedule: "59 * 30,31 12 *", zone: "America/New_York", from: "2060-12-31 21:59",
+			want: []string{"Fri 2060-12-31 22:59 EST", "Fri 2060-12-31 23:59 EST", "Fri 2061-12-30 00:59 EST"},
+		},
 		"LongSteps": {
 			reason:   "a step beyond the field is its beginning: this is no rule for 90 minutes",
 			schedule: "*/90 * * * *", zone: "UTC", from: "2026-03-01 11:50",
