@@ -50,9 +50,10 @@ func (d Decision) After(now time.Time) time.Duration {
 	return min(max(d.Wake.Sub(now), 1), longest)
 }
 
-// Due decides whether a run has to start now, and when to decide again. It is a pure function, and takes the same few
-// microseconds at most however long the operator was down: no run is walked through one by one, and no number of missed
-// ones is too many. (CronJob's documentation gives 100: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations)
+// Due decides whether a run has to start now, and when to decide again. It is a pure function, and takes about a microsecond
+// however long the operator was down, and one more for each year whose runs are counted: none is walked through one by one,
+// and no number of missed ones is too many. (CronJob's documentation gives 100 as the most:
+// https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
 //
 //   - Due is a time of the schedule that is after both Since and LastRun, and not after now less the offset.
 //   - Of several only the latest counts. Its run starts at the due time plus the offset, or as soon as it can after that.
