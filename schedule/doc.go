@@ -12,8 +12,8 @@
 //	return ctrl.Result{RequeueAfter: d.After(clock.Now())}, nil
 //
 // The facts:
-//   - Of the times that were missed, the latest is run, once, if the starting deadline allows. Finding it takes the same time
-//     after a year of missed minutes as after one.
+//   - Of the times that were missed, the latest is run, once, if the starting deadline allows. It is found at once, after a
+//     year of missed minutes too.
 //   - When the clock is set forward, a time of day that it jumps over comes right after the jump; when it is set back, one
 //     that it shows twice comes once, the first time. So a day has each of its times once. A schedule of every hour
 //     (0 * * * *, */5 * * * *) goes by real time instead. This is the rule of cron(8); CronJob and robfig/cron leave out the
