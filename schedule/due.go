@@ -50,7 +50,7 @@ func (d Decision) After(now time.Time) time.Duration {
 	return min(max(d.Wake.Sub(now), 1), longest)
 }
 
-// Due decides whether a run has to start now, and when to decide again. It is a pure function, and takes about a microsecond
+// Due decides whether a run has to start now, and when to decide again. It is a pure function, and takes a microsecond or two
 // however long the operator was down, and one more for each year whose runs are counted: none is walked through one by one,
 // and no number of missed ones is too many. (CronJob's documentation gives 100 as the most:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
