@@ -9,6 +9,7 @@
 //     of one's own.
 //   - [github.com/opblocks/opblocks/finalizers]: run cleanup before an object goes, and touch no one else's finalizers.
 //   - [github.com/opblocks/opblocks/predicates]: say which events bring a pass, without losing those that matter.
+//   - [github.com/opblocks/opblocks/schedule]: say when something is due: cron, time zone, missed runs, windows, spread.
 //
 // Each works alone in an existing controller-runtime project. Whole operators made of them are in the folder examples.
 package opblocks

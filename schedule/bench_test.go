@@ -1,0 +1,80 @@
+package schedule_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// BenchmarkDue after downtimes: the figure is 5 µs after a year of missed minutes.
+func BenchmarkDue(b *testing.B) {
+	now := time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC)
+	for _, text := range []string{"* * * * *", "30 2 * * *", "0 0 29 2 *", "@every 1s"} {
+		for _, zone := range []string{"UTC", "Europe/Berlin"} {
+			for _, down := range []struct {
+				name  string
+				since time.Time
+			}{{"Minute", now.Add(-time.Minute)}, {"Year", now.AddDate(-1, 0, 0)}, {"Decades", now.AddDate(-40, 0, 0)}} {
+				b.Run(text+"/"+zone+"/"+down.name, func(b *testing.B) {
+					p := schedule.Plan{Schedule: parsed(b, text, zone), Since: new(metav1.NewTime(down.since))}
+					b.ReportAllocs()
+					for b.Loop() {
+						if _, err := schedule.Due(now, p); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func BenchmarkNext(b *testing.B) {
+	for _, text := range []string{"* * * * *", "30 2 * * *", "0 0 29 2 *"} {
+		b.Run(text, func(b *testing.B) {
+			s, at := parsed(b, text, "Europe/Berlin"), time.Date(2096, 2, 29, 12, 0, 0, 0, time.UTC)
+			for b.Loop() {
+				s.Next(at)
+			}
+		})
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for b.Loop() {
+		if _, err := schedule.Parse("30 2 * * MON-FRI", "Europe/Berlin"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkMayStart(b *testing.B) {
+	turns := make([]schedule.Turn, 10000)
+	for i := range turns {
+		turns[i].Object = types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
+	}
+	for b.Loop() {
+		schedule.MayStart(10, turns[5000], slices.Values(turns))
+	}
+}
+
+// A pass that has nothing to do allocates nothing, and bounded time is a matter of microseconds.
+func TestDueAllocatesNothing(t *testing.T) {
+	p := schedule.Plan{
+		Schedule: parsed(t, "* * * * *", "Europe/Berlin"), Since: at(t, "2025-01-01 00:00"),
+		Windows: windows(t, "Europe/Berlin", schedule.Window{Start: "08:00", End: "18:00"}),
+	}
+	now := utc(t, "2026-01-01 00:00")
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if _, err := schedule.Due(now, p); err != nil {
+			t.Fatal(err)
+		}
+	}))
+}

@@ -1,0 +1,190 @@
+package schedule_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/schedule"
+)
+
+func date(month time.Month, day, hour, minute int) time.Time {
+	return time.Date(2026, month, day, hour, minute, 0, 0, time.UTC)
+}
+
+// One pass of a reconciler, as it is called again and again: all it remembers is in the status.
+func Example() {
+	var status struct{ Since, LastRun *metav1.Time }
+	pass := func(now time.Time) (requeueAfter time.Duration) {
+		if status.Since.IsZero() {
+			status.Since = new(metav1.NewTime(now)) // and again when the spec's schedule, zone or windows change
+		}
+		s, err := schedule.Parse("30 2 * * *", "Europe/Berlin")
+		if err != nil {
+			fmt.Println("condition:", err)
+			return 0
+		}
+		d, err := schedule.Due(now, schedule.Plan{Schedule: s, Since: status.Since, LastRun: status.LastRun})
+		if err != nil {
+			fmt.Println("condition:", err)
+			return 0
+		}
+		if d.Verdict == schedule.Start {
+			fmt.Printf("run for %s, %d missed\n", d.Latest.Format(time.RFC3339), d.Missed)
+			status.LastRun = new(metav1.NewTime(d.Latest))
+		}
+		return d.After(now)
+	}
+	fmt.Println(pass(date(time.March, 1, 1, 28)))
+	fmt.Println(pass(date(time.March, 1, 1, 30)))
+	fmt.Println(pass(date(time.March, 29, 9, 0))) // the operator was down for weeks
+	// Output:
+	// 2m0s
+	// run for 2026-03-01T01:30:00Z, 0 missed
+	// 10m0s
+	// run for 2026-03-29T01:00:00Z, 27 missed
+	// 10m0s
+}
+
+func ExampleParse() {
+	s, err := schedule.Parse("0 4 * * MON-FRI", "America/New_York")
+	fmt.Println(s, s.Location(), err)
+
+	_, err = schedule.Parse("0 0 30 2 *", "UTC")
+	fmt.Println(errors.Is(err, schedule.ErrInvalid))
+	_, err = schedule.Parse("0 25 * * *", "UTC")
+	fmt.Println(err)
+	_, err = schedule.Parse("@daily", "Mars/Base")
+	fmt.Println(err)
+	// Output:
+	// 0 4 * * MON-FRI America/New_York <nil>
+	// true
+	// invalid schedule "0 25 * * *": hour "25": end of range (25) above maximum (23): 25; write *, or 0 to 23, as list (a,b), range (a-b) or with a step (*/n)
+	// invalid timeZone "Mars/Base": there is no such zone; write a name of the IANA database, such as "Europe/Berlin" or "UTC"
+}
+
+// On March 29th clocks in Berlin go from 02:00 to 03:00.
+func ExampleSchedule_Next() {
+	s, err := schedule.Parse("30 2 * * *", "Europe/Berlin")
+	if err != nil {
+		panic(err)
+	}
+	at := date(time.March, 27, 12, 0).In(s.Location())
+	for range 3 {
+		at = s.Next(at)
+		fmt.Println(at)
+	}
+	// Output:
+	// 2026-03-28 02:30:00 +0100 CET
+	// 2026-03-29 03:00:00 +0200 CEST
+	// 2026-03-30 02:30:00 +0200 CEST
+}
+
+func ExampleDue() {
+	s, err := schedule.Parse("* * * * *", "")
+	if err != nil {
+		panic(err)
+	}
+	plan := schedule.Plan{Schedule: s, LastRun: new(metav1.NewTime(date(time.March, 1, 0, 0)))}
+
+	d, err := schedule.Due(date(time.April, 1, 0, 0), plan)
+	fmt.Println(d.Verdict, d.Latest.Format(time.DateTime), d.Missed, err)
+
+	plan.LastRun = new(metav1.NewTime(d.Latest))
+	d, err = schedule.Due(date(time.April, 1, 0, 0), plan)
+	fmt.Println(d.Verdict, d.Wake.Format(time.DateTime), err)
+	// Output:
+	// Start 2026-04-01 00:00:00 44639 <nil>
+	// Waiting 2026-04-01 00:01:00 <nil>
+}
+
+func ExamplePlan_deadline() {
+	s, err := schedule.Parse("@daily", "")
+	if err != nil {
+		panic(err)
+	}
+	plan := schedule.Plan{
+		Schedule: s, LastRun: new(metav1.NewTime(date(time.March, 1, 0, 0))), StartingDeadlineSeconds: new(int64(3600)),
+	}
+	for _, hour := range []int{1, 2} {
+		d, err := schedule.Due(date(time.March, 3, hour, 0), plan)
+		fmt.Println(d.Verdict, d.Missed, err)
+	}
+	// Output:
+	// Start 1 <nil>
+	// TooLate 2 <nil>
+}
+
+func ExampleDecision_After() {
+	now := date(time.March, 1, 12, 0)
+	fmt.Println(schedule.Decision{Wake: now.Add(30 * time.Second)}.After(now))
+	fmt.Println(schedule.Decision{Wake: now.AddDate(0, 1, 0)}.After(now))
+	fmt.Println(schedule.Decision{Verdict: schedule.Suspended}.After(now))
+	// Output:
+	// 30s
+	// 10m0s
+	// 0s
+}
+
+func ExampleParseWindows() {
+	s, err := schedule.Parse("0 12 * * *", "")
+	if err != nil {
+		panic(err)
+	}
+	office, err := schedule.ParseWindows("", schedule.Window{Start: "08:00", End: "18:00", Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri"}})
+	if err != nil {
+		panic(err)
+	}
+	monday := date(time.March, 2, 12, 0)
+	d, err := schedule.Due(monday, schedule.Plan{Schedule: s, Since: new(metav1.NewTime(date(time.March, 2, 0, 0))), Windows: office})
+	fmt.Println(d.Verdict, d.Latest.Format(time.TimeOnly), d.Wake.Format(time.TimeOnly), err)
+
+	_, err = schedule.ParseWindows("", schedule.Window{Start: "18:00", End: "08:00"}, schedule.Window{Start: "08:00", End: "18:00"})
+	fmt.Println(err)
+	// Output:
+	// Held 12:00:00 18:00:00 <nil>
+	// invalid windows: they cover the whole week, so nothing would ever start; leave some time open
+}
+
+func ExampleWindows_Open() {
+	night, err := schedule.ParseWindows("Europe/Berlin", schedule.Window{Start: "22:00", End: "06:00"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(night.Open(date(time.March, 1, 23, 0)))
+	fmt.Println(night.Open(date(time.March, 1, 12, 0)))
+	// Output:
+	// 2026-03-02 05:00:00 +0000 UTC
+	// 2026-03-01 12:00:00 +0000 UTC
+}
+
+func ExampleOffset() {
+	for _, uid := range []types.UID{"0b7e2f0e-6a3c-4d59-9d0c-5b1f6f1f8a11", "c2a5e1b4-93c7-4f0b-8e35-7d9a0c4b6e22"} {
+		fmt.Println(schedule.Offset(uid, 10*time.Minute))
+	}
+	// Output:
+	// 4m17s
+	// 3m22s
+}
+
+// At most two run at once.
+func ExampleMayStart() {
+	noon := date(time.March, 1, 12, 0)
+	object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
+	turns := []schedule.Turn{ // from the statuses of all objects
+		{Object: object("web"), Running: true},
+		{Object: object("cart"), Due: noon},
+		{Object: object("mail"), Due: noon.Add(-time.Hour)},
+	}
+	for _, me := range turns {
+		fmt.Println(me.Object.Name, schedule.MayStart(2, me, slices.Values(turns)))
+	}
+	// Output:
+	// web true
+	// cart false
+	// mail true
+}

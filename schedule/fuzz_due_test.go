@@ -1,0 +1,235 @@
+package schedule_test
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// zones have an offset of whole minutes since 1975, and are set by an hour, by less, twice a year, at midnight, or by a day.
+var zones = []string{
+	"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Beirut", "Africa/Casablanca",
+	"Antarctica/Troll", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Kathmandu", "Asia/Pyongyang", "America/Scoresbysund", "Africa/Cairo",
+}
+
+// FuzzDue compares with an oracle that walks through every minute. It begins near a day on which the zone's clock is set.
+func FuzzDue(f *testing.F) {
+	f.Fuzz(func(t *testing.T, zone, year uint8, before int16, down uint16, minutes, hours, days, months, weekdays uint64,
+		every uint16, offset uint16, deadline int32, closed uint64, last uint16,
+	) {
+		o := oracle{t: t, fields: fields{minutes, hours, days, months, weekdays}.within(), every: time.Duration(every) * time.Second}
+		name := zones[int(zone)%len(zones)]
+		s, err := schedule.Parse(o.text(), name)
+		if err != nil {
+			require.ErrorContains(t, err, "it never comes")
+			return
+		}
+		o.location = s.Location()
+		o.closed = newHours(closed)
+		w, err := schedule.ParseWindows(name, o.closed.windows()...)
+		require.NoError(t, err)
+
+		begin := time.Date(1975+int(year)%100, 1, 1, 0, 0, 0, 0, time.UTC)
+		if _, end := begin.In(o.location).ZoneBounds(); !end.IsZero() {
+			begin = end.UTC()
+		}
+		p := schedule.Plan{
+			Schedule: s, Windows: w, Offset: time.Duration(offset) * time.Second,
+			Since: new(metav1.NewTime(begin.Add(time.Duration(before) * time.Minute / 4))),
+		}
+		if last > 0 {
+			p.LastRun = new(metav1.NewTime(p.Since.Add(time.Duration(last) * time.Second)))
+		}
+		if deadline >= 0 {
+			p.StartingDeadlineSeconds = new(int64(deadline))
+		}
+		now := p.Since.Add(time.Duration(down%20000)*time.Minute + time.Duration(down%7)*time.Second)
+		got, err := schedule.Due(now, p)
+		require.NoError(t, err)
+		require.Equal(t, show(o.due(now, p, got.Next)), show(got), "%s in %s since %v, now %v: %+v", s, name, p.Since, now, p)
+
+		p.Schedule = others{o.times}
+		if len(o.times) > 0 && o.times[len(o.times)-1].After(now) && got.Missed < 90 {
+			searched, err := schedule.Due(now, p)
+			require.NoError(t, err)
+			require.Equal(t, show(got), show(searched), "found by Next alone")
+		}
+	})
+}
+
+// others is a calendar that is known by its Next only.
+type others struct{ once }
+
+// oracle decides by the rules as they are documented, slowly.
+type oracle struct {
+	t        *testing.T
+	fields   fields
+	every    time.Duration
+	location *time.Location
+	closed   hours
+	times    []time.Time // since two days before Since
+}
+
+func (o *oracle) text() string {
+	if o.every > 0 {
+		return "@every " + o.every.String()
+	}
+	return o.fields.String()
+}
+
+// due walks until it has met the time that is said to be next.
+func (o *oracle) due(now time.Time, p schedule.Plan, until time.Time) schedule.Decision {
+	after := p.Since.Time
+	if !p.LastRun.IsZero() && p.LastRun.After(after) {
+		after = p.LastRun.Time
+	}
+	most := now.Add(30 * 24 * time.Hour) // rare times are not walked to
+	o.walk(p.Since.Time, min64(until, most))
+
+	d := schedule.Decision{Verdict: schedule.Waiting, Next: until}
+	if until.Before(most) {
+		d.Next = time.Time{}
+	}
+	for _, at := range o.times {
+		switch {
+		case !at.After(after):
+		case at.Add(p.Offset).After(now):
+			if d.Next.IsZero() {
+				d.Next = at
+			}
+		default:
+			if !d.Latest.IsZero() {
+				d.Missed++
+			}
+			d.Latest = at
+		}
+	}
+	d.Wake = o.open(d.Next.Add(p.Offset))
+	switch {
+	case after.After(now):
+		d.Verdict = schedule.ClockBehind
+	case d.Latest.IsZero():
+	case p.StartingDeadlineSeconds != nil && now.Sub(d.Latest.Add(p.Offset)).Seconds() > float64(*p.StartingDeadlineSeconds):
+		d.Verdict = schedule.TooLate
+		d.Missed++
+	case o.closed.have(now.In(o.location)):
+		d.Verdict, d.Wake = schedule.Held, o.open(now)
+	default:
+		d.Verdict = schedule.Start
+	}
+	return d
+}
+
+func (o *oracle) walk(since, until time.Time) {
+	if o.every > 0 {
+		for at := since.Add(o.every); !at.After(until); at = at.Add(o.every) {
+			o.times = append(o.times, at)
+		}
+		return
+	}
+	at := since.Add(-2 * 24 * time.Hour).Truncate(time.Minute)
+	shown := o.wall(at)
+	for ; !at.After(until); at = at.Add(time.Minute) {
+		wall := o.wall(at)
+		comes := o.fields.hours == 1<<24-1 && o.fields.have(wall)
+		for ; shown.Before(wall); comes = comes || o.fields.hours != 1<<24-1 && o.fields.have(shown) {
+			shown = shown.Add(time.Minute)
+		}
+		if comes {
+			o.times = append(o.times, at)
+		}
+	}
+}
+
+// wall is what the clock shows, as if it were UTC.
+func (o *oracle) wall(at time.Time) time.Time {
+	_, offset := at.In(o.location).Zone()
+	return at.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+func (o *oracle) open(at time.Time) time.Time {
+	for o.closed.have(at.In(o.location)) {
+		at = at.Truncate(time.Minute).Add(time.Minute)
+	}
+	return at
+}
+
+func min64(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// fields are the five of a schedule, a bit for each value; all of them is a star.
+type fields struct{ minutes, hours, days, months, weekdays uint64 }
+
+func (f fields) within() fields {
+	in := func(value, all uint64) uint64 {
+		if value &= all; value == 0 {
+			return all
+		}
+		return value
+	}
+	return fields{in(f.minutes, 1<<60-1), in(f.hours, 1<<24-1), in(f.days, 1<<32-2), in(f.months, 1<<13-2), in(f.weekdays, 1<<7-1)}
+}
+
+func (f fields) have(wall time.Time) bool {
+	day, weekday := f.days>>wall.Day()&1 == 1, f.weekdays>>int(wall.Weekday())&1 == 1
+	onDay := day && weekday
+	if f.days != 1<<32-2 && f.weekdays != 1<<7-1 {
+		onDay = day || weekday
+	}
+	return onDay && f.minutes>>wall.Minute()&1 == 1 && f.hours>>wall.Hour()&1 == 1 && f.months>>int(wall.Month())&1 == 1
+}
+
+func (f fields) String() string {
+	text := func(value, all uint64) string {
+		if value == all {
+			return "*"
+		}
+		var list []string
+		for ; value != 0; value &= value - 1 {
+			list = append(list, strconv.Itoa(bits.TrailingZeros64(value)))
+		}
+		return strings.Join(list, ",")
+	}
+	return strings.Join([]string{
+		text(f.minutes, 1<<60-1), text(f.hours, 1<<24-1), text(f.days, 1<<32-2), text(f.months, 1<<13-2), text(f.weekdays, 1<<7-1),
+	}, " ")
+}
+
+// hours are closed on a weekday each: six bits for the length of a window that begins at any quarter of an hour.
+type hours struct{ from, length, weekday int }
+
+func newHours(value uint64) hours {
+	return hours{from: int(value % 96), length: int(value / 96 % 64), weekday: int(value / 96 / 64 % 8)}
+}
+
+func (h hours) windows() []schedule.Window {
+	if h.length == 0 {
+		return nil
+	}
+	w := schedule.Window{Start: quarter(h.from), End: quarter((h.from + h.length) % 96)}
+	if h.weekday < 7 {
+		w.Days = []string{time.Weekday(h.weekday).String()}
+	}
+	return []schedule.Window{w}
+}
+
+func quarter(n int) string { return time.Unix(int64(n)*900, 0).UTC().Format("15:04") }
+
+func (h hours) have(at time.Time) bool {
+	now := at.Hour()*4 + at.Minute()/15
+	on := func(now int, day time.Weekday) bool {
+		return h.from <= now && now < h.from+h.length && (h.weekday == 7 || int(day) == h.weekday)
+	}
+	return on(now, at.Weekday()) || on(now+96, (at.Weekday()+6)%7)
+}

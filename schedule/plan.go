@@ -1,0 +1,100 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Plan is what [Due] decides from, as it stands in the spec and the status of an object.
+type Plan struct {
+	// Schedule is required: a *[Schedule], or any other [Times].
+	Schedule Times
+
+	// Since is when the schedule began to hold: set it to the clock's time when the object is first seen, and whenever schedule,
+	// zone or windows change or a suspension ends. Nothing is due before it, so that a change takes effect at once and never
+	// starts a surprise run. (CronJob starts what it missed while it was suspended.) An interval (@every) counts from it.
+	Since *metav1.Time
+	// LastRun is the time, as [Decision] named it, of the last run or of the last one that was too late; not the time at which
+	// the operator came to it. Nothing up to it is due again. One of Since and LastRun is required, and the later one counts.
+	// An interval counts from LastRun only if there is no Since.
+	LastRun *metav1.Time
+
+	// StartingDeadlineSeconds is how long after its start a run that was missed may still begin, as in CronJob: nil is for
+	// ever. Below some ten seconds, runs are lost when the operator is merely busy.
+	StartingDeadlineSeconds *int64
+	// Suspended starts nothing.
+	Suspended bool
+	// Windows in which nothing may start. To a run, a window is what an operator that is down is: when it ends, the latest that
+	// was missed starts if the deadline allows. So without a deadline a run is put off to the end of a window, and with a short
+	// one it is left out.
+	Windows Windows
+	// Offset comes between a due time and its start; see [Offset]. The deadline counts from the start, so that a late place costs
+	// no run. An offset that is longer than the schedule's distances loses none either: all is as if on a clock that is behind.
+	Offset time.Duration
+}
+
+func (p *Plan) validate() error {
+	s, ours := p.Schedule.(*Schedule)
+	switch {
+	case p.Schedule == nil, ours && s.isZero():
+		return fmt.Errorf("%w schedule: there is none; give what Parse returned", ErrInvalid)
+	case p.Since.IsZero() && p.LastRun.IsZero():
+		return fmt.Errorf("%w since: neither it nor the last run is known; record when the schedule began to hold", ErrInvalid)
+	case p.StartingDeadlineSeconds != nil && *p.StartingDeadlineSeconds < 0:
+		return fmt.Errorf("%w startingDeadlineSeconds %d: it is negative; write 0 or more, or leave it out for no limit",
+			ErrInvalid, *p.StartingDeadlineSeconds)
+	case p.Offset < 0:
+		return fmt.Errorf("%w offset %v: it is negative; take what Offset returns", ErrInvalid, p.Offset)
+	}
+	return nil
+}
+
+// after is the moment up to which nothing is due.
+func (p *Plan) after() time.Time {
+	switch {
+	case p.Since.IsZero():
+		return p.LastRun.Time
+	case p.LastRun.IsZero() || p.LastRun.Before(p.Since):
+		return p.Since.Time
+	}
+	return p.LastRun.Time
+}
+
+func (p *Plan) anchor() int64 {
+	if p.Since.IsZero() {
+		return seconds(p.LastRun.Time)
+	}
+	return seconds(p.Since.Time)
+}
+
+// isTooLate says whether the deadline has passed for what is due at a time.
+func (p *Plan) isTooLate(due, now time.Time) bool {
+	const most = math.MaxInt64 / int64(time.Second)
+	if p.StartingDeadlineSeconds == nil || *p.StartingDeadlineSeconds > most {
+		return false
+	}
+	return now.Sub(due.Add(p.Offset)) > time.Duration(*p.StartingDeadlineSeconds)*time.Second
+}
+
+// next is the first time after a moment, or the zero time.
+func (p *Plan) next(after time.Time, in *time.Location) time.Time {
+	s, ok := p.Schedule.(*Schedule)
+	if !ok {
+		return following(p.Schedule, after)
+	}
+	at, ok := s.next(seconds(after), p.anchor())
+	return moment(at, ok, in)
+}
+
+// latest is the last time after one moment and not after another, and how many there are; none is the zero time.
+func (p *Plan) latest(after, until time.Time, in *time.Location) (time.Time, int) {
+	s, ok := p.Schedule.(*Schedule)
+	if !ok {
+		return search(p.Schedule, after, until)
+	}
+	at, count := s.latest(seconds(after), seconds(until), p.anchor())
+	return moment(at, count > 0, in), count
+}

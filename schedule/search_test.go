@@ -1,0 +1,105 @@
+package schedule_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/robfig/cron/v3"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// counting is a calendar of somebody else, which counts how often it is asked.
+type counting struct {
+	schedule.Times
+	asked *int
+}
+
+func (c counting) Next(t time.Time) time.Time {
+	*c.asked++
+	return c.Times.Next(t)
+}
+
+func TestTimesOfOthers(t *testing.T) {
+	robfig, err := cron.ParseStandard("* 1 * * *")
+	require.NoError(t, err)
+	cases := map[string]struct {
+		reason     string
+		times      schedule.Times
+		since, now string
+		want       shown
+	}{
+		"Waiting": {
+			"nothing is due yet", robfig, "2026-03-01 02:00", "2026-03-02 00:59",
+			shown{"Waiting", "", "2026-03-02 01:00:00", "2026-03-02 01:00:00", 0},
+		},
+		"One": {
+			"the first", robfig, "2026-03-01 02:00", "2026-03-02 01:00",
+			shown{"Start", "2026-03-02 01:00:00", "2026-03-02 01:01:00", "2026-03-02 01:01:00", 0},
+		},
+		"Many": {
+			"sixty each night, and none since hours; counted to the limit", robfig, "2025-03-01 02:00", "2026-03-02 23:00",
+			shown{"Start", "2026-03-02 01:59:00", "2026-03-03 01:00:00", "2026-03-03 01:00:00", 99},
+		},
+		"Century": {
+			"longer than a duration", robfig, "1026-03-01 02:00", "2026-03-02 23:00",
+			shown{"Start", "2026-03-02 01:59:00", "2026-03-03 01:00:00", "2026-03-03 01:00:00", 99},
+		},
+		"Never": {
+			"it says zero", never{}, "2026-03-01 02:00", "2026-03-02 01:00", shown{Verdict: "Waiting"},
+		},
+		"Stuck": {
+			"it says what is not after", stuck{}, "2026-03-01 02:00", "2026-03-02 01:00", shown{Verdict: "Waiting"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			d, err := schedule.Due(utc(t, tc.now), schedule.Plan{Schedule: counting{tc.times, &asked}, Since: at(t, tc.since)})
+			require.NoError(t, err)
+			if diff := cmp.Diff(tc.want, show(d)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			require.LessOrEqual(t, asked, 28+63+100+4, "bounded, however long that was")
+		})
+	}
+}
+
+type never struct{}
+
+func (never) Next(time.Time) time.Time { return time.Time{} }
+
+type stuck struct{}
+
+func (stuck) Next(t time.Time) time.Time { return t }
+
+// once comes at a few moments only, which need not be whole seconds.
+type once []time.Time
+
+func (o once) Next(t time.Time) time.Time {
+	for _, at := range o {
+		if at.After(t) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+func TestSearchFindsAnyMoment(t *testing.T) {
+	begin := utc(t, "2026-03-01 00:00")
+	since := new(metav1.NewTime(begin))
+	for _, gap := range []time.Duration{1, 2, 3, time.Millisecond, time.Second, time.Minute - 1, time.Minute, time.Hour + 1, 1000 * time.Hour} {
+		for _, rest := range []time.Duration{0, 1, 2, time.Second, time.Minute, time.Minute + 1, 7777 * time.Hour} {
+			times := once{begin.Add(gap), begin.Add(2 * gap), begin.Add(2*gap + 1)}
+			now := begin.Add(2*gap + 1 + rest)
+			d, err := schedule.Due(now, schedule.Plan{Schedule: times, Since: since})
+			require.NoError(t, err)
+			require.Equal(t, begin.Add(2*gap+1), d.Latest, "%v %v", gap, rest)
+			require.Zero(t, d.Next)
+			require.Zero(t, d.Wake)
+		}
+	}
+}

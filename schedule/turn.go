@@ -1,0 +1,47 @@
+package schedule
+
+import (
+	"cmp"
+	"iter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Turn is one object's claim to run, as its status tells: it waits for its turn since a run is due, or it is running. Objects
+// that do neither have no turn.
+type Turn struct {
+	Object  types.NamespacedName
+	Due     time.Time // the time that is due; of no meaning while running
+	Running bool
+}
+
+// MayStart says whether an object that waits may start, when at most so many objects run at once: if those that run, and
+// those that wait and come before it, are fewer. The oldest due comes first, equals by namespace and name. All may hold the
+// object itself, whose own claim there is not counted. A limit of zero or less is none; who is running may go on.
+//
+// It is a pure function over statuses, so the cap holds over a restart, and without a queue in memory. A cache that is a
+// little behind does no harm: a run that it does not show yet still waits in it, at its old place, and counts. Only an
+// object that comes in between with an older due time can then start beyond the limit.
+//
+// Who may not start yet asks again when another one's run ends.
+func MayStart(limit int, me Turn, all iter.Seq[Turn]) bool {
+	if limit <= 0 || me.Running {
+		return true
+	}
+	before := 0
+	for t := range all {
+		if t.Object != me.Object && (t.Running || t.compare(me) < 0) {
+			before++
+		}
+	}
+	return before < limit
+}
+
+func (t Turn) compare(other Turn) int {
+	return cmp.Or(
+		t.Due.Compare(other.Due),
+		cmp.Compare(t.Object.Namespace, other.Object.Namespace),
+		cmp.Compare(t.Object.Name, other.Object.Name),
+	)
+}

@@ -1,0 +1,99 @@
+package schedule_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/schedule"
+)
+
+func waits(name string, due time.Time) schedule.Turn {
+	return schedule.Turn{Object: types.NamespacedName{Namespace: "shop", Name: name}, Due: due}
+}
+
+func runs(name string) schedule.Turn {
+	return schedule.Turn{Object: types.NamespacedName{Namespace: "shop", Name: name}, Running: true}
+}
+
+// admitted lists who may start, each asking for itself.
+func admitted(limit int, all []schedule.Turn) (names []string) {
+	for _, me := range all {
+		if !me.Running && schedule.MayStart(limit, me, slices.Values(all)) {
+			names = append(names, me.Object.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestMayStart(t *testing.T) {
+	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
+	elsewhere := schedule.Turn{Object: types.NamespacedName{Namespace: "bank", Name: "z"}, Due: one}
+	cases := map[string]struct {
+		reason string
+		limit  int
+		all    []schedule.Turn
+		want   []string
+	}{
+		"NoLimit":  {"zero is none", 0, []schedule.Turn{waits("a", one), waits("b", one), runs("c")}, []string{"a", "b"}},
+		"Negative": {"so is less", -1, []schedule.Turn{waits("a", one), runs("c")}, []string{"a"}},
+		"Oldest":   {"the oldest due comes first", 1, []schedule.Turn{waits("a", two), waits("b", one)}, []string{"b"}},
+		"Names":    {"equals by namespace and name", 2, []schedule.Turn{waits("b", one), waits("c", one), waits("a", one), elsewhere}, []string{"a", "z"}},
+		"Running":  {"who runs counts, whenever it was due", 2, []schedule.Turn{waits("a", one), waits("b", one), runs("z")}, []string{"a"}},
+		"Full":     {"none is free", 1, []schedule.Turn{waits("a", one), runs("z")}, nil},
+		"Lowered":  {"more run than the limit is now", 1, []schedule.Turn{waits("a", one), runs("y"), runs("z")}, nil},
+		"Twice":    {"a status beside an older one", 1, []schedule.Turn{waits("a", two), waits("a", two)}, []string{"a", "a"}},
+		"Nobody":   {"nobody waits", 1, []schedule.Turn{runs("z")}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, admitted(tc.limit, tc.all)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	require.True(t, schedule.MayStart(1, waits("a", one), slices.Values([]schedule.Turn(nil))), "alone in the world")
+	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Turn{runs("a"), runs("b")})), "who runs may go on")
+}
+
+// Objects ask in any order, and see what started before them late or not at all: still no more run than the limit, and in
+// the end all have run, the oldest first.
+func TestCapHoldsUnderAStaleCache(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		limit, count := 1+random.IntN(5), 1+random.IntN(20)
+		start := utc(t, "2026-03-01 00:00")
+		var live []schedule.Turn
+		for i := range count {
+			live = append(live, waits(string(rune('a'+i)), start.Add(time.Duration(random.IntN(3))*time.Hour)))
+		}
+		cache := slices.Clone(live) // shows each object as it is now, or as it was
+		for finished := 0; finished < count; {
+			for _, i := range random.Perm(len(live)) {
+				if !live[i].Running && schedule.MayStart(limit, live[i], slices.Values(cache)) {
+					live[i].Running = true
+				}
+				if random.IntN(2) == 0 {
+					cache[i] = live[i]
+				}
+			}
+			running := slices.IndexFunc(live, func(t schedule.Turn) bool { return t.Running })
+			require.GreaterOrEqual(t, running, 0, "somebody may always start")
+			n := 0
+			for _, turn := range live {
+				if turn.Running {
+					n++
+				}
+			}
+			require.LessOrEqual(t, n, limit)
+			live, cache = slices.Delete(live, running, running+1), slices.Delete(cache, running, running+1)
+			finished++
+		}
+	}
+}
