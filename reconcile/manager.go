@@ -20,7 +20,7 @@ import (
 // or watch is missing. Otherwise it would wait for its cache for ever, or work on and hear of nothing.
 // It also ends when it is told to before its caches are there, which controller-runtime's v0.25 does not.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
-	stopped, stop := context.WithCancel(context.Background())
+	stopped, stop := context.WithCancel(context.Background()) //nolint:gosec // Start calls stop
 	m := &manager{refused: make(chan error, 1), stop: stop}
 	newInformer := options.Cache.NewInformer
 	if newInformer == nil {
