@@ -18,10 +18,10 @@ import (
 
 // NewManager is controller-runtime's, whose Start ends with one sentence where a permission to list
 // or watch is missing. Otherwise it would wait for its cache for ever, or work on and hear of nothing.
-// It also ends when it is told to before its caches are there, which controller-runtime's v0.25 does not.
+// It also ends when it is told to before the cache has started.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
-	stopped, stop := context.WithCancel(context.Background()) //nolint:gosec // Start calls stop
-	m := &manager{refused: make(chan error, 1), stop: stop}
+	m := &manager{refused: make(chan error, 1)}
+	m.ending, m.end = context.WithCancel(context.Background())
 	newInformer := options.Cache.NewInformer
 	if newInformer == nil {
 		newInformer = toolscache.NewSharedIndexInformer
@@ -34,8 +34,9 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 		newCache = cache.New
 	}
 	options.NewCache = func(config *rest.Config, options cache.Options) (cache.Cache, error) {
-		c, err := newCache(config, options)
-		return stoppable{c, stopped}, err
+		var err error
+		m.cache, err = newCache(config, options)
+		return &endingCache{Cache: m.cache, ending: m.ending}, err
 	}
 	var err error
 	if m.Manager, err = ctrl.NewManager(config, options); err != nil {
@@ -44,24 +45,29 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	return m, nil
 }
 
-// stoppable is waited for no longer than the manager is to run: controller-runtime's would spin until
-// it is there. Nothing can be written then, since all requests have the manager's context.
-type stoppable struct {
-	cache.Cache
-	stopped context.Context
-}
-
-func (s stoppable) WaitForCacheSync(ctx context.Context) bool {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.stopped, cancel)()
-	return s.Cache.WaitForCacheSync(ctx) || s.stopped.Err() != nil
-}
-
 type manager struct {
 	ctrl.Manager
+	cache   cache.Cache
 	refused chan error
-	stop    context.CancelFunc
+	ending  context.Context
+	end     context.CancelFunc
+}
+
+// GetCache gives the cache as it is.
+func (m *manager) GetCache() cache.Cache { return m.cache }
+
+// endingCache is what controller-runtime's manager sees. That one waits for its cache even when it
+// is told to end, for ever if need be; so it is told that there is nothing to wait for.
+type endingCache struct {
+	cache.Cache
+	ending context.Context
+}
+
+func (c *endingCache) WaitForCacheSync(ctx context.Context) bool {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(c.ending, stop)()
+	return c.Cache.WaitForCacheSync(ctx) || c.ending.Err() != nil
 }
 
 // observe notes the first refusal. A watch that has worked before is retried: somebody may be at the
@@ -96,7 +102,7 @@ func (m *manager) observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher 
 func (m *manager) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(ctx, m.stop)()
+	defer context.AfterFunc(ctx, m.end)()
 	done := make(chan error, 1)
 	go func() { done <- m.Manager.Start(ctx) }()
 	select {
