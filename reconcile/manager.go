@@ -21,7 +21,7 @@ import (
 // It also ends when it is told to before the cache has started.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	m := &manager{refused: make(chan error, 1)}
-	m.ending, m.end = context.WithCancel(context.Background())
+	m.ending, m.end = context.WithCancel(context.Background()) //nolint:gosec // Start calls it when it ends
 	newInformer := options.Cache.NewInformer
 	if newInformer == nil {
 		newInformer = toolscache.NewSharedIndexInformer
