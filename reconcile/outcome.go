@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -194,7 +195,14 @@ func outcomeOfOne(err error) outcome {
 }
 
 func isConflict(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isNamesake(err)
+}
+
+// isNamesake recognises the answer to a patch with the UID of an object that has made room for one
+// of the same name: not a conflict, but "invalid".
+func isNamesake(err error) bool {
+	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return ok && cause.Field == "metadata.uid"
 }
 
 // retryAfter gives how long the API server asks to wait; 0 if it does not.

@@ -37,7 +37,7 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 	case apierrors.IsNotFound(err):
 		p.next.failed = true
 		logger.Error(err, "The kind has no status subresource: add the marker +kubebuilder:subresource:status to its type, in a test WithStatusSubresource to the fake client")
-	case apierrors.IsConflict(err):
+	case isConflict(err):
 		p.next.failed = true
 		logger.V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
 	default:
