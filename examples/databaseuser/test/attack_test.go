@@ -150,7 +150,9 @@ func TestWildcardsInDatabaseNames(t *testing.T) {
 	}).Spec.User
 	n.provisioned(t, "alice")
 	db.execute(t, "GRANT INSERT ON `app_1`.* TO `"+user+"`", "GRANT INSERT ON `app%`.* TO `"+user+"`")
-	on := func(privilege, pattern string) string { return "GRANT " + privilege + " ON `" + pattern + "`.* TO `" + user + "`@`%`" }
+	on := func(privilege, pattern string) string {
+		return "GRANT " + privilege + " ON `" + pattern + "`.* TO `" + user + "`@`%`"
+	}
 	theirs := []string{on("INSERT", "app_1"), on("INSERT", "app%")}
 	assert.ElementsMatch(t, append(theirs, on("SELECT", `app\_1`), on("SELECT", `app\%`), on("SELECT", `app\\\_1`), on("SELECT", "app")), db.grants(t, user, "%"))
 	o.calls.Take()
