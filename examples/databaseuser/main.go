@@ -4,12 +4,14 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -54,7 +56,7 @@ func main() {
 		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress},
 		HealthProbeBindAddress:        *probeAddress,
 		LeaderElection:                *leaderElect,
-		LeaderElectionID:              strings.ToLower(*target) + ".databaseuser.mygroup.handsomeguy.cn",
+		LeaderElectionID:              lease(*target),
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 	}); err != nil {
 		ctrl.Log.Error(err, "The operator cannot run")
@@ -62,9 +64,15 @@ func main() {
 	}
 }
 
+// lease is one for each target, in hexadecimal: labels may have characters that names may not.
+func lease(target string) string { return fmt.Sprintf("databaseuser-%x", strings.ToLower(target)) }
+
 func run(operator *controller.Operator, db database, options ctrl.Options) error {
 	if operator.Target == "" || db.address == "" || operator.Resync <= 0 {
 		return errors.New("give --target and --database-address, and a --resync that is more than 0")
+	}
+	if problems := validation.IsValidLabelValue(operator.Target); len(problems) > 0 {
+		return fmt.Errorf("--target can be no label's value: %s", strings.Join(problems, "; "))
 	}
 	client, err := db.open()
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // Many DatabaseUsers are made, changed and dropped at once, some of them for the same accounts, and all add up.
 func TestMany(t *testing.T) {
 	t.Parallel()
-	const users, doubles = 100, 20
+	const users, doubles = 60, 10
 	n, db := newTenant(t), open(t, sharedServer(t))
 	n.setPassword(t, "shared", "swordfish")
 	o := n.operate(t, db.Server)

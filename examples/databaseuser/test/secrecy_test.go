@@ -47,12 +47,13 @@ func (b *buffer) String() string {
 	return b.content.String()
 }
 
-var build = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "databaseuser")
-	if err != nil {
+var built string // folder
+
+var build = sync.OnceValues(func() (path string, err error) {
+	if built, err = os.MkdirTemp("", "databaseuser"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, "operator")
+	path = filepath.Join(built, "operator")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "..").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
@@ -148,10 +149,11 @@ func TestCommandLine(t *testing.T) {
 	path, err := build()
 	require.NoError(t, err)
 	for args, says := range map[string]string{
-		"":                                 "give --target and --database-address",
-		"--target=a":                       "give --target and --database-address",
-		"--target= --database-address=x:1": "give --target and --database-address",
-		"--target=a --database-address=x":  "--database-address: address x: missing port in address",
+		"":                                    "give --target and --database-address",
+		"--target=a":                          "give --target and --database-address",
+		"--target=a/b --database-address=x:1": "--target can be no label's value",
+		"--target= --database-address=x:1":    "give --target and --database-address",
+		"--target=a --database-address=x":     "--database-address: address x: missing port in address",
 		"--target=a --database-address=x:1 --resync=0s":                     "a --resync that is more than 0",
 		"--target=a --database-address=x:1 --database-credentials=/nowhere": "--database-credentials: open /nowhere/username: no such file or directory",
 	} {
