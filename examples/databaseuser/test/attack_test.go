@@ -1,15 +1,18 @@
 package test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -211,4 +214,55 @@ func TestRoleOfTheSameName(t *testing.T) {
 	n.delete(t, "alice")
 	n.gone(t, u)
 	assert.Len(t, db.lines(t, "SELECT User FROM mysql.user WHERE User = ? AND Host = ''", role), 1, "the role is still there")
+}
+
+// A finalizer that could not be added keeps all statements back; one that could not be taken away is tried again.
+func TestFinalizerFails(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	fail := func(times int, meanwhile func()) {
+		o.passes.mu.Lock()
+		defer o.passes.mu.Unlock()
+		o.passes.onPatch = func() error {
+			if times--; times < 0 {
+				return nil
+			}
+			meanwhile()
+			return apierrors.NewInternalError(errors.New("refused by the test"))
+		}
+	}
+	fail(2, func() { assert.Empty(t, o.calls.Take()) })
+	n.setPassword(t, "alice", "swordfish")
+	n.create(t, "alice")
+	u := n.provisioned(t, "alice")
+	o.calls.Take()
+	fail(2, func() {})
+	n.delete(t, "alice")
+	n.gone(t, u)
+	assert.Equal(t, []string{"Drop " + u.Spec.User}, slices.Compact(o.calls.Take()))
+	assert.Empty(t, db.accounts(t, n))
+}
+
+// That an account could not be read does not mean that it is not there.
+func TestReadFails(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "alice", "swordfish")
+	user := n.create(t, "alice").Spec.User
+	n.provisioned(t, "alice")
+	o.calls.Take()
+	var failures atomic.Int32
+	failures.Store(3)
+	o.calls.intercept(func(call string, _ accounts.Account) error {
+		if call == "Lookup" && failures.Add(-1) >= 0 {
+			return &accounts.StatementError{Number: 1205, State: "HY000", Message: "Lock wait timeout exceeded"}
+		}
+		return nil
+	})
+	o.resync(t, n, "alice")
+	eventually(t, "it can be read again", func(c *assert.CollectT) { assert.Negative(c, failures.Load()) })
+	n.provisioned(t, "alice")
+	assert.Equal(t, []string{"Lookup " + user}, slices.Compact(o.calls.Take()), "neither dropped nor created")
 }

@@ -122,6 +122,12 @@ func TestPasswordsAreNotTold(t *testing.T) {
 	n.setPassword(t, "fine", "")
 	n.settled(t, "fine", "PasswordEmpty")
 
+	n.delete(t, "quoted")
+	n.gone(t, n.user("quoted"))
+	n.setPassword(t, "fine", canary+"10")
+	n.provisioned(t, "fine") // after the events of the other one
+	assert.NotContains(t, p.output.String(), `"quoted\\" not found`, "what is gone is no error")
+
 	response, err := http.Get("http://" + p.metrics + "/metrics")
 	require.NoError(t, err)
 	metrics, err := io.ReadAll(response.Body)
