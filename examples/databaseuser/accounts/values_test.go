@@ -179,3 +179,11 @@ func TestSubtract(t *testing.T) {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, accounts.Subtract(tc.a, tc.b), tc.reason) })
 	}
 }
+
+// The hash of "swordfish" is what MariaDB has made of it.
+func TestFingerprintDiffers(t *testing.T) {
+	stored := accounts.NewFingerprint("mysql_native_password", "*FC48AB2E7C214BC45A9E6B66C46016F8A53E5A28")
+	assert.False(t, stored.Differs("swordfish"))
+	assert.True(t, stored.Differs("marlin"))
+	assert.False(t, accounts.NewFingerprint("ed25519", "anything").Differs("marlin"), "it cannot tell")
+}

@@ -43,7 +43,7 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 	switch {
 	case state == nil:
 		err = a.Database.Create(ctx, w, want.Password, want.settings)
-	case u.Status.PasswordVersion != want.version, known && last != state.Fingerprint:
+	case u.Status.PasswordVersion != want.version, known && last != state.Fingerprint, state.Fingerprint.Differs(want.Password):
 		err = a.Database.SetPassword(ctx, w, want.Password)
 	}
 	switch {

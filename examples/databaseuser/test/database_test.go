@@ -2,6 +2,7 @@ package test
 
 import (
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -118,5 +119,34 @@ func TestQuiet(t *testing.T) {
 		assert.Equal(t, []string{"GRANT SELECT ON `shop`.* TO `" + user + "`@`%`"}, db.grants(t, user, "%"), what)
 		assert.Contains(t, db.lines(t, "SHOW GRANTS FOR `"+user+"`")[0], " WITH MAX_USER_CONNECTIONS 5", what)
 		n.provisioned(t, "alice")
+	}
+}
+
+// What was done by hand while the operator was down is repaired as well, the password where the server tells of it.
+func TestHarmWhileDown(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "alice", "swordfish")
+	user := n.create(t, "alice", func(u *userv1alpha1.DatabaseUser) {
+		u.Spec.Grants = []userv1alpha1.Grant{{Database: "shop", Privileges: []privilege{"SELECT"}}}
+	}).Spec.User
+	n.provisioned(t, "alice")
+	for what, harm := range map[string]string{
+		"password": "ALTER USER `" + user + "` IDENTIFIED BY 'by hand'",
+		"grant":    "REVOKE SELECT ON shop.* FROM `" + user + "`",
+		"account":  "DROP USER `" + user + "`",
+		"nothing":  "DO 1",
+	} {
+		o.stop()
+		db.execute(t, harm)
+		o = n.operate(t, db.Server)
+		o.pass(t, n, "alice")
+		assert.NoError(t, db.login(user, "swordfish"), what)
+		assert.Len(t, db.grants(t, user, "%"), 1, what)
+		if what == "nothing" {
+			assert.Equal(t, []string{"Lookup " + user}, slices.Compact(o.calls.Take()), "a start only reads")
+			assert.Empty(t, o.requests.Take()["PATCH databaseusers/status"])
+		}
 	}
 }

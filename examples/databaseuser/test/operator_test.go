@@ -122,8 +122,9 @@ func (o *operator) resync(t *testing.T, n *tenant, names ...string) {
 
 // passes counts those that have begun, by the object's name.
 type passes struct {
-	mu    sync.Mutex
-	begun map[string]int
+	mu      sync.Mutex
+	begun   map[string]int
+	onPatch func() error // before the operator patches metadata; an error is the answer
 }
 
 func (p *passes) newClient(config *rest.Config, options client.Options) (client.Client, error) {
@@ -140,6 +141,18 @@ func (p *passes) count(name string) int {
 type passesClient struct {
 	client.Client
 	*passes
+}
+
+func (c *passesClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	c.mu.Lock()
+	onPatch := c.onPatch
+	c.mu.Unlock()
+	if onPatch != nil {
+		if err := onPatch(); err != nil {
+			return err
+		}
+	}
+	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
 func (c *passesClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

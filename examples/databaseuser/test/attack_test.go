@@ -1,0 +1,268 @@
+package test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/examples/internal/mariadb"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// Many DatabaseUsers are made, changed and dropped at once, some of them for the same accounts, and all add up.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	const users, doubles = 50, 10
+	n, db := newTenant(t), open(t, sharedServer(t))
+	n.setPassword(t, "shared", "swordfish")
+	o := n.operate(t, db.Server)
+	began := time.Now()
+	names := make([]string, users)
+	for i := range names {
+		names[i] = fmt.Sprintf("user%03d", i)
+		n.create(t, names[i], func(u *userv1alpha1.DatabaseUser) {
+			u.Spec.Password.Name = "shared"
+			if i >= users-doubles {
+				u.Spec.User = n.unique(names[i-doubles])
+			}
+		})
+	}
+	count := func(reason string) int {
+		var list userv1alpha1.DatabaseUserList
+		require.NoError(t, n.List(t.Context(), &list, client.InNamespace(n.namespace)))
+		return len(slices.DeleteFunc(list.Items, func(u userv1alpha1.DatabaseUser) bool { return ready(&u).Reason != reason }))
+	}
+	eventually(t, "all are made", func(c *assert.CollectT) {
+		assert.Equal(c, users-doubles, count("ProvisionSucceeded"))
+		assert.Equal(c, doubles, count("AccountClaimed"))
+	})
+	t.Logf("%d accounts made in %s", users-doubles, time.Since(began).Round(time.Millisecond))
+	assert.Len(t, db.accounts(t, n), users-doubles)
+	assert.LessOrEqual(t, o.requests.Take()["PATCH databaseusers/status"], 2*users, "what will be, and what is")
+
+	began = time.Now()
+	n.setPassword(t, "shared", "marlin")
+	for _, name := range names[:users-doubles] {
+		eventually(t, "the password is rotated", func(c *assert.CollectT) { assert.NoError(c, db.login(n.unique(name), "marlin")) })
+	}
+	t.Logf("%d passwords rotated by one Secret in %s", users-doubles, time.Since(began).Round(time.Millisecond))
+	n.delete(t, names[:users-doubles]...)
+	for _, name := range names[:users-doubles] {
+		n.gone(t, n.user(name))
+	}
+	eventually(t, "the others take over", func(c *assert.CollectT) { assert.Equal(c, doubles, count("ProvisionSucceeded")) })
+	assert.Len(t, db.accounts(t, n), doubles)
+	n.delete(t, names[users-doubles:]...)
+	for _, name := range names[users-doubles:] {
+		n.gone(t, n.user(name))
+	}
+	assert.Empty(t, db.accounts(t, n))
+}
+
+// Several workers at once, each with a cache of its own that is behind, do not take an account from each other.
+func TestWorkersWithStaleCaches(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	history := operatortest.NewHistory(n.WithWatch, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
+	n.WithWatch = history.Client()
+	user := n.unique("alice")
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		n.setPassword(t, name, "password of "+name)
+		n.create(t, name, func(u *userv1alpha1.DatabaseUser) { u.Spec.User = user })
+	}
+	process := &operatortest.Process{History: history}
+	c := mortal{process.Client(), &fuse{}}
+	o := &calls{Database: connect(t, db.Server, passwordOf(db.Server))}
+	operator := &controller.Operator{Database: o, Target: n.unique("shop"), Resync: time.Hour}
+	r := reconcile.New(client.Client(c), operator.Steps(c)...).Only(operator.Serves).WithConditions(controller.Conditions)
+	for lag := 6; lag >= 0; lag-- {
+		process.Lag = lag
+		for _, name := range slices.Backward(names) {
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: n.namespace, Name: name}})
+			require.NoError(t, err)
+		}
+	}
+	made := 0
+	for _, call := range o.Take() {
+		if strings.HasPrefix(call, "Create ") || strings.HasPrefix(call, "SetPassword ") {
+			made++
+		}
+	}
+	assert.Equal(t, 1, made, "made once, and not taken over")
+	assert.Len(t, db.accounts(t, n), 1)
+	has := 0
+	for _, name := range names {
+		if u := live(t, n, n.user(name)); ready(u).Reason == "ProvisionSucceeded" {
+			has++
+			assert.NoError(t, db.login(user, "password of "+name))
+		}
+	}
+	assert.Equal(t, 1, has)
+}
+
+// Where the server stores names in lower case, a grant that is written in another case is the same grant.
+func TestDatabaseNamesIgnoreCase(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, startServer(t, mariadb.WithArgs("--lower-case-table-names=1")))
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "alice", "swordfish")
+	user := n.create(t, "alice", func(u *userv1alpha1.DatabaseUser) {
+		u.Spec.Grants = []userv1alpha1.Grant{{Database: "Shop", Privileges: []privilege{"SELECT"}}}
+	}).Spec.User
+	n.provisioned(t, "alice")
+	for _, database := range []string{"shop", "SHOP"} {
+		n.set(t, "alice", func(s *spec) { s.Grants[0].Database = database })
+		n.provisioned(t, "alice")
+		assert.Equal(t, []string{"GRANT SELECT ON `shop`.* TO `" + user + "`@`%`"}, db.grants(t, user, "%"), database)
+	}
+	o.calls.Take()
+	o.resync(t, n, "alice")
+	for _, call := range o.calls.Take() {
+		assert.Equal(t, "Lookup "+user, call)
+	}
+	n.set(t, "alice", func(s *spec) { s.Grants = nil })
+	n.provisioned(t, "alice")
+	assert.Empty(t, db.grants(t, user, "%"))
+}
+
+// A database whose name has wildcards in it is one database, and a pattern that somebody else has granted is not ours.
+func TestWildcardsInDatabaseNames(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "alice", "swordfish")
+	user := n.create(t, "alice", func(u *userv1alpha1.DatabaseUser) {
+		for _, database := range []string{"app_1", "app%", `app\_1`, "app"} {
+			u.Spec.Grants = append(u.Spec.Grants, userv1alpha1.Grant{Database: database, Privileges: []privilege{"SELECT"}})
+		}
+	}).Spec.User
+	n.provisioned(t, "alice")
+	db.execute(t, "GRANT INSERT ON `app_1`.* TO `"+user+"`", "GRANT INSERT ON `app%`.* TO `"+user+"`")
+	on := func(privilege, pattern string) string {
+		return "GRANT " + privilege + " ON `" + pattern + "`.* TO `" + user + "`@`%`"
+	}
+	theirs := []string{on("INSERT", "app_1"), on("INSERT", "app%")}
+	assert.ElementsMatch(t, append(theirs, on("SELECT", `app\_1`), on("SELECT", `app\%`), on("SELECT", `app\\\_1`), on("SELECT", "app")), db.grants(t, user, "%"))
+	o.calls.Take()
+	o.resync(t, n, "alice")
+	for _, call := range o.calls.Take() {
+		assert.Equal(t, "Lookup "+user, call)
+	}
+	n.set(t, "alice", func(s *spec) { s.Grants = nil })
+	n.provisioned(t, "alice")
+	assert.ElementsMatch(t, theirs, db.grants(t, user, "%"))
+}
+
+// A database that stops answering in the middle of many grants holds up the others for one answer only.
+func TestDatabaseGoesAwayAmongGrants(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	var mu sync.Mutex
+	away := true
+	o.calls.intercept(func(call string, _ accounts.Account) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if away && strings.HasPrefix(call, "Grant ") {
+			return &accounts.UnreachableError{Address: "db", Reason: "no answer within 5s"}
+		}
+		return nil
+	})
+	n.setPassword(t, "alice", "swordfish")
+	n.create(t, "alice", func(u *userv1alpha1.DatabaseUser) {
+		for i := range 20 {
+			u.Spec.Grants = append(u.Spec.Grants, userv1alpha1.Grant{Database: fmt.Sprint("db", i), Privileges: []privilege{"SELECT"}})
+		}
+	})
+	got := n.settled(t, "alice", "DatabaseUnreachable")
+	assert.Equal(t, 1, strings.Count(ready(got).Message, "no answer"))
+	mu.Lock()
+	away = false
+	mu.Unlock()
+	n.provisioned(t, "alice")
+	assert.Len(t, db.grants(t, n.unique("alice"), "%"), 20)
+}
+
+// A role of the same name is no account, and nobody becomes it.
+func TestRoleOfTheSameName(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	n.operate(t, db.Server)
+	role := n.unique("alice")
+	db.execute(t, "CREATE ROLE `"+role+"`", "GRANT SELECT ON theirs.* TO `"+role+"`")
+	n.setPassword(t, "alice", "swordfish")
+	n.create(t, "alice")
+	u := n.user("alice")
+	eventually(t, "it is decided", func(c *assert.CollectT) { assert.NotEmpty(c, ready(live(c, n, u)).Reason) })
+	t.Log(ready(u).Reason, ready(u).Message)
+	n.delete(t, "alice")
+	n.gone(t, u)
+	assert.Len(t, db.lines(t, "SELECT User FROM mysql.user WHERE User = ? AND Host = ''", role), 1, "the role is still there")
+}
+
+// A finalizer that could not be added keeps all statements back; one that could not be taken away is tried again.
+func TestFinalizerFails(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	fail := func(times int, meanwhile func()) {
+		o.passes.mu.Lock()
+		defer o.passes.mu.Unlock()
+		o.passes.onPatch = func() error {
+			if times--; times < 0 {
+				return nil
+			}
+			meanwhile()
+			return apierrors.NewInternalError(errors.New("refused by the test"))
+		}
+	}
+	fail(2, func() { assert.Empty(t, o.calls.Take()) })
+	n.setPassword(t, "alice", "swordfish")
+	n.create(t, "alice")
+	u := n.provisioned(t, "alice")
+	o.calls.Take()
+	fail(2, func() {})
+	n.delete(t, "alice")
+	n.gone(t, u)
+	assert.Equal(t, []string{"Drop " + u.Spec.User}, slices.Compact(o.calls.Take()))
+	assert.Empty(t, db.accounts(t, n))
+}
+
+// That an account could not be read does not mean that it is not there.
+func TestReadFails(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "alice", "swordfish")
+	user := n.create(t, "alice").Spec.User
+	n.provisioned(t, "alice")
+	o.calls.Take()
+	var failures atomic.Int32
+	failures.Store(3)
+	o.calls.intercept(func(call string, _ accounts.Account) error {
+		if call == "Lookup" && failures.Add(-1) >= 0 {
+			return &accounts.StatementError{Number: 1205, State: "HY000", Message: "Lock wait timeout exceeded"}
+		}
+		return nil
+	})
+	o.resync(t, n, "alice")
+	eventually(t, "it can be read again", func(c *assert.CollectT) { assert.Negative(c, failures.Load()) })
+	n.provisioned(t, "alice")
+	assert.Equal(t, []string{"Lookup " + user}, slices.Compact(o.calls.Take()), "neither dropped nor created")
+}
