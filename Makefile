@@ -40,8 +40,7 @@ demo: control-plane $(database) ## Run the examples on a real control plane; KEE
 
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
-	$(call slowly,testing,$(foreach m,$(modules),(cd $(m) && go test $(race) -timeout $(TIMEOUT) ./...) & all="$$all $$!";) \
-		for one in $$all; do wait $$one || failed=1; done; exit $${failed:-0})
+	$(call slowly,testing,for m in $(modules); do (cd $$m && go test $(race) -timeout $(TIMEOUT) ./...) || exit 1; done)
 
 ##@ Work on it
 

@@ -15,9 +15,6 @@ import (
 // cannot finish yet keeps those before it from running, and is shown.
 func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 	uid := p.before.GetUID()
-	if done, _ := p.cleaned.Load(p.name); done == uid && uid != "" {
-		return ctrl.Result{} // the cache is behind
-	}
 	cleaned := false
 	for i, step := range slices.Backward(p.steps) {
 		if step.cleaner == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
@@ -36,6 +33,17 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 		p.cleaned.Store(p.name, uid)
 	}
 	return ctrl.Result{}
+}
+
+// isCleaned says that the cleanup is done and the cache is behind. It may even show the object as it
+// was before its deletion: a step would make again what nobody would clean up any more.
+func (p *pass[T]) isCleaned() bool {
+	if len(p.finalizers) == 0 {
+		return false
+	}
+	uid := p.before.GetUID()
+	done, _ := p.cleaned.Load(p.name)
+	return done == uid && uid != ""
 }
 
 func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {

@@ -327,3 +327,39 @@ func TestCleanupIsNotRepeatedForAStaleCache(t *testing.T) {
 		})
 	}
 }
+
+// A cache that is far behind shows the object as it was before its deletion. A step that made its
+// account again would leave it for ever: nobody cleans up any more.
+func TestWhatIsCleanedIsNotMadeAgain(t *testing.T) {
+	var stale *budget
+	made := 0
+	h := newHarness(t, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if b, ok := obj.(*budget); ok && stale != nil {
+				stale.DeepCopyInto(b)
+				return nil
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	}, Named("one", cleaning{
+		func(context.Context, client.Client, *budget) error { made++; return nil }, giving(nil),
+	}, Finalizer("example.com/one")))
+	h.pass(t)
+	require.Equal(t, 1, made)
+	var before budget
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, &before))
+	require.NoError(t, h.client.Delete(t.Context(), before.DeepCopy()))
+	h.pass(t)
+
+	stale = &before
+	require.Zero(t, h.pass(t))
+	require.Equal(t, 1, made)
+
+	stale = nil
+	h.pass(t) // the cache has heard of it
+	again := newBudget()
+	again.UID = "another"
+	require.NoError(t, h.client.Create(t.Context(), again))
+	h.pass(t)
+	require.Equal(t, 2, made, "a namesake is another object")
+}

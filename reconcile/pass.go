@@ -48,6 +48,9 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		return ctrl.Result{RequeueAfter: p.delay()}
 	}
 	p.before = p.writes.Newer(cached).(T)
+	if p.isCleaned() {
+		return ctrl.Result{}
+	}
 	if p.ours != nil && !p.ours(p.before) {
 		p.forget()
 		return ctrl.Result{}

@@ -50,8 +50,12 @@ func TestAttacks(t *testing.T) {
 				}
 				b.logIn(there)
 			}
-			b.run(corpus(attempts))
-			assert.Greater(b, int(b.loggedIn.Load()), attempts/10)
+			all := corpus(attempts)
+			if name == "GBK" {
+				all = every(5, all)
+			}
+			b.run(all)
+			assert.Greater(b, int(b.loggedIn.Load()), len(all)/10)
 		})
 	}
 }
@@ -65,13 +69,21 @@ func TestNamesInEveryMode(t *testing.T) {
 			s := startServer(t, mariadb.WithSQLMode(mode), mariadb.WithGeneralLog())
 			b := newSiege(t, s, connectInServersMode(t, s))
 			b.inspect = func([]attempt) {}
-			all := corpus(attempts)
+			all := every(7, corpus(attempts))
 			for i := range all {
 				all[i].password = fmt.Sprint("password-", i)
 			}
 			b.run(all)
 		})
 	}
+}
+
+// every gives each nth attempt. With an odd n that is some of each kind: there are eight, which take turns.
+func every(n int, all []attempt) (some []attempt) {
+	for i := 0; i < len(all); i += n {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 func notASCII(r rune) bool { return r > 0x7F }

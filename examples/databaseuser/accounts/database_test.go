@@ -47,6 +47,7 @@ func testDatabase(t *testing.T, db accounts.Database) {
 	require.NoError(t, db.Create(ctx, a, "first", settings))
 	created := lookup()
 	assert.Equal(t, settings, created.Settings)
+	assert.False(t, created.Global)
 	assert.Empty(t, created.Grants)
 	assert.ErrorIs(t, db.Create(ctx, a, "second", settings), accounts.ErrExists)
 	assert.Equal(t, created, lookup(), "which changed nothing")
@@ -128,6 +129,7 @@ func TestSomebodyElsesGrantsAreNotSeen(t *testing.T) {
 	state, err := c.Lookup(t.Context(), a)
 	require.NoError(t, err)
 	assert.Empty(t, state.Grants)
+	assert.True(t, state.Global, "PROCESS is one on the server as a whole")
 	assert.EqualValues(t, "specified", state.Require, "none of ours, so that it differs from what is wanted")
 	require.NoError(t, c.Drop(t.Context(), a))
 }

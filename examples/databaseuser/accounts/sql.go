@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,11 +11,24 @@ import (
 const sessionMode = `CONCAT('NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES', IF(VERSION() LIKE '%MariaDB%', ',NO_AUTO_CREATE_USER', ''))`
 
 // What the server has of an account. The first is a view on MariaDB and a table on MySQL.
-const (
-	selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, max_user_connections, max_connections, " +
-		"max_questions, max_updates, @@lower_case_table_names FROM mysql.user WHERE User = ? AND Host = ?"
-	selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
-)
+const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
+
+// serverPrivileges are columns of mysql.user beside those that mysql.db has too.
+var serverPrivileges = []string{
+	"Grant_priv", "Reload_priv", "Shutdown_priv", "Process_priv", "File_priv", "Show_db_priv", "Super_priv",
+	"Repl_slave_priv", "Repl_client_priv", "Create_user_priv", "Create_tablespace_priv",
+}
+
+// selectAccount asks whether any privilege is global, too.
+func selectAccount() string {
+	columns := slices.Clone(serverPrivileges)
+	for _, p := range privileges {
+		columns = append(columns, p.column)
+	}
+	return "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, max_user_connections, max_connections, " +
+		"max_questions, max_updates, @@lower_case_table_names, 'Y' IN (" + strings.Join(columns, ", ") + ") " +
+		"FROM mysql.user WHERE User = ? AND Host = ?"
+}
 
 // selectDatabaseGrants asks for the privileges in their order here.
 func selectDatabaseGrants() string {

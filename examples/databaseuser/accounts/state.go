@@ -45,6 +45,9 @@ type State struct {
 	Fingerprint Fingerprint
 	Grants      []Grant // those that this package could have granted; sorted
 
+	// Global says that the account has privileges on the server as a whole, which this package never grants.
+	Global bool
+
 	// NamesIgnoreCase says that this server stores the names of databases and tables in lower case.
 	NamesIgnoreCase bool
 }

@@ -94,6 +94,8 @@ func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 			absent = append(absent, w)
 		case !u.Spec.Adopt:
 			return nil, a.exists(w)
+		case state.Global: // whoever may write DatabaseUsers would have them too
+			return nil, a.wait(reasonExists, "account %s has privileges on the server as a whole: it is not taken over, not even by spec.adopt; choose another name", w)
 		}
 	}
 	for _, m := range made(u) {

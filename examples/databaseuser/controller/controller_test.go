@@ -170,6 +170,21 @@ func TestWaitingReasons(t *testing.T) {
 	}
 }
 
+func TestAdopted(t *testing.T) {
+	adopting := sample()
+	adopting.Spec.Adopt = true
+	for global, want := range map[bool]string{false: "ProvisionSucceeded", true: "AccountExists"} {
+		h := newHarness(t, adopting.DeepCopy(), secret("swordfish"))
+		require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
+		if global {
+			h.database.GrantGlobally(alice)
+		}
+		ready, _ := h.reconcile(t)
+		assert.Equal(t, want, ready.Reason, ready.Message)
+		assert.Equal(t, global, h.database.Password(alice) == "theirs", "who may write DatabaseUsers must not become a DBA")
+	}
+}
+
 func TestRecordedBeforeItIsMade(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.database.Fail = func(method string) error {

@@ -155,10 +155,10 @@ func TestCommandLine(t *testing.T) {
 	path, err := build()
 	require.NoError(t, err)
 	for args, says := range map[string]string{
-		"":                                    "give --target and --database-address",
-		"--target=a":                          "give --target and --database-address",
-		"--target=a/b --database-address=x:1": "--target can be no label's value",
-		"--target= --database-address=x:1":    "give --target and --database-address",
+		"":                                    "give --target",
+		"--target=a":                          "give --database-address",
+		"--target=a/b --database-address=x:1": "--target: a valid label must",
+		"--target= --database-address=x:1":    "give --target",
 		"--target=a --database-address=x":     "--database-address: address x: missing port in address",
 		"--target=a --database-address=x:1 --resync=0s":                     "a --resync that is more than 0",
 		"--target=a --database-address=x:1 --database-credentials=/nowhere": "--database-credentials: open /nowhere/username: no such file or directory",

@@ -51,6 +51,13 @@ func (d *Database) Password(a accounts.Account) string {
 	return string(d.passwords[a])
 }
 
+// GrantGlobally makes the account one of somebody who runs the server.
+func (d *Database) GrantGlobally(a accounts.Account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accounts[a].Global = true
+}
+
 // Lookup implements [accounts.Database].
 func (d *Database) Lookup(_ context.Context, a accounts.Account) (*accounts.State, error) {
 	defer d.mu.Unlock()

@@ -57,7 +57,8 @@ type DatabaseUserSpec struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// Adopt takes over an account that is there and was not made for this DatabaseUser: its password, limits and
-	// requirement are changed, and it goes with the DatabaseUser. Default: such an account is left alone.
+	// requirement are changed, and it goes with the DatabaseUser. One with privileges on the server as a whole is never
+	// taken over. Default: such an account is left alone.
 	// +optional
 	Adopt bool `json:"adopt,omitempty"`
 }
