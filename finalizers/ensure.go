@@ -26,23 +26,22 @@ var ErrBeingDeleted = errors.New("the object is being deleted")
 // Errors: [ErrInvalidName] before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) when the object was
 // written since it was read, or has made room for a namesake; apierrors.IsNotFound when it is gone.
 func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...string) (added bool, err error) {
-	if err := validate(names); err != nil {
-		return false, err
-	}
-	list := slices.Clone(obj.GetFinalizers())
+	var missing []string
 	for _, name := range names {
-		if !slices.Contains(list, name) {
-			list = append(list, name)
+		if !slices.Contains(obj.GetFinalizers(), name) && !slices.Contains(missing, name) {
+			missing = append(missing, name)
 		}
 	}
-	missing := list[len(obj.GetFinalizers()):]
 	if len(missing) == 0 {
 		return false, nil
+	}
+	if err := validate(missing); err != nil {
+		return false, err
 	}
 	if !obj.GetDeletionTimestamp().IsZero() {
 		return false, fmt.Errorf("add %s to %s: %w, which allows no new finalizers", quote(missing), subject(c, obj), ErrBeingDeleted)
 	}
-	if err := patch(ctx, c, obj, list); err != nil {
+	if err := patch(ctx, c, obj, slices.Concat(obj.GetFinalizers(), missing)); err != nil {
 		return false, fmt.Errorf("add %s to %s: %w", quote(missing), subject(c, obj), err)
 	}
 	return true, nil

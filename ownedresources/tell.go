@@ -39,6 +39,9 @@ func (a *applier) tell(o *owner, k *kind, obj client.Object, d deed, detail stri
 // report tells of what was done for the owner by one event a kind of deed, since each event is a
 // request too.
 func (a *applier) report(o *owner) {
+	if len(o.deeds) == 0 {
+		return
+	}
 	for _, d := range [...]deed{deedRecreated, deedCreated, deedApplied, deedDeleted} {
 		if texts := o.deeds[d]; len(texts) > 0 {
 			note := string(d) + " " + strings.Join(texts, ", ")

@@ -1,13 +1,9 @@
 package reconcile
 
 import (
-	"reflect"
 	"strings"
 	"unicode"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
@@ -18,24 +14,6 @@ func (p *pass[T]) event(eventType, reason, action, note string) {
 		return
 	}
 	p.recorder.Eventf(p.before, nil, eventType, reason, camelCase(action), "%s", eventnote.Cut(note))
-}
-
-func (p *pass[T]) isReady(obj T) bool {
-	list := p.conditions(obj)
-	if list == nil {
-		return false
-	}
-	c, _ := list.Get(conditions.Ready)
-	return c.Status == metav1.ConditionTrue
-}
-
-// conditions is nil where there are none.
-func (p *pass[T]) conditions(obj T) conditions.List {
-	list, err := p.status.list(reflect.ValueOf(obj))
-	if err != nil {
-		return nil
-	}
-	return list
 }
 
 func camelCase(name string) string {

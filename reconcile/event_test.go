@@ -42,6 +42,7 @@ func TestEvents(t *testing.T) {
 		want   []sent
 	}{
 		"ready":               {"once, not with each pass", []error{nil, nil, nil}, []sent{ready}},
+		"ready in own words":  {"as its condition says", []error{Done("Provisioned", 0, "The account is there.")}, []sent{{"Normal", "Ready", "Reconcile", "The account is there."}}},
 		"fails":               {"once, not with each pass: the conditions show that it goes on", []error{boom, boom, boom}, []sent{failed}},
 		"fails for something": {"another error is news", []error{boom, errors.New("bang")}, []sent{failed, {"Warning", "Failed", "MyStep", "bang"}}},
 		"heals":               {"and fails again, which is news too", []error{boom, nil, boom, nil}, []sent{failed, ready, failed, ready}},

@@ -4,12 +4,35 @@ import (
 	"context"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/finalizers"
 )
+
+// ensureFinalizers adds what is missing, before any step can act outside. Without one it gives
+// an outcome, and no step may run.
+func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
+	if len(p.finalizers) == 0 {
+		return outcome{}, true
+	}
+	added, err := finalizers.Ensure(ctx, p.client, p.obj, p.finalizers...)
+	if added {
+		p.rebase()
+	}
+	if err == nil {
+		p.logged.forget(p.name, noStepName)
+		return outcome{}, true
+	}
+	o = outcomeOf(err)
+	o.step = noStep
+	if apierrors.IsNotFound(err) { // it was deleted meanwhile, and the cache is about to hear of it
+		o.state = conflicted
+	}
+	return o, false
+}
 
 // finalize runs the cleanup of an object that is being deleted, the last step's first. What
 // cannot finish yet keeps those before it from running, and is shown.

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,72 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
-
-// Waiting is an error that says that nothing is wrong, and that the step has to be tried again:
-// after the delay, or when an event brings a pass if the delay is zero. Any package may have
-// such errors; [Wait] makes one.
-type Waiting interface {
-	error
-	// Waiting gives the reason of a condition, in CamelCase, and the delay.
-	Waiting() (reason string, after time.Duration)
-}
-
-// Reasoned is an error that brings the reason of a condition, in CamelCase.
-type Reasoned interface {
-	error
-	Reason() string
-}
-
-// Wait says that the step waits for something, for a reason in CamelCase. It is tried again
-// after the delay; zero means that an event will tell. The message must not change while
-// nothing else does (no times, no counters): it is written to the status.
-func Wait(reason string, after time.Duration, format string, args ...any) error {
-	return &waitError{reason: reason, after: after, message: fmt.Sprintf(format, args...)}
-}
-
-type waitError struct {
-	reason, message string
-	after           time.Duration
-}
-
-func (e *waitError) Error() string                                 { return e.message }
-func (e *waitError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }
-
-// Halt keeps later steps from running in this pass. With an error, which may be that of
-// [Wait], it is the step's outcome; with nil, the step has succeeded.
-//
-// What later steps report becomes Unknown, and so does Ready if one of them is not optional.
-func Halt(err error) error { return &haltError{err} }
-
-type haltError struct{ err error }
-
-func (e *haltError) Error() string {
-	if e.err == nil {
-		return "nothing more to do"
-	}
-	return e.err.Error()
-}
-
-func (e *haltError) Unwrap() error { return e.err }
-
-// Terminal says that the step cannot succeed until somebody changes something, for a reason in
-// CamelCase: the object is shown as Stalled and tried again in 10 minutes, or on an event. Of a
-// nil error it makes nil, so that it can wrap a check.
-func Terminal(reason string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &terminalError{reason: reason, err: err}
-}
-
-type terminalError struct {
-	reason string
-	err    error
-}
-
-func (e *terminalError) Error() string  { return e.err.Error() }
-func (e *terminalError) Unwrap() error  { return e.err }
-func (e *terminalError) Reason() string { return e.reason }
 
 // state is what became of a step.
 type state int

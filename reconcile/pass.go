@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/opblocks/opblocks/finalizers"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/pause"
 )
@@ -105,28 +104,6 @@ func (p *pass[T]) forget() {
 	}
 }
 
-// ensureFinalizers adds what is missing, before any step can act outside. Without one it gives
-// an outcome, and no step may run.
-func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
-	if len(p.finalizers) == 0 {
-		return outcome{}, true
-	}
-	added, err := finalizers.Ensure(ctx, p.client, p.obj, p.finalizers...)
-	if added {
-		p.rebase()
-	}
-	if err == nil {
-		p.logged.forget(p.name, noStepName)
-		return outcome{}, true
-	}
-	o = outcomeOf(err)
-	o.step = noStep
-	if apierrors.IsNotFound(err) { // it was deleted meanwhile, and the cache is about to hear of it
-		o.state = conflicted
-	}
-	return o, false
-}
-
 // runSteps runs the steps in order.
 func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 	outcomes := make([]outcome, len(p.steps))
@@ -179,34 +156,4 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	}
 	p.save(ctx, seen)
 	return ctrl.Result{RequeueAfter: p.delay()}
-}
-
-// delays gathers when the next pass is due.
-type delays struct {
-	after     time.Duration // 0: no wait
-	notBefore time.Duration // what the API server asks for
-	failed    bool
-}
-
-func (d *delays) wait(after time.Duration) {
-	if after > 0 && (d.after == 0 || after < d.after) {
-		d.after = after
-	}
-}
-
-// fail is for an error that backoff retries.
-func (d *delays) fail(err error) {
-	d.failed = true
-	d.notBefore = max(d.notBefore, retryAfter(err))
-}
-
-// delay is the shortest of all waits and the backoff, but no less than the API server asks for;
-// 0 if only an event brings the next pass.
-func (p *pass[T]) delay() time.Duration {
-	if p.next.failed {
-		p.next.wait(p.backoff.next(p.name))
-	} else {
-		p.backoff.forget(p.name)
-	}
-	return max(p.next.after, p.next.notBefore)
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
@@ -152,6 +153,30 @@ func TestSecretIsReadWhenItsEventComes(t *testing.T) {
 	require.NotEmpty(t, reads.many)
 	for _, accept := range reads.many {
 		require.Contains(t, accept, "as=PartialObjectMetadata", "no list or watch has contents")
+	}
+}
+
+// Each of two reconcilers of one kind is told of the Secrets that it refers to itself.
+func TestTwoReconcilersReferToOneKind(t *testing.T) {
+	w := newWorldWith(t, func(config *rest.Config) *rest.Config { return config })
+	passes := make(chan string, 100)
+	for _, name := range []string{"password", "token"} {
+		r := reconcile.New(w.mgr.GetClient(), reconcile.Named(name, reconcile.Func(func(_ context.Context, _ client.Client, b *budget) error {
+			passes <- name
+			return nil
+		}), reconcile.Referring(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
+			return []types.NamespacedName{{Name: b.Name + "-" + name}}
+		}))).WithoutStatus()
+		builder := ctrl.NewControllerManagedBy(w.mgr).For(&budget{}).Named(name)
+		require.NoError(t, r.SetupWithBuilder(w.mgr, builder))
+		require.NoError(t, builder.Complete(r))
+	}
+	w.run(t)
+	w.create(t, "a")
+	require.ElementsMatch(t, []string{"password", "token"}, []string{<-passes, <-passes}, "the object is new to both")
+	for _, name := range []string{"token", "password"} {
+		require.NoError(t, w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a-" + name}}))
+		require.Equal(t, name, <-passes)
 	}
 }
 

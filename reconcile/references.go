@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +81,8 @@ func (r *Reconciler[T]) watchReferences(mgr ctrl.Manager, b *ctrl.Builder) error
 }
 
 func (r *Reconciler[T]) watchReferred(mgr ctrl.Manager, b *ctrl.Builder, kind schema.GroupVersionKind, references []reference) error {
-	index := "opblocks.dev/refers-to-" + strings.ToLower(kind.GroupKind().String())
+	// Another reconciler of the same objects has an index of its own.
+	index := fmt.Sprintf("opblocks.dev/%p-refers-to-%s", r, kind.GroupKind())
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), r.empty(), index, func(obj client.Object) []string {
 		var keys []string
 		for _, ref := range references {

@@ -1,8 +1,8 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // save writes the status if it differs from the one read. Seen is false after a conflict.
@@ -23,13 +22,14 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 		}
 		return
 	}
-	becomesReady := p.isReady(p.obj) && !p.isReady(p.before)
+	was, _ := p.ready(p.before)
+	is, message := p.ready(p.obj)
 	logger := log.FromContext(ctx)
 	err := p.write(ctx, p.locked)
 	switch {
 	case err == nil:
-		if becomesReady {
-			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", "Everything is as wanted")
+		if is && !was {
+			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(message, "Everything is as wanted"))
 		}
 		p.metrics.show(p.name, p.conditions(p.before))
 	case apierrors.IsNotFound(err) && !p.exists(ctx):
@@ -70,34 +70,4 @@ func (p *pass[T]) exists(ctx context.Context) bool {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(p.kind)
 	return p.client.Get(ctx, p.name, u) == nil
-}
-
-// Checkpoint writes what a step has changed in the object's status so far, before it does
-// something outside of the cluster that this status tells about: after a crash in between, the
-// next pass knows. It is the one exception to a single status request a pass, and sends none if
-// nothing has changed.
-//
-// Call it in a step, with the step's context, and do nothing outside if it gives an error. A
-// conflict among them is retried quietly when the step returns it.
-func Checkpoint(ctx context.Context) error {
-	p, ok := passcontext.Of(ctx).(interface {
-		checkpoint(ctx context.Context) error
-	})
-	if !ok {
-		return errors.New("checkpoint outside of a pass: call it in a step, with the context that the step was given")
-	}
-	return p.checkpoint(ctx)
-}
-
-func (p *pass[T]) checkpoint(ctx context.Context) error {
-	if p.status.status < 0 {
-		return errors.New("checkpoint of a kind whose status is not written")
-	}
-	p.status.fill(p.obj)
-	if p.status.equal(p.before, p.obj) {
-		return nil
-	}
-	err := p.write(ctx, true)
-	p.locked = p.locked || err != nil
-	return err
 }

@@ -50,6 +50,9 @@ func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.
 // SecretVersion gives the [Version] of the Secret that a selector names, from the cache's metadata: to
 // see whether it has changed, without a request. One that is missing is a [SecretError].
 func SecretVersion(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
+	if err := incomplete(selector); err != nil {
+		return "", err
+	}
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
@@ -66,10 +69,10 @@ func SecretVersion(ctx context.Context, c client.Reader, namespace string, selec
 // Secret that it was read from. The selector's Optional is ignored. What is missing is a
 // [SecretError]; other errors are the client's.
 func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
-	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
-	if selector.Name == "" || selector.Key == "" {
-		return nil, "", &SecretError{SecretNotFound, "the reference to a Secret lacks its name or its key"}
+	if err := incomplete(selector); err != nil {
+		return nil, "", err
 	}
+	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
 	var secret corev1.Secret
 	err = c.Get(ctx, name, &secret)
 	switch {
@@ -86,4 +89,11 @@ func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector
 		return nil, "", &SecretError{SecretValueEmpty, fmt.Sprintf("the value of key %q in Secret %s is empty", selector.Key, name)}
 	}
 	return value, Version(&secret), nil
+}
+
+func incomplete(selector corev1.SecretKeySelector) error {
+	if selector.Name == "" || selector.Key == "" {
+		return &SecretError{SecretNotFound, "the reference to a Secret lacks its name or its key"}
+	}
+	return nil
 }

@@ -73,6 +73,24 @@ func TestReadSecret(t *testing.T) {
 	}
 }
 
+// A pass that only looks for a change says the same of what it cannot find.
+func TestSecretVersionOfWhatIsMissing(t *testing.T) {
+	tests := map[string]corev1.SecretKeySelector{
+		"no Secret":     selector("other", "password"),
+		"no name":       selector("", "password"),
+		"no key's name": selector("db", ""),
+	}
+	for name, selector := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithObjects(databaseSecret()).Build()
+			_, err := SecretVersion(t.Context(), c, "ns", selector)
+			_, _, whenRead := ReadSecret(t.Context(), c, "ns", selector)
+			require.EqualError(t, err, whenRead.Error())
+			require.IsType(t, &SecretError{}, err)
+		})
+	}
+}
+
 func selector(name, key string) corev1.SecretKeySelector {
 	return corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key}
 }

@@ -108,3 +108,22 @@ func (s state) status() metav1.ConditionStatus {
 		return metav1.ConditionFalse
 	}
 }
+
+// ready gives whether an object is shown as ready, and the message of that.
+func (p *pass[T]) ready(obj T) (is bool, message string) {
+	list := p.conditions(obj)
+	if list == nil {
+		return false, ""
+	}
+	c, _ := list.Get(conditions.Ready)
+	return c.Status == metav1.ConditionTrue, c.Message
+}
+
+// conditions is nil where there are none.
+func (p *pass[T]) conditions(obj T) conditions.List {
+	list, err := p.status.list(reflect.ValueOf(obj))
+	if err != nil {
+		return nil
+	}
+	return list
+}

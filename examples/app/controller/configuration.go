@@ -28,15 +28,11 @@ func metadataOf(kind string) *metav1.PartialObjectMetadata {
 	return m
 }
 
-func configMaps(app *appv1.App) (names []types.NamespacedName) {
-	for _, ref := range app.Spec.ConfigMapRefs {
-		names = append(names, types.NamespacedName{Namespace: app.Namespace, Name: ref.Name})
-	}
-	return names
-}
+func configMaps(app *appv1.App) []types.NamespacedName { return names(app, app.Spec.ConfigMapRefs) }
+func secrets(app *appv1.App) []types.NamespacedName    { return names(app, app.Spec.SecretRefs) }
 
-func secrets(app *appv1.App) (names []types.NamespacedName) {
-	for _, ref := range app.Spec.SecretRefs {
+func names(app *appv1.App, references []corev1.LocalObjectReference) (names []types.NamespacedName) {
+	for _, ref := range references {
 		names = append(names, types.NamespacedName{Namespace: app.Namespace, Name: ref.Name})
 	}
 	return names
@@ -48,15 +44,18 @@ func readConfiguration(ctx context.Context, c client.Client, app *appv1.App) err
 	delete(app.Annotations, annotationConfiguration)
 	var used []metav1.Object
 	var missing []string
-	for kind, names := range map[string][]types.NamespacedName{"ConfigMap": configMaps(app), "Secret": secrets(app)} {
-		for _, name := range names {
-			obj := metadataOf(kind)
+	for _, references := range []struct {
+		kind  string
+		names []types.NamespacedName
+	}{{"ConfigMap", configMaps(app)}, {"Secret", secrets(app)}} {
+		for _, name := range references.names {
+			obj := metadataOf(references.kind)
 			err := c.Get(ctx, name, obj)
 			switch {
 			case client.IgnoreNotFound(err) != nil: // without a mark the pods would be rolled
-				return reconcile.Halt(fmt.Errorf("read %s %s: %w", kind, name.Name, err))
+				return reconcile.Halt(fmt.Errorf("read %s %s: %w", references.kind, name.Name, err))
 			case err != nil:
-				missing = append(missing, kind+" "+name.Name)
+				missing = append(missing, references.kind+" "+name.Name)
 			default:
 				used = append(used, obj)
 			}

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,10 +74,6 @@ func slim(obj any) (any, error) {
 const annotationSpec = "spec"
 
 func removeSpecAnnotation(ctx context.Context, c client.Client, app *appv1.App) error {
-	if _, found := app.Annotations[annotationSpec]; !found {
-		return nil
-	}
-	left := &appv1.App{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}
-	patch := []byte(`{"metadata":{"annotations":{"` + annotationSpec + `":null}}}`)
-	return client.IgnoreNotFound(c.Patch(ctx, left, client.RawPatch(types.MergePatchType, patch)))
+	_, err := reconcile.SetAnnotations(ctx, c, app, nil, annotationSpec)
+	return client.IgnoreNotFound(err)
 }

@@ -40,11 +40,14 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 	state *accounts.State, fingerprints map[string]accounts.Fingerprint) (*accounts.State, error) {
 	last, known := fingerprints[w.Host]
 	var err error
+	written := true
 	switch {
 	case state == nil:
 		err = a.Database.Create(ctx, w, want.Password, want.settings)
 	case u.Status.PasswordVersion != want.version, known && last != state.Fingerprint, state.Fingerprint.Differs(want.Password):
 		err = a.Database.SetPassword(ctx, w, want.Password)
+	default:
+		written = false
 	}
 	switch {
 	case errors.Is(err, accounts.ErrExists) && !u.Spec.Adopt: // somebody else has made it since we looked
@@ -57,13 +60,15 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 		if err := a.Database.SetSettings(ctx, w, want.settings); err != nil {
 			return nil, err
 		}
+		written = true
 	}
-	after, err := a.Database.Lookup(ctx, w)
-	if err != nil || after == nil {
-		return nil, cmp.Or(err, fmt.Errorf("account %s was dropped by somebody else just now", w))
+	if written {
+		if state, err = a.Database.Lookup(ctx, w); err != nil || state == nil {
+			return nil, cmp.Or(err, fmt.Errorf("account %s was dropped by somebody else just now", w))
+		}
 	}
-	fingerprints[w.Host] = after.Fingerprint
-	return after, nil
+	fingerprints[w.Host] = state.Fingerprint
+	return state, nil
 }
 
 func normal(s accounts.Settings) accounts.Settings {
