@@ -66,7 +66,7 @@ manifests: bin/controller-gen ## Write the examples' CRDs and roles.
 		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
 
 bench: requirements ## Run the benchmarks, those beside other libraries too.
-	@for m in $(modules); do (cd $$m && go test -run '^$$' -bench . -benchmem ./...) || exit 1; done
+	@for m in $(modules); do (cd $$m && go test -run '^$$' -bench . -benchmem -timeout 60m ./...) || exit 1; done
 
 clean: ## Remove what was built here; Go's own caches stay.
 	rm -rf bin
