@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,28 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
-
-// controllerIndex finds an owner's children in the cache, by the UID of their controller.
-const controllerIndex = "opblocks.dev/controller"
-
-// indexByController adds the index, unless another set did: there is one per kind and manager.
-func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, child, controllerIndex, func(obj client.Object) []string {
-		if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
-			return []string{string(ref.UID)}
-		}
-		return nil
-	})
-	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
-		return fmt.Errorf("index of %T by controller: %w", child, err)
-	}
-	return nil
-}
 
 // pruned remembers what an owner's children were when those that are not wanted were last
 // looked for. It starts empty, so after a restart they are looked for once.
@@ -156,7 +137,7 @@ func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Obje
 	return nil
 }
 
-// list gives the owner's children of a kind, and more without a manager. They may be the cache's own.
+// list gives the owner's children of a kind, and others. They may be the cache's own.
 func (s *Set[T]) list(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
 	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	var list client.ObjectList
@@ -174,7 +155,7 @@ func (s *Set[T]) list(ctx context.Context, owner *owner, sample client.Object, g
 	reader := client.Reader(owner.client)
 	if s.cache != nil { // which has the index, also for unstructured objects
 		reader = s.cache
-		options = append(options, client.MatchingFields{controllerIndex: string(owner.reference.UID)})
+		options = append(options, client.MatchingFields{controllerIndex: controllerBucket(owner.reference.UID)})
 	}
 	if err := reader.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("list of %s's children: %w", owner, err)

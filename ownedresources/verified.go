@@ -9,29 +9,31 @@ import (
 )
 
 // verified remembers in which version a live object was found to be as wanted: while neither that
-// version nor what is wanted changes, there is nothing to compare.
+// version nor what is wanted changes, there is nothing to compare. Of both it keeps a digest, which
+// lives no longer than the process.
 type verified struct {
 	seed  maphash.Seed
 	mu    sync.RWMutex
-	byUID map[types.UID]verdict
-}
-
-type verdict struct {
-	version string // of the live object
-	wanted  uint64 // digest of what would be sent; it lives no longer than the process
-	owner   types.UID
+	byUID map[types.UID]uint64
 }
 
 func newVerified() *verified {
-	return &verified{seed: maphash.MakeSeed(), byUID: map[types.UID]verdict{}}
+	return &verified{seed: maphash.MakeSeed(), byUID: map[types.UID]uint64{}}
 }
 
-func (v *verified) verdict(o *owner, live client.Object, encoded []byte) verdict {
-	return verdict{version: live.GetResourceVersion(), wanted: maphash.Bytes(v.seed, encoded), owner: o.reference.UID}
+func (v *verified) digest(o *owner, live client.Object, encoded []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(v.seed)
+	for _, s := range [...]string{live.GetResourceVersion(), string(o.reference.UID)} {
+		h.WriteString(s)
+		h.WriteByte(0)
+	}
+	h.Write(encoded)
+	return h.Sum64()
 }
 
 func (v *verified) is(o *owner, live client.Object, encoded []byte) bool {
-	now := v.verdict(o, live, encoded)
+	now := v.digest(o, live, encoded)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	known, ok := v.byUID[live.GetUID()]
@@ -43,7 +45,7 @@ func (v *verified) set(o *owner, live client.Object, encoded []byte) {
 	if uid == "" { // controller-runtime's fake client gives none
 		return
 	}
-	now := v.verdict(o, live, encoded)
+	now := v.digest(o, live, encoded)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.byUID[uid] = now

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,7 +52,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 
 // Cache restricts the manager's cache to some namespaces, or none for all.
 func Cache(namespaces ...string) cache.Options {
-	options := cache.Options{DefaultTransform: slim}
+	options := cache.Options{DefaultTransform: slim()}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}
 	}
@@ -63,11 +64,14 @@ func Cache(namespaces ...string) cache.Options {
 
 // slim takes out what nobody reads. Of ConfigMaps and Secrets that includes the annotations, in one of which kubectl
 // keeps all that it applied.
-func slim(obj any) (any, error) {
-	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		m.Labels, m.Annotations = nil, nil
+func slim() toolscache.TransformFunc {
+	compact := reconcile.TransformCompact()
+	return func(obj any) (any, error) {
+		if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			m.Labels, m.Annotations = nil, nil
+		}
+		return compact(obj)
 	}
-	return cache.TransformStripManagedFields()(obj)
 }
 
 // annotationSpec is where the tutorial's operator kept the whole spec, with the values of the environment.

@@ -52,7 +52,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 func Cache(namespaces ...string) cache.Options {
 	options := cache.Options{
 		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: memcachedPods}},
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: reconcile.TransformCompact(),
 	}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}

@@ -1,0 +1,141 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// decoded gives a string of its own, as a decoder makes one for each value.
+func decoded(s string) string { return strings.Clone(s) }
+
+func decodedDeployment(name string) *appsv1.Deployment {
+	labels := func() map[string]string { return map[string]string{decoded("app"): decoded(name)} }
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: decoded("shop"), Name: decoded(name), Labels: labels(), Annotations: map[string]string{decoded("note"): decoded("n")},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}, Finalizers: []string{decoded("example.com/f")},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels()},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels()},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: decoded("main"), Image: decoded("nginx"),
+					Ports:          []corev1.ContainerPort{{Name: decoded("http"), Protocol: corev1.Protocol(decoded("TCP"))}},
+					LivenessProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromString(decoded("http"))}}},
+					Resources:      corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("100m")}},
+					ReadinessProbe: nil,
+				}}},
+			},
+		},
+	}
+}
+
+func at(s string) *byte { return unsafe.StringData(s) }
+
+func TestCompactSharesMemory(t *testing.T) {
+	compact := TransformCompact()
+	a, b := decodedDeployment("a"), decodedDeployment("b")
+	for _, obj := range []any{a, b} {
+		same, err := compact(obj)
+		require.NoError(t, err)
+		require.Same(t, obj, same)
+	}
+	port := func(d *appsv1.Deployment) *corev1.ContainerPort { return &d.Spec.Template.Spec.Containers[0].Ports[0] }
+	probe := func(d *appsv1.Deployment) string {
+		return d.Spec.Template.Spec.Containers[0].LivenessProbe.HTTPGet.Port.StrVal
+	}
+	require.Same(t, at(a.Namespace), at(b.Namespace), "a field")
+	require.Same(t, at(a.Finalizers[0]), at(b.Finalizers[0]), "an element of a list")
+	require.Same(t, at(port(a).Name), at(probe(b)), "behind pointers")
+	require.Same(t, at(string(port(a).Protocol)), at(string(port(b).Protocol)), "of a type of its own")
+	require.Same(t, at(a.Name), at(a.Labels["app"]), "a value in a map")
+
+	a.Labels["app"] = "changed" // which nobody may do: it shows what is one map
+	require.Equal(t, "changed", a.Spec.Template.Labels["app"], "equal maps of one object are one")
+	require.Equal(t, "changed", a.Spec.Selector.MatchLabels["app"])
+	require.Equal(t, "n", a.Annotations["note"], "others are not")
+	require.Equal(t, "b", b.Labels["app"], "nor are those of other objects")
+	copied := b.DeepCopy()
+	copied.Labels["app"] = "changed"
+	require.Equal(t, "b", copied.Spec.Template.Labels["app"], "a copy's maps are its own")
+}
+
+func TestCompactChangesNothingElse(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		obj    any
+	}{
+		"typed":          {"lists, maps, pointers, times, quantities", decodedDeployment("a")},
+		"empty":          {"nothing to share", &corev1.ConfigMap{}},
+		"values":         {"contents that are no strings", &corev1.Secret{Data: map[string][]byte{"k": []byte("v")}, StringData: map[string]string{"a": "b"}}},
+		"metadata":       {"of a kind that is watched by metadata only", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}}},
+		"without a type": {"its maps hold anything", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"x": int64(1)}}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := tc.obj.(interface{ DeepCopyObject() runtime.Object }).DeepCopyObject()
+			want.(metav1.Object).SetManagedFields(nil)
+			compact := TransformCompact()
+			for range 2 { // client-go may bring an object again
+				got, err := compact(tc.obj)
+				require.NoError(t, err)
+				require.Empty(t, cmp.Diff(want, got, cmp.Comparer(func(a, b apiresource.Quantity) bool { return a.Cmp(b) == 0 })), tc.reason)
+			}
+		})
+	}
+}
+
+func TestCompactLeavesATombstone(t *testing.T) {
+	tombstone := toolscache.DeletedFinalStateUnknown{Key: "shop/a", Obj: decodedDeployment("a")}
+	got, err := TransformCompact()(tombstone)
+	require.NoError(t, err)
+	require.Equal(t, tombstone, got)
+}
+
+// Names come and go for as long as the operator runs.
+func TestCompactForgets(t *testing.T) {
+	s := &sharedStrings{known: map[string]string{}}
+	for i := range 3 * mostSharedStrings {
+		s.one(fmt.Sprint(i))
+		require.LessOrEqual(t, len(s.known), mostSharedStrings)
+	}
+}
+
+// Each kind has an informer, which transforms on its own goroutine.
+func TestCompactConcurrently(t *testing.T) {
+	compact := TransformCompact()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				_, _ = compact(decodedDeployment(fmt.Sprint(i)))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkCompact(b *testing.B) {
+	compact := TransformCompact()
+	d := decodedDeployment("a")
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = compact(d)
+	}
+}
