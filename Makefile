@@ -65,8 +65,10 @@ manifests: bin/controller-gen ## Write the examples' CRDs and roles.
 		crd output:crd:dir=$$e/config/crd/bases \
 		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
 
-bench: requirements ## Run the benchmarks, those beside other libraries too.
-	@for m in $(modules); do (cd $$m && go test -run '^$$' -bench . -benchmem -timeout 60m ./...) || exit 1; done
+bench: requirements ## Run the benchmarks, those beside other ways to write an operator too (half an hour), and draw docs/figures.svg.
+	@for m in $(modules); do (cd $$m && go test -run '^$$' -bench . -benchmem -timeout 60m ./...); done | tee bin/bench.txt
+	@! grep -E '^(FAIL|panic)' bin/bench.txt
+	@cd bench && go run ./figures < ../bin/bench.txt > ../bin/figures.svg && mv ../bin/figures.svg ../docs/figures.svg
 
 clean: ## Remove what was built here; Go's own caches stay.
 	rm -rf bin
