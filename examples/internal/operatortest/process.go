@@ -13,13 +13,7 @@ import (
 // untyped reads and its writes go to the API server.
 type Process struct {
 	*History
-
-	// Lag is how many writes the reads are behind.
-	Lag int
-	// CrashAt is the number of the write at which the process ends; 0 for never. The first is 1.
-	CrashAt int
-	// Committed says that the API server has done that write, although its answer is never seen.
-	Committed bool
+	Fault
 
 	// Writes counts those that were tried.
 	Writes int
