@@ -1,12 +1,14 @@
 package operatortest
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -63,6 +65,20 @@ func (u *User) Deployment(name string) *appsv1.Deployment {
 // Service is one of that name, to be read or filled.
 func (u *User) Service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: u.Meta(name)}
+}
+
+// Endpoints gives the names of the pods that a Service finds.
+func (u *User) Endpoints(t require.TestingT, service string) []string {
+	var slices discoveryv1.EndpointSliceList
+	require.NoError(t, u.List(context.Background(), &slices, client.InNamespace(u.Namespace),
+		client.MatchingLabels{discoveryv1.LabelServiceName: service}))
+	var pods []string
+	for _, s := range slices.Items {
+		for _, e := range s.Endpoints {
+			pods = append(pods, e.TargetRef.Name)
+		}
+	}
+	return pods
 }
 
 // Gone waits until none of the objects exists.

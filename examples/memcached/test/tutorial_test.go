@@ -152,9 +152,7 @@ func TestSelectorsAreApart(t *testing.T) {
 	assert.Len(t, blue.Status.Nodes, 1)
 	assert.NotContains(t, red.Status.Nodes, blue.Status.Nodes[0])
 	operatortest.Eventually(t, "the Service finds its own pods", func(c *assert.CollectT) {
-		out := u.Kubectl(t, "get", "endpointslices", "--selector=kubernetes.io/service-name=blue",
-			"--output=jsonpath={.items[*].endpoints[*].targetRef.name}")
-		assert.Equal(c, blue.Status.Nodes, strings.Fields(out))
+		assert.Equal(c, blue.Status.Nodes, u.Endpoints(c, "blue"))
 	})
 }
 
@@ -186,7 +184,7 @@ func TestQuietWhenConverged(t *testing.T) {
 	for range 5 { // each event of a pod is a pass
 		o.PassAfter(t, m, func() {
 			for _, name := range m.Status.Nodes {
-				operatortest.Change(t, u, &corev1.Pod{ObjectMeta: u.Meta(name)}, func(p *corev1.Pod) { operatortest.Touch(p) })
+				operatortest.Change(t, u, client.Object(&corev1.Pod{ObjectMeta: u.Meta(name)}), operatortest.Touch)
 			}
 		})
 	}
