@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// AssertAdmission asserts that the API server refuses to create an object of a kind with a spec, and why; or that it
-// accepts it, if refused is empty. Without a spec the object has none.
-func (u *User) AssertAdmission(t *testing.T, kind schema.GroupVersionKind, spec any, refused, reason string) {
-	t.Helper()
+// Untyped is an object in the namespace, whose name the API server gives, with a spec that no type holds back. Without
+// a spec it has none.
+func (u *User) Untyped(kind schema.GroupVersionKind, spec any) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	obj.SetGroupVersionKind(kind)
 	obj.SetNamespace(u.Namespace)
@@ -19,10 +19,16 @@ func (u *User) AssertAdmission(t *testing.T, kind schema.GroupVersionKind, spec 
 	if spec != nil {
 		obj.Object["spec"] = spec
 	}
-	err := u.Create(t.Context(), obj)
+	return obj
+}
+
+// AssertAdmission asserts that the API server finds a spec invalid, and why; or that it accepts it, if refused is empty.
+func (u *User) AssertAdmission(t *testing.T, kind schema.GroupVersionKind, spec any, refused, reason string) {
+	t.Helper()
+	err := u.Create(t.Context(), u.Untyped(kind, spec))
 	if refused == "" {
 		assert.NoError(t, err, reason)
-	} else {
+	} else if assert.True(t, apierrors.IsInvalid(err), "%s: %v", reason, err) {
 		assert.ErrorContains(t, err, refused, reason)
 	}
 }

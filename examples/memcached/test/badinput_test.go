@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -24,6 +23,8 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 )
+
+var kind = cachev1alpha1.GroupVersion.WithKind("Memcached")
 
 func TestSchema(t *testing.T) {
 	u := newUser(t, apiServer(t))
@@ -47,7 +48,7 @@ func TestSchema(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			u.AssertAdmission(t, cachev1alpha1.GroupVersion.WithKind("Memcached"), tc.spec, tc.want, tc.reason)
+			u.AssertAdmission(t, kind, tc.spec, tc.want, tc.reason)
 		})
 	}
 }
@@ -55,9 +56,7 @@ func TestSchema(t *testing.T) {
 func TestNoSpec(t *testing.T) {
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
-	m := &unstructured.Unstructured{}
-	m.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
-	m.SetNamespace(u.Namespace)
+	m := u.Untyped(kind, nil)
 	m.SetName("cache")
 	require.NoError(t, u.Create(t.Context(), m))
 	got := u.settled(t, "cache", metav1.ConditionTrue)
