@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"reflect"
 	"strings"
 	"unicode"
 
@@ -31,7 +30,7 @@ func (p *pass[T]) isReady(obj T) bool {
 
 // conditions is nil where there are none.
 func (p *pass[T]) conditions(obj T) conditions.List {
-	list, err := p.status.list(reflect.ValueOf(obj))
+	list, err := p.list(obj)
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,48 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// OwnerReference names an owner that does not control: the object goes when all its owners have gone.
+func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference, error) {
+	kind, err := apiutil.GVKForObject(owner, c.Scheme())
+	if err != nil {
+		return metav1.OwnerReference{}, err
+	}
+	return metav1.OwnerReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(false),
+	}, nil
+}
+
+// SetOwner lets an object go with another one that does not control it, by one patch; without a
+// request if it does so already. References to others of the owner's kind that do not control it
+// either are replaced. obj gets the answer's metadata, as [SetAnnotations] has it, and it may be the pass's own object.
+//
+// Both have to be in one namespace, or the owner in none: anything else is collected at once.
+func SetOwner(ctx context.Context, c client.Client, obj, owner client.Object) (changed bool, err error) {
+	ref, err := OwnerReference(c, owner)
+	if err != nil {
+		return false, err
+	}
+	have := obj.GetOwnerReferences()
+	want := slices.DeleteFunc(slices.Clone(have), func(r metav1.OwnerReference) bool {
+		return r.APIVersion == ref.APIVersion && r.Kind == ref.Kind && r.UID != ref.UID && (r.Controller == nil || !*r.Controller)
+	})
+	if !slices.ContainsFunc(want, func(r metav1.OwnerReference) bool { return r.UID == ref.UID }) {
+		want = append(want, ref)
+	}
+	if len(want) == len(have) && slices.EqualFunc(want, have, func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) {
+		return false, nil
+	}
+	// The list is replaced whole, so it must be the one that was read.
+	if err := patchMetadata(ctx, c, obj, "set the owner of", map[string]any{"ownerReferences": want, "resourceVersion": obj.GetResourceVersion()}); err != nil {
+		return false, err
+	}
+	return true, nil
+}
