@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +19,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 	"github.com/opblocks/opblocks/examples/app/controller"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 func TestSchema(t *testing.T) {
@@ -58,16 +58,7 @@ func TestSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := map[string]any{"image": "nginx:1.16.1"}
 			maps.Copy(spec, tc.set)
-			app := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-			app.SetGroupVersionKind(appv1.GroupVersion.WithKind("App"))
-			app.SetNamespace(u.namespace)
-			app.SetGenerateName("web-")
-			err := u.Create(t.Context(), app)
-			if tc.want == "" {
-				assert.NoError(t, err, tc.reason)
-			} else {
-				assert.ErrorContains(t, err, tc.want, tc.reason)
-			}
+			u.AssertAdmission(t, appv1.GroupVersion.WithKind("App"), spec, tc.want, tc.reason)
 		})
 	}
 }
@@ -75,7 +66,7 @@ func TestSchema(t *testing.T) {
 // What the schema lets through and the API server refuses is shown with its own words, and does not stop anybody else.
 func TestRefused(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	tests := map[string]struct {
 		edit    func(*appv1.AppSpec)
 		service bool   // it is the Service that is refused
@@ -110,8 +101,8 @@ func TestRefused(t *testing.T) {
 			assert.Equal(t, corev1.ConditionFalse, u.condition(t, name, conditions.Ready, tc.want).Status)
 			if tc.service {
 				u.condition(t, name, "ServiceReady", tc.want)
-				eventually(t, "the pods run all the same", func(c *assert.CollectT) {
-					assert.EqualValues(c, 1, live(c, u, u.app(name)).Status.ReadyReplicas)
+				operatortest.Eventually(t, "the pods run all the same", func(c *assert.CollectT) {
+					assert.EqualValues(c, 1, operatortest.Live(c, u, u.app(name)).Status.ReadyReplicas)
 				})
 			}
 			if strings.ContainsAny(name, ".1") || len(name) > 63 {
@@ -128,15 +119,15 @@ func TestRefused(t *testing.T) {
 // What is there already is put into a condition too when it becomes wrong later.
 func TestRefusedLater(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")
 	u.settled(t, app.Name, corev1.ConditionTrue)
 	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Envs, s.Ports[0].Name = []corev1.EnvVar{{Name: "A=B"}}, "Web" })
 	assert.Contains(t, u.condition(t, app.Name, conditions.Ready, "Invalid").Message, "A=B")
 	assert.Contains(t, u.condition(t, app.Name, "ServiceReady", "Invalid").Message, "spec.ports[0].name")
-	app = live(t, u, app)
+	app = operatortest.Live(t, u, app)
 	assert.EqualValues(t, 1, app.Status.ReadyReplicas, "what there was goes on")
-	assert.Equal(t, "web."+u.namespace+".svc:8080", app.Status.Endpoint)
+	assert.Equal(t, "web."+u.Namespace+".svc:8080", app.Status.Endpoint)
 	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Envs, s.Ports[0].Name = nil, "web" })
 	u.settled(t, app.Name, corev1.ConditionTrue)
 }
@@ -145,14 +136,14 @@ func TestRefusedLater(t *testing.T) {
 func TestForeignChildren(t *testing.T) {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "somebody", UID: "somebody", Controller: new(true)}
 	foreignDeployment := func(u *user) client.Object {
-		d := u.deployment("web")
+		d := u.Deployment("web")
 		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "mine"}}
 		d.Spec.Template.Labels = map[string]string{"app": "mine"}
 		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "mine", Image: "mine"}}
 		return d
 	}
 	foreignService := func(u *user) client.Object {
-		s := u.service("web")
+		s := u.Service("web")
 		s.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 		return s
 	}
@@ -178,26 +169,26 @@ func TestForeignChildren(t *testing.T) {
 			version := foreign.GetResourceVersion()
 			var options ctrl.Options
 			if tc.hidden != nil {
-				options.Cache = controller.Cache(u.namespace)
+				options.Cache = controller.Cache(u.Namespace)
 				options.Cache.ByObject = map[client.Object]cache.ByObject{
 					tc.hidden: {Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": "app"})},
 				}
 			}
-			startOperator(t, u.cp.Config(), options, u.namespace)
+			startOperator(t, u.ControlPlane.Config(), options, u.Namespace)
 
 			u.create(t, "web")
 			got := u.condition(t, "web", tc.condition, "OwnedByAnother")
 			assert.Contains(t, got.Message, tc.want)
-			assert.Equal(t, version, live(t, u, foreign).GetResourceVersion(), "it was not written to")
-			other := client.Object(u.service("web"))
+			assert.Equal(t, version, operatortest.Live(t, u, foreign).GetResourceVersion(), "it was not written to")
+			other := client.Object(u.Service("web"))
 			if tc.condition == "ServiceReady" {
-				other = u.deployment("web")
+				other = u.Deployment("web")
 			}
-			assert.True(t, metav1.IsControlledBy(live(t, u, other), live(t, u, u.app("web"))), "the other child is made nevertheless")
+			assert.True(t, metav1.IsControlledBy(operatortest.Live(t, u, other), operatortest.Live(t, u, u.app("web"))), "the other child is made nevertheless")
 
 			require.NoError(t, u.Delete(t.Context(), foreign))
-			eventually(t, "it heals when the name is free", func(c *assert.CollectT) {
-				assert.True(c, metav1.IsControlledBy(live(c, u, foreign), live(c, u, u.app("web"))))
+			operatortest.Eventually(t, "it heals when the name is free", func(c *assert.CollectT) {
+				assert.True(c, metav1.IsControlledBy(operatortest.Live(c, u, foreign), operatortest.Live(c, u, u.app("web"))))
 			})
 		})
 	}

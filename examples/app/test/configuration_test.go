@@ -13,6 +13,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 	"github.com/opblocks/opblocks/examples/app/controller"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // A change of a ConfigMap or Secret that the App refers to rolls its pods, and so does a new one of that name.
@@ -37,15 +38,15 @@ func TestReferencesRoll(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			u := newUser(t, cluster(t))
-			o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+			o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 			object := func(name, value string) client.Object {
 				obj := tc.object(name, value)
-				obj.SetNamespace(u.namespace)
+				obj.SetNamespace(u.Namespace)
 				return obj
 			}
 			rolled := func(times int) {
 				t.Helper()
-				eventually(t, "the pods are rolled", func(c *assert.CollectT) { assert.Equal(c, 1+times, u.rollouts(t, "web")) })
+				operatortest.Eventually(t, "the pods are rolled", func(c *assert.CollectT) { assert.Equal(c, 1+times, u.rollouts(t, "web")) })
 				u.settled(t, "web", corev1.ConditionTrue)
 			}
 			used := object("settings", "1")
@@ -67,17 +68,17 @@ func TestReferencesRoll(t *testing.T) {
 			rolled(2)
 
 			require.NoError(t, u.Create(t.Context(), object("unused", "1")))
-			u.quiet(t, o, "web", "bystander")
+			o.Pass(t, u, u.app("web"), u.app("bystander"))
 			assert.Equal(t, 3, u.rollouts(t, "web"))
 			assert.Equal(t, 1, u.rollouts(t, "bystander"))
-			for what := range o.requests.Take() {
+			for what := range o.Requests.Take() {
 				assert.NotContains(t, what, "configmaps")
 				assert.NotContains(t, what, "secrets")
 			}
 
 			u.set(t, "web", func(s *appv1.AppSpec) { s.ConfigMapRefs, s.SecretRefs = nil, nil })
 			u.settled(t, "web", corev1.ConditionTrue)
-			assert.NotContains(t, live(t, u, u.deployment("web")).Spec.Template.Annotations, "app.huolala.cn/configuration")
+			assert.NotContains(t, operatortest.Live(t, u, u.Deployment("web")).Spec.Template.Annotations, "app.huolala.cn/configuration")
 		})
 	}
 }
@@ -85,12 +86,12 @@ func TestReferencesRoll(t *testing.T) {
 // The pods are made even if what they refer to comes later.
 func TestReferenceComesLater(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web", func(s *appv1.AppSpec) { s.SecretRefs = []corev1.LocalObjectReference{{Name: "password"}} })
 	u.condition(t, "web", conditions.Ready, "ReferenceNotFound")
-	eventually(t, "the pods run", func(c *assert.CollectT) {
-		assert.True(c, controller.Conditions.IsTrue(live(c, u, u.app("web")).Status.Conditions, "Available"))
+	operatortest.Eventually(t, "the pods run", func(c *assert.CollectT) {
+		assert.True(c, controller.Conditions.IsTrue(operatortest.Live(c, u, u.app("web")).Status.Conditions, "Available"))
 	})
-	require.NoError(t, u.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "password"}}))
+	require.NoError(t, u.Create(t.Context(), &corev1.Secret{ObjectMeta: u.Meta("password")}))
 	u.settled(t, "web", corev1.ConditionTrue)
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -14,18 +13,14 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 	"github.com/opblocks/opblocks/examples/app/controller"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // The life of the sample, which is the tutorial's, by the commands that a user would type.
 func TestLifecycle(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
-	kubectl := func(args ...string) string {
-		t.Helper()
-		out, err := u.kubectl(t.Context(), args...)
-		require.NoError(t, err)
-		return out
-	}
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	kubectl := func(args ...string) string { return u.Kubectl(t, args...) }
 	const resource = "apps.app.huolala.cn"
 
 	kubectl("create", "--filename", sampleFile)
@@ -33,7 +28,7 @@ func TestLifecycle(t *testing.T) {
 	assert.EqualValues(t, 2, app.Status.ReadyReplicas)
 	assert.EqualValues(t, 2, app.Status.AvailableReplicas)
 	assert.EqualValues(t, 2, app.Status.UpdatedReplicas)
-	assert.Equal(t, sampleName+"."+u.namespace+".svc:8080", app.Status.Endpoint)
+	assert.Equal(t, sampleName+"."+u.Namespace+".svc:8080", app.Status.Endpoint)
 	assert.Equal(t, "app.example.com/v1="+sampleName, app.Status.Selector)
 	for _, conditionType := range []string{"Available", "Progressing", "ServiceReady", conditions.Ready} {
 		assert.True(t, controller.Conditions.IsTrue(app.Status.Conditions, conditionType), conditionType)
@@ -45,7 +40,7 @@ func TestLifecycle(t *testing.T) {
 	assert.Equal(t, "ClusterIP", service[1])
 	assert.NotEqual(t, "None", service[2])
 	assert.Equal(t, "8080/TCP", service[4])
-	container := live(t, u, u.deployment(sampleName)).Spec.Template.Spec.Containers[0]
+	container := operatortest.Live(t, u, u.Deployment(sampleName)).Spec.Template.Spec.Containers[0]
 	assert.Equal(t, []corev1.EnvVar{{Name: "DEMO", Value: "app"}, {Name: "GOPATH", Value: "gopath"}}, container.Env)
 	assert.Equal(t, "500m 500Mi", container.Resources.Limits.Cpu().String()+" "+container.Resources.Limits.Memory().String())
 	assert.Equal(t, "100m 100Mi", container.Resources.Requests.Cpu().String()+" "+container.Resources.Requests.Memory().String())
@@ -59,8 +54,8 @@ func TestLifecycle(t *testing.T) {
 		kubectl("get", resource, sampleName, "--output=jsonpath={.status.replicas} {.status.selector}"))
 
 	kubectl("delete", resource, sampleName)
-	u.gone(t, u.deployment(sampleName), u.service(sampleName))
-	eventually(t, "nothing is left", func(c *assert.CollectT) {
+	u.Gone(t, u.Deployment(sampleName), u.Service(sampleName))
+	operatortest.Eventually(t, "nothing is left", func(c *assert.CollectT) {
 		assert.Empty(c, strings.TrimSpace(kubectl("get", "deployments,replicasets,pods,services", "--output=name")))
 	})
 }
@@ -68,7 +63,7 @@ func TestLifecycle(t *testing.T) {
 // What the operator made is as it should be on a real API server.
 func TestChildren(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) {
 		s.ServiceAccountName = "default"
 		s.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
@@ -79,7 +74,7 @@ func TestChildren(t *testing.T) {
 	})
 	u.settled(t, app.Name, corev1.ConditionTrue)
 
-	d := live(t, u, u.deployment(app.Name))
+	d := operatortest.Live(t, u, u.Deployment(app.Name))
 	assert.True(t, metav1.IsControlledBy(d, app))
 	selector := map[string]string{"app.example.com/v1": app.Name}
 	assert.Equal(t, selector, d.Spec.Selector.MatchLabels)
@@ -98,14 +93,11 @@ func TestChildren(t *testing.T) {
 	assert.NotNil(t, container.ReadinessProbe)
 	assert.Equal(t, app.Spec.EnvFrom, container.EnvFrom)
 
-	s := live(t, u, u.service(app.Name))
+	s := operatortest.Live(t, u, u.Service(app.Name))
 	assert.True(t, metav1.IsControlledBy(s, app))
 	assert.Equal(t, selector, s.Spec.Selector)
-	eventually(t, "the Service finds the pods", func(c *assert.CollectT) {
-		out, err := u.kubectl(t.Context(), "get", "endpointslices", "--selector=kubernetes.io/service-name="+app.Name,
-			"--output=jsonpath={.items[*].endpoints[*].targetRef.name}")
-		require.NoError(c, err)
-		assert.Len(c, strings.Fields(out), 1)
+	operatortest.Eventually(t, "the Service finds the pods", func(c *assert.CollectT) {
+		assert.Len(c, u.Endpoints(c, app.Name), 1)
 	})
 
 	// What is not wanted any more goes.
@@ -113,7 +105,7 @@ func TestChildren(t *testing.T) {
 		s.ServiceAccountName, s.ReadinessProbe, s.EnvFrom, s.PodSecurityContext, s.SecurityContext = "", nil, nil, nil, nil
 	})
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	pod = live(t, u, d).Spec.Template.Spec
+	pod = operatortest.Live(t, u, d).Spec.Template.Spec
 	assert.Equal(t, &corev1.PodSecurityContext{}, pod.SecurityContext, "the API server's default")
 	assert.Empty(t, pod.ServiceAccountName)
 	assert.Nil(t, pod.Containers[0].SecurityContext)
@@ -124,37 +116,37 @@ func TestChildren(t *testing.T) {
 // Service and PodDisruptionBudget come and go with the spec.
 func TestChildrenComeAndGo(t *testing.T) {
 	u := newUser(t, cluster(t))
-	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) { s.Ports, s.Replicas = nil, new(int32(2)) })
 	app = u.settled(t, app.Name, corev1.ConditionTrue)
 	assert.Empty(t, app.Status.Endpoint)
-	u.gone(t, u.service(app.Name), u.budget(app.Name))
+	u.Gone(t, u.Service(app.Name), u.budget(app.Name))
 
 	u.set(t, app.Name, func(s *appv1.AppSpec) {
 		s.Ports = []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}, {Port: 53}}
 		s.MinAvailable = new(intstr.FromInt32(1))
 	})
 	app = u.settled(t, app.Name, corev1.ConditionTrue)
-	assert.Equal(t, "web."+u.namespace+".svc:53", app.Status.Endpoint)
-	assert.Len(t, live(t, u, u.service(app.Name)).Spec.Ports, 2)
-	budget := live(t, u, u.budget(app.Name))
+	assert.Equal(t, "web."+u.Namespace+".svc:53", app.Status.Endpoint)
+	assert.Len(t, operatortest.Live(t, u, u.Service(app.Name)).Spec.Ports, 2)
+	budget := operatortest.Live(t, u, u.budget(app.Name))
 	assert.Equal(t, "1", budget.Spec.MinAvailable.String())
 	assert.True(t, metav1.IsControlledBy(budget, app))
-	eventually(t, "one of two may go", func(c *assert.CollectT) {
-		assert.EqualValues(c, 1, live(c, u, budget).Status.DisruptionsAllowed)
+	operatortest.Eventually(t, "one of two may go", func(c *assert.CollectT) {
+		assert.EqualValues(c, 1, operatortest.Live(c, u, budget).Status.DisruptionsAllowed)
 	})
 
 	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Ports, s.MinAvailable = s.Ports[:1], new(intstr.FromString("50%")) })
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	assert.Len(t, live(t, u, u.service(app.Name)).Spec.Ports, 1)
-	assert.Equal(t, "50%", live(t, u, budget).Spec.MinAvailable.String())
+	assert.Len(t, operatortest.Live(t, u, u.Service(app.Name)).Spec.Ports, 1)
+	assert.Equal(t, "50%", operatortest.Live(t, u, budget).Spec.MinAvailable.String())
 
 	// Also when nobody looked while the spec changed.
-	o.stop()
+	o.Stop()
 	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Ports, s.MinAvailable = nil, nil })
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
-	u.gone(t, u.service(app.Name), u.budget(app.Name))
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	u.Gone(t, u.Service(app.Name), u.budget(app.Name))
 	app = u.settled(t, app.Name, corev1.ConditionTrue)
 	assert.Empty(t, app.Status.Endpoint)
-	assert.Empty(t, live(t, u, u.deployment(app.Name)).Spec.Template.Spec.Containers[0].Ports)
+	assert.Empty(t, operatortest.Live(t, u, u.Deployment(app.Name)).Spec.Template.Spec.Containers[0].Ports)
 }

@@ -12,26 +12,25 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // What others set on the Deployment, and we say nothing of, survives an update of the App.
 func TestOthersFieldsSurvive(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")
 	u.settled(t, app.Name, corev1.ConditionTrue)
 
-	_, err := u.kubectl(t.Context(), "rollout", "restart", "deployment/web")
-	require.NoError(t, err)
-	_, err = u.kubectl(t.Context(), "annotate", "deployment/web", "team=blue")
-	require.NoError(t, err)
-	change(t, u, u.deployment(app.Name), func(d *appsv1.Deployment) {
+	u.Kubectl(t, "rollout", "restart", "deployment/web")
+	u.Kubectl(t, "annotate", "deployment/web", "team=blue")
+	operatortest.Change(t, u, u.Deployment(app.Name), func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar"})
 	})
 	for _, image := range []string{"nginx:1.17", "nginx:1.18"} { // the first write after the creation takes the fields over
 		u.set(t, app.Name, func(s *appv1.AppSpec) { s.Image = image })
 		u.settled(t, app.Name, corev1.ConditionTrue)
-		d := live(t, u, u.deployment(app.Name))
+		d := operatortest.Live(t, u, u.Deployment(app.Name))
 		assert.Equal(t, image, d.Spec.Template.Spec.Containers[0].Image)
 		assert.Equal(t, "blue", d.Annotations["team"])
 		assert.Contains(t, d.Spec.Template.Annotations, "kubectl.kubernetes.io/restartedAt")
@@ -42,16 +41,15 @@ func TestOthersFieldsSurvive(t *testing.T) {
 // Without replicas in the spec they are an autoscaler's; when they are taken out of the spec, they stay as they are.
 func TestAutoscaler(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	replicas := func(name string) int32 {
 		t.Helper()
 		u.settled(t, name, corev1.ConditionTrue)
-		return *live(t, u, u.deployment(name)).Spec.Replicas
+		return *operatortest.Live(t, u, u.Deployment(name)).Spec.Replicas
 	}
 	autoscale := func(name, to string) {
 		t.Helper()
-		_, err := u.kubectl(t.Context(), "scale", "deployment/"+name, "--replicas="+to)
-		require.NoError(t, err)
+		u.Kubectl(t, "scale", "deployment/"+name, "--replicas="+to)
 	}
 	images := []string{"nginx:1.17", "nginx:1.18"}
 
@@ -86,11 +84,11 @@ func TestAutoscaler(t *testing.T) {
 // What the API server and others give to a Service stays.
 func TestServiceKeeps(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) { s.ServiceType = corev1.ServiceTypeLoadBalancer })
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	s := u.service(app.Name)
-	change(t, u, s, func(s *corev1.Service) {
+	s := u.Service(app.Name)
+	operatortest.Change(t, u, s, func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, "cloud.example.com/balancer", "b-1")
@@ -106,7 +104,7 @@ func TestServiceKeeps(t *testing.T) {
 	} {
 		u.set(t, app.Name, edit)
 		u.settled(t, app.Name, corev1.ConditionTrue)
-		now := live(t, u, u.service(app.Name))
+		now := operatortest.Live(t, u, u.Service(app.Name))
 		assert.NotEqual(t, s.ResourceVersion, now.ResourceVersion, "it was written to")
 		assert.Equal(t, s.UID, now.UID)
 		assert.Equal(t, s.Spec.ClusterIP, now.Spec.ClusterIP)
@@ -124,15 +122,15 @@ func TestServiceKeeps(t *testing.T) {
 
 func TestServiceType(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	before := live(t, u, u.service(app.Name))
+	before := operatortest.Live(t, u, u.Service(app.Name))
 	assert.Equal(t, corev1.ServiceTypeClusterIP, before.Spec.Type)
 	for _, want := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, ""} {
 		u.set(t, app.Name, func(s *appv1.AppSpec) { s.ServiceType = want })
 		u.settled(t, app.Name, corev1.ConditionTrue)
-		now := live(t, u, u.service(app.Name))
+		now := operatortest.Live(t, u, u.Service(app.Name))
 		assert.Equal(t, before.Spec.ClusterIP, now.Spec.ClusterIP)
 		if want == "" {
 			assert.Equal(t, corev1.ServiceTypeClusterIP, now.Spec.Type)

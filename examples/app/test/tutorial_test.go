@@ -1,6 +1,7 @@
 package test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -14,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/conditions"
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
@@ -28,24 +31,23 @@ func TestCreationFailsOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUser(t, cluster(t))
-			o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
 			failed := make(chan struct{}, 1)
-			o.observed.mu.Lock()
-			o.observed.onCreate = func(obj client.Object) error {
-				if is(obj) {
-					select {
-					case failed <- struct{}{}:
-						return errors.New("connection refused")
-					default:
+			startOperator(t, u.ControlPlane.Config(), ctrl.Options{NewClient: operatortest.Intercept(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					if is(obj) {
+						select {
+						case failed <- struct{}{}:
+							return errors.New("connection refused")
+						default:
+						}
 					}
-				}
-				return nil
-			}
-			o.observed.mu.Unlock()
+					return c.Create(ctx, obj, opts...)
+				},
+			})}, u.Namespace)
 			u.create(t, "web")
 			u.settled(t, "web", corev1.ConditionTrue)
 			assert.Len(t, failed, 1)
-			live(t, u, u.service("web"))
+			operatortest.Live(t, u, u.Service("web"))
 		})
 	}
 }
@@ -53,37 +55,37 @@ func TestCreationFailsOnce(t *testing.T) {
 // The operator of the tutorial fails for ever when the annotation is lost by which it knows what it applied.
 func TestAnnotationIsLost(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web")
 	app := u.settled(t, "web", corev1.ConditionTrue)
 	assert.Empty(t, app.Annotations, "it is on the children")
-	for _, child := range []client.Object{u.deployment("web"), u.service("web")} {
-		want := live(t, u, child).GetAnnotations()[ownedresources.AnnotationApplied]
+	for _, child := range []client.Object{u.Deployment("web"), u.Service("web")} {
+		want := operatortest.Live(t, u, child).GetAnnotations()[ownedresources.AnnotationApplied]
 		require.NotEmpty(t, want)
-		change(t, u, child, func(obj client.Object) {
+		operatortest.Change(t, u, child, func(obj client.Object) {
 			annotations := obj.GetAnnotations()
 			delete(annotations, ownedresources.AnnotationApplied)
 			obj.SetAnnotations(annotations)
 		})
-		eventually(t, "it is back", func(c *assert.CollectT) {
-			assert.Contains(c, live(c, u, child).GetAnnotations(), ownedresources.AnnotationApplied)
+		operatortest.Eventually(t, "it is back", func(c *assert.CollectT) {
+			assert.Contains(c, operatortest.Live(c, u, child).GetAnnotations(), ownedresources.AnnotationApplied)
 		})
 	}
 	u.set(t, "web", func(s *appv1.AppSpec) { s.Replicas = new(int32(2)) })
 	u.settled(t, "web", corev1.ConditionTrue)
-	assert.EqualValues(t, 2, *live(t, u, u.deployment("web")).Spec.Replicas)
+	assert.EqualValues(t, 2, *operatortest.Live(t, u, u.Deployment("web")).Spec.Replicas)
 }
 
 // The operator of the tutorial watches its Apps only.
 func TestDriftIsRepairedAtOnce(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) {
 		s.Envs = []corev1.EnvVar{{Name: "DEMO", Value: "app"}, {Name: "GOPATH", Value: "gopath"}}
 		s.MinAvailable = new(intstr.FromInt32(0))
 	})
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	d, s := live(t, u, u.deployment(app.Name)), live(t, u, u.service(app.Name))
+	d, s := operatortest.Live(t, u, u.Deployment(app.Name)), operatortest.Live(t, u, u.Service(app.Name))
 	original, originalService := d.DeepCopy(), s.DeepCopy()
 
 	for name, edit := range map[string]func(*appsv1.Deployment){
@@ -95,30 +97,24 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 		"reference": func(d *appsv1.Deployment) { d.OwnerReferences[0].BlockOwnerDeletion = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			change(t, u, d, edit)
-			eventually(t, "the Deployment is as before", func(c *assert.CollectT) {
-				assert.Equal(c, original.Spec, live(c, u, d).Spec)
+			operatortest.Change(t, u, d, edit)
+			operatortest.Eventually(t, "the Deployment is as before", func(c *assert.CollectT) {
+				assert.Equal(c, original.Spec, operatortest.Live(c, u, d).Spec)
 				assert.Equal(c, original.Labels, d.Labels)
 				assert.Equal(c, original.OwnerReferences, d.OwnerReferences)
 			})
 		})
 	}
 	t.Run("service", func(t *testing.T) {
-		change(t, u, s, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort, s.Spec.Selector = intstr.FromInt32(81), nil })
-		eventually(t, "the Service is as before", func(c *assert.CollectT) {
-			assert.Equal(c, originalService.Spec, live(c, u, s).Spec)
+		operatortest.Change(t, u, s, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort, s.Spec.Selector = intstr.FromInt32(81), nil })
+		operatortest.Eventually(t, "the Service is as before", func(c *assert.CollectT) {
+			assert.Equal(c, originalService.Spec, operatortest.Live(c, u, s).Spec)
 		})
 	})
 	for name, child := range map[string]client.Object{
-		"Deployment": u.deployment(app.Name), "Service": u.service(app.Name), "PodDisruptionBudget": u.budget(app.Name),
+		"Deployment": u.Deployment(app.Name), "Service": u.Service(app.Name), "PodDisruptionBudget": u.budget(app.Name),
 	} {
-		t.Run(name+" deleted", func(t *testing.T) {
-			uid := live(t, u, child).GetUID()
-			require.NoError(t, u.Delete(t.Context(), child))
-			eventually(t, "it is back", func(c *assert.CollectT) {
-				assert.NotEqual(c, uid, live(c, u, child).GetUID())
-			})
-		})
+		t.Run(name+" deleted", func(t *testing.T) { u.MadeAnew(t, child) })
 	}
 	u.settled(t, app.Name, corev1.ConditionTrue)
 }
@@ -126,22 +122,22 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 // The operator of the tutorial fails for ever when the Service is missing at an update.
 func TestServiceMissingAtUpdate(t *testing.T) {
 	u := newUser(t, cluster(t))
-	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	o.stop()
-	require.NoError(t, u.Delete(t.Context(), u.service(app.Name)))
+	o.Stop()
+	require.NoError(t, u.Delete(t.Context(), u.Service(app.Name)))
 	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Image, s.Ports[0].Port = "nginx:1.17", 8081 })
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app = u.settled(t, app.Name, corev1.ConditionTrue)
-	assert.EqualValues(t, 8081, live(t, u, u.service(app.Name)).Spec.Ports[0].Port)
-	assert.Equal(t, "web."+u.namespace+".svc:8081", app.Status.Endpoint)
+	assert.EqualValues(t, 8081, operatortest.Live(t, u, u.Service(app.Name)).Spec.Ports[0].Port)
+	assert.Equal(t, "web."+u.Namespace+".svc:8081", app.Status.Endpoint)
 }
 
 // The operator of the tutorial opens port 0 for a named targetPort or none, and loses the protocol.
 func TestContainerPorts(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) {
 		s.Ports = []corev1.ServicePort{
 			{Port: 8080, TargetPort: intstr.FromInt32(80)},
@@ -157,9 +153,9 @@ func TestContainerPorts(t *testing.T) {
 		{ContainerPort: 443, Protocol: corev1.ProtocolTCP, Name: "https"},
 		{ContainerPort: 53, Protocol: corev1.ProtocolUDP},
 		{ContainerPort: 53, Protocol: corev1.ProtocolTCP},
-	}, live(t, u, u.deployment(app.Name)).Spec.Template.Spec.Containers[0].Ports)
+	}, operatortest.Live(t, u, u.Deployment(app.Name)).Spec.Template.Spec.Containers[0].Ports)
 	var names []string
-	for _, p := range live(t, u, u.service(app.Name)).Spec.Ports {
+	for _, p := range operatortest.Live(t, u, u.Service(app.Name)).Spec.Ports {
 		names = append(names, p.Name+"→"+p.TargetPort.String())
 	}
 	assert.Equal(t, []string{"tcp-8080→80", "tcp-9090→80", "tcp-443→https", "udp-53→53", "dns→53"}, names)
@@ -168,7 +164,7 @@ func TestContainerPorts(t *testing.T) {
 // The operator of the tutorial knows nothing of what became of its Deployment.
 func TestCreatedIsNotReady(t *testing.T) {
 	u := newUser(t, apiServer(t)) // where no pod ever comes
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web")
 	app := u.settled(t, "web", corev1.ConditionFalse)
 	assert.Equal(t, "LessReplicas", u.condition(t, "web", conditions.Reconciling, "LessReplicas").Reason)
@@ -183,21 +179,21 @@ func TestTakeOver(t *testing.T) {
 		s.Envs = []corev1.EnvVar{{Name: "PASSWORD", Value: "canary"}}
 	})
 	createTutorialChildren(t, u, app)
-	eventually(t, "its pods run", func(c *assert.CollectT) {
-		assert.EqualValues(c, 2, live(c, u, u.deployment(app.Name)).Status.ReadyReplicas)
+	operatortest.Eventually(t, "its pods run", func(c *assert.CollectT) {
+		assert.EqualValues(c, 2, operatortest.Live(c, u, u.Deployment(app.Name)).Status.ReadyReplicas)
 	})
-	before, service := live(t, u, u.deployment(app.Name)), live(t, u, u.service(app.Name))
+	before, service := operatortest.Live(t, u, u.Deployment(app.Name)), operatortest.Live(t, u, u.Service(app.Name))
 
-	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	eventually(t, "the annotation is gone", func(c *assert.CollectT) {
-		assert.Equal(c, map[string]string{"team": "blue"}, live(c, u, app).Annotations)
+	operatortest.Eventually(t, "the annotation is gone", func(c *assert.CollectT) {
+		assert.Equal(c, map[string]string{"team": "blue"}, operatortest.Live(c, u, app).Annotations)
 	})
-	assert.Equal(t, 1, o.requests.Take()["PATCH apps"], "once is enough")
-	d := live(t, u, u.deployment(app.Name))
+	assert.Equal(t, 1, o.Requests.Take()["PATCH apps"], "once is enough")
+	d := operatortest.Live(t, u, u.Deployment(app.Name))
 	assert.Equal(t, before.UID, d.UID, "it was not made anew")
 	assert.Equal(t, 1, u.rollouts(t, app.Name), "nor its pods")
-	assert.Equal(t, service.Spec.ClusterIP, live(t, u, service).Spec.ClusterIP)
+	assert.Equal(t, service.Spec.ClusterIP, operatortest.Live(t, u, service).Spec.ClusterIP)
 	for _, child := range []client.Object{d, service} {
 		for _, entry := range child.GetManagedFields() {
 			assert.NotEqual(t, "manager", entry.Manager)
@@ -207,20 +203,20 @@ func TestTakeOver(t *testing.T) {
 	// What the former operator had set can be taken away.
 	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Envs, s.Replicas = nil, nil })
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	d = live(t, u, d)
+	d = operatortest.Live(t, u, d)
 	assert.Empty(t, d.Spec.Template.Spec.Containers[0].Env)
 	assert.EqualValues(t, 2, *d.Spec.Replicas)
 	u.set(t, app.Name, func(s *appv1.AppSpec) { s.Ports = nil })
-	u.gone(t, service)
+	u.Gone(t, service)
 	u.settled(t, app.Name, corev1.ConditionTrue)
-	assert.Empty(t, live(t, u, d).Spec.Template.Spec.Containers[0].Ports)
+	assert.Empty(t, operatortest.Live(t, u, d).Spec.Template.Spec.Containers[0].Ports)
 }
 
 // createTutorialChildren writes what the tutorial's operator does.
 func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
 	t.Helper()
 	selector := map[string]string{"app.example.com/v1": app.Name}
-	d := u.deployment(app.Name)
+	d := u.Deployment(app.Name)
 	d.Spec = appsv1.DeploymentSpec{
 		Replicas: app.Spec.Replicas,
 		Selector: &metav1.LabelSelector{MatchLabels: selector},
@@ -236,7 +232,7 @@ func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
 			}}},
 		},
 	}
-	s := u.service(app.Name)
+	s := u.Service(app.Name)
 	s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, Ports: app.Spec.Ports, Selector: selector}
 	for _, child := range []client.Object{d, s} {
 		require.NoError(t, ctrl.SetControllerReference(app, child, u.Scheme()))
@@ -244,29 +240,29 @@ func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
 	}
 	spec, err := json.Marshal(app.Spec)
 	require.NoError(t, err)
-	change(t, u, app, func(app *appv1.App) { app.Annotations = map[string]string{"spec": string(spec), "team": "blue"} })
+	operatortest.Change(t, u, app, func(app *appv1.App) { app.Annotations = map[string]string{"spec": string(spec), "team": "blue"} })
 }
 
 // The operator of the tutorial compares with reflect.DeepEqual, and writes whenever the API server has set a default.
 func TestQuietWhenConverged(t *testing.T) {
 	u := newUser(t, cluster(t))
-	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web", func(s *appv1.AppSpec) { s.ReadinessProbe = &corev1.Probe{} }, func(s *appv1.AppSpec) {
 		s.ReadinessProbe.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}
 	})
 	u.settled(t, "web", corev1.ConditionTrue)
-	u.quiet(t, o, "web")
-	o.requests.Take()
+	o.Pass(t, u, u.app("web"))
+	o.Requests.Take()
 	for i := range 5 { // each event of a child is a pass
-		before := o.observed.count("web")
-		for _, child := range []client.Object{u.deployment("web"), u.service("web")} {
-			change(t, u, child, func(obj client.Object) {
-				labels := obj.GetLabels() // an annotation would give a Deployment another generation
-				labels["example.com/touched"] = strconv.Itoa(i)
-				obj.SetLabels(labels)
-			})
-		}
-		eventually(t, "a pass", func(c *assert.CollectT) { assert.Greater(c, o.observed.count("web"), before) })
+		o.PassAfter(t, u.app("web"), func() {
+			for _, child := range []client.Object{u.Deployment("web"), u.Service("web")} {
+				operatortest.Change(t, u, child, func(obj client.Object) {
+					labels := obj.GetLabels() // an annotation would give a Deployment another generation
+					labels["example.com/touched"] = strconv.Itoa(i)
+					obj.SetLabels(labels)
+				})
+			}
+		})
 	}
-	assert.Empty(t, o.requests.Take())
+	assert.Empty(t, o.Requests.Take())
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // An object that the article's operator has left gets the conditions of this one, and its account after spec.adopt.
@@ -43,8 +44,8 @@ func TestStoredByTheArticlesOperator(t *testing.T) {
 	u.Status.Conditions = []userv1alpha1.Condition{was}
 	require.NoError(t, n.Status().Update(t.Context(), u))
 	o.pass(t, n, "john")
-	eventually(t, "the message is put right", func(c *assert.CollectT) {
-		got := ready(live(c, n, u))
+	operatortest.Eventually(t, "the message is put right", func(c *assert.CollectT) {
+		got := ready(operatortest.Live(c, n, u))
 		assert.Equal(c, "The user provisioning has succeeded.", got.Message)
 		assert.True(c, got.LastTransitionTime.Equal(&long))
 		assert.True(c, got.LastUpdateTime.After(long.Time))

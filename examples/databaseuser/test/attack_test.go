@@ -1,6 +1,7 @@
 package test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
@@ -44,32 +46,32 @@ func TestMany(t *testing.T) {
 	}
 	count := func(reason string) int {
 		var list userv1alpha1.DatabaseUserList
-		require.NoError(t, n.List(t.Context(), &list, client.InNamespace(n.namespace)))
+		require.NoError(t, n.List(t.Context(), &list, client.InNamespace(n.Namespace)))
 		return len(slices.DeleteFunc(list.Items, func(u userv1alpha1.DatabaseUser) bool { return ready(&u).Reason != reason }))
 	}
-	eventually(t, "all are made", func(c *assert.CollectT) {
+	operatortest.Eventually(t, "all are made", func(c *assert.CollectT) {
 		assert.Equal(c, users-doubles, count("ProvisionSucceeded"))
 		assert.Equal(c, doubles, count("AccountClaimed"))
 	})
 	t.Logf("%d accounts made in %s", users-doubles, time.Since(began).Round(time.Millisecond))
 	assert.Len(t, db.accounts(t, n), users-doubles)
-	assert.LessOrEqual(t, o.requests.Take()["PATCH databaseusers/status"], 2*users, "what will be, and what is")
+	assert.LessOrEqual(t, o.Requests.Take()["PATCH databaseusers/status"], 2*users, "what will be, and what is")
 
 	began = time.Now()
 	n.setPassword(t, "shared", "marlin")
 	for _, name := range names[:users-doubles] {
-		eventually(t, "the password is rotated", func(c *assert.CollectT) { assert.NoError(c, db.login(n.unique(name), "marlin")) })
+		operatortest.Eventually(t, "the password is rotated", func(c *assert.CollectT) { assert.NoError(c, db.login(n.unique(name), "marlin")) })
 	}
 	t.Logf("%d passwords rotated by one Secret in %s", users-doubles, time.Since(began).Round(time.Millisecond))
 	n.delete(t, names[:users-doubles]...)
 	for _, name := range names[:users-doubles] {
-		n.gone(t, n.user(name))
+		n.Gone(t, n.user(name))
 	}
-	eventually(t, "the others take over", func(c *assert.CollectT) { assert.Equal(c, doubles, count("ProvisionSucceeded")) })
+	operatortest.Eventually(t, "the others take over", func(c *assert.CollectT) { assert.Equal(c, doubles, count("ProvisionSucceeded")) })
 	assert.Len(t, db.accounts(t, n), doubles)
 	n.delete(t, names[users-doubles:]...)
 	for _, name := range names[users-doubles:] {
-		n.gone(t, n.user(name))
+		n.Gone(t, n.user(name))
 	}
 	assert.Empty(t, db.accounts(t, n))
 }
@@ -87,14 +89,14 @@ func TestWorkersWithStaleCaches(t *testing.T) {
 		n.create(t, name, func(u *userv1alpha1.DatabaseUser) { u.Spec.User = user })
 	}
 	process := &operatortest.Process{History: history}
-	c := mortal{process.Client(), &fuse{}}
+	c := process.Client()
 	o := &calls{Database: connect(t, db.Server, passwordOf(db.Server))}
 	operator := &controller.Operator{Database: o, Target: n.unique("shop"), Resync: time.Hour}
-	r := reconcile.New(client.Client(c), operator.Steps(c)...).Only(operator.Serves).WithConditions(controller.Conditions)
+	r := reconcile.New(c, operator.Steps(c)...).Only(operator.Serves).WithConditions(controller.Conditions)
 	for lag := 6; lag >= 0; lag-- {
 		process.Lag = lag
 		for _, name := range slices.Backward(names) {
-			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: n.namespace, Name: name}})
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: n.Namespace, Name: name}})
 			require.NoError(t, err)
 		}
 	}
@@ -108,7 +110,7 @@ func TestWorkersWithStaleCaches(t *testing.T) {
 	assert.Len(t, db.accounts(t, n), 1)
 	has := 0
 	for _, name := range names {
-		if u := live(t, n, n.user(name)); ready(u).Reason == "ProvisionSucceeded" {
+		if u := operatortest.Live(t, n, n.user(name)); ready(u).Reason == "ProvisionSucceeded" {
 			has++
 			assert.NoError(t, db.login(user, "password of "+name))
 		}
@@ -209,10 +211,10 @@ func TestRoleOfTheSameName(t *testing.T) {
 	n.setPassword(t, "alice", "swordfish")
 	n.create(t, "alice")
 	u := n.user("alice")
-	eventually(t, "it is decided", func(c *assert.CollectT) { assert.NotEmpty(c, ready(live(c, n, u)).Reason) })
+	operatortest.Eventually(t, "it is decided", func(c *assert.CollectT) { assert.NotEmpty(c, ready(operatortest.Live(c, n, u)).Reason) })
 	t.Log(ready(u).Reason, ready(u).Message)
 	n.delete(t, "alice")
-	n.gone(t, u)
+	n.Gone(t, u)
 	assert.Len(t, db.lines(t, "SELECT User FROM mysql.user WHERE User = ? AND Host = ''", role), 1, "the role is still there")
 }
 
@@ -220,17 +222,28 @@ func TestRoleOfTheSameName(t *testing.T) {
 func TestFinalizerFails(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
-	o := n.operate(t, db.Server)
-	fail := func(times int, meanwhile func()) {
-		o.passes.mu.Lock()
-		defer o.passes.mu.Unlock()
-		o.passes.onPatch = func() error {
-			if times--; times < 0 {
+	var failing atomic.Pointer[func() error] // what happens instead of a patch of metadata
+	o := n.operate(t, db.Server, func(s *settings) {
+		s.options.NewClient = operatortest.Intercept(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if fail := failing.Load(); fail != nil {
+					if err := (*fail)(); err != nil {
+						return err
+					}
+				}
+				return c.Patch(ctx, obj, patch, opts...)
+			},
+		})
+	})
+	fail := func(times int32, meanwhile func()) {
+		var done atomic.Int32
+		failing.Store(new(func() error {
+			if done.Add(1) > times {
 				return nil
 			}
 			meanwhile()
 			return apierrors.NewInternalError(errors.New("refused by the test"))
-		}
+		}))
 	}
 	fail(2, func() { assert.Empty(t, o.calls.Take()) })
 	n.setPassword(t, "alice", "swordfish")
@@ -239,7 +252,7 @@ func TestFinalizerFails(t *testing.T) {
 	o.calls.Take()
 	fail(2, func() {})
 	n.delete(t, "alice")
-	n.gone(t, u)
+	n.Gone(t, u)
 	assert.Equal(t, []string{"Drop " + u.Spec.User}, slices.Compact(o.calls.Take()))
 	assert.Empty(t, db.accounts(t, n))
 }
@@ -262,7 +275,7 @@ func TestReadFails(t *testing.T) {
 		return nil
 	})
 	o.resync(t, n, "alice")
-	eventually(t, "it can be read again", func(c *assert.CollectT) { assert.Negative(c, failures.Load()) })
+	operatortest.Eventually(t, "it can be read again", func(c *assert.CollectT) { assert.Negative(c, failures.Load()) })
 	n.provisioned(t, "alice")
 	assert.Equal(t, []string{"Lookup " + user}, slices.Compact(o.calls.Take()), "neither dropped nor created")
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // What the schema lets through and no server can have is shown, with its field and what is wrong with it. It costs no
@@ -74,7 +74,7 @@ func TestImpossible(t *testing.T) {
 		n.delete(t, name)
 	}
 	for name := range tests {
-		n.gone(t, n.user(name))
+		n.Gone(t, n.user(name))
 	}
 	assert.Equal(t, []string{n.unique("bystander") + "@%"}, db.accounts(t, n))
 }
@@ -101,10 +101,10 @@ func TestHostile(t *testing.T) {
 	have := map[string]bool{}
 	var made int
 	for name, user := range users {
-		password := string(live(t, n, n.secret(name)).Data["password"])
+		password := string(operatortest.Live(t, n, n.secret(name)).Data["password"])
 		u := n.user(name)
-		eventually(t, name+" is decided", func(c *assert.CollectT) {
-			assert.Contains(c, []string{"ProvisionSucceeded", "ProvisionFailed"}, ready(live(c, n, u)).Reason, ready(u).Message)
+		operatortest.Eventually(t, name+" is decided", func(c *assert.CollectT) {
+			assert.Contains(c, []string{"ProvisionSucceeded", "ProvisionFailed"}, ready(operatortest.Live(c, n, u)).Reason, ready(u).Message)
 		})
 		if ready(u).Reason == "ProvisionSucceeded" {
 			made++
@@ -122,7 +122,7 @@ func TestHostile(t *testing.T) {
 		n.delete(t, name)
 	}
 	for name := range users {
-		n.gone(t, n.user(name))
+		n.Gone(t, n.user(name))
 	}
 	assert.Equal(t, []string{"operator"}, db.lines(t, "SELECT User FROM mysql.user WHERE Host <> 'localhost'"))
 }
@@ -150,6 +150,6 @@ func TestImpossiblePasswords(t *testing.T) {
 	n.create(t, "no-name", func(u *userv1alpha1.DatabaseUser) { u.Spec.Password = &corev1.SecretKeySelector{Key: "password"} })
 	n.settled(t, "no-name", "SecretNotFound")
 	n.create(t, "no-key", func(u *userv1alpha1.DatabaseUser) { u.Spec.Password.Key = "" })
-	require.NoError(t, n.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "no-key"}}))
+	require.NoError(t, n.Create(t.Context(), &corev1.Secret{ObjectMeta: n.Meta("no-key")}))
 	n.settled(t, "no-key", "SecretNotFound")
 }

@@ -7,20 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // Of two for one account one gets it, and the other one is told who; it takes over when that one goes.
 func TestTwoForOneAccount(t *testing.T) {
 	t.Parallel()
 	n, m, db := newTenant(t), newTenant(t), open(t, sharedServer(t))
-	if n.namespace > m.namespace { // which decides between two of the same second
+	if n.Namespace > m.Namespace { // which decides between two of the same second
 		n, m = m, n
 	}
 	user, target := n.unique("alice"), n.unique("shop")
 	same := func(u *userv1alpha1.DatabaseUser) {
 		u.Spec.User, u.Labels[userv1alpha1.TargetLabel] = user, target
 	}
-	both := func(s *settings) { s.cache = []string{n.namespace, m.namespace} }
+	both := func(s *settings) { s.cache = []string{n.Namespace, m.Namespace} }
 	n.setPassword(t, "first", "one")
 	m.setPassword(t, "second", "two")
 	n.create(t, "first", same) // before the operator runs: the older one wins, whichever it sees first
@@ -28,13 +29,13 @@ func TestTwoForOneAccount(t *testing.T) {
 	o := n.operate(t, db.Server, both)
 	n.provisioned(t, "first")
 	claimed := ready(m.settled(t, "second", "AccountClaimed"))
-	assert.Equal(t, "DatabaseUser "+n.namespace+"/first has the better claim to the account", claimed.Message)
+	assert.Equal(t, "DatabaseUser "+n.Namespace+"/first has the better claim to the account", claimed.Message)
 	assert.NoError(t, db.login(user, "one"))
 
 	// Who has the account keeps it, though another one is older.
 	n.create(t, "third", same, func(u *userv1alpha1.DatabaseUser) { u.Labels = nil })
 	require.NoError(t, n.Delete(t.Context(), n.user("first")))
-	n.gone(t, n.user("first"))
+	n.Gone(t, n.user("first"))
 	m.provisioned(t, "second")
 	require.NoError(t, db.login(user, "two"))
 	n.setPassword(t, "third", "three")
@@ -67,7 +68,7 @@ func TestNamesDifferInCase(t *testing.T) {
 		assert.NoError(t, db.login(u.Spec.User, "password of "+u.Spec.User[:5]))
 	}
 	require.NoError(t, n.Delete(t.Context(), n.user("b")))
-	n.gone(t, n.user("b"))
+	n.Gone(t, n.user("b"))
 	assert.ElementsMatch(t, []string{n.unique("alice") + "@%", n.unique("Alice") + "@%"}, db.accounts(t, n))
 }
 
@@ -83,7 +84,7 @@ func TestBothHaveTheAccount(t *testing.T) {
 	second := n.create(t, "second", func(u *userv1alpha1.DatabaseUser) { u.Spec.User = user })
 	n.settled(t, "second", "AccountClaimed")
 
-	second = live(t, n, second)
+	second = operatortest.Live(t, n, second)
 	second.Status.User, second.Status.Hosts, second.Status.Target = had.User, had.Hosts, had.Target
 	require.NoError(t, n.Status().Update(t.Context(), second))
 	n.settled(t, "second", "AccountClaimed")
@@ -91,15 +92,15 @@ func TestBothHaveTheAccount(t *testing.T) {
 	n.provisioned(t, "second")
 	assert.NoError(t, db.login(user, "one"), "the first one's account is still there")
 
-	second = live(t, n, second)
+	second = operatortest.Live(t, n, second)
 	second.Status.User, second.Status.Hosts = had.User, had.Hosts
 	require.NoError(t, n.Status().Update(t.Context(), second))
 	require.NoError(t, n.Delete(t.Context(), second))
-	n.gone(t, second)
+	n.Gone(t, second)
 	assert.NoError(t, db.login(user, "one"))
 
 	require.NoError(t, n.Delete(t.Context(), n.user("first")))
-	n.gone(t, n.user("first"))
+	n.Gone(t, n.user("first"))
 	assert.Equal(t, []string{n.unique("bob") + "@%"}, db.accounts(t, n), "what was made up for the second one's status")
 }
 
@@ -121,6 +122,6 @@ func TestAccountInAnotherDatabaseIsNoClaim(t *testing.T) {
 	n.settled(t, "elder", "WaitingForRelease")
 	o.pass(t, n, "alice")
 	n.setPassword(t, "alice", "marlin")
-	eventually(t, "it goes on", func(c *assert.CollectT) { assert.NoError(c, db.login(elder.Spec.User, "marlin")) })
+	operatortest.Eventually(t, "it goes on", func(c *assert.CollectT) { assert.NoError(c, db.login(elder.Spec.User, "marlin")) })
 	n.provisioned(t, "alice")
 }

@@ -11,6 +11,7 @@ import (
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // A database that cannot be reached is told of, and what was missed is made up for.
@@ -76,31 +77,31 @@ func TestQuiet(t *testing.T) {
 	}
 	user := n.unique("alice")
 	o.pass(t, n, names...)
-	o.requests.Take()
+	o.Requests.Take()
 
-	before, objects := log(), []*userv1alpha1.DatabaseUser{live(t, n, n.user("alice")), live(t, n, n.user("bob"))}
+	before, objects := log(), []*userv1alpha1.DatabaseUser{operatortest.Live(t, n, n.user("alice")), operatortest.Live(t, n, n.user("bob"))}
 	const passes = 5
 	for range passes {
 		o.pass(t, n, names...) // annotations
 		n.setPassword(t, "unrelated", "changes")
 		for _, name := range names {
-			change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) { u.Labels["team"] += "x" })
+			operatortest.Change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) { u.Labels["team"] += "x" })
 		}
 	}
-	alice := live(t, n, n.user("alice"))
+	alice := operatortest.Live(t, n, n.user("alice"))
 	alice.Status.Conditions = append(alice.Status.Conditions, userv1alpha1.Condition{Type: "Theirs", Status: "True"})
 	require.NoError(t, n.Status().Update(t.Context(), alice))
 	o.pass(t, n, names...)
 	assert.Equal(t, before, log(), "no statement")
 	t.Logf("0 statements in %d passes with nothing to do", 2*(passes+1)*len(names))
-	assert.Empty(t, o.requests.Take(), "nor any request")
-	assert.Equal(t, objects[1].Status, live(t, n, n.user("bob")).Status)
+	assert.Empty(t, o.Requests.Take(), "nor any request")
+	assert.Equal(t, objects[1].Status, operatortest.Live(t, n, n.user("bob")).Status)
 
 	// A resync only reads, if all is well.
 	o.calls.Take()
 	o.resync(t, n, names...)
 	assert.ElementsMatch(t, []string{"Lookup " + user, "Lookup " + user, "Lookup " + n.unique("bob"), "Lookup " + n.unique("bob")}, o.calls.Take())
-	assert.Empty(t, o.requests.Take()["PATCH databaseusers/status"])
+	assert.Empty(t, o.Requests.Take()["PATCH databaseusers/status"])
 
 	for what, harm := range map[string]string{
 		"password": "ALTER USER `" + user + "` IDENTIFIED BY 'by hand'",
@@ -138,7 +139,7 @@ func TestHarmWhileDown(t *testing.T) {
 		"account":  "DROP USER `" + user + "`",
 		"nothing":  "DO 1",
 	} {
-		o.stop()
+		o.Stop()
 		db.execute(t, harm)
 		o = n.operate(t, db.Server)
 		o.pass(t, n, "alice")
@@ -146,7 +147,7 @@ func TestHarmWhileDown(t *testing.T) {
 		assert.Len(t, db.grants(t, user, "%"), 1, what)
 		if what == "nothing" {
 			assert.Equal(t, []string{"Lookup " + user}, slices.Compact(o.calls.Take()), "a start only reads")
-			assert.Empty(t, o.requests.Take()["PATCH databaseusers/status"])
+			assert.Empty(t, o.Requests.Take()["PATCH databaseusers/status"])
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 func retain(u *userv1alpha1.DatabaseUser) { u.Spec.DeletionPolicy = userv1alpha1.DeletionRetain }
@@ -45,7 +46,7 @@ func TestDeleted(t *testing.T) {
 	n.settled(t, "no-secret", "SecretNotFound")
 	n.delete(t, names...)
 	for _, name := range names {
-		n.gone(t, n.user(name))
+		n.Gone(t, n.user(name))
 	}
 	assert.Equal(t, []string{n.unique("retained") + "@%", n.unique("retained") + "@127.0.0.1"}, db.accounts(t, n))
 	assert.NoError(t, db.login(n.unique("retained"), "swordfish"))
@@ -68,11 +69,11 @@ func TestDeletedWithoutDatabase(t *testing.T) {
 
 	require.NoError(t, db.Freeze())
 	n.delete(t, "frozen")
-	n.gone(t, n.user("frozen"))
+	n.Gone(t, n.user("frozen"))
 	require.NoError(t, db.Thaw())
 	require.NoError(t, db.Down())
 	n.delete(t, "down")
-	n.gone(t, n.user("down"))
+	n.Gone(t, n.user("down"))
 	assert.Empty(t, o.calls.Take(), "what is retained needs no database")
 
 	n.delete(t, "waits", "abandoned")
@@ -83,27 +84,27 @@ func TestDeletedWithoutDatabase(t *testing.T) {
 		assert.Equal(t, metav1.ConditionFalse, ready(got).Status)
 	}
 	annotate := func(value string) {
-		change(t, n, n.user("abandoned"), func(u *userv1alpha1.DatabaseUser) {
+		operatortest.Change(t, n, n.user("abandoned"), func(u *userv1alpha1.DatabaseUser) {
 			metav1.SetMetaDataAnnotation(&u.ObjectMeta, controller.AbandonAnnotation, value)
 		})
 	}
 	annotate("false")
 	o.pass(t, n, "abandoned")
-	assert.Contains(t, live(t, n, n.user("abandoned")).Finalizers, controller.Finalizer)
+	assert.Contains(t, operatortest.Live(t, n, n.user("abandoned")).Finalizers, controller.Finalizer)
 	annotate("true")
-	eventually(t, "it is given up", func(c *assert.CollectT) {
-		u := live(c, n, n.user("abandoned"))
+	operatortest.Eventually(t, "it is given up", func(c *assert.CollectT) {
+		u := operatortest.Live(c, n, n.user("abandoned"))
 		assert.Equal(c, []string{"example.com/hold"}, u.Finalizers)
 		assert.Equal(c, "Abandoned", ready(u).Reason)
 		assert.Contains(c, ready(u).Message, "account "+n.unique("abandoned")+" on hosts % may still be there")
 		var events eventsv1.EventList
-		require.NoError(c, n.List(t.Context(), &events, client.InNamespace(n.namespace)))
+		require.NoError(c, n.List(t.Context(), &events, client.InNamespace(n.Namespace)))
 		assert.True(c, slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
 			return e.Reason == "Abandoned" && e.Type == corev1.EventTypeWarning && e.Regarding.Name == "abandoned"
 		}), "an event says so")
 	})
 	require.NoError(t, db.Up(t.Context()))
-	n.gone(t, n.user("waits"))
+	n.Gone(t, n.user("waits"))
 	assert.ElementsMatch(t, []string{n.unique("abandoned") + "@%", n.unique("down") + "@%", n.unique("frozen") + "@%"}, db.accounts(t, n))
 }
 
@@ -115,16 +116,16 @@ func TestAbandonedWithoutItsOperator(t *testing.T) {
 	n.setPassword(t, "alice", "swordfish")
 	n.create(t, "alice")
 	n.provisioned(t, "alice")
-	o.stop()
+	o.Stop()
 	n.operateArchive(t)
 	n.delete(t, "alice")
 	n.create(t, "bystander", func(u *userv1alpha1.DatabaseUser) { u.Labels["target"] = n.unique("archive") })
 	n.settled(t, "bystander", "SecretNotFound")
-	assert.Contains(t, live(t, n, n.user("alice")).Finalizers, controller.Finalizer)
-	change(t, n, n.user("alice"), func(u *userv1alpha1.DatabaseUser) {
+	assert.Contains(t, operatortest.Live(t, n, n.user("alice")).Finalizers, controller.Finalizer)
+	operatortest.Change(t, n, n.user("alice"), func(u *userv1alpha1.DatabaseUser) {
 		u.Annotations = map[string]string{controller.AbandonAnnotation: "true"}
 	})
-	n.gone(t, n.user("alice"))
+	n.Gone(t, n.user("alice"))
 	assert.Len(t, db.accounts(t, n), 1)
 }
 
@@ -139,12 +140,12 @@ func TestNamespaceIsDeleted(t *testing.T) {
 		n.provisioned(t, name)
 	}
 	require.NoError(t, db.Down())
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.namespace}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Namespace}}
 	require.NoError(t, n.Delete(t.Context(), namespace))
 	for _, name := range []string{"alice", "bob"} {
 		n.settled(t, name, "DatabaseUnreachable")
 	}
 	require.NoError(t, db.Up(t.Context()))
-	n.gone(t, n.user("alice"), n.user("bob"), namespace)
+	n.Gone(t, n.user("alice"), n.user("bob"), namespace)
 	assert.Empty(t, db.accounts(t, n))
 }

@@ -3,7 +3,6 @@ package test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,7 +39,7 @@ var story = []struct {
 	}},
 	{"renamed", func(t *testing.T, n *tenant) { n.set(t, n.unique("alice"), func(s *spec) { s.User = n.unique("bob") }) }},
 	{"password rotated", func(t *testing.T, n *tenant) {
-		change(t, n, n.secret(n.unique("alice")), func(s *corev1.Secret) { s.Data = map[string][]byte{"password": []byte("marlin")} })
+		operatortest.Change(t, n, n.secret(n.unique("alice")), func(s *corev1.Secret) { s.Data = map[string][]byte{"password": []byte("marlin")} })
 	}},
 	{"grants and limits changed", func(t *testing.T, n *tenant) {
 		n.set(t, n.unique("alice"), func(s *spec) {
@@ -56,136 +55,52 @@ var story = []struct {
 	{"deleted", func(t *testing.T, n *tenant) { n.delete(t, n.unique("alice")) }},
 }
 
-// fuse ends the process before or after an operation: a write to the API server, or a statement that changes an account.
-// (After one that only reads everything is as it was before.)
-type fuse struct {
-	at, done int // from 1; 0 for never
-	after    bool
-	blown    bool
-}
-
-var errDead = errors.New("the process has ended")
-
-func (f *fuse) alive() error {
-	if f.blown {
-		return errDead
-	}
-	return nil
-}
-
-func (f *fuse) do(operation func() error) error {
-	if f.blown {
-		return errDead
-	}
-	f.done++
-	f.blown = f.done == f.at
-	if f.blown && !f.after {
-		return errDead
-	}
-	if err := operation(); !f.blown {
-		return err
-	}
-	return errDead
-}
-
-// mortal is a client whose process may end. Secrets' metadata come from where Secrets do.
-type mortal struct {
-	client.Client
-	*fuse
-}
-
-func (m mortal) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if err := m.alive(); err != nil {
-		return err
-	}
-	metadata, ok := obj.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return m.Client.Get(ctx, key, obj, opts...)
-	}
-	var s corev1.Secret
-	err := m.Client.Get(ctx, key, &s)
-	metadata.ObjectMeta = s.ObjectMeta
-	return err
-}
-
-func (m mortal) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	return m.do(func() error { return m.Client.Patch(ctx, obj, patch, opts...) })
-}
-
-func (m mortal) Status() client.SubResourceWriter { return mortalStatus{m.Client.Status(), m.fuse} }
-
-type mortalStatus struct {
-	client.SubResourceWriter
-	*fuse
-}
-
-func (m mortalStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	return m.do(func() error { return m.SubResourceWriter.Patch(ctx, obj, patch, opts...) })
-}
-
 // mortalDatabase is a database that a process asks which may end.
 type mortalDatabase struct {
 	accounts.Database
-	*fuse
+	process *operatortest.Process
 }
 
 func (m mortalDatabase) Lookup(ctx context.Context, a accounts.Account) (*accounts.State, error) {
-	if err := m.alive(); err != nil {
-		return nil, err
-	}
-	return m.Database.Lookup(ctx, a)
+	var state *accounts.State
+	err := m.process.Read(func() (err error) {
+		state, err = m.Database.Lookup(ctx, a)
+		return err
+	})
+	return state, err
 }
 
 func (m mortalDatabase) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {
-	return m.do(func() error { return m.Database.Create(ctx, a, p, s) })
+	return m.process.Write(func() error { return m.Database.Create(ctx, a, p, s) })
 }
 
 func (m mortalDatabase) SetPassword(ctx context.Context, a accounts.Account, p accounts.Password) error {
-	return m.do(func() error { return m.Database.SetPassword(ctx, a, p) })
+	return m.process.Write(func() error { return m.Database.SetPassword(ctx, a, p) })
 }
 
 func (m mortalDatabase) SetSettings(ctx context.Context, a accounts.Account, s accounts.Settings) error {
-	return m.do(func() error { return m.Database.SetSettings(ctx, a, s) })
+	return m.process.Write(func() error { return m.Database.SetSettings(ctx, a, s) })
 }
 
 func (m mortalDatabase) Drop(ctx context.Context, a accounts.Account) error {
-	return m.do(func() error { return m.Database.Drop(ctx, a) })
+	return m.process.Write(func() error { return m.Database.Drop(ctx, a) })
 }
 
 func (m mortalDatabase) Grant(ctx context.Context, a accounts.Account, g accounts.Grant) error {
-	return m.do(func() error { return m.Database.Grant(ctx, a, g) })
+	return m.process.Write(func() error { return m.Database.Grant(ctx, a, g) })
 }
 
 func (m mortalDatabase) Revoke(ctx context.Context, a accounts.Account, g accounts.Grant) error {
-	return m.do(func() error { return m.Database.Revoke(ctx, a, g) })
-}
-
-// fault is what goes wrong: the process ends, or what is read is some writes old.
-type fault struct {
-	at    int  // the operation
-	after bool // and then the next thing happens before the process is up again
-	lag   int
-}
-
-func (f fault) String() string {
-	switch {
-	case f.lag > 0:
-		return fmt.Sprintf("reads %d writes old", f.lag)
-	case f.after:
-		return fmt.Sprintf("crash after operation %d, and the next act meanwhile", f.at)
-	default:
-		return fmt.Sprintf("crash before operation %d", f.at)
-	}
+	return m.process.Write(func() error { return m.Database.Revoke(ctx, a, g) })
 }
 
 // teller tells the story with a fault.
 type teller struct {
 	*tenant
-	fault
+	operatortest.Fault
 	history     *operatortest.History
 	targets     []target
 	process     *operatortest.Process
-	fuse        *fuse
 	reconcilers []*reconcile.Reconciler[*userv1alpha1.DatabaseUser]
 }
 
@@ -197,12 +112,12 @@ type target struct {
 }
 
 // begin begins a process with an operator for each database.
-func (s *teller) begin(f *fuse) {
-	s.fuse, s.process, s.reconcilers = f, &operatortest.Process{History: s.history}, nil
-	c := mortal{s.process.Client(), f}
+func (s *teller) begin(f operatortest.Fault) {
+	s.process, s.reconcilers = &operatortest.Process{History: s.history, Fault: f}, nil
+	c := s.process.Client()
 	for _, target := range s.targets {
-		operator := &controller.Operator{Database: mortalDatabase{target.client, f}, Target: s.unique(target.name), Resync: time.Hour}
-		r := reconcile.New(client.Client(c), operator.Steps(c)...).Only(operator.Serves).WithConditions(controller.Conditions)
+		operator := &controller.Operator{Database: mortalDatabase{target.client, s.process}, Target: s.unique(target.name), Resync: time.Hour}
+		r := reconcile.New(c, operator.Steps(c)...).Only(operator.Serves).WithConditions(controller.Conditions)
 		s.reconcilers = append(s.reconcilers, r)
 	}
 }
@@ -210,12 +125,12 @@ func (s *teller) begin(f *fuse) {
 // run brings passes until nothing more happens, or the process has ended.
 func (s *teller) run(t *testing.T) {
 	t.Helper()
-	s.process.Lag = s.lag
-	for passes, quiet := 0, false; !quiet && !s.fuse.blown; passes++ {
+	s.process.Lag = s.Lag
+	for passes, quiet := 0, false; !quiet && !s.process.Crashed; passes++ {
 		require.Less(t, passes, 30, "it does not become quiet")
 		before := s.history.Len()
 		for _, r := range s.reconcilers {
-			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: s.namespace, Name: s.unique("alice")}})
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: s.Namespace, Name: s.unique("alice")}})
 			require.NoError(t, err)
 		}
 		for _, obj := range s.history.Now() {
@@ -225,7 +140,7 @@ func (s *teller) run(t *testing.T) {
 		}
 		switch {
 		case s.history.Len() > before:
-			s.process.Lag = s.lag
+			s.process.Lag = s.Lag
 		case s.process.Lag > 0:
 			s.process.Lag-- // the cache catches up
 		default:
@@ -237,30 +152,31 @@ func (s *teller) run(t *testing.T) {
 // runs makes the names of each run its own: one namespace is enough for all.
 var runs atomic.Int64
 
-// tell gives the state before the end, and how many operations there were. In the end nothing may be left.
-func (f fault) tell(t *testing.T, n *tenant, targets []target) (state string, operations int) {
+// tell tells the story with a fault. If the process ends after an operation, the next act happens before it is up again.
+// It gives the state before the end, and how many operations there were. In the end nothing may be left.
+func tell(t *testing.T, n *tenant, targets []target, f operatortest.Fault) (state string, operations int) {
 	t.Helper()
-	own := *n
-	own.suffix += "-" + strconv.FormatInt(runs.Add(1), 10)
-	s := &teller{tenant: &own, fault: f, targets: targets}
+	user := *n.User
+	own := &tenant{&user, n.suffix + "-" + strconv.FormatInt(runs.Add(1), 10)}
+	s := &teller{tenant: own, Fault: f, targets: targets}
 	s.history = operatortest.NewHistory(s.WithWatch, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
 	s.WithWatch = s.history.Client()
-	s.begin(&fuse{at: f.at, after: f.after})
+	s.begin(f)
 	for i, chapter := range story {
-		if i == len(story)-1 && !s.fuse.blown {
+		if i == len(story)-1 && !s.process.Crashed {
 			state = s.describe(t)
 		}
 		chapter.act(t, s.tenant)
-		if s.fuse.blown { // since the chapter before
-			s.begin(&fuse{})
+		if s.process.Crashed { // since the chapter before
+			s.begin(operatortest.Fault{})
 		}
-		if s.run(t); s.fuse.blown && (!f.after || i == len(story)-1) {
-			s.begin(&fuse{})
+		if s.run(t); s.process.Crashed && (!f.Committed || i == len(story)-1) {
+			s.begin(operatortest.Fault{})
 			s.run(t)
 		}
-		operations = s.fuse.done
+		operations = s.process.Writes
 	}
-	assert.Error(t, s.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: s.unique("alice")}, s.user(s.unique("alice"))), "it is gone")
+	assert.Error(t, s.Get(context.Background(), client.ObjectKey{Namespace: s.Namespace, Name: s.unique("alice")}, s.user(s.unique("alice"))), "it is gone")
 	for _, target := range targets {
 		assert.Empty(t, target.accounts(t, s.tenant), "nothing is left in the database %s", target.name)
 	}
@@ -270,12 +186,12 @@ func (f fault) tell(t *testing.T, n *tenant, targets []target) (state string, op
 // describe gives the state without what differs from run to run.
 func (s *teller) describe(t *testing.T) string {
 	t.Helper()
-	u := live(t, s.tenant, s.user(s.unique("alice")))
+	u := operatortest.Live(t, s.tenant, s.user(s.unique("alice")))
 	for i := range u.Status.Conditions {
 		c := &u.Status.Conditions[i]
 		c.LastTransitionTime, c.LastUpdateTime = metav1.Time{}, metav1.Time{}
 	}
-	secret := live(t, s.tenant, s.secret(s.unique("alice")))
+	secret := operatortest.Live(t, s.tenant, s.secret(s.unique("alice")))
 	assert.Equal(t, string(secret.UID)+"/"+secret.ResourceVersion, u.Status.PasswordVersion)
 	u.Status.PasswordVersion = ""
 	status, err := json.Marshal(u.Status)
@@ -306,7 +222,7 @@ func TestFaults(t *testing.T) {
 	for i := range targets {
 		targets[i].client = connect(t, targets[i].Server, passwordOf(targets[i].Server))
 	}
-	want, operations := fault{}.tell(t, n, targets)
+	want, operations := tell(t, n, targets, operatortest.Fault{})
 	t.Logf("%d operations, so %d crash points; before the end:\n%s", operations, 2*operations, want)
 	for _, part := range []string{
 		`"user":"bob","hosts":["10.%","127.0.0.1"]`, `"reason":"ProvisionSucceeded"`,
@@ -315,20 +231,10 @@ func TestFaults(t *testing.T) {
 		require.Contains(t, want, part)
 	}
 	require.NotContains(t, want, "archive:")
-	var faults []fault
-	for lag := 1; lag <= 3; lag++ {
-		faults = append(faults, fault{lag: lag})
-	}
-	for n := 1; n <= operations; n++ {
-		faults = append(faults, fault{at: n}, fault{at: n, after: true})
-	}
-	for _, f := range faults {
-		t.Run(f.String(), func(t *testing.T) {
-			t.Parallel()
-			got, _ := f.tell(t, n, targets)
-			if got != "" { // it was seen before its end
-				assert.Equal(t, want, got)
-			}
-		})
-	}
+	operatortest.EachFault(t, operations, func(t *testing.T, f operatortest.Fault) {
+		got, _ := tell(t, n, targets, f)
+		if got != "" { // it was seen before its end
+			assert.Equal(t, want, got)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 type (
@@ -51,7 +52,7 @@ func TestCreated(t *testing.T) {
 	assert.Error(t, db.login(name, "swordfish"))
 
 	assert.Equal(t, []string{controller.Finalizer}, u.Finalizers)
-	secret := live(t, n, n.secret("alice"))
+	secret := operatortest.Live(t, n, n.secret("alice"))
 	assert.Equal(t, string(secret.UID)+"/"+secret.ResourceVersion, u.Status.PasswordVersion)
 	assert.Equal(t, n.unique("shop"), u.Status.Target)
 	got := ready(u)
@@ -87,14 +88,14 @@ func TestPasswordIsRotated(t *testing.T) {
 	n.setPassword(t, "alice", "marlin")
 	began := time.Now()
 	for db.login(user, "marlin") != nil {
-		require.Less(t, time.Since(began), patience)
+		require.Less(t, time.Since(began), operatortest.Patience)
 	}
 	took := time.Since(began)
 	t.Logf("the new password worked %s after the Secret had changed", took.Round(time.Millisecond))
 	assert.Less(t, took, 10*time.Second, "a second or two on a machine that is not busy")
 	assert.Error(t, db.login(user, "swordfish"))
-	eventually(t, "the version is recorded", func(c *assert.CollectT) {
-		assert.NotEqual(c, before.Status.PasswordVersion, live(c, n, n.user("alice")).Status.PasswordVersion)
+	operatortest.Eventually(t, "the version is recorded", func(c *assert.CollectT) {
+		assert.NotEqual(c, before.Status.PasswordVersion, operatortest.Live(c, n, n.user("alice")).Status.PasswordVersion)
 	})
 	after := n.provisioned(t, "alice")
 	assert.Equal(t, ready(before), ready(after), "the condition had nothing to tell")
@@ -111,7 +112,7 @@ func TestSecretComesAndGoes(t *testing.T) {
 	n, db := newTenant(t), open(t, sharedServer(t))
 	o := n.operate(t, db.Server)
 	user := n.create(t, "alice").Spec.User
-	where := n.namespace + "/alice"
+	where := n.Namespace + "/alice"
 	assert.Equal(t, "Secret "+where+" does not exist", ready(n.settled(t, "alice", "SecretNotFound")).Message)
 
 	secret := n.secret("alice")
@@ -131,13 +132,13 @@ func TestSecretComesAndGoes(t *testing.T) {
 		t.Helper()
 		assert.Empty(t, o.calls.Take(), "the account is not touched")
 		assert.NoError(t, db.login(user, "swordfish"))
-		assert.Equal(t, was.Status.Hosts, live(t, n, n.user("alice")).Status.Hosts)
+		assert.Equal(t, was.Status.Hosts, operatortest.Live(t, n, n.user("alice")).Status.Hosts)
 	}
 	require.NoError(t, n.Delete(t.Context(), secret))
 	missing := n.settled(t, "alice", "SecretNotFound")
 	assert.Equal(t, metav1.ConditionFalse, ready(missing).Status)
 	stays()
-	change(t, n, n.user("alice"), func(u *userv1alpha1.DatabaseUser) { u.Spec.Password.Optional = new(true) })
+	operatortest.Change(t, n, n.user("alice"), func(u *userv1alpha1.DatabaseUser) { u.Spec.Password.Optional = new(true) })
 	n.settled(t, "alice", "SecretNotFound")
 	stays()
 	n.setPassword(t, "alice", "")
@@ -206,7 +207,7 @@ func TestSomeGrantsFail(t *testing.T) {
 	assert.NotContains(t, o.calls.Take(), "SetPassword "+user, "and not set again and again")
 
 	n.set(t, "alice", func(s *spec) { s.Grants = s.Grants[1:] })
-	eventually(t, "what is no longer wanted goes all the same", func(c *assert.CollectT) { assert.Len(c, db.grants(c, user, "%"), 1) })
+	operatortest.Eventually(t, "what is no longer wanted goes all the same", func(c *assert.CollectT) { assert.Len(c, db.grants(c, user, "%"), 1) })
 	db.execute(t, "CREATE TABLE `"+shop+"`.items (id INT)")
 	n.provisioned(t, "alice")
 	assert.Len(t, db.grants(t, user, "%"), 2)
@@ -272,7 +273,7 @@ func TestAccountExists(t *testing.T) {
 	assert.Len(t, db.accounts(t, n), 1, "all or nothing")
 
 	require.NoError(t, n.Delete(t.Context(), u))
-	n.gone(t, u)
+	n.Gone(t, u)
 	assert.NoError(t, db.login(user, "theirs"), "and is still theirs")
 	for _, call := range o.calls.Take() {
 		assert.Equal(t, "Lookup "+user, call)
@@ -285,7 +286,7 @@ func TestAccountExists(t *testing.T) {
 	n.set(t, "alice", func(s *spec) { s.Adopt = false })
 	n.provisioned(t, "alice")
 	require.NoError(t, n.Delete(t.Context(), n.user("alice")))
-	n.gone(t, n.user("alice"))
+	n.Gone(t, n.user("alice"))
 	assert.Empty(t, db.accounts(t, n))
 }
 
@@ -309,6 +310,6 @@ func TestAccountIsMadeByOthersMeanwhile(t *testing.T) {
 	assert.Empty(t, u.Status.Hosts)
 	assert.NoError(t, db.login(user, "theirs"))
 	require.NoError(t, n.Delete(t.Context(), u))
-	n.gone(t, u)
+	n.Gone(t, u)
 	assert.NoError(t, db.login(user, "theirs"))
 }

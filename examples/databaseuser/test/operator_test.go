@@ -6,32 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/testr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/reconcile"
 )
 
 // operator is the operator at work in this process, wired as in main.go.
 type operator struct {
-	requests *operatortest.Requests
-	clock    *clocktesting.FakePassiveClock // by which a resync becomes due
-	calls    *calls
-	passes   *passes
-	stop     func()
+	*operatortest.Operator
+	clock *clocktesting.FakePassiveClock // by which a resync becomes due
+	calls *calls
 }
 
 type settings struct {
@@ -60,57 +52,25 @@ func passwordOf(s *mariadb.Server) func() (string, error) {
 // operate starts the operator for the target shop, in the tenant's namespace. It is stopped when the test ends.
 func (n *tenant) operate(t *testing.T, s *mariadb.Server, edits ...func(*settings)) *operator {
 	t.Helper()
-	with := settings{target: n.unique("shop"), access: n.cp.Config(), server: s, password: passwordOf(s), cache: []string{n.namespace}}
+	with := settings{target: n.unique("shop"), access: n.ControlPlane.Config(), server: s, password: passwordOf(s), cache: []string{n.Namespace}}
 	for _, edit := range edits {
 		edit(&with)
 	}
-	o := &operator{requests: &operatortest.Requests{}, clock: clocktesting.NewFakePassiveClock(time.Now()), passes: &passes{begun: map[string]int{}}}
-	o.calls = &calls{Database: connect(t, s, with.password)}
+	o := &operator{clock: clocktesting.NewFakePassiveClock(time.Now()), calls: &calls{Database: connect(t, s, with.password)}}
 	var database accounts.Database = o.calls
 	if with.wrap != nil {
 		database = with.wrap(database)
 	}
-	options := with.options
-	options.Scheme = newScheme()
-	options.Logger = testr.NewWithOptions(t, testr.Options{LogTimestamp: true})
-	options.Metrics = metricsserver.Options{BindAddress: "0"}
-	options.Controller = config.Controller{SkipNameValidation: new(true)} // several in one process
-	options.Cache = controller.Cache(with.cache...)
-	options.NewClient = o.passes.newClient
-	mgr, err := reconcile.NewManager(o.requests.Count(with.access), options)
-	require.NoError(t, err)
 	operator := &controller.Operator{Database: database, Target: with.target, Resync: time.Hour, Clock: o.clock}
-	require.NoError(t, operator.SetupWithManager(mgr))
-
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	o.stop = sync.OnceFunc(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
-	t.Cleanup(o.stop)
-	require.True(t, mgr.GetCache().WaitForCacheSync(t.Context()))
+	with.options.Scheme, with.options.Cache = scheme, controller.Cache(with.cache...)
+	o.Operator = operatortest.Start(t, with.access, with.options, &userv1alpha1.DatabaseUser{}, operator.SetupWithManager)
 	return o
 }
 
 // pass brings passes over DatabaseUsers and returns when one that has begun since has ended.
 func (o *operator) pass(t *testing.T, n *tenant, names ...string) {
 	t.Helper()
-	for range 2 {
-		before := map[string]int{}
-		for _, name := range names {
-			before[name] = o.passes.count(name)
-			change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) {
-				metav1.SetMetaDataAnnotation(&u.ObjectMeta, touched, time.Now().String())
-			})
-		}
-		eventually(t, "a pass over each", func(c *assert.CollectT) {
-			for _, name := range names {
-				assert.Greater(c, o.passes.count(name), before[name])
-			}
-		})
-	}
+	o.Pass(t, n, n.users(names...)...)
 }
 
 // resync makes one due, and brings it.
@@ -118,50 +78,6 @@ func (o *operator) resync(t *testing.T, n *tenant, names ...string) {
 	t.Helper()
 	o.clock.SetTime(o.clock.Now().Add(2 * time.Hour))
 	o.pass(t, n, names...)
-}
-
-// passes counts those that have begun, by the object's name.
-type passes struct {
-	mu      sync.Mutex
-	begun   map[string]int
-	onPatch func() error // before the operator patches metadata; an error is the answer
-}
-
-func (p *passes) newClient(config *rest.Config, options client.Options) (client.Client, error) {
-	c, err := client.New(config, options)
-	return &passesClient{c, p}, err
-}
-
-func (p *passes) count(name string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.begun[name]
-}
-
-type passesClient struct {
-	client.Client
-	*passes
-}
-
-func (c *passesClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	c.mu.Lock()
-	onPatch := c.onPatch
-	c.mu.Unlock()
-	if onPatch != nil {
-		if err := onPatch(); err != nil {
-			return err
-		}
-	}
-	return c.Client.Patch(ctx, obj, patch, opts...)
-}
-
-func (c *passesClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if _, ok := obj.(*userv1alpha1.DatabaseUser); ok {
-		c.mu.Lock()
-		c.begun[key.Name]++
-		c.mu.Unlock()
-	}
-	return c.Client.Get(ctx, key, obj, opts...)
 }
 
 // calls counts what the operator asks the database for, and lets a test come in between.

@@ -13,6 +13,7 @@ import (
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // archive is a second database.
@@ -40,9 +41,9 @@ func TestRelabelled(t *testing.T) {
 		u.Spec.Grants = []userv1alpha1.Grant{{Database: "shop", Privileges: []privilege{"SELECT"}}}
 	}).Spec.User
 	n.provisioned(t, "alice")
-	shop.requests.Take()
+	shop.Requests.Take()
 	shop.calls.Take()
-	archive.requests.Take()
+	archive.Requests.Take()
 
 	seen := make(chan struct{})
 	shop.calls.intercept(func(call string, _ accounts.Account) error {
@@ -65,7 +66,7 @@ func TestRelabelled(t *testing.T) {
 
 	archive.pass(t, n, "alice")
 	n.provisioned(t, "alice")
-	released, made := shop.requests.Take()["PATCH databaseusers/status"], archive.requests.Take()["PATCH databaseusers/status"]
+	released, made := shop.Requests.Take()["PATCH databaseusers/status"], archive.Requests.Take()["PATCH databaseusers/status"]
 	t.Logf("status writes: %d by the operator that released the account, %d by the one that made it anew", released, made)
 	assert.LessOrEqual(t, released, 3, "one, and what is lost to the other one")
 	assert.LessOrEqual(t, made, 5, "it waits, records what it is going to make, has made it")
@@ -78,7 +79,7 @@ func TestRelabelled(t *testing.T) {
 	n.set(t, "alice", func(s *spec) { s.DeletionPolicy = userv1alpha1.DeletionRetain })
 	n.provisioned(t, "alice")
 	n.relabel(t, "alice", strings.ToUpper(n.unique("shop"))) // in any case
-	eventually(t, "it is back", func(c *assert.CollectT) { assert.NoError(c, shopDB.login(user, "swordfish")) })
+	operatortest.Eventually(t, "it is back", func(c *assert.CollectT) { assert.NoError(c, shopDB.login(user, "swordfish")) })
 	n.provisioned(t, "alice")
 	assert.NoError(t, archiveDB.login(user, "swordfish"), "retained")
 	n.relabel(t, "alice", n.unique("archive"))
@@ -88,10 +89,10 @@ func TestRelabelled(t *testing.T) {
 // unserved gives what an operator writes for a DatabaseUser that somebody touches.
 func (n *tenant) unserved(t *testing.T, o *operator, name string) map[string]int {
 	t.Helper()
-	change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) { u.Annotations = map[string]string{touched: "once more"} })
+	operatortest.Change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) { u.Annotations = map[string]string{"example.com/touched": "once more"} })
 	n.create(t, "bystander")
 	n.settled(t, "bystander", "SecretNotFound") // by then it has seen the other event
-	got := o.requests.Take()
+	got := o.Requests.Take()
 	delete(got, "PATCH databaseusers") // the bystander's finalizer
 	assert.Equal(t, 1, got["PATCH databaseusers/status"], "the bystander's")
 	delete(got, "PATCH databaseusers/status")
@@ -110,7 +111,7 @@ func TestRelabelledWhileDown(t *testing.T) {
 	for _, name := range []string{"alice", "bob", "carol"} {
 		n.provisioned(t, name)
 	}
-	shop.stop()
+	shop.Stop()
 	n.relabel(t, "alice", n.unique("archive"))
 	n.relabel(t, "bob", "")
 	n.relabel(t, "carol", n.unique("archive"))
@@ -125,19 +126,19 @@ func TestRelabelledWhileDown(t *testing.T) {
 	bob := n.settled(t, "bob", "Released")
 	assert.Equal(t, `nobody serves this DatabaseUser: it has no label "target"`, ready(bob).Message)
 	assert.Empty(t, bob.Status.Hosts)
-	eventually(t, "who made the account drops it, though the label names another", func(c *assert.CollectT) {
-		assert.Equal(c, []string{"example.com/hold"}, live(c, n, n.user("carol")).Finalizers)
+	operatortest.Eventually(t, "who made the account drops it, though the label names another", func(c *assert.CollectT) {
+		assert.Equal(c, []string{"example.com/hold"}, operatortest.Live(c, n, n.user("carol")).Finalizers)
 	})
 	assert.Empty(t, shopDB.accounts(t, n))
 	assert.Equal(t, []string{n.unique("alice") + "@%"}, archiveDB.accounts(t, n))
 	for _, name := range []string{"bob", "carol"} {
-		change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) {
+		operatortest.Change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) {
 			u.Finalizers = strings.Fields(strings.ReplaceAll(strings.Join(u.Finalizers, " "), "example.com/hold", ""))
 		})
 	}
 	require.NoError(t, n.Delete(t.Context(), n.user("bob")))
-	n.gone(t, n.user("bob"), n.user("carol"))
-	shop.stop()
+	n.Gone(t, n.user("bob"), n.user("carol"))
+	shop.Stop()
 }
 
 // Without the label, or with another, a DatabaseUser is nobody's business.
@@ -151,13 +152,13 @@ func TestServedByNobody(t *testing.T) {
 		n.setPassword(t, name, "swordfish")
 		n.create(t, name, func(u *userv1alpha1.DatabaseUser) { u.Labels = labels })
 		n.set(t, name, func(s *spec) { s.Hosts = []string{"127.0.0.1"} })
-		before := live(t, n, n.user(name))
+		before := operatortest.Live(t, n, n.user(name))
 		n.setPassword(t, "bystander", name)
 		n.create(t, "bystander")
 		n.provisioned(t, "bystander")
 		require.NoError(t, n.Delete(t.Context(), n.user("bystander")))
-		n.gone(t, n.user("bystander"))
-		after := live(t, n, n.user(name))
+		n.Gone(t, n.user("bystander"))
+		after := operatortest.Live(t, n, n.user(name))
 		assert.Equal(t, before, after, "nothing is written")
 		assert.Empty(t, after.Finalizers)
 		assert.Empty(t, db.accounts(t, n))

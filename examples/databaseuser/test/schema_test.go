@@ -1,60 +1,35 @@
-// Package test runs the databaseuser operator on a real control plane and a real MariaDB.
 package test
 
 import (
-	"context"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-const crdFile = "../config/crd/bases/mygroup.handsomeguy.cn_databaseusers.yaml"
+var kind = userv1alpha1.GroupVersion.WithKind("DatabaseUser")
 
-var (
-	apiServer = controlplanetest.Shared(controlplane.WithControllers()) // which delete namespaces
-	install   sync.Once
-)
-
-// withCRD gives an API server that knows DatabaseUsers.
-func withCRD(t *testing.T) (*controlplane.ControlPlane, client.Client) {
-	t.Helper()
-	cp := apiServer(t)
-	install.Do(func() { require.NoError(t, cp.InstallCRDs(context.Background(), crdFile)) })
-	c, err := client.New(cp.Config(), client.Options{})
-	require.NoError(t, err)
-	return cp, c
+// untyped is a DatabaseUser with a spec in YAML.
+func (n *tenant) untyped(t *testing.T, spec string) *unstructured.Unstructured {
+	return n.Untyped(kind, fromYAML(t, spec))
 }
 
-// databaseUser is one with a spec in YAML, or without one.
-func databaseUser(t *testing.T, namespace, spec string) *unstructured.Unstructured {
+// fromYAML reads a spec; what is empty is none.
+func fromYAML(t *testing.T, spec string) any {
 	t.Helper()
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(userv1alpha1.GroupVersion.WithKind("DatabaseUser"))
-	u.SetNamespace(namespace)
-	u.SetGenerateName("user-")
-	if spec != "" {
-		var content map[string]any
-		require.NoError(t, yaml.Unmarshal([]byte(spec), &content))
-		u.Object["spec"] = content
-	}
-	return u
+	var content any
+	require.NoError(t, yaml.Unmarshal([]byte(spec), &content))
+	return content
 }
 
 func TestSchema(t *testing.T) {
-	cp, c := withCRD(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	n := newTenant(t)
 	tests := map[string]struct {
 		spec   string
 		want   string // in the error; empty if it is accepted
@@ -91,27 +66,21 @@ func TestSchema(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := c.Create(t.Context(), databaseUser(t, namespace, tc.spec))
-			if tc.want == "" {
-				assert.NoError(t, err, tc.reason)
-			} else if assert.True(t, apierrors.IsInvalid(err), "%s: %v", tc.reason, err) {
-				assert.ErrorContains(t, err, tc.want, tc.reason)
-			}
+			n.AssertAdmission(t, kind, fromYAML(t, tc.spec), tc.want, tc.reason)
 		})
 	}
 }
 
 // The schema's enumeration is the one that the statements are made of.
 func TestPrivileges(t *testing.T) {
-	cp, c := withCRD(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	n := newTenant(t)
 	for _, p := range append(accounts.Privileges(false), accounts.All) {
-		assert.NoError(t, c.Create(t.Context(), databaseUser(t, namespace, "{grants: [{privileges: ["+p+"], database: shop}]}")))
+		assert.NoError(t, n.Create(t.Context(), n.untyped(t, "{grants: [{privileges: ["+p+"], database: shop}]}")))
 		onTable := accounts.Grant{Database: "shop", Table: "items", Privileges: []string{p}}
-		err := c.Create(t.Context(), databaseUser(t, namespace, "{grants: [{privileges: ["+p+"], database: shop, table: items}]}"))
+		err := n.Create(t.Context(), n.untyped(t, "{grants: [{privileges: ["+p+"], database: shop, table: items}]}"))
 		assert.Equal(t, onTable.Validate() == nil, err == nil, "%s: %v", p, err)
 	}
-	err := c.Create(t.Context(), databaseUser(t, namespace, "{grants: [{privileges: [NONE], database: shop}]}"))
+	err := n.Create(t.Context(), n.untyped(t, "{grants: [{privileges: [NONE], database: shop}]}"))
 	for _, p := range append(accounts.Privileges(false), accounts.All) {
 		assert.ErrorContains(t, err, `"`+p+`"`)
 	}
@@ -120,13 +89,12 @@ func TestPrivileges(t *testing.T) {
 }
 
 func TestDefaultsAndColumns(t *testing.T) {
-	cp, c := withCRD(t)
-	namespace := controlplanetest.Namespace(t, cp)
-	u := databaseUser(t, namespace, "{user: john}")
+	n := newTenant(t)
+	u := n.untyped(t, "{user: john}")
 	u.SetName("john")
 	u.SetGenerateName("")
 	u.SetLabels(map[string]string{userv1alpha1.TargetLabel: "Shop"})
-	require.NoError(t, c.Create(t.Context(), u))
+	require.NoError(t, n.Create(t.Context(), u))
 	assert.Equal(t, map[string]any{"user": "john", "hosts": []any{"%"}, "require": "none", "deletionPolicy": "Delete"}, u.Object["spec"])
 
 	// As the article's operator left it: a reason with spaces, and a second type beside Ready.
@@ -135,14 +103,11 @@ func TestDefaultsAndColumns(t *testing.T) {
 		{type: Ready, status: "True", reason: Provision Succeeded, message: The user provisioning has succeeded.},
 		{type: NotReady, status: "False", reason: Provision Failed, message: "", lastUpdateTime: "2020-01-01T00:00:00Z"}]}`), &status))
 	u.Object["status"] = status
-	require.NoError(t, c.Status().Update(t.Context(), u))
+	require.NoError(t, n.Status().Update(t.Context(), u))
 
-	got, err := cp.Kubectl(t.Context(), "--namespace", namespace, "get", "dbu")
-	require.NoError(t, err)
-	fields := strings.Fields(got)
+	fields := strings.Fields(n.Kubectl(t, "get", "dbu"))
 	assert.Equal(t, "NAME USER TARGET READY REASON MESSAGE AGE john john Shop True Provision Succeeded The user provisioning has succeeded.",
 		strings.Join(fields[:len(fields)-1], " "))
-	crd, err := cp.Kubectl(t.Context(), "get", "crd", "databaseusers.mygroup.handsomeguy.cn", "--output", `jsonpath={.metadata.annotations.helm\.sh/resource-policy}`)
-	require.NoError(t, err)
+	crd := n.Kubectl(t, "get", "crd", "databaseusers.mygroup.handsomeguy.cn", "--output", `jsonpath={.metadata.annotations.helm\.sh/resource-policy}`)
 	assert.Equal(t, "keep", crd)
 }

@@ -21,6 +21,7 @@ import (
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // program is the operator as a program of its own, as it is deployed.
@@ -71,9 +72,9 @@ func (n *tenant) start(t *testing.T, db *database, args ...string) *program {
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 	p := &program{metrics: listener.Addr().String()}
-	p.Cmd = exec.Command(path, append([]string{"--target=" + n.unique("SHOP"), "--namespaces=" + n.namespace, "--database-address=" + db.Address(), "--database-credentials=" + credentials,
+	p.Cmd = exec.Command(path, append([]string{"--target=" + n.unique("SHOP"), "--namespaces=" + n.Namespace, "--database-address=" + db.Address(), "--database-credentials=" + credentials,
 		"--metrics-bind-address=" + p.metrics, "--health-probe-bind-address=0", "--zap-log-level=debug"}, args...)...)
-	p.Env = append(os.Environ(), "KUBECONFIG="+n.cp.Kubeconfig())
+	p.Env = append(os.Environ(), "KUBECONFIG="+n.ControlPlane.Kubeconfig())
 	p.Stdout, p.Stderr = &p.output, &p.output
 	require.NoError(t, p.Start())
 	t.Cleanup(func() {
@@ -123,7 +124,7 @@ func TestPasswordsAreNotTold(t *testing.T) {
 	n.settled(t, "fine", "PasswordEmpty")
 
 	n.delete(t, "quoted")
-	n.gone(t, n.user("quoted"))
+	n.Gone(t, n.user("quoted"))
 	n.setPassword(t, "fine", canary+"10")
 	n.provisioned(t, "fine") // after the events of the other one
 	assert.NotContains(t, p.output.String(), `"quoted\\" not found`, "what is gone is no error")
@@ -134,8 +135,7 @@ func TestPasswordsAreNotTold(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	assert.Contains(t, string(metrics), "opblocks_step_results_total")
-	objects, err := n.cp.Kubectl(t.Context(), "--namespace", n.namespace, "get", "databaseusers,events,events.events.k8s.io,leases,configmaps", "--output", "yaml", "--show-managed-fields")
-	require.NoError(t, err)
+	objects := n.Kubectl(t, "get", "databaseusers,events,events.events.k8s.io,leases,configmaps", "--output", "yaml", "--show-managed-fields")
 	assert.Contains(t, objects, "managedFields")
 	assert.Contains(t, objects, "ProvisionFailed")
 	assert.Contains(t, p.output.String(), "Step failed")
@@ -163,7 +163,7 @@ func TestCommandLine(t *testing.T) {
 		"--target=a --database-address=x:1 --resync=0s":                     "a --resync that is more than 0",
 		"--target=a --database-address=x:1 --database-credentials=/nowhere": "--database-credentials: open /nowhere/username: no such file or directory",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), operatortest.Patience)
 		out, err := exec.CommandContext(ctx, path, strings.Fields(args)...).CombinedOutput()
 		cancel()
 		assert.Error(t, err, args)

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,13 +112,23 @@ func (h *History) Now() []client.Object {
 func (h *History) at(lag int) state { return h.states[max(0, len(h.states)-1-lag)] }
 
 func (h *History) get(lag int, name string, into client.Object) error {
-	kind := reflect.TypeOf(into).Elem()
-	obj, found := h.at(lag)[objectKey{kind, name}]
-	if !found {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(kind.Name())}, name)
+	kind := reflect.TypeOf(into).Elem().Name()
+	metadata, only := into.(*metav1.PartialObjectMetadata)
+	if only {
+		kind = metadata.Kind
 	}
-	copyInto(obj, into)
-	return nil
+	for key, obj := range h.at(lag) {
+		switch {
+		case key.name != name || key.kind.Name() != kind:
+			continue
+		case only:
+			obj.DeepCopyObject().(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta).DeepCopyInto(&metadata.ObjectMeta)
+		default:
+			copyInto(obj, into)
+		}
+		return nil
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(kind)}, name)
 }
 
 func (h *History) list(lag int, into client.ObjectList, options *client.ListOptions) error {

@@ -9,17 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Process is one life of an operator. Its typed reads come from the [History], as a manager's come from the cache; its
-// untyped reads and its writes go to the API server.
+// Process is one life of an operator. Its typed reads and those of metadata come from the [History], as a manager's come
+// from the cache; its untyped reads and its writes go to the API server.
 type Process struct {
 	*History
-
-	// Lag is how many writes the reads are behind.
-	Lag int
-	// CrashAt is the number of the write at which the process ends; 0 for never. The first is 1.
-	CrashAt int
-	// Committed says that the API server has done that write, although its answer is never seen.
-	Committed bool
+	Fault
 
 	// Writes counts those that were tried.
 	Writes int
@@ -34,42 +28,44 @@ func (p *Process) Client() client.Client {
 	return interceptor.NewClient(p.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if _, untyped := obj.(runtime.Unstructured); untyped {
-				return p.alive(func() error { return c.Get(ctx, key, obj, opts...) })
+				return p.Read(func() error { return c.Get(ctx, key, obj, opts...) })
 			}
-			return p.alive(func() error { return p.get(p.Lag, key.Name, obj) })
+			return p.Read(func() error { return p.get(p.Lag, key.Name, obj) })
 		},
 		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			return p.alive(func() error { return p.list(p.Lag, list, (&client.ListOptions{}).ApplyOptions(opts)) })
+			return p.Read(func() error { return p.list(p.Lag, list, (&client.ListOptions{}).ApplyOptions(opts)) })
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			return p.write(func() error { return c.Create(ctx, obj, opts...) })
+			return p.Write(func() error { return c.Create(ctx, obj, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
-			return p.write(func() error { return c.Update(ctx, obj, opts...) })
+			return p.Write(func() error { return c.Update(ctx, obj, opts...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return p.write(func() error { return c.Patch(ctx, obj, patch, opts...) })
+			return p.Write(func() error { return c.Patch(ctx, obj, patch, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			return p.write(func() error { return c.Delete(ctx, obj, opts...) })
+			return p.Write(func() error { return c.Delete(ctx, obj, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-			return p.write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
+			return p.Write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			return p.write(func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
+			return p.Write(func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},
 	})
 }
 
-func (p *Process) alive(do func() error) error {
+// Read does what changes nothing, unless the process has ended.
+func (p *Process) Read(read func() error) error {
 	if p.Crashed {
 		return errCrashed
 	}
-	return do()
+	return read()
 }
 
-func (p *Process) write(send func() error) error {
+// Write does what changes something, here or in another system, and ends the process there if that is the fault.
+func (p *Process) Write(send func() error) error {
 	if p.Crashed {
 		return errCrashed
 	}

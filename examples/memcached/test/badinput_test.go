@@ -1,6 +1,7 @@
 package test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,16 +12,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 )
+
+var kind = cachev1alpha1.GroupVersion.WithKind("Memcached")
 
 func TestSchema(t *testing.T) {
 	u := newUser(t, apiServer(t))
@@ -44,36 +48,21 @@ func TestSchema(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := &unstructured.Unstructured{Object: map[string]any{}}
-			m.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
-			m.SetNamespace(u.namespace)
-			m.SetGenerateName("cache-")
-			if tc.spec != nil {
-				m.Object["spec"] = tc.spec
-			}
-			err := u.Create(t.Context(), m)
-			if tc.want == "" {
-				assert.NoError(t, err, tc.reason)
-			} else {
-				assert.ErrorContains(t, err, tc.want, tc.reason)
-			}
+			u.AssertAdmission(t, kind, tc.spec, tc.want, tc.reason)
 		})
 	}
 }
 
 func TestNoSpec(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
-	m := &unstructured.Unstructured{}
-	m.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
-	m.SetNamespace(u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	m := u.Untyped(kind, nil)
 	m.SetName("cache")
 	require.NoError(t, u.Create(t.Context(), m))
 	got := u.settled(t, "cache", metav1.ConditionTrue)
 	assert.Equal(t, "0/0", got.Status.Available)
-	_, err := u.kubectl(t.Context(), "scale", "memcached/cache", "--replicas=1")
-	require.NoError(t, err)
-	eventually(t, "it is scaled", func(c *assert.CollectT) {
+	u.Kubectl(t, "scale", "memcached/cache", "--replicas=1")
+	operatortest.Eventually(t, "it is scaled", func(c *assert.CollectT) {
 		assert.Equal(c, "1/1", u.settled(t, "cache", metav1.ConditionTrue).Status.Available)
 	})
 }
@@ -99,7 +88,7 @@ func TestForeignDeployment(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			u := newUser(t, apiServer(t)) // no garbage collector that takes the owner for gone
-			foreign := u.deployment("cache")
+			foreign := u.Deployment("cache")
 			foreign.OwnerReferences = tc.owners
 			foreign.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "mine"}}
 			foreign.Spec.Template.Labels = map[string]string{"app": "mine"}
@@ -107,21 +96,20 @@ func TestForeignDeployment(t *testing.T) {
 			require.NoError(t, u.Create(t.Context(), foreign))
 			var options ctrl.Options
 			if tc.cache != nil {
-				options.Cache = tc.cache(u.namespace)
+				options.Cache = tc.cache(u.Namespace)
 			}
-			startOperator(t, u.cp.Config(), options, u.namespace)
+			startOperator(t, u.ControlPlane.Config(), options, u.Namespace)
 
 			u.create(t, "cache", 3)
 			got := u.condition(t, "cache", conditions.Ready, "OwnedByAnother")
-			assert.Contains(t, got.Message, "Deployment "+u.namespace+"/cache", tc.reason)
+			assert.Contains(t, got.Message, "Deployment "+u.Namespace+"/cache", tc.reason)
 			assert.Contains(t, got.Message, tc.want, tc.reason)
-			now := u.deployment("cache")
-			require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(now), now))
+			now := operatortest.Live(t, u, u.Deployment("cache"))
 			assert.Equal(t, foreign.ResourceVersion, now.ResourceVersion, "it was not written to")
 
 			require.NoError(t, u.Delete(t.Context(), foreign))
-			eventually(t, "it heals when the name is free", func(c *assert.CollectT) {
-				require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(now), now))
+			operatortest.Eventually(t, "it heals when the name is free", func(c *assert.CollectT) {
+				operatortest.Live(c, u, now)
 				assert.EqualValues(c, 3, *now.Spec.Replicas)
 			})
 			u.condition(t, "cache", conditions.Ready, "PodsNotReady")
@@ -132,23 +120,22 @@ func TestForeignDeployment(t *testing.T) {
 // Without its Service, because the name is taken, a Memcached is ready all the same.
 func TestForeignService(t *testing.T) {
 	u := newUser(t, cluster(t))
-	foreign := u.service("cache")
+	foreign := u.Service("cache")
 	foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 	require.NoError(t, u.Create(t.Context(), foreign))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "cache", 1)
 	m := u.settled(t, "cache", metav1.ConditionTrue)
 	got, _ := conditions.Get(m.Status.Conditions, "ServiceReady")
 	assert.Equal(t, "OwnedByAnother", got.Reason)
-	now := u.service("cache")
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(now), now))
+	now := operatortest.Live(t, u, u.Service("cache"))
 	assert.Equal(t, foreign.ResourceVersion, now.ResourceVersion, "it was not written to")
 	assert.False(t, conditions.IsTrue(m.Status.Conditions, conditions.Stalled))
 }
 
 func TestUnpullableImage(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.memcached("cache", 2)
 	m.Spec.Image = "registry.invalid/memcached:1.6"
 	require.NoError(t, u.Create(t.Context(), m))
@@ -157,11 +144,11 @@ func TestUnpullableImage(t *testing.T) {
 	assert.Equal(t, "0 of 2 pods are ready; container memcached with image registry.invalid/memcached:1.6 waits: ImagePullBackOff", got.Message)
 	u.condition(t, "cache", conditions.Ready, "ImagePullBackOff")
 
-	change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "" })
+	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "" })
 	u.settled(t, "cache", metav1.ConditionTrue)
 
 	// The pods that run keep running: one that is in the way is shown nevertheless.
-	change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "registry.invalid/memcached:1.7" })
+	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "registry.invalid/memcached:1.7" })
 	got = u.condition(t, "cache", "Available", "ImagePullBackOff")
 	assert.Contains(t, got.Message, "2 of 2 pods are ready; ")
 }
@@ -169,12 +156,12 @@ func TestUnpullableImage(t *testing.T) {
 // What the API server refuses is shown with its own words, and does not stop anybody else.
 func TestRefused(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "small"}}
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	quota := &corev1.ResourceQuota{ObjectMeta: u.Meta("small")}
 	quota.Spec.Hard = corev1.ResourceList{corev1.ResourceRequestsMemory: resource.MustParse("10Gi")}
 	require.NoError(t, u.Create(t.Context(), quota))
-	eventually(t, "the quota is in force", func(c *assert.CollectT) {
-		require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(quota), quota))
+	operatortest.Eventually(t, "the quota is in force", func(c *assert.CollectT) {
+		operatortest.Live(c, u, quota)
 		assert.NotEmpty(c, quota.Status.Hard)
 	})
 	big := func(memory string) *corev1.ResourceRequirements {
@@ -213,7 +200,7 @@ func TestRefused(t *testing.T) {
 			ready := u.condition(t, m.Name, conditions.Ready, tc.want)
 			assert.Equal(t, metav1.ConditionFalse, ready.Status)
 
-			change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec = cachev1alpha1.MemcachedSpec{Size: 1} })
+			operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec = cachev1alpha1.MemcachedSpec{Size: 1} })
 			u.settled(t, m.Name, metav1.ConditionTrue)
 		})
 	}
@@ -222,20 +209,21 @@ func TestRefused(t *testing.T) {
 // The Memcached is deleted between the creation of its Deployment and that of its Service: nothing is left.
 func TestDeletedWhileBeingCreated(t *testing.T) {
 	u := newUser(t, cluster(t))
-	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
 	m := u.memcached("cache", 2)
 	deleted := make(chan error, 1)
-	o.observed.mu.Lock()
-	o.observed.onCreate = func(obj client.Object) {
-		if _, ok := obj.(*appsv1.Deployment); ok {
-			deleted <- u.Delete(t.Context(), m)
-		}
-	}
-	o.observed.mu.Unlock()
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{NewClient: operatortest.Intercept(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			err := c.Create(ctx, obj, opts...)
+			if _, ok := obj.(*appsv1.Deployment); ok && err == nil {
+				deleted <- u.Delete(t.Context(), m)
+			}
+			return err
+		},
+	})}, u.Namespace)
 	require.NoError(t, u.Create(t.Context(), m))
 	require.NoError(t, <-deleted)
-	u.gone(t, m, u.deployment("cache"), u.service("cache"))
-	eventually(t, "no pod is left", func(c *assert.CollectT) {
+	u.Gone(t, m, u.Deployment("cache"), u.Service("cache"))
+	operatortest.Eventually(t, "no pod is left", func(c *assert.CollectT) {
 		pods, err := u.pods(t.Context(), "cache")
 		require.NoError(c, err)
 		assert.Empty(c, pods)
@@ -245,13 +233,13 @@ func TestDeletedWhileBeingCreated(t *testing.T) {
 // A namesake that comes at once waits for the children of the deleted one to go, and gets its own.
 func TestNamesake(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	for i := range 5 {
 		m := u.create(t, "cache", int32(i%2+1))
-		eventually(t, "it has children of its own", func(c *assert.CollectT) {
-			d, s := u.deployment("cache"), u.service("cache")
-			require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
-			require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+		operatortest.Eventually(t, "it has children of its own", func(c *assert.CollectT) {
+			d, s := u.Deployment("cache"), u.Service("cache")
+			operatortest.Live(c, u, d)
+			operatortest.Live(c, u, s)
 			assert.True(c, metav1.IsControlledBy(d, m))
 			assert.True(c, metav1.IsControlledBy(s, m))
 		})
@@ -265,16 +253,16 @@ func TestNamesake(t *testing.T) {
 // The API server goes away while the operator is at work.
 func TestAPIServerRestart(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	names := make([]string, 10)
 	for i := range names {
 		names[i] = fmt.Sprintf("cache-%d", i)
 		u.create(t, names[i], 1)
 	}
-	require.NoError(t, u.cp.RestartAPIServer(t.Context()))
+	require.NoError(t, u.ControlPlane.RestartAPIServer(t.Context()))
 	for _, name := range names {
 		u.settled(t, name, metav1.ConditionTrue)
-		change(t, u, u.memcached(name, 0), func(m *cachev1alpha1.Memcached) { m.Spec.Size = 2 })
+		u.set(t, name, func(s *cachev1alpha1.MemcachedSpec) { s.Size = 2 })
 	}
 	for _, name := range names {
 		assert.Equal(t, "2/2", u.settled(t, name, metav1.ConditionTrue).Status.Available)
@@ -284,7 +272,7 @@ func TestAPIServerRestart(t *testing.T) {
 // Names of Memcacheds may be what names of Services, labels and pods may not.
 func TestNames(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	tests := map[string]struct {
 		name    string
 		service string // reason of ServiceReady

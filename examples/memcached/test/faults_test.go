@@ -1,8 +1,6 @@
 package test
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,8 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
@@ -20,155 +18,89 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// story is a life in which everything happens that the operator answers to. Each act is a write of somebody else.
-var story = []struct {
-	name string
-	act  func(t *testing.T, u *user)
-}{
-	{"created", func(t *testing.T, u *user) { u.create(t, "cache", 2) }},
-	{"a pod comes", func(t *testing.T, u *user) { createPod(t, u, "cache-b") }},
-	{"another pod comes", func(t *testing.T, u *user) { createPod(t, u, "cache-a") }},
-	{"a pod becomes ready", func(t *testing.T, u *user) {
-		pod := &corev1.Pod{}
-		require.NoError(t, u.Get(t.Context(), client.ObjectKey{Namespace: u.namespace, Name: "cache-a"}, pod))
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		require.NoError(t, u.Status().Update(t.Context(), pod))
-	}},
-	{"scaled", func(t *testing.T, u *user) {
-		change(t, u, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) { m.Spec.Size = 4 })
-	}},
-	{"given a limit", func(t *testing.T, u *user) {
-		change(t, u, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) {
-			m.Spec.Resources = &corev1.ResourceRequirements{}
-			m.Spec.MaxConnections = 7
-		})
-	}},
-	{"that taken away", func(t *testing.T, u *user) {
-		change(t, u, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) { m.Spec.Resources = nil })
-	}},
-	{"drifted", func(t *testing.T, u *user) {
-		change(t, u, u.deployment("cache"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "memcached:1.4" })
-	}},
-	{"Service deleted", func(t *testing.T, u *user) { require.NoError(t, u.Delete(t.Context(), u.service("cache"))) }},
-	{"Deployment deleted", func(t *testing.T, u *user) { require.NoError(t, u.Delete(t.Context(), u.deployment("cache"))) }},
-	{"a pod goes", func(t *testing.T, u *user) {
-		require.NoError(t, u.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "cache-b"}},
-			client.GracePeriodSeconds(0)))
-	}},
+// acts are what others do in a life in which everything happens that the operator answers to.
+func acts(u *user) []operatortest.Act {
+	return []operatortest.Act{
+		{Name: "created", Do: func(t *testing.T) { u.create(t, "cache", 2) }},
+		{Name: "a pod comes", Do: func(t *testing.T) { createPod(t, u, "cache-b") }},
+		{Name: "another pod comes", Do: func(t *testing.T) { createPod(t, u, "cache-a") }},
+		{Name: "a pod becomes ready", Do: func(t *testing.T) {
+			pod := operatortest.Live(t, u, &corev1.Pod{ObjectMeta: u.Meta("cache-a")})
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			require.NoError(t, u.Status().Update(t.Context(), pod))
+		}},
+		{Name: "scaled", Do: func(t *testing.T) {
+			u.set(t, "cache", func(s *cachev1alpha1.MemcachedSpec) { s.Size = 4 })
+		}},
+		{Name: "given a limit", Do: func(t *testing.T) {
+			operatortest.Change(t, u, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) {
+				m.Spec.Resources = &corev1.ResourceRequirements{}
+				m.Spec.MaxConnections = 7
+			})
+		}},
+		{Name: "that taken away", Do: func(t *testing.T) {
+			u.set(t, "cache", func(s *cachev1alpha1.MemcachedSpec) { s.Resources = nil })
+		}},
+		{Name: "drifted", Do: func(t *testing.T) {
+			operatortest.Change(t, u, u.Deployment("cache"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "memcached:1.4" })
+		}},
+		{Name: "Service deleted", Do: func(t *testing.T) { require.NoError(t, u.Delete(t.Context(), u.Service("cache"))) }},
+		{Name: "Deployment deleted", Do: func(t *testing.T) { require.NoError(t, u.Delete(t.Context(), u.Deployment("cache"))) }},
+		{Name: "a pod goes", Do: func(t *testing.T) {
+			require.NoError(t, u.Delete(t.Context(), &corev1.Pod{ObjectMeta: u.Meta("cache-b")},
+				client.GracePeriodSeconds(0)))
+		}},
+	}
 }
 
 func createPod(t *testing.T, u *user, name string) {
 	t.Helper()
 	require.NoError(t, u.Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: name, Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: name, Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}))
 }
 
-// fault is what goes wrong: the process ends at a write, or what is read is some writes old.
-type fault struct {
-	crashAt   int
-	committed bool
-	lag       int
-}
-
-func (f fault) String() string {
-	switch {
-	case f.lag > 0:
-		return fmt.Sprintf("reads %d writes old", f.lag)
-	case f.committed:
-		return fmt.Sprintf("crash after write %d", f.crashAt)
-	default:
-		return fmt.Sprintf("crash before write %d", f.crashAt)
-	}
-}
-
 // tell plays the story with a fault and gives the final state, and how many writes the operator tried.
-func tell(t *testing.T, f fault) (final string, writes int) {
+func tell(t *testing.T, f operatortest.Fault) (final string, writes int) {
 	t.Helper()
 	u := newUser(t, apiServer(t))
 	history := operatortest.NewHistory(u.WithWatch, map[string]client.IndexerFunc{controller.PodIndex: controller.IndexPod})
 	u.WithWatch = history.Client()
-	process := &operatortest.Process{History: history, CrashAt: f.crashAt, Committed: f.committed}
-	reconciler := reconcile.New(process.Client(), controller.Steps()...)
-	request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: u.namespace, Name: "cache"}}
-
-	for _, chapter := range story {
-		chapter.act(t, u)
-		process.Lag = f.lag
-		for passes, quiet := 0, false; !quiet; passes++ {
-			require.Less(t, passes, 20, "%s: it does not become quiet", chapter.name)
-			before := history.Len()
-			_, err := reconciler.Reconcile(t.Context(), request)
-			require.NoError(t, err)
-			switch {
-			case process.Crashed:
-				process = &operatortest.Process{History: history}
-				reconciler = reconcile.New(process.Client(), controller.Steps()...)
-			case history.Len() > before:
-				process.Lag = f.lag
-			case process.Lag > 0:
-				process.Lag-- // the cache catches up
-			default:
-				quiet = true
-			}
-		}
+	story := operatortest.Story{
+		Begin: func(c client.Client) ctrlreconcile.Reconciler { return reconcile.New(c, controller.Steps()...) },
+		Key:   client.ObjectKey{Namespace: u.Namespace, Name: "cache"},
+		Acts:  acts(u),
 	}
-	return describe(t, history), process.Writes
+	writes = story.Tell(t, history, f)
+	return strings.ReplaceAll(history.Describe(t, essence), u.Namespace, "namespace"), writes
 }
 
-// describe gives the state without what differs from run to run.
-func describe(t *testing.T, history *operatortest.History) string {
-	t.Helper()
-	var all strings.Builder
-	for _, obj := range history.Now() {
-		owned := ""
-		if ref := metav1.GetControllerOf(obj); ref != nil {
-			owned = ref.Kind + " " + ref.Name
+// essence is what an object should come to, without what differs from run to run.
+func essence(obj client.Object) any {
+	switch obj := obj.(type) {
+	case *appsv1.Deployment:
+		return obj.Spec
+	case *corev1.Service:
+		return obj.Spec
+	case *cachev1alpha1.Memcached:
+		for i := range obj.Status.Conditions {
+			obj.Status.Conditions[i].LastTransitionTime = metav1.Time{}
 		}
-		fmt.Fprintf(&all, "%T %s of %q, labels %v\n", obj, obj.GetName(), owned, obj.GetLabels())
-		switch obj := obj.(type) {
-		case *appsv1.Deployment:
-			writeJSON(t, &all, obj.Spec)
-		case *corev1.Service:
-			writeJSON(t, &all, obj.Spec)
-		case *cachev1alpha1.Memcached:
-			for i := range obj.Status.Conditions {
-				obj.Status.Conditions[i].LastTransitionTime = metav1.Time{}
-				obj.Status.Conditions[i].Message = strings.ReplaceAll(obj.Status.Conditions[i].Message, obj.Namespace, "namespace")
-			}
-			writeJSON(t, &all, obj.Status)
-		}
+		return obj.Status
 	}
-	return all.String()
+	return nil
 }
 
 // Whenever the operator crashes, and however old what it reads: in the end everything is as if nothing had happened.
 func TestFaults(t *testing.T) {
-	want, writes := tell(t, fault{})
+	want, writes := tell(t, operatortest.Fault{})
 	t.Logf("%d writes; in the end:\n%s", writes, want)
 	for _, part := range []string{`"nodes":["cache-a"]`, `*v1.Deployment cache of "Memcached cache"`, `"replicas":4`, `*v1.Service cache of "Memcached cache"`} {
 		require.Contains(t, want, part, "without a fault all is as wanted")
 	}
-	var faults []fault
-	for lag := 1; lag <= 3; lag++ {
-		faults = append(faults, fault{lag: lag})
-	}
-	for n := 1; n <= writes; n++ {
-		faults = append(faults, fault{crashAt: n}, fault{crashAt: n, committed: true})
-	}
-	for _, f := range faults {
-		t.Run(f.String(), func(t *testing.T) {
-			t.Parallel()
-			got, _ := tell(t, f)
-			assert.Equal(t, want, got)
-		})
-	}
-}
-
-func writeJSON(t *testing.T, to *strings.Builder, v any) {
-	t.Helper()
-	encoded, err := json.Marshal(v)
-	require.NoError(t, err)
-	fmt.Fprintf(to, "\t%s\n", encoded)
+	operatortest.EachFault(t, writes, func(t *testing.T, f operatortest.Fault) {
+		got, _ := tell(t, f)
+		assert.Equal(t, want, got)
+	})
 }

@@ -12,18 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
 // The life of the sample, by the commands that a user would type.
 func TestLifecycle(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
-	kubectl := func(args ...string) string {
-		t.Helper()
-		out, err := u.kubectl(t.Context(), args...)
-		require.NoError(t, err)
-		return out
-	}
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	kubectl := func(args ...string) string { return u.Kubectl(t, args...) }
 
 	kubectl("create", "--filename", sampleFile)
 	m := u.settled(t, sampleName, metav1.ConditionTrue)
@@ -51,15 +47,15 @@ func TestLifecycle(t *testing.T) {
 	kubectl("scale", "memcached/"+sampleName, "--replicas=0")
 	m = u.settled(t, sampleName, metav1.ConditionTrue)
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, "Available"), "no pod is wanted")
-	eventually(t, "no node is left", func(c *assert.CollectT) {
+	operatortest.Eventually(t, "no node is left", func(c *assert.CollectT) {
 		assert.Equal(c, "[]", kubectl("get", "memcached", sampleName, "--output=jsonpath={.status.nodes}"))
 	})
 
 	kubectl("scale", "memcached/"+sampleName, "--replicas=2")
 	u.settled(t, sampleName, metav1.ConditionTrue)
 	kubectl("delete", "memcached", sampleName)
-	u.gone(t, u.deployment(sampleName), u.service(sampleName))
-	eventually(t, "nothing is left", func(c *assert.CollectT) {
+	u.Gone(t, u.Deployment(sampleName), u.Service(sampleName))
+	operatortest.Eventually(t, "nothing is left", func(c *assert.CollectT) {
 		assert.Empty(c, strings.TrimSpace(kubectl("get", "deployments,replicasets,pods,services", "--output=name")))
 	})
 }
@@ -67,12 +63,11 @@ func TestLifecycle(t *testing.T) {
 // What the operator made is as it should be on a real API server.
 func TestChildren(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 1)
 	u.settled(t, m.Name, metav1.ConditionTrue)
 
-	d := u.deployment(m.Name)
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	d := operatortest.Live(t, u, u.Deployment(m.Name))
 	assert.True(t, metav1.IsControlledBy(d, m))
 	assert.Equal(t, map[string]string{"app": "memcached", "memcached_cr": m.Name}, d.Spec.Selector.MatchLabels)
 	assert.Equal(t, map[string]string{"app": "memcached", "memcached_cr": m.Name}, d.Spec.Template.Labels,
@@ -89,23 +84,21 @@ func TestChildren(t *testing.T) {
 	assert.Equal(t, "memcached", container.Ports[0].Name)
 	assert.EqualValues(t, 11211, container.Ports[0].ContainerPort)
 
-	s := u.service(m.Name)
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+	s := operatortest.Live(t, u, u.Service(m.Name))
 	assert.True(t, metav1.IsControlledBy(s, m))
 	assert.Equal(t, d.Spec.Selector.MatchLabels, s.Spec.Selector)
 	assert.Equal(t, "None", s.Spec.ClusterIP)
 
 	var sets appsv1.ReplicaSetList
-	require.NoError(t, u.List(t.Context(), &sets, client.InNamespace(u.namespace)))
+	require.NoError(t, u.List(t.Context(), &sets, client.InNamespace(u.Namespace)))
 	assert.Len(t, sets.Items, 1, "nothing was rolled without a reason")
 }
 
 // The namespace enforces what the Deployment promises.
 func TestRestrictedNamespace(t *testing.T) {
 	u := newUser(t, cluster(t))
-	out, err := u.cp.Kubectl(t.Context(), "label", "namespace", u.namespace, "pod-security.kubernetes.io/enforce=restricted")
-	require.NoError(t, err, out)
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	u.Kubectl(t, "label", "namespace", u.Namespace, "pod-security.kubernetes.io/enforce=restricted")
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "cache", 1)
 	u.settled(t, "cache", metav1.ConditionTrue)
 }

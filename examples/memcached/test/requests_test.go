@@ -2,9 +2,7 @@ package test
 
 import (
 	"fmt"
-	"maps"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
@@ -20,76 +19,48 @@ import (
 func TestRequests(t *testing.T) {
 	const many = 20
 	u := newUser(t, apiServer(t))
-	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	names := make([]string, many)
+	objects := make([]client.Object, many)
 	for i := range names {
 		names[i] = fmt.Sprintf("cache-%d", i)
+		objects[i] = u.memcached(names[i], 0)
 	}
 	each := func(do func(name string)) {
 		for _, name := range names {
 			do(name)
 		}
 	}
-	// perObject is what was sent since the last call, divided by the number of objects.
-	perObject := func() map[string]int {
+	sent := func() map[string]int {
 		t.Helper()
-		u.quiet(t, o, names...)
-		counts := o.requests.Take()
-		for what, n := range maps.All(counts) {
-			assert.Zero(t, n%many, "%d %s for %d objects", n, what, many)
-			counts[what] = n / many
-		}
-		return counts
+		return o.PerObject(t, u, objects...)
 	}
 	setSpec := func(edit func(*cachev1alpha1.MemcachedSpec)) {
-		each(func(name string) {
-			change(t, u, u.memcached(name, 0), func(m *cachev1alpha1.Memcached) { edit(&m.Spec) })
-		})
+		each(func(name string) { u.set(t, name, edit) })
 		each(func(name string) { u.settled(t, name, metav1.ConditionFalse) })
 	}
 
 	each(func(name string) { u.create(t, name, 3) })
 	each(func(name string) { u.settled(t, name, metav1.ConditionFalse) })
-	assert.Equal(t, map[string]int{"POST deployments": 1, "POST services": 1, "PATCH memcacheds/status": 1}, perObject(), "creation")
+	assert.Equal(t, map[string]int{"POST deployments": 1, "POST services": 1, "PATCH memcacheds/status": 1}, sent(), "creation")
 
-	assert.Empty(t, perObject(), "steady state")
+	assert.Empty(t, sent(), "steady state")
 
 	each(func(name string) {
-		d := u.deployment(name)
-		require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+		d := operatortest.Live(t, u, u.Deployment(name))
 		d.Status.CollisionCount = new(int32(1))
 		require.NoError(t, u.Status().Update(t.Context(), d))
 	})
-	assert.Empty(t, perObject(), "a child's status that is not ours")
+	assert.Empty(t, sent(), "a child's status that is not ours")
 
 	setSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Size = 4 })
-	assert.Equal(t, map[string]int{"GET deployments": 1, "PATCH deployments": 2, "PATCH memcacheds/status": 1}, perObject(),
+	assert.Equal(t, map[string]int{"GET deployments": 1, "PATCH deployments": 2, "PATCH memcacheds/status": 1}, sent(),
 		"the first change since creation: what the POST owned is migrated")
 
 	setSpec(func(s *cachev1alpha1.MemcachedSpec) { s.MemoryMB = 128 })
-	assert.Equal(t, map[string]int{"PATCH deployments": 1, "PATCH memcacheds/status": 1}, perObject(), "a change of the spec")
+	assert.Equal(t, map[string]int{"PATCH deployments": 1, "PATCH memcacheds/status": 1}, sent(), "a change of the spec")
 
-	o.stop()
-	o = startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
-	assert.Empty(t, perObject(), "a restart")
-}
-
-// quiet returns when the operator has done all that it has to do: it has begun two passes over each Memcached since, and
-// so ended one.
-func (u *user) quiet(t *testing.T, o *operator, names ...string) {
-	t.Helper()
-	for range 2 {
-		before := map[string]int{}
-		for _, name := range names {
-			before[name] = o.observed.count(name)
-			change(t, u, u.memcached(name, 0), func(m *cachev1alpha1.Memcached) {
-				metav1.SetMetaDataAnnotation(&m.ObjectMeta, "example.com/touched", time.Now().String())
-			})
-		}
-		eventually(t, "a pass over each", func(c *assert.CollectT) {
-			for _, name := range names {
-				assert.Greater(c, o.observed.count(name), before[name])
-			}
-		})
-	}
+	o.Stop()
+	o = startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	assert.Empty(t, sent(), "a restart")
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,13 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
 // The operator of the tutorial watches its Memcacheds only, repairs replicas only, and comes back after a minute.
 func TestDriftIsRepairedAtOnce(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	// Each has a Memcached of its own: an object that somebody changes again and again is repaired less often.
 	for name, edit := range map[string]func(*appsv1.Deployment){
 		"replicas": func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) },
@@ -36,12 +36,11 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u.create(t, name, 1)
 			u.settled(t, name, metav1.ConditionTrue)
-			d := u.deployment(name)
-			require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+			d := operatortest.Live(t, u, u.Deployment(name))
 			original := d.DeepCopy()
-			change(t, u, d, edit)
-			eventually(t, "the Deployment is as before", func(c *assert.CollectT) {
-				require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+			operatortest.Change(t, u, d, edit)
+			operatortest.Eventually(t, "the Deployment is as before", func(c *assert.CollectT) {
+				operatortest.Live(c, u, d)
 				assert.Equal(c, original.Spec, d.Spec)
 				assert.Equal(c, original.Labels, d.Labels)
 				assert.Equal(c, original.OwnerReferences, d.OwnerReferences)
@@ -50,26 +49,17 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 	}
 	m := u.create(t, "cache", 1)
 	u.settled(t, m.Name, metav1.ConditionTrue)
-	s := u.service(m.Name)
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+	s := operatortest.Live(t, u, u.Service(m.Name))
 	original := s.DeepCopy()
 	t.Run("service", func(t *testing.T) {
-		change(t, u, s, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort, s.Spec.Selector = intstr.FromInt32(80), nil })
-		eventually(t, "the Service is as before", func(c *assert.CollectT) {
-			require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(s), s))
+		operatortest.Change(t, u, s, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort, s.Spec.Selector = intstr.FromInt32(80), nil })
+		operatortest.Eventually(t, "the Service is as before", func(c *assert.CollectT) {
+			operatortest.Live(c, u, s)
 			assert.Equal(c, original.Spec, s.Spec)
 		})
 	})
-	for _, child := range []client.Object{u.deployment(m.Name), u.service(m.Name)} {
-		t.Run("deleted", func(t *testing.T) {
-			require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(child), child))
-			uid := child.GetUID()
-			require.NoError(t, u.Delete(t.Context(), child))
-			eventually(t, "it is back", func(c *assert.CollectT) {
-				require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(child), child))
-				assert.NotEqual(c, uid, child.GetUID())
-			})
-		})
+	for _, child := range []client.Object{u.Deployment(m.Name), u.Service(m.Name)} {
+		t.Run("deleted", func(t *testing.T) { u.MadeAnew(t, child) })
 	}
 	u.settled(t, m.Name, metav1.ConditionTrue)
 }
@@ -77,19 +67,16 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 // What others set, and we say nothing of, stays.
 func TestOthersFieldsSurvive(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 1)
 	u.settled(t, m.Name, metav1.ConditionTrue)
 
-	_, err := u.kubectl(t.Context(), "rollout", "restart", "deployment/cache")
-	require.NoError(t, err)
-	_, err = u.kubectl(t.Context(), "annotate", "deployment/cache", "team=blue")
-	require.NoError(t, err)
-	change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Size = 2 })
+	u.Kubectl(t, "rollout", "restart", "deployment/cache")
+	u.Kubectl(t, "annotate", "deployment/cache", "team=blue")
+	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Size = 2 })
 	u.settled(t, m.Name, metav1.ConditionTrue)
 
-	d := u.deployment(m.Name)
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	d := operatortest.Live(t, u, u.Deployment(m.Name))
 	assert.EqualValues(t, 2, *d.Spec.Replicas)
 	assert.Equal(t, "blue", d.Annotations["team"])
 	assert.Contains(t, d.Spec.Template.Annotations, "kubectl.kubernetes.io/restartedAt")
@@ -99,34 +86,34 @@ func TestOthersFieldsSurvive(t *testing.T) {
 // the order in which they come.
 func TestNodesFollowThePods(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 3)
 	m = u.settled(t, m.Name, metav1.ConditionTrue)
 	assert.True(t, slices.IsSorted(m.Status.Nodes))
 	first := m.Status.Nodes[0]
 
 	// A finalizer keeps the pod there, terminating, for as long as the test wants.
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: first}}
+	pod := &corev1.Pod{ObjectMeta: u.Meta(first)}
 	const keep = "example.com/keep"
-	change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = []string{keep} })
+	operatortest.Change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = []string{keep} })
 	require.NoError(t, u.Delete(t.Context(), pod))
-	eventually(t, "another pod is listed instead", func(c *assert.CollectT) {
-		require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+	operatortest.Eventually(t, "another pod is listed instead", func(c *assert.CollectT) {
+		operatortest.Live(c, u, m)
 		assert.Len(c, m.Status.Nodes, 3)
 		assert.NotContains(c, m.Status.Nodes, first)
 		assert.True(c, slices.IsSorted(m.Status.Nodes))
 	})
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(pod), pod), "it is still there")
-	change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	operatortest.Live(t, u, pod) // it is still there
+	operatortest.Change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = nil })
 }
 
 // The operator of the tutorial calls available what was created.
 func TestCreatedIsNotAvailable(t *testing.T) {
 	u := newUser(t, apiServer(t)) // where no pod ever comes
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "cache", 1)
 	m := u.settled(t, "cache", metav1.ConditionFalse)
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(m), u.deployment(m.Name)))
+	operatortest.Live(t, u, u.Deployment(m.Name))
 	got, _ := conditions.Get(m.Status.Conditions, "Available")
 	assert.Equal(t, metav1.ConditionFalse, got.Status)
 	assert.Equal(t, "PodsNotReady", got.Reason)
@@ -137,15 +124,15 @@ func TestCreatedIsNotAvailable(t *testing.T) {
 // A pod that is held back is not available either, and is when it becomes ready.
 func TestAvailableWhenThePodsAreReady(t *testing.T) {
 	u := newUser(t, apiServer(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 1)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "cache-1", Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: "cache-1", Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}
 	require.NoError(t, u.Create(t.Context(), pod))
-	eventually(t, "the node is listed", func(c *assert.CollectT) {
-		require.NoError(c, u.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+	operatortest.Eventually(t, "the node is listed", func(c *assert.CollectT) {
+		operatortest.Live(c, u, m)
 		assert.Equal(c, []string{"cache-1"}, m.Status.Nodes)
 		assert.False(c, conditions.IsTrue(m.Status.Conditions, "Available"))
 	})
@@ -157,25 +144,22 @@ func TestAvailableWhenThePodsAreReady(t *testing.T) {
 // Newer versions of the tutorial give the pods of all Memcacheds the same labels.
 func TestSelectorsAreApart(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "red", 2)
 	u.create(t, "blue", 1)
 	red, blue := u.settled(t, "red", metav1.ConditionTrue), u.settled(t, "blue", metav1.ConditionTrue)
 	assert.Len(t, red.Status.Nodes, 2)
 	assert.Len(t, blue.Status.Nodes, 1)
 	assert.NotContains(t, red.Status.Nodes, blue.Status.Nodes[0])
-	eventually(t, "the Service finds its own pods", func(c *assert.CollectT) {
-		out, err := u.kubectl(t.Context(), "get", "endpointslices", "--selector=kubernetes.io/service-name=blue",
-			"--output=jsonpath={.items[*].endpoints[*].targetRef.name}")
-		require.NoError(c, err)
-		assert.Equal(c, blue.Status.Nodes, strings.Fields(out))
+	operatortest.Eventually(t, "the Service finds its own pods", func(c *assert.CollectT) {
+		assert.Equal(c, blue.Status.Nodes, u.Endpoints(c, "blue"))
 	})
 }
 
 // Newer versions of the tutorial take what is after the image's first colon for its version, and put it into labels.
 func TestImageWithPortAndDigest(t *testing.T) {
 	u := newUser(t, cluster(t))
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	for name, image := range map[string]string{
 		"port":   "registry.example.com:5000/cache/memcached",
 		"digest": "memcached@sha256:" + strings.Repeat("0123456789abcdef", 4),
@@ -185,8 +169,7 @@ func TestImageWithPortAndDigest(t *testing.T) {
 		m.Spec.Image = image
 		require.NoError(t, u.Create(t.Context(), m))
 		u.settled(t, name, metav1.ConditionTrue)
-		d := u.deployment(name)
-		require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+		d := operatortest.Live(t, u, u.Deployment(name))
 		assert.Equal(t, image, d.Spec.Template.Spec.Containers[0].Image)
 	}
 }
@@ -194,21 +177,18 @@ func TestImageWithPortAndDigest(t *testing.T) {
 // The operator of the tutorial writes the status when the pods come in another order, and asks to come back.
 func TestQuietWhenConverged(t *testing.T) {
 	u := newUser(t, cluster(t))
-	o := startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "cache", 3)
 	m := u.settled(t, "cache", metav1.ConditionTrue)
-	o.requests.Take()
+	o.Requests.Take()
 	for range 5 { // each event of a pod is a pass
-		before := o.observed.count(m.Name)
-		for _, name := range m.Status.Nodes {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: name}}
-			change(t, u, pod, func(p *corev1.Pod) {
-				metav1.SetMetaDataAnnotation(&p.ObjectMeta, "example.com/touched", time.Now().String())
-			})
-		}
-		eventually(t, "a pass", func(c *assert.CollectT) { assert.Greater(c, o.observed.count(m.Name), before) })
+		o.PassAfter(t, m, func() {
+			for _, name := range m.Status.Nodes {
+				operatortest.Change(t, u, client.Object(&corev1.Pod{ObjectMeta: u.Meta(name)}), operatortest.Touch)
+			}
+		})
 	}
-	assert.Empty(t, o.requests.Take())
+	assert.Empty(t, o.Requests.Take())
 }
 
 // What the tutorial's operator left is taken over: what it set and we do not want goes, what others set stays.
@@ -217,19 +197,17 @@ func TestTakeOver(t *testing.T) {
 	m := u.create(t, "cache", 2)
 	old := tutorialDeployment(u, m)
 	require.NoError(t, u.Create(t.Context(), old, client.FieldOwner("manager")))
-	_, err := u.kubectl(t.Context(), "annotate", "deployment/cache", "team=blue")
-	require.NoError(t, err)
-	eventually(t, "its pods run", func(c *assert.CollectT) {
+	u.Kubectl(t, "annotate", "deployment/cache", "team=blue")
+	operatortest.Eventually(t, "its pods run", func(c *assert.CollectT) {
 		pods, err := u.pods(t.Context(), m.Name)
 		require.NoError(c, err)
 		assert.Len(c, pods, 2)
 	})
 
-	startOperator(t, u.cp.Config(), ctrl.Options{}, u.namespace)
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m = u.settled(t, m.Name, metav1.ConditionTrue)
 	assert.Len(t, m.Status.Nodes, 2)
-	d := u.deployment(m.Name)
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	d := operatortest.Live(t, u, u.Deployment(m.Name))
 	assert.Equal(t, old.UID, d.UID, "it was not made anew")
 	container := d.Spec.Template.Spec.Containers[0]
 	assert.Equal(t, "memcached:1.6-alpine", container.Image)
@@ -240,7 +218,7 @@ func TestTakeOver(t *testing.T) {
 	for _, entry := range d.ManagedFields {
 		assert.NotEqual(t, "manager", entry.Manager)
 	}
-	require.NoError(t, u.Get(t.Context(), client.ObjectKeyFromObject(d), u.service(m.Name)))
+	operatortest.Live(t, u, u.Service(m.Name))
 }
 
 func tutorialDeployment(u *user, m *cachev1alpha1.Memcached) *appsv1.Deployment {

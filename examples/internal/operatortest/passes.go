@@ -1,0 +1,96 @@
+package operatortest
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Pass brings passes over objects, by an annotation, and returns when one that has begun since has ended: then the operator
+// has done all that it had to do.
+func (o *Operator) Pass(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for range 2 { // when the second begins, the first has ended
+		before := map[client.ObjectKey]int{}
+		for _, obj := range objects {
+			before[client.ObjectKeyFromObject(obj)] = o.Passes(obj)
+			Change(t, c, obj, Touch)
+		}
+		o.await(t, before)
+	}
+}
+
+// PassAfter returns when a pass over an object has begun after an act.
+func (o *Operator) PassAfter(t *testing.T, obj client.Object, act func()) {
+	t.Helper()
+	before := map[client.ObjectKey]int{client.ObjectKeyFromObject(obj): o.Passes(obj)}
+	act()
+	o.await(t, before)
+}
+
+// Touch is an edit that means nothing.
+func Touch(obj client.Object) {
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["example.com/touched"] = time.Now().String()
+	obj.SetAnnotations(annotations)
+}
+
+// Passes is how many passes over an object have begun.
+func (o *Operator) Passes(obj client.Object) int {
+	o.passes.mu.Lock()
+	defer o.passes.mu.Unlock()
+	return o.passes.begun[client.ObjectKeyFromObject(obj)]
+}
+
+func (o *Operator) await(t *testing.T, before map[client.ObjectKey]int) {
+	t.Helper()
+	Eventually(t, "a pass over each", func(c *assert.CollectT) {
+		o.passes.mu.Lock()
+		defer o.passes.mu.Unlock()
+		for key, begun := range before {
+			assert.Greater(c, o.passes.begun[key], begun)
+		}
+	})
+}
+
+// passes counts those that have begun, each of which reads its object once.
+type passes struct {
+	mu    sync.Mutex
+	begun map[client.ObjectKey]int
+}
+
+// count gives an operator a client by which its passes are counted.
+func (p *passes) count(primary client.Object, next client.NewClientFunc) client.NewClientFunc {
+	p.begun = map[client.ObjectKey]int{}
+	if next == nil {
+		next = client.New
+	}
+	return func(config *rest.Config, options client.Options) (client.Client, error) {
+		c, err := next(config, options)
+		return &passesClient{c, p, reflect.TypeOf(primary)}, err
+	}
+}
+
+type passesClient struct {
+	client.Client
+	*passes
+	primary reflect.Type
+}
+
+func (c *passesClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if reflect.TypeOf(obj) == c.primary {
+		c.mu.Lock()
+		c.begun[key]++
+		c.mu.Unlock()
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
