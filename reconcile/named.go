@@ -30,6 +30,7 @@ type stepOptions struct {
 	optional    bool
 	watches     []watch
 	references  []reference
+	wakes       []func(mgr ctrl.Manager, b *ctrl.Builder)
 	finalizer   string
 	giveUpAfter time.Duration // 0: never
 }
@@ -115,6 +116,9 @@ func (n *NamedStep[T]) setupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
 	}
 	for _, w := range n.watches {
 		b.Watches(w.object, handler.EnqueueRequestsFromMapFunc(w.mapTo), builder.WithPredicates(w.predicates...))
+	}
+	for _, wake := range n.wakes {
+		wake(mgr, b)
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func (e *haltError) Error() string {
 func (e *haltError) Unwrap() error { return e.err }
 
 // Terminal says that the step cannot succeed until somebody changes something, for a reason in
-// CamelCase: the object is shown as Stalled and tried again in 10 minutes, or on an event. Of a
-// nil error it makes nil, so that it can wrap a check.
+// CamelCase, or "" for the error's own ([Reasoned]): the object is shown as Stalled and tried again
+// in 10 minutes, or on an event. Of a nil error it makes nil, so that it can wrap a check.
 func Terminal(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -75,9 +75,33 @@ type terminalError struct {
 	err    error
 }
 
-func (e *terminalError) Error() string  { return e.err.Error() }
-func (e *terminalError) Unwrap() error  { return e.err }
-func (e *terminalError) Reason() string { return e.reason }
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+func (e *terminalError) Reason() string {
+	if reasoned, ok := errors.AsType[Reasoned](e.err); ok && e.reason == "" {
+		return reasoned.Reason()
+	}
+	return e.reason
+}
+
+// Because gives an error the reason, in CamelCase, of its condition and its event. When it is tried
+// again depends on the error, as it would without. Of a nil error it makes nil.
+func Because(reason string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &reasonedError{reason: reason, err: err}
+}
+
+type reasonedError struct {
+	reason string
+	err    error
+}
+
+func (e *reasonedError) Error() string  { return e.err.Error() }
+func (e *reasonedError) Unwrap() error  { return e.err }
+func (e *reasonedError) Reason() string { return e.reason }
 
 // state is what became of a step.
 type state int

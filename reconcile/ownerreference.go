@@ -2,12 +2,17 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
+
+// ErrOwnerRecreated is for an object whose owner was deleted, and another one of its name created.
+var ErrOwnerRecreated = errors.New("the owner was deleted and created anew")
 
 // OwnerReference names an owner that does not control: the object goes when all its owners have gone.
 func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference, error) {
@@ -24,6 +29,9 @@ func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference
 // request if it does so already. References to others of the owner's kind that do not control it
 // either are replaced. obj gets the answer's metadata, as [SetAnnotations] has it, and it may be the pass's own object.
 //
+// If the owner was deleted and created anew, so that obj is about to be collected with the former
+// one, the error is [ErrOwnerRecreated], and nothing is sent.
+//
 // Both have to be in one namespace, or the owner in none: anything else is collected at once.
 func SetOwner(ctx context.Context, c client.Client, obj, owner client.Object) (changed bool, err error) {
 	ref, err := OwnerReference(c, owner)
@@ -31,6 +39,12 @@ func SetOwner(ctx context.Context, c client.Client, obj, owner client.Object) (c
 		return false, err
 	}
 	have := obj.GetOwnerReferences()
+	for _, r := range have {
+		if r.APIVersion == ref.APIVersion && r.Kind == ref.Kind && r.Name == ref.Name && r.UID != ref.UID {
+			return false, fmt.Errorf("%w: %s goes with the %s %s that it belonged to: create another one for the new %s",
+				ErrOwnerRecreated, obj.GetName(), r.Kind, r.Name, r.Kind)
+		}
+	}
 	want := slices.DeleteFunc(slices.Clone(have), func(r metav1.OwnerReference) bool {
 		return r.APIVersion == ref.APIVersion && r.Kind == ref.Kind && r.UID != ref.UID && (r.Controller == nil || !*r.Controller)
 	})

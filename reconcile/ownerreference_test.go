@@ -57,7 +57,12 @@ func TestSetOwner(t *testing.T) {
 			}
 		})
 	}
-	_, err := SetOwner(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
+	former := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", OwnerReferences: []metav1.OwnerReference{ownedBy("Deployment", "web", "d", nil)}}}
+	changed, err := SetOwner(t.Context(), fake.NewFakeClient(), former, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "e"}})
+	require.ErrorIs(t, err, ErrOwnerRecreated)
+	require.False(t, changed)
+
+	_, err = SetOwner(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
 	require.Error(t, err, "a kind that is not known")
 }
 

@@ -42,6 +42,9 @@ func MayStart(limit int, me Turn, all iter.Seq[Turn]) bool {
 // Startable names those that wait and may start, the oldest due first: whom to wake when a run ends. For a limit of zero or
 // less it names nobody, since nobody waits for another one then.
 func Startable(limit int, all iter.Seq[Turn]) []types.NamespacedName {
+	if limit <= 0 {
+		return nil
+	}
 	var waiting []Turn
 	free := limit
 	for t := range all {
