@@ -1,7 +1,10 @@
 package ownedresources
 
 import (
+	"time"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -16,6 +19,8 @@ const (
 	RolloutInProgress RolloutState = "InProgress"
 	// RolloutFailed: it will not get there unless something changes.
 	RolloutFailed RolloutState = "Failed"
+	// RolloutUnknown: nobody waits for it any more. Only [RolloutAfter] gives it.
+	RolloutUnknown RolloutState = "Unknown"
 )
 
 // Rollout is how far an object is, by the rules of kstatus.
@@ -44,4 +49,42 @@ func RolloutOf(obj client.Object, scheme *runtime.Scheme) (Rollout, error) {
 		return Rollout{RolloutFailed, p.reason, p.message}, nil
 	}
 	return Rollout{RolloutInProgress, p.reason, p.message}, nil
+}
+
+// How long [RolloutAfter] waits for what may never come.
+const (
+	restartShown = time.Minute // by the cache
+	rolloutLimit = time.Hour
+)
+
+// RolloutAfter observes what came of a [Restart] of a Deployment, StatefulSet or DaemonSet at a time, which was sent so long
+// ago. It is not complete before the object shows the restart, so that a cache that is behind does not tell of the
+// rollout before. It comes to an end: what is in progress for more than an hour, or paused, or shows no restart after a
+// minute, since somebody has taken it back as kubectl rollout undo does, is [RolloutUnknown].
+func RolloutAfter(workload client.Object, at time.Time, age time.Duration, scheme *runtime.Scheme) (Rollout, error) {
+	template, err := templateOf(workload)
+	if err != nil {
+		return Rollout{}, err
+	}
+	if last, ok := restartedAt(template); !ok || last.Before(at.Truncate(time.Second)) {
+		if age > restartShown {
+			return Rollout{RolloutUnknown, "RestartUndone", "somebody has taken the restart back"}, nil
+		}
+		return Rollout{RolloutInProgress, "RestartNotSeen", "the restart is not seen yet"}, nil
+	}
+	rollout, err := RolloutOf(workload, scheme)
+	switch {
+	case err != nil || rollout.State != RolloutInProgress:
+		return rollout, err
+	case isPaused(workload):
+		return Rollout{RolloutUnknown, "Paused", "it was paused while it rolled out"}, nil
+	case age > rolloutLimit:
+		return Rollout{RolloutUnknown, "TimedOut", "it was still rolling out after " + rolloutLimit.String()}, nil
+	}
+	return rollout, nil
+}
+
+func isPaused(workload client.Object) bool {
+	d, ok := workload.(*appsv1.Deployment)
+	return ok && d.Spec.Paused
 }

@@ -2,16 +2,8 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // SetAnnotations makes some annotations of an object have some values, and removes others, by one
@@ -20,8 +12,16 @@ import (
 //
 // It may be the pass's own object: the pass goes on from the answer.
 func SetAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
+	return setKeys(ctx, c, obj, "annotate", "annotations", obj.GetAnnotations(), set, remove)
+}
+
+// SetLabels does with labels what [SetAnnotations] does with annotations.
+func SetLabels(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
+	return setKeys(ctx, c, obj, "label", "labels", obj.GetLabels(), set, remove)
+}
+
+func setKeys(ctx context.Context, c client.Client, obj client.Object, verb, field string, have, set map[string]string, remove []string) (changed bool, err error) {
 	difference := map[string]any{}
-	have := obj.GetAnnotations()
 	for _, key := range remove {
 		if _, ok := have[key]; ok {
 			difference[key] = nil
@@ -35,36 +35,8 @@ func SetAnnotations(ctx context.Context, c client.Client, obj client.Object, set
 	if len(difference) == 0 {
 		return false, nil
 	}
-	metadata := map[string]any{"annotations": difference}
-	if uid := obj.GetUID(); uid != "" {
-		metadata["uid"] = uid // never a namesake
-	}
-	own, _ := passcontext.Of(ctx).(interface {
-		owns(obj client.Object) bool
-		rebase()
-	})
-	if own != nil && own.owns(obj) { // it is going to be written again, with a lock
-		metadata["resourceVersion"] = obj.GetResourceVersion()
-	}
-	data, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
+	if err := patchMetadata(ctx, c, obj, verb, map[string]any{field: difference}); err != nil {
 		return false, err
-	}
-	kind, err := apiutil.GVKForObject(obj, c.Scheme())
-	if err != nil {
-		return false, fmt.Errorf("kind of %T: %w: add its types to the scheme", obj, err)
-	}
-	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
-	answer.SetGroupVersionKind(kind)
-	if err := c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return false, fmt.Errorf("annotate %s %s: %w", kind.Kind, client.ObjectKeyFromObject(obj), err)
-	}
-	obj.SetAnnotations(maps.Clone(answer.GetAnnotations()))
-	obj.SetResourceVersion(answer.GetResourceVersion())
-	if own != nil && own.owns(obj) {
-		own.rebase()
 	}
 	return true, nil
 }
-
-func (p *pass[T]) owns(obj client.Object) bool { return client.Object(p.obj) == obj }

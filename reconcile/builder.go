@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,12 @@ func (b *Builder[T]) WithOptions(options controller.Options) *Builder[T] {
 // WithConditions is [Reconciler.WithConditions].
 func (b *Builder[T]) WithConditions(binder conditions.Binder) *Builder[T] {
 	b.reconciler.WithConditions(binder)
+	return b
+}
+
+// WithClock is [Reconciler.WithClock].
+func (b *Builder[T]) WithClock(c clock.PassiveClock) *Builder[T] {
+	b.reconciler.WithClock(c)
 	return b
 }
 

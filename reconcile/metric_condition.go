@@ -7,8 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/opblocks/opblocks/conditions"
 )
 
 // conditionMetric shows the conditions of objects. It makes its series when it is asked: kept ones, as
@@ -63,13 +61,11 @@ func (m *conditionMetric) knows(object shownObject) bool {
 	return known
 }
 
-// set shows what a list says; a nil one says nothing.
-func (m *conditionMetric) set(object shownObject, list conditions.List) {
+// set shows what conditions say, of which no two are of one type.
+func (m *conditionMetric) set(object shownObject, list []metav1.Condition) {
 	var shown []shownCondition
-	if list != nil {
-		for _, c := range list.All() {
-			shown = append(shown, shownCondition{c.Type, level(c.Status)})
-		}
+	for _, c := range list {
+		shown = append(shown, shownCondition{c.Type, level(c.Status)})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/opblocks/opblocks/conditions"
 )
 
 // metrics are those of one kind. A nil pointer keeps none.
@@ -59,8 +58,8 @@ func (m *metrics) knows(name types.NamespacedName) bool {
 	return m.conditions.knows(shownObject{m.kind, name})
 }
 
-// show sets what the object's conditions say. A nil list says nothing.
-func (m *metrics) show(name types.NamespacedName, list conditions.List) {
+// show sets what the object's conditions say.
+func (m *metrics) show(name types.NamespacedName, list []metav1.Condition) {
 	if m != nil {
 		m.conditions.set(shownObject{m.kind, name}, list)
 	}

@@ -56,5 +56,8 @@ func (n *NamedStep[T]) setupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
 	for _, w := range n.watches {
 		b.Watches(w.object, handler.EnqueueRequestsFromMapFunc(w.mapTo), builder.WithPredicates(w.predicates...))
 	}
+	for _, wake := range n.wakes {
+		wake(mgr, b)
+	}
 	return nil
 }

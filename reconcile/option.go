@@ -3,6 +3,7 @@ package reconcile
 import (
 	"time"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -13,6 +14,7 @@ type stepOptions struct {
 	optional    bool
 	watches     []watch
 	references  []reference
+	wakes       []func(mgr ctrl.Manager, b *ctrl.Builder)
 	finalizer   string
 	giveUpAfter time.Duration // 0: never
 }

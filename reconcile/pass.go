@@ -88,6 +88,8 @@ func (p *pass[T]) rebase() {
 	before.SetResourceVersion(p.obj.GetResourceVersion())
 	before.SetFinalizers(p.obj.GetFinalizers())
 	before.SetAnnotations(p.obj.GetAnnotations())
+	before.SetLabels(p.obj.GetLabels())
+	before.SetOwnerReferences(p.obj.GetOwnerReferences())
 	p.before = before
 	p.writes.Record(before)
 }

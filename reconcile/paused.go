@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +24,7 @@ func (p *pass[T]) pause(ctx context.Context, state pause.State, now time.Time) c
 		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
 		p.next.wait(state.Until.Sub(now))
 	}
-	list, err := p.status.list(reflect.ValueOf(p.obj))
+	list, err := p.list(p.obj)
 	if err == nil && list != nil {
 		_, _, err = list.Set(metav1.Condition{
 			Type: conditions.Paused, Status: metav1.ConditionTrue, Reason: conditions.Paused, Message: message,

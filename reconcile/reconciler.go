@@ -40,7 +40,8 @@ type Reconciler[T client.Object] struct {
 	metrics       *metrics             // nil without a manager
 	recorder      events.EventRecorder // nil without a manager
 	finalizers    []string
-	ours          func(T) bool // nil: all
+	ours          func(T) bool            // nil: all
+	history       func(T) conditions.List // nil: conditions are a map
 	watching      atomic.Bool
 	ownConditions bool
 	checked       sync.Once
@@ -81,7 +82,7 @@ func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] 
 // check says what is wrong with the reconciler itself.
 func (r *Reconciler[T]) check() error {
 	r.checked.Do(func() {
-		if r.err != nil {
+		if r.err != nil || r.history != nil {
 			return
 		}
 		if _, err := r.status.list(reflect.New(r.typ)); err != nil {
@@ -113,7 +114,11 @@ func (r *Reconciler[T]) init() error {
 	for i := range r.steps {
 		kinds = append(kinds, r.steps[i].watched()...)
 		for _, ref := range r.steps[i].references {
-			referenced = append(referenced, ref.object)
+			if ref.cached {
+				kinds = append(kinds, ref.object)
+			} else {
+				referenced = append(referenced, ref.object)
+			}
 		}
 		if name := r.steps[i].finalizer; name != "" {
 			r.finalizers = append(r.finalizers, name)

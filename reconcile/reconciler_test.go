@@ -132,6 +132,18 @@ func TestOutcomesAsConditions(t *testing.T) {
 				{"Ready", "False", "Slow", "one: slow; two: quick"}, {"Reconciling", "True", "Slow", "one: slow; two: quick"},
 			},
 		},
+		"with its own reason": {
+			reason: "what cannot heal by itself may say why itself",
+			steps:  []NamedStep[*budget]{Named("one", giving(Terminal("", Because("BadImage", errors.New("no such image")))))},
+			after:  terminalRetry,
+			want:   []condition{{"Ready", "False", "BadImage", "no such image"}, {"Stalled", "True", "BadImage", "no such image"}},
+		},
+		"with a reason": {
+			reason: "who says why is shown, and the rest is as without",
+			steps:  []NamedStep[*budget]{Named("one", giving(Because("CreateFailed", errors.New("boom"))))},
+			after:  firstBackoff,
+			want:   []condition{{"Ready", "False", "CreateFailed", "boom"}, {"Reconciling", "True", "CreateFailed", "boom"}},
+		},
 		"failure": {
 			reason: "a failure comes first in Ready, whatever waits, and is retried by backoff",
 			steps: []NamedStep[*budget]{
@@ -389,6 +401,8 @@ func TestConflictWithoutEndIsShown(t *testing.T) {
 }
 
 func TestTerminalOfNothingIsNothing(t *testing.T) {
+	require.NoError(t, Because("Wrong", nil))
+	require.NoError(t, Because("X", nil))
 	require.NoError(t, Terminal("X", nil))
 }
 

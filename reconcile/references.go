@@ -21,6 +21,7 @@ import (
 // reference is a kind of objects that T names.
 type reference struct {
 	object client.Object
+	cached bool         // whole, and not its metadata alone
 	from   reflect.Type // what names takes
 	names  func(obj client.Object) []types.NamespacedName
 }
@@ -36,8 +37,19 @@ type reference struct {
 // The operator needs get, list and watch on the kind: RBAC cannot tell a watch of metadata from
 // reading, so limit it by namespaces where that matters.
 func Referring[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) Option {
+	return refer(false, kind, names)
+}
+
+// Following is [Referring] for objects that the steps read in every pass, and that hold no secret,
+// such as a Deployment whose status is looked at: the cache has them whole, and the step's client
+// reads and lists them there.
+func Following[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) Option {
+	return refer(true, kind, names)
+}
+
+func refer[T client.Object](cached bool, kind client.Object, names func(obj T) []types.NamespacedName) Option {
 	return func(o *stepOptions) {
-		o.references = append(o.references, reference{object: kind, from: reflect.TypeFor[T](), names: func(obj client.Object) []types.NamespacedName {
+		o.references = append(o.references, reference{object: kind, cached: cached, from: reflect.TypeFor[T](), names: func(obj client.Object) []types.NamespacedName {
 			typed, ok := obj.(T)
 			if !ok {
 				return nil
@@ -112,6 +124,10 @@ func (r *Reconciler[T]) watchReferred(mgr ctrl.Manager, b *ctrl.Builder, kind sc
 			return nil
 		})
 		return requests
+	}
+	if slices.ContainsFunc(references, func(ref reference) bool { return ref.cached }) {
+		b.Watches(references[0].object, handler.EnqueueRequestsFromMapFunc(referrers))
+		return nil
 	}
 	watched := &metav1.PartialObjectMetadata{}
 	watched.SetGroupVersionKind(kind)

@@ -15,10 +15,12 @@ import (
 // save writes the status if it differs from the one read. Seen is false after a conflict.
 func (p *pass[T]) save(ctx context.Context, seen bool) {
 	p.status.finish(p.before, p.obj, seen)
-	p.status.keepTransitions(p.before, p.obj)
+	if p.history == nil {
+		p.status.keepTransitions(p.before, p.obj)
+	}
 	if p.status.equal(p.before, p.obj) {
 		if !p.metrics.knows(p.name) {
-			p.metrics.show(p.name, p.conditions(p.before))
+			p.metrics.show(p.name, p.shown(p.before))
 		}
 		return
 	}
@@ -31,7 +33,7 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 		if is && !was {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(message, "Everything is as wanted"))
 		}
-		p.metrics.show(p.name, p.conditions(p.before))
+		p.metrics.show(p.name, p.shown(p.before))
 	case apierrors.IsNotFound(err) && !p.exists(ctx):
 		p.forget()
 	case apierrors.IsNotFound(err):

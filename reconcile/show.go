@@ -14,9 +14,12 @@ import (
 
 // show turns outcomes into conditions.
 func (p *pass[T]) show(outcomes []outcome) error {
-	list, err := p.status.list(reflect.ValueOf(p.obj))
+	list, err := p.list(p.obj)
 	if list == nil || err != nil {
 		return err
+	}
+	if p.history != nil {
+		return p.tellHistory(list, outcomes)
 	}
 	list.Remove(conditions.Paused)
 	generation := p.obj.GetGeneration()
@@ -60,6 +63,14 @@ func (p *pass[T]) show(outcomes []outcome) error {
 		p.summarize(list, parts, set)
 	}
 	return errors.Join(errs...)
+}
+
+// list gives the object's conditions; nil for a kind that has none.
+func (p *pass[T]) list(obj T) (conditions.List, error) {
+	if p.history != nil && p.status.status >= 0 {
+		return p.history(obj), nil
+	}
+	return p.status.list(reflect.ValueOf(obj))
 }
 
 // outcomePart is what one step contributes to the summary.
@@ -121,7 +132,7 @@ func (p *pass[T]) ready(obj T) (is bool, message string) {
 
 // conditions is nil where there are none.
 func (p *pass[T]) conditions(obj T) conditions.List {
-	list, err := p.status.list(reflect.ValueOf(obj))
+	list, err := p.list(obj)
 	if err != nil {
 		return nil
 	}

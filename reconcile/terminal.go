@@ -1,5 +1,7 @@
 package reconcile
 
+import "errors"
+
 // Reasoned is an error that brings the reason of a condition, in CamelCase.
 type Reasoned interface {
 	error
@@ -7,8 +9,8 @@ type Reasoned interface {
 }
 
 // Terminal says that the step cannot succeed until somebody changes something, for a reason in
-// CamelCase: the object is shown as Stalled and tried again in 10 minutes, or on an event. Of a
-// nil error it makes nil, so that it can wrap a check.
+// CamelCase, or "" for the error's own ([Reasoned]): the object is shown as Stalled and tried again
+// in 10 minutes, or on an event. Of a nil error it makes nil, so that it can wrap a check.
 func Terminal(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -21,6 +23,12 @@ type terminalError struct {
 	err    error
 }
 
-func (e *terminalError) Error() string  { return e.err.Error() }
-func (e *terminalError) Unwrap() error  { return e.err }
-func (e *terminalError) Reason() string { return e.reason }
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+func (e *terminalError) Reason() string {
+	if reasoned, ok := errors.AsType[Reasoned](e.err); ok && e.reason == "" {
+		return reasoned.Reason()
+	}
+	return e.reason
+}

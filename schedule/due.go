@@ -10,7 +10,7 @@ const (
 	Waiting Verdict = "Waiting"
 	// Start: a run has to start now. Record Latest as the last run, before it or so that a crash cannot repeat it.
 	Start Verdict = "Start"
-	// Held: a run is due, but now is in a window.
+	// Held: a run is due, but now is in a window, or in the spread after one.
 	Held Verdict = "Held"
 	// TooLate: the latest time that was due is past its deadline, and none is run. Record Latest as the last run all the
 	// same: until then, this is the verdict.
@@ -35,6 +35,8 @@ type Decision struct {
 	Next time.Time
 	// Wake is when to decide again: the start of the next run, or the end of a window. Zero if only a change can bring a run.
 	Wake time.Time
+
+	offset time.Duration
 }
 
 // longest bounds After.
@@ -71,7 +73,7 @@ func Due(now time.Time, p Plan) (Decision, error) {
 		return Decision{Verdict: Suspended}, nil
 	}
 	after, until := p.after(), now.Add(-p.Offset)
-	d := Decision{Verdict: Waiting}
+	d := Decision{Verdict: Waiting, offset: p.Offset}
 	switch {
 	case after.After(now):
 		d.Verdict = ClockBehind
@@ -83,20 +85,23 @@ func Due(now time.Time, p Plan) (Decision, error) {
 	}
 	d.Next = p.next(after, now.Location())
 	if !d.Next.IsZero() {
-		d.Wake = p.Windows.Open(d.Next.Add(p.Offset))
+		d.Wake = p.start(d.Next.Add(p.Offset))
 	}
 	if d.Latest.IsZero() {
 		return d, nil
 	}
 
 	d.Missed-- // but for Latest itself
-	open := p.Windows.Open(now)
+	start := p.start(d.Latest.Add(p.Offset))
+	if !start.After(now) {
+		start = p.start(now) // it is late: only where no window is now
+	}
 	switch {
 	case p.isTooLate(d.Latest, now):
 		d.Verdict = TooLate
 		d.Missed++
-	case open.After(now):
-		d.Verdict, d.Wake = Held, open
+	case start.After(now):
+		d.Verdict, d.Wake = Held, start
 	default:
 		d.Verdict = Start
 	}

@@ -187,9 +187,24 @@ func TestDue(t *testing.T) {
 			want: shown{"Start", "2026-03-02 04:01:00", "2026-03-02 04:02:00", "2026-03-02 04:04:30", 0},
 		},
 		"OffsetIntoWindow": {
-			reason:   "a place that lies in a window waits for its end",
+			reason:   "a place that lies in a window waits for its end, and comes at the offset after that",
 			schedule: "55 7 * * *", since: "2026-03-01 13:00", offset: 10 * time.Minute, windows: office, now: "2026-03-02 07:56",
-			want: shown{"Waiting", "", "2026-03-02 07:55:00", "2026-03-02 18:00:00", 0},
+			want: shown{"Waiting", "", "2026-03-02 07:55:00", "2026-03-02 18:10:00", 0},
+		},
+		"SpreadAfterWindow": {
+			reason:   "many that a window has put off do not start together at its end",
+			schedule: "0 9 * * *", since: "2026-03-01 13:00", offset: 10 * time.Minute, windows: office, now: "2026-03-02 18:09",
+			want: shown{"Held", "2026-03-02 09:00:00", "2026-03-03 09:00:00", "2026-03-02 18:10:00", 0},
+		},
+		"SpreadedAfterWindow": {
+			reason:   "the place after the window has come",
+			schedule: "0 9 * * *", since: "2026-03-01 13:00", offset: 10 * time.Minute, windows: office, now: "2026-03-02 18:10",
+			want: shown{"Start", "2026-03-02 09:00:00", "2026-03-03 09:00:00", "2026-03-03 18:10:00", 0},
+		},
+		"NoRoomAfterWindow": {
+			reason:   "the place after the window lies in the next day's: at its end is better than never",
+			schedule: "20 0 * * *", since: "2026-03-01 13:00", offset: 15 * time.Hour, windows: office, now: "2026-03-02 18:00",
+			want: shown{"Start", "2026-03-02 00:20:00", "2026-03-03 00:20:00", "2026-03-03 18:00:00", 0},
 		},
 		"OffsetAndChange": {
 			reason:   "a change between due time and place takes effect at once",

@@ -111,7 +111,7 @@ func (o *oracle) due(now time.Time, p schedule.Plan, until time.Time) schedule.D
 			d.Latest = at
 		}
 	}
-	d.Wake = o.open(d.Next.Add(p.Offset))
+	d.Wake = o.start(d.Next.Add(p.Offset), p.Offset)
 	switch {
 	case after.After(now):
 		d.Verdict = schedule.ClockBehind
@@ -119,8 +119,10 @@ func (o *oracle) due(now time.Time, p schedule.Plan, until time.Time) schedule.D
 	case p.StartingDeadlineSeconds != nil && now.Sub(d.Latest.Add(p.Offset)).Seconds() > float64(*p.StartingDeadlineSeconds):
 		d.Verdict = schedule.TooLate
 		d.Missed++
+	case o.start(d.Latest.Add(p.Offset), p.Offset).After(now):
+		d.Verdict, d.Wake = schedule.Held, o.start(d.Latest.Add(p.Offset), p.Offset)
 	case o.closed.have(now.In(o.location)):
-		d.Verdict, d.Wake = schedule.Held, o.open(now)
+		d.Verdict, d.Wake = schedule.Held, o.start(now, p.Offset)
 	default:
 		d.Verdict = schedule.Start
 	}
@@ -159,6 +161,18 @@ func (o *oracle) open(at time.Time) time.Time {
 		at = at.Truncate(time.Minute).Add(time.Minute)
 	}
 	return at
+}
+
+// start is the end of the window, and the offset after that if it is open then.
+func (o *oracle) start(at time.Time, offset time.Duration) time.Time {
+	if !o.closed.have(at.In(o.location)) {
+		return at
+	}
+	end := o.open(at)
+	if o.closed.have(end.Add(offset).In(o.location)) {
+		return end
+	}
+	return end.Add(offset)
 }
 
 func min64(a, b time.Time) time.Time {

@@ -14,6 +14,26 @@ import (
 // text names the field, its value and what to write instead, and is the same in every pass, so it can go into a condition.
 var ErrInvalid = errors.New("invalid")
 
+// Error is the type of these errors.
+type Error struct {
+	// Field is the one that is wrong, as it is called in JSON: schedule, timeZone, windows[0].start.
+	Field string
+	err   error
+}
+
+func invalid(field, format string, args ...any) error {
+	return &Error{field, fmt.Errorf("%w "+field+format, append([]any{ErrInvalid}, args...)...)}
+}
+
+func (e *Error) Error() string { return e.err.Error() }
+func (e *Error) Unwrap() error { return e.err }
+
+// Reason is that of a condition: InvalidSchedule, InvalidTimeZone, InvalidWindows and so on.
+func (e *Error) Reason() string {
+	field, _, _ := strings.Cut(e.Field, "[")
+	return "Invalid" + strings.ToUpper(field[:1]) + field[1:]
+}
+
 // maxSchedule is longer than any schedule needs: one that lists every minute, hour, day and month has 360 characters.
 const maxSchedule = 512
 
@@ -33,7 +53,7 @@ const maxSchedule = 512
 func Parse(schedule, timeZone string) (*Schedule, error) {
 	s, err := parse(schedule)
 	if err != nil {
-		return nil, fmt.Errorf("%w schedule %s: %w", ErrInvalid, quote(schedule), err)
+		return nil, invalid("schedule", " %s: %w", quote(schedule), err)
 	}
 	if s.location, err = loadZone(timeZone); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -29,7 +28,8 @@ type Plan struct {
 	Suspended bool
 	// Windows in which nothing may start. To a run, a window is what an operator that is down is: when it ends, the latest that
 	// was missed starts if the deadline allows. So without a deadline a run is put off to the end of a window, and with a short
-	// one it is left out.
+	// one it is left out. What a window has put off starts at the offset after it, so that many do not start together there
+	// either; or at its end, if the next window comes before that.
 	Windows Windows
 	// Offset comes between a due time and its start; see [Offset]. The deadline counts from the start, so that a late place costs
 	// no run. An offset that is longer than the schedule's distances loses none either: all is as if on a clock that is behind.
@@ -40,14 +40,14 @@ func (p *Plan) validate() error {
 	s, ours := p.Schedule.(*Schedule)
 	switch {
 	case p.Schedule == nil, ours && s.isZero():
-		return fmt.Errorf("%w schedule: there is none; give what Parse returned", ErrInvalid)
+		return invalid("schedule", ": there is none; give what Parse returned")
 	case p.Since.IsZero() && p.LastRun.IsZero():
-		return fmt.Errorf("%w since: neither it nor the last run is known; record when the schedule began to hold", ErrInvalid)
+		return invalid("since", ": neither it nor the last run is known; record when the schedule began to hold")
 	case p.StartingDeadlineSeconds != nil && *p.StartingDeadlineSeconds < 0:
-		return fmt.Errorf("%w startingDeadlineSeconds %d: it is negative; write 0 or more, or leave it out for no limit",
-			ErrInvalid, *p.StartingDeadlineSeconds)
+		return invalid("startingDeadlineSeconds", " %d: it is negative; write 0 or more, or leave it out for no limit",
+			*p.StartingDeadlineSeconds)
 	case p.Offset < 0:
-		return fmt.Errorf("%w offset %v: it is negative; take what Offset returns", ErrInvalid, p.Offset)
+		return invalid("offset", " %v: it is negative; take what Offset returns", p.Offset)
 	}
 	return nil
 }
@@ -68,6 +68,15 @@ func (p *Plan) anchor() int64 {
 		return seconds(p.LastRun.Time)
 	}
 	return seconds(p.Since.Time)
+}
+
+// start is the moment at which a run may start whose time it would be: the same, unless that is in a window.
+func (p *Plan) start(t time.Time) time.Time {
+	open := p.Windows.Open(t)
+	if spread := open.Add(p.Offset); open.After(t) && p.Windows.Open(spread).Equal(spread) {
+		return spread
+	}
+	return open
 }
 
 // isTooLate says whether the deadline has passed for what is due at a time.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,29 @@ func MayStart(limit int, me Turn, all iter.Seq[Turn]) bool {
 		}
 	}
 	return before < limit
+}
+
+// Startable names those that wait and may start, the oldest due first: whom to wake when a run ends. For a limit of zero or
+// less it names nobody, since nobody waits for another one then.
+func Startable(limit int, all iter.Seq[Turn]) []types.NamespacedName {
+	if limit <= 0 {
+		return nil
+	}
+	var waiting []Turn
+	free := limit
+	for t := range all {
+		if t.Running {
+			free--
+		} else {
+			waiting = append(waiting, t)
+		}
+	}
+	slices.SortFunc(waiting, Turn.compare)
+	var names []types.NamespacedName
+	for _, t := range waiting[:min(len(waiting), max(free, 0))] {
+		names = append(names, t.Object)
+	}
+	return names
 }
 
 func (t Turn) compare(other Turn) int {

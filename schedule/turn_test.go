@@ -97,3 +97,19 @@ func TestCapHoldsUnderAStaleCache(t *testing.T) {
 		}
 	}
 }
+
+func TestStartable(t *testing.T) {
+	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
+	all := []schedule.Turn{waits("c", two), runs("r"), waits("b", one), waits("a", one)}
+	for limit, want := range map[int][]string{-1: nil, 0: nil, 1: nil, 2: {"a"}, 3: {"a", "b"}, 9: {"a", "b", "c"}} {
+		var names []string
+		for _, name := range schedule.Startable(limit, slices.Values(all)) {
+			names = append(names, name.Name)
+		}
+		require.Equal(t, want, names, "limit %d", limit)
+		if limit > 0 {
+			slices.Sort(names)
+			require.Equal(t, admitted(limit, all), names, "who is woken may start: limit %d", limit)
+		}
+	}
+}

@@ -12,9 +12,19 @@ import (
 // day, without End itself, or past midnight to End of the next day if End is before Start. Both are HH:MM on the clock on
 // the wall, from 00:00 to 23:59; End may be 24:00.
 type Window struct {
-	Start, End string
+	// Start is when it begins, as HH:MM.
+	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
+	Start string `json:"start"`
+	// End is when it ends, as HH:MM; 24:00 is the end of the day.
+	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
+	End string `json:"end"`
 	// Days on which it starts: Mon or Monday and so on, in any case. None is every day.
-	Days []string
+	// +kubebuilder:validation:MaxItems=7
+	// +kubebuilder:validation:items:MaxLength=9
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z]+$`
+	// +listType=atomic
+	// +optional
+	Days []string `json:"days,omitempty"`
 }
 
 // Windows are those of one schedule. The zero value is none; they are immutable, and safe for concurrent use.
@@ -45,7 +55,7 @@ func ParseWindows(timeZone string, windows ...Window) (Windows, error) {
 	}
 	w := Windows{location, merge(closed)}
 	if slices.Equal(w.closed, []span{{0, week}}) {
-		return Windows{}, fmt.Errorf("%w windows: they cover the whole week, so nothing would ever start; leave some time open", ErrInvalid)
+		return Windows{}, invalid("windows", ": they cover the whole week, so nothing would ever start; leave some time open")
 	}
 	return w, nil
 }
@@ -93,7 +103,7 @@ func (w Window) spans(field string) ([]span, error) {
 		return nil, err
 	}
 	if start == end {
-		return nil, fmt.Errorf("%w %s.end %q: it is the start as well; for a whole day write 00:00 and 24:00", ErrInvalid, field, w.End)
+		return nil, invalid(field+".end", " %q: it is the start as well; for a whole day write 00:00 and 24:00", w.End)
 	}
 	if end < start {
 		end += day
@@ -105,8 +115,7 @@ func (w Window) spans(field string) ([]span, error) {
 	for i, name := range w.Days {
 		day, ok := weekday(name)
 		if !ok {
-			return nil, fmt.Errorf("%w %s.days[%d] %s: it is no day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun",
-				ErrInvalid, field, i, quote(name))
+			return nil, invalid(fmt.Sprintf("%s.days[%d]", field, i), " %s: it is no day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun", quote(name))
 		}
 		days = append(days, day)
 	}
@@ -127,7 +136,7 @@ func timeOfDay(field, value, latest string) (int64, error) {
 	case value == "24:00" && latest == "24:00":
 		return day, nil
 	case err != nil || len(value) != len("15:04"):
-		return 0, fmt.Errorf("%w %s %s: it is no time of day; write HH:MM, from 00:00 to %s", ErrInvalid, field, quote(value), latest)
+		return 0, invalid(field, " %s: it is no time of day; write HH:MM, from 00:00 to %s", quote(value), latest)
 	}
 	return int64(t.Hour())*60*minute + int64(t.Minute())*minute, nil
 }

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	_ "time/tzdata" // see doc.go: without it, every zone but UTC is unknown in a distroless image
@@ -22,5 +21,5 @@ func loadZone(name string) (*time.Location, error) {
 			return location, nil
 		}
 	}
-	return nil, fmt.Errorf("%w timeZone %s: there is no such zone; %s", ErrInvalid, quote(name), remedy)
+	return nil, invalid("timeZone", " %s: there is no such zone; %s", quote(name), remedy)
 }

@@ -38,6 +38,7 @@ func main() {
 	metricsAddress := flag.String("metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 for none.")
 	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the probes; 0 for none.")
 	leaderElect := flag.Bool("leader-elect", false, "Let one of several replicas work at a time.")
+	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the replicas' lease; the pod's own if empty.")
 	var namespaces []string
 	flag.Func("namespaces", "Namespaces to work in, separated by commas; all if empty.", func(value string) error {
 		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
@@ -55,6 +56,7 @@ func main() {
 		HealthProbeBindAddress:        *probeAddress,
 		LeaderElection:                *leaderElect,
 		LeaderElectionID:              leaseOf(*target),
+		LeaderElectionNamespace:       *leaseNamespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 	}); err != nil {
 		ctrl.Log.Error(err, "The operator cannot run")

@@ -52,13 +52,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 
 // Cache restricts the manager's cache to some namespaces, or none for all.
 func Cache(namespaces ...string) cache.Options {
-	options := cache.Options{DefaultTransform: slim()}
-	if len(namespaces) > 0 {
-		options.DefaultNamespaces = map[string]cache.Config{}
-	}
-	for _, namespace := range namespaces {
-		options.DefaultNamespaces[namespace] = cache.Config{}
-	}
+	options := reconcile.CacheOptions(namespaces...)
+	options.DefaultTransform = slim()
 	return options
 }
 

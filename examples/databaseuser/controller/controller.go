@@ -101,12 +101,5 @@ func secretOf(u *userv1alpha1.DatabaseUser) []types.NamespacedName {
 // Cache restricts the manager's cache to some namespaces, or none for all. It is not filtered by the label: an account
 // whose DatabaseUser was relabelled while the operator was down would never be dropped.
 func Cache(namespaces ...string) cache.Options {
-	options := cache.Options{DefaultTransform: reconcile.TransformCompact()}
-	if len(namespaces) > 0 {
-		options.DefaultNamespaces = map[string]cache.Config{}
-	}
-	for _, namespace := range namespaces {
-		options.DefaultNamespaces[namespace] = cache.Config{}
-	}
-	return options
+	return reconcile.CacheOptions(namespaces...)
 }

@@ -29,10 +29,10 @@ type Operator struct {
 
 // Start starts the operator that setup sets up; it is stopped when the test ends. The options need Scheme and Cache. What
 // it logs is shown with the test. The passes over objects of the type of primary are counted.
-func Start(t *testing.T, access *rest.Config, options ctrl.Options, primary client.Object, setup func(ctrl.Manager) error) *Operator {
+func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary client.Object, setup func(ctrl.Manager) error) *Operator {
 	t.Helper()
 	o := &Operator{Requests: &Requests{}}
-	options.Logger = testr.NewWithOptions(t, testr.Options{LogTimestamp: true})
+	options.Logger = testr.NewWithInterface(t, testr.Options{LogTimestamp: true})
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
 	options.Controller = config.Controller{SkipNameValidation: new(true)} // several in one process
 	options.NewClient = o.passes.count(primary, options.NewClient)

@@ -50,15 +50,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 // Cache restricts the manager's cache to some namespaces, or none for all, and the pods in it to memcached's. Nothing
 // reads managedFields from it: without them an object takes a third less memory.
 func Cache(namespaces ...string) cache.Options {
-	options := cache.Options{
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: memcachedPods}},
-		DefaultTransform: reconcile.TransformCompact(),
-	}
-	if len(namespaces) > 0 {
-		options.DefaultNamespaces = map[string]cache.Config{}
-	}
-	for _, namespace := range namespaces {
-		options.DefaultNamespaces[namespace] = cache.Config{}
-	}
+	options := reconcile.CacheOptions(namespaces...)
+	options.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: memcachedPods}}
 	return options
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/examples/internal/launch"
+	"github.com/opblocks/opblocks/examples/internal/mariadb"
+	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/internal/controlplane"
+)
+
+// cluster is what fails: a control plane, a database, and operators that reach the API server through a proxy.
+type cluster struct {
+	cp       *controlplane.ControlPlane
+	db       *mariadb.Server
+	proxy    *proxy
+	replicas []*replica
+	client   client.Client // a user's, who does not go through the proxy
+}
+
+// start gives a cluster in which nothing has failed yet. Its users' pods are some hundreds, and a node takes 110.
+func start(ctx context.Context) (c *cluster, err error) {
+	c = &cluster{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.stop())
+		}
+	}()
+	say("starting a control plane and a database")
+	if c.cp, err = controlplane.Start(ctx, controlplane.WithNodes(10)); err != nil {
+		return c, err
+	}
+	if c.db, err = mariadb.Start(ctx); err != nil {
+		return c, err
+	}
+	if c.proxy, err = newProxy(strings.TrimPrefix(c.cp.Config().Host, "https://")); err != nil {
+		return c, err
+	}
+	scheme := runtime.NewScheme()
+	if err = errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme), appv1.AddToScheme(scheme),
+		userv1alpha1.AddToScheme(scheme), eruv1.AddToScheme(scheme)); err != nil {
+		return c, err
+	}
+	if c.client, err = client.New(c.cp.Config(), client.Options{Scheme: scheme}); err != nil {
+		return c, err
+	}
+	for _, namespace := range []string{"memcacheds", "apps", "accounts", "schedules"} {
+		if err = c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+			return c, err
+		}
+	}
+	for _, example := range []string{"memcached", "app", "databaseuser", "eru"} {
+		say("starting two replicas of the %s operator", example)
+		if err = c.install(ctx, example); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// install deploys an operator, which then runs here and not in pods, since no container runs on simulated nodes.
+func (c *cluster) install(ctx context.Context, example string) error {
+	folder := "examples/" + example + "/config"
+	if err := c.cp.InstallCRDs(ctx, folder+"/crd/bases"); err != nil {
+		return err
+	}
+	if _, err := c.cp.Kubectl(ctx, "apply", "--server-side", "--kustomize", folder+"/default",
+		"--selector", "app.kubernetes.io/component!=manager"); err != nil {
+		return err
+	}
+	kubeconfig, err := launch.Access(ctx, c.cp, example+"-system", example+"-controller-manager", "https://"+c.proxy.address())
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect",
+		"--leader-election-namespace=" + example + "-system",
+	}
+	if example == "databaseuser" {
+		credentials, err := c.credentials()
+		if err != nil {
+			return err
+		}
+		args = append(args, "--target=chaos", "--database-address="+c.db.Address(), "--database-credentials="+credentials)
+	}
+	binary := filepath.Join(c.folder(), example+"-operator")
+	if err := launch.Build(ctx, example, binary); err != nil {
+		return err
+	}
+	for i := range 2 {
+		r := &replica{cluster: c, name: fmt.Sprintf("%s-%d", example, i+1), binary: binary, args: args}
+		if err := r.start(); err != nil {
+			return err
+		}
+		c.replicas = append(c.replicas, r)
+	}
+	return nil
+}
+
+// credentials writes what the operator logs in with to a folder that only this user can read.
+func (c *cluster) credentials() (folder string, err error) {
+	folder = filepath.Join(c.folder(), "database")
+	admin := c.db.Admin()
+	return folder, errors.Join(os.Mkdir(folder, 0o700),
+		os.WriteFile(filepath.Join(folder, "username"), []byte(admin.User), 0o600),
+		os.WriteFile(filepath.Join(folder, "password"), []byte(admin.Password), 0o600))
+}
+
+// folder is that of the control plane's files, which goes with it.
+func (c *cluster) folder() string { return filepath.Dir(c.cp.Kubeconfig()) }
+
+func (c *cluster) stop() error {
+	var errs []error
+	if c.cp != nil {
+		errs = append(errs, c.cp.Stop())
+	}
+	if c.db != nil {
+		errs = append(errs, c.db.Stop())
+	}
+	if c.proxy != nil {
+		errs = append(errs, c.proxy.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// settle waits until nothing differs any more.
+func (c *cluster) settle(ctx context.Context, what string, limit time.Duration, differences func(context.Context) ([]string, error)) error {
+	began := time.Now()
+	for {
+		different, err := differences(ctx)
+		switch {
+		case err == nil && len(different) == 0:
+			fmt.Printf("After %.0f s %s.\n", time.Since(began).Seconds(), what)
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(began) > limit:
+			for _, r := range c.replicas {
+				fmt.Fprintf(os.Stderr, "\nThe last lines that %s logged:\n%s\n", r.name, r.process.Tail())
+			}
+			return errors.Join(fmt.Errorf("within %v it should be so that %s, but:\n%s", limit, what, strings.Join(different, "\n")), err)
+		}
+		say("%d differences are left", len(different))
+		if err := pause(ctx, 3*time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "chaos: "+format+"\n", args...)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// fault is a way to fail.
+type fault struct {
+	name   string
+	weight int
+	// inject gives what it did, in the words of the report, or "" if it could not do it now. It returns when the fault is over.
+	inject func(ctx context.Context, c *cluster, random *rand.Rand) (what string, err error)
+}
+
+var faults = []fault{
+	{"kill", 12, kill},
+	{"API server", 2, func(ctx context.Context, c *cluster, _ *rand.Rand) (string, error) {
+		return "kube-apiserver killed and started again", c.cp.RestartAPIServer(ctx)
+	}},
+	{"etcd", 1, func(ctx context.Context, c *cluster, _ *rand.Rand) (string, error) {
+		return "etcd killed and started again", c.cp.RestartEtcd(ctx)
+	}},
+	{"reset", 3, func(_ context.Context, c *cluster, _ *rand.Rand) (string, error) {
+		c.proxy.reset()
+		return "all connections of the operators reset", nil
+	}},
+	{"slow", 3, func(ctx context.Context, c *cluster, random *rand.Rand) (string, error) {
+		c.proxy.slow(time.Duration(50+random.IntN(450)) * time.Millisecond)
+		defer c.proxy.slow(0)
+		return "network slow, up to half a second each way", pause(ctx, 4*time.Second)
+	}},
+	{"silence", 2, func(ctx context.Context, c *cluster, _ *rand.Rand) (string, error) {
+		defer c.proxy.silence()()
+		return "network silent for 4 seconds", pause(ctx, 4*time.Second)
+	}},
+	{"database", 2, func(ctx context.Context, c *cluster, _ *rand.Rand) (string, error) {
+		if err := c.db.Down(); err != nil {
+			return "", err
+		}
+		if err := pause(ctx, 2*time.Second); err != nil {
+			return "", err
+		}
+		return "MariaDB killed and started again after 2 seconds", c.db.Up(ctx)
+	}},
+}
+
+// kill ends an operator's process and starts it again.
+func kill(_ context.Context, c *cluster, random *rand.Rand) (string, error) {
+	r := c.replicas[random.IntN(len(c.replicas))]
+	what := "operator killed, which stood by"
+	if r.leads() {
+		what = "operator killed, which led"
+	}
+	if err := r.kill(); err != nil {
+		return "", err
+	}
+	return what, r.start()
+}
+
+func pick(random *rand.Rand) fault {
+	total := 0
+	for _, f := range faults {
+		total += f.weight
+	}
+	n := random.IntN(total)
+	for _, f := range faults {
+		if n -= f.weight; n < 0 {
+			return f
+		}
+	}
+	panic("unreachable")
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// proxy passes connections on, unless it is told to misbehave.
+type proxy struct {
+	listener net.Listener
+	upstream string
+	wg       sync.WaitGroup
+
+	mu          sync.Mutex
+	delay       time.Duration // of each piece of data
+	silent      chan struct{} // closed when data flows again; nil while it flows
+	closed      bool
+	connections map[net.Conn]struct{}
+}
+
+func newProxy(upstream string) (*proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: listener, upstream: upstream, connections: map[net.Conn]struct{}{}}
+	p.wg.Go(p.accept)
+	return p, nil
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) accept() {
+	for {
+		down, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		up, err := net.Dial("tcp", p.upstream)
+		if err != nil {
+			_ = down.Close()
+			continue
+		}
+		if !p.add(down, up) {
+			return
+		}
+		p.wg.Go(func() { p.pass(down, up) })
+		p.wg.Go(func() { p.pass(up, down) })
+	}
+}
+
+func (p *proxy) add(connections ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range connections {
+		if p.closed {
+			_ = c.Close()
+		} else {
+			p.connections[c] = struct{}{}
+		}
+	}
+	return !p.closed
+}
+
+// pass copies one direction until either side ends, and ends both.
+func (p *proxy) pass(to, from net.Conn) {
+	defer p.drop(to, from)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			p.hold()
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hold waits as long as data is to be late.
+func (p *proxy) hold() {
+	p.mu.Lock()
+	delay, silent := p.delay, p.silent
+	p.mu.Unlock()
+	if silent != nil {
+		<-silent
+	}
+	time.Sleep(delay)
+}
+
+func (p *proxy) drop(connections ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range connections {
+		_ = c.Close()
+		delete(p.connections, c)
+	}
+}
+
+// reset ends all connections at once, without a farewell.
+func (p *proxy) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.connections {
+		_ = c.(*net.TCPConn).SetLinger(0)
+		_ = c.Close()
+	}
+}
+
+// slow makes every piece of data late, or not any more.
+func (p *proxy) slow(delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = delay
+}
+
+// silence lets nothing through, until the function that it gives is called.
+func (p *proxy) silence() (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	silent := make(chan struct{})
+	p.silent = silent
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.silent = nil
+		close(silent)
+	}
+}
+
+func (p *proxy) stop() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	err := p.listener.Close()
+	p.reset()
+	p.wg.Wait()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
+)
+
+// replica is one of two processes of an operator.
+type replica struct {
+	cluster *cluster
+	name    string
+	binary  string
+	args    []string
+	starts  int
+	process *supervisor.Process
+}
+
+// start starts it, or starts it again, as a Deployment of its would.
+func (r *replica) start() (err error) {
+	r.starts++
+	r.process, err = r.cluster.cp.Run(r.id(), r.binary, r.args...)
+	return err
+}
+
+// id names this life of the replica, and its log.
+func (r *replica) id() string { return fmt.Sprintf("%s-operator-%d", r.name, r.starts) }
+
+// leads says whether it was elected, as its log tells.
+func (r *replica) leads() bool {
+	log, err := os.ReadFile(filepath.Join(r.cluster.folder(), r.id()+".log"))
+	return err == nil && bytes.Contains(log, []byte("successfully acquired lease")) && r.process.Err() == nil
+}
+
+// kill ends it as kill -9 does.
+func (r *replica) kill() error { return r.process.Kill() }

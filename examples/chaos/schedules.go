@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/ownedresources"
+)
+
+// schedules are Erus, each with a Deployment that is restarted every minute.
+type schedules struct {
+	*cluster
+	namespace string
+	enabled   map[string]bool
+
+	mu       sync.Mutex
+	restarts map[types.UID]map[string]bool // of a Deployment: the times that its pods were told to be replaced for
+}
+
+func newSchedules(c *cluster) *schedules {
+	return &schedules{cluster: c, namespace: "schedules", enabled: map[string]bool{}, restarts: map[types.UID]map[string]bool{}}
+}
+
+func (s *schedules) names() []string { return slices.Sorted(maps.Keys(s.enabled)) }
+
+func (s *schedules) put(ctx context.Context, name string, random *rand.Rand) error {
+	enabled := random.IntN(4) > 0
+	labels := map[string]any{"app": name}
+	if err := s.apply(ctx, map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"namespace": s.namespace, "name": name},
+		"spec": map[string]any{
+			"replicas": int64(1),
+			"selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "nginx:1.27"}}},
+			},
+		},
+	}); err != nil {
+		return err
+	}
+	err := s.apply(ctx, map[string]any{
+		"apiVersion": eruv1.GroupVersion.String(), "kind": "Eru",
+		"metadata": map[string]any{"namespace": s.namespace, "name": name},
+		"spec":     map[string]any{"enabled": enabled, "schedule": "* * * * *", "spreadSeconds": int64(20)},
+	})
+	if err == nil {
+		s.enabled[name] = enabled
+	}
+	return err
+}
+
+// drop deletes the Deployment, with which its Eru goes.
+func (s *schedules) drop(ctx context.Context, name string) error {
+	delete(s.enabled, name)
+	return s.remove(ctx, "apps/v1", "Deployment", s.namespace, name)
+}
+
+// watch notes for what times Deployments are restarted. It looks often enough to see each.
+func (s *schedules) watch(ctx context.Context) {
+	for pause(ctx, time.Second) == nil {
+		var deployments appsv1.DeploymentList
+		if s.list(ctx, s.namespace, &deployments) == nil {
+			s.note(deployments.Items)
+		}
+	}
+}
+
+func (s *schedules) note(deployments []appsv1.Deployment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range deployments {
+		d := &deployments[i]
+		if at, ok := d.Spec.Template.Annotations[ownedresources.AnnotationRestartedAt]; ok {
+			if s.restarts[d.UID] == nil {
+				s.restarts[d.UID] = map[string]bool{}
+			}
+			s.restarts[d.UID][at] = true
+		}
+	}
+}
+
+// differences: no Deployment was changed more often than it had times to be restarted for, and each Eru does what it should.
+func (s *schedules) differences(ctx context.Context) ([]string, error) {
+	d := s.compare(s.namespace)
+	var objects eruv1.EruList
+	var deployments appsv1.DeploymentList
+	if err := s.list(ctx, s.namespace, &objects, &deployments); err != nil {
+		return nil, err
+	}
+	s.note(deployments.Items)
+	for i := range deployments.Items {
+		o := &deployments.Items[i]
+		times := s.restarts[o.UID]
+		d.equal("changes of Deployment "+o.Name+" for its restarts", int64(len(times)), o.Generation-1)
+		for at := range times {
+			if moment, err := time.Parse(time.RFC3339, at); err != nil || moment.Second() != 0 {
+				d.add("Deployment %s was restarted for %s, which is no due time", o.Name, at)
+			}
+		}
+		if age := time.Since(o.CreationTimestamp.Time); len(times) > int(age.Minutes())+1 {
+			d.add("Deployment %s was restarted %d times in %v", o.Name, len(times), age)
+		}
+	}
+	for i := range objects.Items {
+		o := &objects.Items[i]
+		phase := eruv1.PhaseStopped
+		if s.enabled[o.Name] {
+			phase = eruv1.PhaseRunning
+		}
+		d.equal("phase of Eru "+o.Name, phase, o.Status.Phase)
+		d.equal("generation seen of Eru "+o.Name, o.Generation, o.Status.ObservedGeneration)
+		d.equal("owners of Eru "+o.Name, 1, len(o.OwnerReferences))
+		if next := o.Status.NextScheduleTime; s.enabled[o.Name] && (next == nil || time.Since(next.Time) > 2*time.Minute) {
+			d.add("Eru %s is not scheduled: %v", o.Name, fmt.Sprint(next))
+		}
+	}
+	d.same("Eru", s.names(), namesOf(objects.Items))
+	d.same("Deployment", s.names(), namesOf(deployments.Items))
+	return d.found, nil
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// leastKills is how many processes are killed at least, however long that takes.
+const leastKills = 50
+
+// storm lets things fail, one after the other, while the users go on.
+func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, length time.Duration, report *report) error {
+	began := time.Now()
+	fmt.Printf("Things fail for %v from now on.\n", length)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	var failed error
+	wg.Go(func() {
+		failed = users.live(ctx)
+		stop()
+	})
+	told := began
+	for time.Since(began) < length || report.kills < leastKills {
+		if time.Since(told) > 15*time.Second {
+			told = time.Now()
+			say("%.0f s, %d faults, %d changes by users", time.Since(began).Seconds(), report.total, users.changes.Load())
+		}
+		f := pick(random)
+		what, err := f.inject(ctx, c, random)
+		if err == nil {
+			report.add(f.name == "kill", what)
+			err = errors.Join(c.restartEnded(report), pause(ctx, time.Duration(500+random.IntN(3000))*time.Millisecond))
+		}
+		if err != nil {
+			stop()
+			wg.Wait()
+			return errors.Join(failed, err)
+		}
+	}
+	report.length = time.Since(began)
+	stop()
+	wg.Wait()
+	if errors.Is(failed, context.Canceled) {
+		return nil
+	}
+	return failed
+}
+
+// restartEnded starts operators again that have ended of themselves, as they do when they lose their lease.
+func (c *cluster) restartEnded(report *report) error {
+	for _, r := range c.replicas {
+		if r.process.Err() == nil {
+			continue
+		}
+		report.add(false, "operator ended of itself, and started again")
+		if err := r.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

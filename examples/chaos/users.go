@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// population is what users keep of one kind.
+type population interface {
+	// put makes an object, or changes it, as the random numbers want.
+	put(ctx context.Context, name string, random *rand.Rand) error
+	// drop deletes an object.
+	drop(ctx context.Context, name string) error
+	// names are those of the objects there should be, sorted.
+	names() []string
+	// differences says what is not as it should be, in the cluster and outside.
+	differences(ctx context.Context) ([]string, error)
+}
+
+// users create, change and delete objects, one at a time.
+type users struct {
+	random      *rand.Rand
+	populations []population
+	schedules   *schedules
+	changes     atomic.Int64
+	made        int
+}
+
+func newUsers(c *cluster, random *rand.Rand) *users {
+	s := newSchedules(c)
+	return &users{random: random, schedules: s, populations: []population{newMemcacheds(c), newApps(c), newAccounts(c), s}}
+}
+
+// arrive makes the first objects.
+func (u *users) arrive(ctx context.Context, objects int) error {
+	say("creating %d objects", objects)
+	for i := range objects {
+		if err := u.add(ctx, u.populations[i%len(u.populations)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *users) add(ctx context.Context, p population) error {
+	u.made++
+	u.changes.Add(1)
+	return p.put(ctx, fmt.Sprintf("x%04d", u.made), u.random)
+}
+
+// live goes on until the context ends: for one object that goes there is one that comes, half of them with the same name.
+func (u *users) live(ctx context.Context) error {
+	for {
+		p := u.populations[u.random.IntN(len(u.populations))]
+		names := p.names()
+		name := names[u.random.IntN(len(names))]
+		var err error
+		switch u.random.IntN(10) {
+		case 0:
+			if err = p.drop(ctx, name); err == nil {
+				u.changes.Add(1)
+				err = u.add(ctx, p)
+			}
+		case 1:
+			if err = p.drop(ctx, name); err == nil {
+				u.changes.Add(2)
+				err = p.put(ctx, name, u.random)
+			}
+		default:
+			u.changes.Add(1)
+			err = p.put(ctx, name, u.random)
+		}
+		if err == nil {
+			err = pause(ctx, time.Duration(u.random.IntN(400))*time.Millisecond)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// leave deletes everything.
+func (u *users) leave(ctx context.Context) error {
+	for _, p := range u.populations {
+		names := p.names()
+		errs := make([]error, len(names))
+		workqueue.ParallelizeUntil(ctx, 8, len(names), func(i int) { errs[i] = p.drop(ctx, names[i]) })
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *users) differences(ctx context.Context) ([]string, error) {
+	var all []string
+	for _, p := range u.populations {
+		some, err := p.differences(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// apply makes an object be so. It tries again, as a user does, while the API server is away or the object's predecessor
+// has not gone yet.
+func (c *cluster) apply(ctx context.Context, object map[string]any) error {
+	return again(ctx, func() error {
+		u := &unstructured.Unstructured{Object: object}
+		var there metav1.PartialObjectMetadata
+		there.SetGroupVersionKind(u.GroupVersionKind())
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(u), &there)
+		if err == nil && there.DeletionTimestamp != nil {
+			return errors.New("its predecessor is still there")
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("user"), client.ForceOwnership)
+	})
+}
+
+// remove deletes an object, and does not wait until it is gone.
+func (c *cluster) remove(ctx context.Context, apiVersion, kind, namespace, name string) error {
+	return again(ctx, func() error {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion(apiVersion)
+		u.SetKind(kind)
+		u.SetNamespace(namespace)
+		u.SetName(name)
+		return client.IgnoreNotFound(c.client.Delete(ctx, u))
+	})
+}
+
+// again tries for a minute. What the API server finds invalid is a mistake in here.
+func again(ctx context.Context, do func() error) error {
+	const times = 300
+	for i := 0; ; i++ {
+		err := do()
+		if err == nil || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || i == times {
+			return err
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}

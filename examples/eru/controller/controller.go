@@ -1,0 +1,65 @@
+// Package controller restarts Deployments on the schedules of Eru objects.
+package controller
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/opblocks/opblocks/conditions"
+	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/examples/eru/restarts"
+	"github.com/opblocks/opblocks/predicates"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// What the operator may do; `make manifests` writes the roles.
+// +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus/status,verbs=patch
+// +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
+
+// SetupWithManager adds the controllers to a manager, whose cache should be made by [Cache].
+func SetupWithManager(mgr ctrl.Manager, r restarts.Restarts) error {
+	if err := reconcile.For(mgr, DeploymentSteps()...).WithoutStatus().
+		WithPredicates(predicates.AnnotationChanged(eruv1.AnnotationEru)).Complete(); err != nil {
+		return err
+	}
+	return reconcile.For(mgr, EruSteps(r)...).WithClock(r.Clock).WithHistory(func(eru *eruv1.Eru) conditions.List { return eru.History(r.Clock.Now) }).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).Complete()
+}
+
+// DeploymentSteps are what is done for a Deployment.
+func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {
+	return []reconcile.NamedStep[*appsv1.Deployment]{reconcile.Named("create-eru", reconcile.Func(createEru),
+		reconcile.Watching(&eruv1.Eru{}, sameName, predicates.DeletionStarted()))}
+}
+
+// EruSteps are what is done for an Eru.
+func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
+	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", follower{r},
+		reconcile.Reporting(eruv1.ConditionValid), reconcile.Following(&appsv1.Deployment{}, (*eruv1.Eru).Deployments), reconcile.Waking(restarts.Claim, r.NextInLine))}
+}
+
+// Cache restricts the manager's cache to some namespaces, or none for all.
+func Cache(namespaces ...string) cache.Options {
+	options := reconcile.CacheOptions(namespaces...)
+	options.DefaultTransform = slim()
+	return options
+}
+
+// slim takes out what nobody reads: most of a Deployment is what its pods look like.
+func slim() toolscache.TransformFunc {
+	compact := reconcile.TransformCompact()
+	return func(obj any) (any, error) {
+		if d, ok := obj.(*appsv1.Deployment); ok {
+			d.Spec.Template.Spec = corev1.PodSpec{}
+		}
+		return compact(obj)
+	}
+}

@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/examples/eru/restarts"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/schedule"
+)
+
+type follower struct{ restarts.Restarts }
+
+func (f follower) Reconcile(ctx context.Context, c client.Client, eru *eruv1.Eru) error {
+	if err := f.introduce(ctx, c, eru); err != nil {
+		return err
+	}
+	var d appsv1.Deployment
+	err := c.Get(ctx, eru.Deployments()[0], &d, client.UnsafeDisableDeepCopy)
+	if err == nil {
+		_, err = reconcile.SetOwner(ctx, c, eru, &d)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		restarts.Abandon(eru)
+		return stop(eru, eruv1.PhaseStopped, reconcile.Terminal("DeploymentNotFound", fmt.Errorf("there is no Deployment %s: create it", eru.DeploymentName())))
+	case errors.Is(err, reconcile.ErrOwnerRecreated):
+		restarts.Abandon(eru)
+		return stop(eru, eruv1.PhaseStopped, reconcile.Terminal("DeploymentRecreated", err))
+	case err != nil:
+		return err
+	}
+	if err := f.Watch(ctx, c, eru, &d); err != nil {
+		return err
+	}
+	err = f.follow(ctx, c, eru, &d)
+	if eru.Status.LastRolloutResult == eruv1.RolloutInProgress {
+		err = errors.Join(err, reconcile.Wait("RolloutInProgress", time.Minute, "waits for the rollout")) // its events come sooner
+	}
+	return err
+}
+
+// introduce does what needs no Deployment.
+func (f follower) introduce(ctx context.Context, c client.Client, eru *eruv1.Eru) (err error) {
+	if eru.IsFormer() {
+		_, err = reconcile.SetLabels(ctx, c, eru, map[string]string{eruv1.LabelCreatedBy: eruv1.CreatedBy})
+	}
+	if err == nil && eru.IsKnown() { // before that, the annotations would make it a former one
+		_, err = reconcile.SetAnnotations(ctx, c, eru, eru.SpecAnnotations())
+	}
+	if err == nil && eru.IsAskedFor() && len(eru.Status.Conditions) == 0 {
+		err = stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionCreated, eruv1.ReasonCreated, eruv1.ReasonCreated))
+	}
+	return err
+}
+
+// follow does what the schedule says, if it is to be followed.
+func (f follower) follow(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment) error {
+	last := eru.LastCondition().Type
+	switch {
+	case eru.IsAskedFor() && d.Annotations[eruv1.AnnotationEru] != "true":
+		return stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionStopped, "AnnotationRemoved", "the Deployment does not ask for it any more"))
+	case !eru.Spec.Enabled && last == eruv1.ConditionCreated:
+		return nil
+	case !eru.Spec.Enabled:
+		return stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionStopped, "Disabled", "spec.enabled is false"))
+	}
+	now, since, text := f.Clock.Now(), eru.Status.ScheduleSince, cmp.Or(eru.Spec.Schedule, eruv1.DefaultSchedule)
+	due, err := eru.Status.Decide(now, eru.UID, text, eru.Spec.Rules)
+	if err != nil {
+		return stop(eru, eruv1.PhaseFailure, reconcile.Terminal("", err))
+	}
+	eru.Status.Phase = eruv1.PhaseRunning
+	switch {
+	case due.Verdict == schedule.Start:
+		err = f.Start(ctx, c, eru, d, due)
+	case due.Verdict == schedule.TooLate:
+		err = f.Skip(eru, due, "TooLate", "its starting deadline has passed")
+	case !eru.Status.ScheduleSince.Equal(since) || last != eruv1.ConditionScheduled && last != eruv1.ConditionRestarted:
+		err = eru.Tell(f.Clock.Now, eruv1.ConditionScheduled, eruv1.ConditionScheduled, fmt.Sprintf("%q in %s", text, cmp.Or(eru.Spec.TimeZone, "UTC")))
+	}
+	return cmp.Or(err, reconcile.Wait(eruv1.ConditionScheduled, due.After(now), "waits for its time"))
+}
+
+// stop is for an Eru whose schedule is not followed. When it is followed again, that is since then.
+func stop(eru *eruv1.Eru, phase string, why error) error {
+	eru.Status.Stop()
+	eru.Status.Phase = phase
+	return why
+}

@@ -1,0 +1,62 @@
+package restarts
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/predicates"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// mayStart says whether it is an Eru's turn. The queue is in the statuses, so it outlives the operator.
+func (r Restarts) mayStart(ctx context.Context, c client.Client, eru *eruv1.Eru) (bool, error) {
+	if r.AtOnce <= 0 {
+		return true, nil
+	}
+	all, err := reconcile.All[*eruv1.Eru](ctx, c)
+	if err != nil {
+		return false, err
+	}
+	now := r.Clock.Now()
+	me, _ := turn(eru, now)
+	return schedule.MayStart(r.AtOnce, me, turns(all, now)), nil
+}
+
+// NextInLine names those whose turn it is, to be woken when another one's [Claim] changes.
+func (r Restarts) NextInLine(all iter.Seq[*eruv1.Eru]) []types.NamespacedName {
+	return schedule.Startable(r.AtOnce, turns(all, r.Clock.Now()))
+}
+
+// Claim changes when an Eru begins or ends to restart, leaves a time out, or becomes invalid.
+func Claim(eru *eruv1.Eru) [3]string {
+	last := ""
+	if t := eru.Status.LastScheduleTime; t != nil {
+		last = timestamp(t.Time)
+	}
+	return [3]string{eru.Status.LastRolloutResult, last, eru.LastCondition().Type}
+}
+
+func turns(all iter.Seq[*eruv1.Eru], now time.Time) iter.Seq[schedule.Turn] {
+	return func(yield func(schedule.Turn) bool) {
+		for eru := range all {
+			if t, ok := turn(eru, now); ok && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// turn is an Eru's claim, if it has one. One that cannot restart anything, because it is not valid or paused or about to go,
+// has none: it would keep the others waiting.
+func turn(eru *eruv1.Eru, now time.Time) (t schedule.Turn, ok bool) {
+	running := eru.Status.LastRolloutResult == eruv1.RolloutInProgress
+	t, ok = eru.Status.Turn(now, client.ObjectKeyFromObject(eru), running, eru.Spec.Offset(eru.UID))
+	paused, _ := predicates.IsPaused(eru, now)
+	return t, ok && !paused && eru.DeletionTimestamp == nil && (running || eru.LastCondition().Type != eruv1.ConditionValid)
+}
