@@ -7,6 +7,7 @@ type delays struct {
 	after     time.Duration // 0: no wait
 	notBefore time.Duration // what the API server asks for
 	failed    bool
+	exhausted bool // backoff is not to begin anew
 }
 
 func (d *delays) wait(after time.Duration) {
@@ -24,9 +25,10 @@ func (d *delays) fail(err error) {
 // delay is the shortest of all waits and the backoff, but no less than the API server asks for;
 // 0 if only an event brings the next pass.
 func (p *pass[T]) delay() time.Duration {
-	if p.next.failed {
+	switch {
+	case p.next.failed:
 		p.next.wait(p.backoff.next(p.name))
-	} else {
+	case !p.next.exhausted:
 		p.backoff.forget(p.name)
 	}
 	return max(p.next.after, p.next.notBefore)

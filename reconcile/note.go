@@ -36,7 +36,9 @@ func (p *pass[T]) note(ctx context.Context, o *outcome) {
 	logger := log.FromContext(ctx).WithValues("step", name)
 	p.next.wait(o.after)
 	p.next.notBefore = max(p.next.notBefore, o.notBefore)
-	p.next.failed = p.next.failed || o.retries
+	quickly := p.backoff.tries(p.name) < quickRefusals
+	p.next.failed = p.next.failed || o.retries || o.refused && quickly
+	p.next.exhausted = p.next.exhausted || o.refused && !quickly
 	says := ""
 	switch o.state {
 	case waiting:

@@ -36,6 +36,7 @@ type outcome struct {
 	after           time.Duration
 	notBefore       time.Duration
 	retries         bool // by backoff
+	refused         bool // by backoff too, but only for a while
 	halts           bool
 	unshown         bool
 	err             error
@@ -56,7 +57,7 @@ func outcomeOf(err error) outcome {
 	o := outcome{reason: reasonSucceeded}
 	for _, leaf := range leaves(err) {
 		one := outcomeOfOne(leaf)
-		halts, after, retries := o.halts || one.halts, o.after, o.retries || one.retries
+		halts, after, retries, refused := o.halts || one.halts, o.after, o.retries || one.retries, o.refused || one.refused
 		notBefore, unshown := max(o.notBefore, one.notBefore), o.unshown || one.unshown
 		if one.after > 0 && (after == 0 || one.after < after) {
 			after = one.after
@@ -64,7 +65,7 @@ func outcomeOf(err error) outcome {
 		if one.state > o.state || o.state == succeeded {
 			o = one
 		}
-		o.halts, o.after, o.retries, o.notBefore, o.unshown = halts, after, retries, notBefore, unshown
+		o.halts, o.after, o.retries, o.refused, o.notBefore, o.unshown = halts, after, retries, refused, notBefore, unshown
 	}
 	if o.state != succeeded {
 		o.err = err
@@ -115,7 +116,7 @@ func outcomeOfOne(err error) outcome {
 	case isConflict(err):
 		o.state, o.retries = conflicted, true
 	case apierrors.IsForbidden(err): // its message names the verb and the resource, or the quota
-		o.state, o.reason = terminal, reasonForbidden
+		o.state, o.reason, o.refused = terminal, reasonForbidden, true
 	case isTerminal(err):
 		o.state, o.reason = terminal, reasonInvalid
 	default:

@@ -146,7 +146,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	seen := true
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.state == conflicted && p.backoff.limiter.NumRequeues(p.name) >= quietConflicts {
+		if o.state == conflicted && p.backoff.tries(p.name) >= quietConflicts {
 			o.state, o.reason = failed, reasonConflict // it is no race: somebody has to know
 		}
 		p.note(ctx, o)

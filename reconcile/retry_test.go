@@ -67,10 +67,31 @@ func TestBackoffOutgrowsRetryAfter(t *testing.T) {
 
 func TestForbidden(t *testing.T) {
 	const message = `create: deployments.apps "web" is forbidden: User "op" cannot create resource "deployments" in API group "apps" in the namespace "shop"`
-	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(fmt.Errorf("create: %w", apierrors.NewForbidden(
-		schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New(`User "op" cannot create resource "deployments" in API group "apps" in the namespace "shop"`))))))
-	require.GreaterOrEqual(t, h.pass(t).RequeueAfter, terminalRetry, "roles and quotas heal without an event")
+	var err error = fmt.Errorf("create: %w", apierrors.NewForbidden(
+		schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New(`User "op" cannot create resource "deployments" in API group "apps" in the namespace "shop"`)))
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return err })))
+	refusals := func(reason string) {
+		t.Helper()
+		var together time.Duration
+		for range quickRefusals {
+			after := h.pass(t).RequeueAfter
+			require.Positive(t, after)
+			together += after
+		}
+		require.Less(t, together, 2*time.Minute, reason)
+		for range 3 {
+			require.GreaterOrEqual(t, h.pass(t).RequeueAfter, terminalRetry, "then it is a role or a quota, which heals without an event")
+		}
+	}
+	refusals("an API server that has just started forbids everything")
 	require.Equal(t, []condition{{"Ready", "False", "Forbidden", message}, {"Stalled", "True", "Forbidden", message}}, conditionsOf(h.status(t)))
+	refused := err
+	err = nil
+	require.Zero(t, h.pass(t).RequeueAfter)
+	err = refused
+	refusals("after a success it may be a new start")
+	err = errors.Join(refused, errors.New("boom"))
+	require.LessOrEqual(t, h.pass(t).RequeueAfter, 2*lastBackoff, "a failure beside it is retried as ever")
 }
 
 func TestReasonThatIsEmpty(t *testing.T) {

@@ -88,7 +88,7 @@ func (c *cluster) install(ctx context.Context, example string) error {
 		return err
 	}
 	args := []string{
-		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect",
+		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect", "--zap-stacktrace-level=panic",
 		"--leader-election-namespace=" + example + "-system",
 	}
 	if example == "databaseuser" {

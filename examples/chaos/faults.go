@@ -15,7 +15,7 @@ type fault struct {
 }
 
 var faults = []fault{
-	{"kill", 12, kill},
+	{"kill", 18, kill},
 	{"API server", 2, func(ctx context.Context, c *cluster, _ *rand.Rand) (string, error) {
 		return "kube-apiserver killed and started again", c.cp.RestartAPIServer(ctx)
 	}},

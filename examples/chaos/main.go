@@ -1,7 +1,7 @@
 // Chaos runs the example operators on a real control plane and a real database, as two replicas each, while users change
 // their objects and everything around them fails. Then it looks whether all is exactly as it should be:
 //
-//	go run ./chaos [-seed n] [-storm 5m] [-objects 200]
+//	go run ./chaos [-seed n] [-storm 5m] [-kills 50] [-objects 200]
 //
 // It prints each kind of fault with the times that it was injected, and ends with exit code 1 if anything is left over,
 // missing or done twice. It takes less than ten minutes, and is run in the repository's root folder.
@@ -23,9 +23,10 @@ func main() {
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "What the choice of faults and changes begins with; the moments differ from run to run all the same.")
 	storm := flag.Duration("storm", 5*time.Minute, "How long things fail.")
 	objects := flag.Int("objects", 200, "How many objects users keep, of all kinds together.")
+	kills := flag.Int("kills", 50, "How many processes are killed at least, however long that takes.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *seed, *storm, *objects)
+	err := run(ctx, *seed, *storm, *kills, *objects)
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {
@@ -44,7 +45,7 @@ const (
 	cleanUp  = 2 * time.Minute
 )
 
-func run(ctx context.Context, seed uint64, storm time.Duration, objects int) (err error) {
+func run(ctx context.Context, seed uint64, storm time.Duration, kills, objects int) (err error) {
 	fmt.Printf("Chaos with the seed %d.\n", seed)
 	c, err := start(ctx)
 	if err != nil {
@@ -58,7 +59,7 @@ func run(ctx context.Context, seed uint64, storm time.Duration, objects int) (er
 		return err
 	}
 	report := &report{}
-	if err := c.storm(ctx, users, rand.New(rand.NewPCG(seed, 2)), storm, report); err != nil {
+	if err := c.storm(ctx, users, rand.New(rand.NewPCG(seed, 2)), storm, kills, report); err != nil {
 		return err
 	}
 	report.print(users)

@@ -32,7 +32,7 @@ func (r *replica) id() string { return fmt.Sprintf("%s-operator-%d", r.name, r.s
 // leads says whether it was elected, as its log tells.
 func (r *replica) leads() bool {
 	log, err := os.ReadFile(filepath.Join(r.cluster.folder(), r.id()+".log"))
-	return err == nil && bytes.Contains(log, []byte("successfully acquired lease")) && r.process.Err() == nil
+	return err == nil && bytes.Contains(log, []byte("uccessfully acquired lease")) && r.process.Err() == nil
 }
 
 // kill ends it as kill -9 does.

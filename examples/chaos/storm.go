@@ -9,11 +9,8 @@ import (
 	"time"
 )
 
-// leastKills is how many processes are killed at least, however long that takes.
-const leastKills = 50
-
-// storm lets things fail, one after the other, while the users go on.
-func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, length time.Duration, report *report) error {
+// storm lets things fail, one after the other, while the users go on: for a time, and until so many processes were killed.
+func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, length time.Duration, kills int, report *report) error {
 	began := time.Now()
 	fmt.Printf("Things fail for %v from now on.\n", length)
 	ctx, stop := context.WithCancel(ctx)
@@ -25,7 +22,7 @@ func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, le
 		stop()
 	})
 	told := began
-	for time.Since(began) < length || report.kills < leastKills {
+	for time.Since(began) < length || report.kills < kills {
 		if time.Since(told) > 15*time.Second {
 			told = time.Now()
 			say("%.0f s, %d faults, %d changes by users", time.Since(began).Seconds(), report.total, users.changes.Load())
@@ -34,7 +31,7 @@ func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, le
 		what, err := f.inject(ctx, c, random)
 		if err == nil {
 			report.add(f.name == "kill", what)
-			err = errors.Join(c.restartEnded(report), pause(ctx, time.Duration(500+random.IntN(3000))*time.Millisecond))
+			err = errors.Join(c.restartEnded(report), pause(ctx, time.Duration(500+random.IntN(2000))*time.Millisecond))
 		}
 		if err != nil {
 			stop()
