@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
 	"github.com/opblocks/opblocks/ownedresources"
@@ -60,10 +61,19 @@ func (s *schedules) put(ctx context.Context, name string, random *rand.Rand) err
 	return err
 }
 
-// drop deletes the Deployment, with which its Eru goes.
+// drop deletes the Deployment, and waits until its Eru has gone with it: to apply it before would be in vain.
 func (s *schedules) drop(ctx context.Context, name string) error {
 	delete(s.enabled, name)
-	return s.remove(ctx, "apps/v1", "Deployment", s.namespace, name)
+	if err := s.remove(ctx, "apps/v1", "Deployment", s.namespace, name); err != nil {
+		return err
+	}
+	return again(ctx, func() error {
+		err := s.client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, &eruv1.Eru{})
+		if err == nil {
+			return fmt.Errorf("Eru %s is still there", name)
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
 
 // watch notes for what times Deployments are restarted. It looks often enough to see each.
