@@ -2,112 +2,17 @@ package ownedresources
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
-	"github.com/opblocks/opblocks/internal/requests"
 )
-
-// No controllers run: nobody but the test writes.
-var controlPlane = controlplanetest.Shared()
-
-// world is a real API server, an owner on it, and an applier that remembers nothing at first.
-type world struct {
-	client    client.Client // counted
-	other     client.Client // somebody else's
-	count     *requests.Count
-	namespace string
-	owner     *corev1.ConfigMap
-	applier   *applier
-}
-
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	cp := controlPlane(t)
-	w := &world{count: &requests.Count{}, namespace: controlplanetest.Namespace(t, cp), applier: newApplier()}
-	var err error
-	w.client, err = client.New(w.count.Wrap(cp.Config()), client.Options{})
-	require.NoError(t, err)
-	w.other, err = client.New(cp.Config(), client.Options{})
-	require.NoError(t, err)
-	w.owner = w.newOwner(t, "web")
-	return w
-}
-
-// newOwner takes a ConfigMap for an owner: whatever has a UID may own.
-func (w *world) newOwner(t *testing.T, name string) *corev1.ConfigMap {
-	t.Helper()
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-	require.NoError(t, w.other.Create(t.Context(), owner))
-	return owner
-}
-
-func (w *world) apply(t *testing.T, want client.Object, options ...ChildOption) (Result, error) {
-	t.Helper()
-	o, err := newOwner(w.owner, w.client)
-	require.NoError(t, err)
-	_, err = w.applier.desire(&o, []client.Object{want})
-	require.NoError(t, err)
-	var child childOptions
-	for _, option := range options {
-		option(&child)
-	}
-	w.count.Sent()
-	return w.applier.apply(t.Context(), &o, want, &child)
-}
-
-// expect applies, and compares what was done and sent besides the read that a cache would serve.
-func (w *world) expect(t *testing.T, want client.Object, op Operation, sent ...string) client.Object {
-	t.Helper()
-	result, err := w.apply(t, want)
-	require.NoError(t, err)
-	require.Equal(t, op, result.Operation)
-	got := w.count.Sent()
-	require.NotEmpty(t, got, "the read of a cache")
-	require.Equal(t, sent, slices.Clip(got[1:]))
-	return result.Object
-}
-
-func (w *world) live(t *testing.T, obj client.Object) {
-	t.Helper()
-	require.NoError(t, w.other.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "web"}, obj))
-}
-
-// byHand changes the live object as kubectl edit would.
-func byHand[T client.Object](t *testing.T, w *world, obj T, change func(T)) {
-	t.Helper()
-	w.live(t, obj)
-	change(obj)
-	require.NoError(t, w.other.Update(t.Context(), obj, client.FieldOwner("kubectl-edit")))
-}
-
-var none = []string{}
-
-func (w *world) deployment() *appsv1.Deployment {
-	d := NewDeployment(w.owner, map[string]string{"app": "web"}, corev1.Container{
-		Name: "web", Image: "nginx:1.27", Env: []corev1.EnvVar{{Name: "MODE", Value: "shop"}},
-		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
-	})
-	d.Spec.Replicas = new(int32(2))
-	return d
-}
-
-func (w *world) service() *corev1.Service {
-	return NewService(w.owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
-}
 
 func TestCreatedOnceThenNothing(t *testing.T) {
 	w := newWorld(t)
@@ -122,16 +27,6 @@ func TestCreatedOnceThenNothing(t *testing.T) {
 	w.applier = newApplier() // a restart
 	w.expect(t, w.deployment(), Unchanged, none...)
 	w.expect(t, w.service(), Unchanged, none...)
-}
-
-func resourceOf(obj client.Object) string {
-	switch obj.(type) {
-	case *appsv1.Deployment:
-		return "deployments"
-	case *corev1.Service:
-		return "services"
-	}
-	return "configmaps"
 }
 
 func TestFieldDroppedAfterPostGoes(t *testing.T) {
@@ -238,57 +133,6 @@ func TestDrift(t *testing.T) {
 			require.Equal(t, version, live.ResourceVersion, "the next pass writes nothing")
 		})
 	}
-}
-
-func TestRestartMarkSurvivesAnApply(t *testing.T) {
-	w := newWorld(t)
-	w.expect(t, w.deployment(), Created, "POST deployments")
-	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
-		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
-		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
-	})
-	want := w.deployment()
-	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-	var live appsv1.Deployment
-	w.live(t, &live)
-	require.Equal(t, "now", live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"])
-	require.Len(t, live.Spec.Template.Spec.Containers, 2)
-}
-
-func TestReplicasUnsetAreTheAutoscalers(t *testing.T) {
-	w := newWorld(t)
-	want := w.deployment()
-	want.Spec.Replicas = nil
-	w.expect(t, want, Created, "POST deployments")
-	live := &appsv1.Deployment{}
-	w.live(t, live)
-	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 7}}
-	require.NoError(t, w.other.SubResource("scale").Update(t.Context(), live, client.WithSubResourceBody(scale)))
-	w.expect(t, want, Unchanged, none...)
-	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-	w.live(t, live)
-	require.EqualValues(t, 7, *live.Spec.Replicas)
-}
-
-func TestServiceKeepsWhatTheServerGave(t *testing.T) {
-	w := newWorld(t)
-	want := w.service()
-	want.Spec.Type = corev1.ServiceTypeNodePort
-	w.expect(t, want, Created, "POST services")
-	var before, after corev1.Service
-	w.live(t, &before)
-	want.Spec.Ports[0].TargetPort.IntVal = 8080
-	want.Labels["x"] = "y"
-	w.expect(t, want, Applied, "GET services", "PATCH services", "PATCH services")
-	w.live(t, &after)
-	require.Equal(t, before.Spec.ClusterIP, after.Spec.ClusterIP)
-	require.Equal(t, before.Spec.Ports[0].NodePort, after.Spec.Ports[0].NodePort)
-	byHand(t, w, &after, func(s *corev1.Service) { s.Spec.Selector["also"] = "this" })
-	w.expect(t, want, Applied, "PATCH services")
-	w.live(t, &after)
-	require.Equal(t, map[string]string{"app": "web"}, after.Spec.Selector, "a selector is ours as a whole")
 }
 
 // The key of an item of ours is changed: for server-side apply that is another item.
@@ -404,41 +248,6 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	}
 }
 
-// blind is a client whose cache shows nothing. Unstructured reads go past a manager's cache.
-type blind struct{ client.Client }
-
-func (b blind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if _, live := obj.(interface{ UnstructuredContent() map[string]any }); live {
-		return b.Client.Get(ctx, key, obj, opts...)
-	}
-	return apierrors.NewNotFound(appsv1.Resource("deployments"), key.Name)
-}
-
-func TestOwnObjectThatTheCacheDoesNotShow(t *testing.T) {
-	w := newWorld(t)
-	seeing := w.client
-	w.client = blind{seeing}
-	_, err := w.apply(t, w.deployment())
-	require.NoError(t, err)
-	require.Equal(t, []string{"POST deployments"}, w.count.Sent())
-
-	_, err = w.apply(t, w.deployment())
-	require.NoError(t, err)
-	require.Empty(t, w.count.Sent(), "it is remembered until the cache shows it")
-
-	w.applier = newApplier()
-	_, err = w.apply(t, w.deployment())
-	require.NoError(t, err)
-	require.Equal(t, []string{"POST deployments", "GET deployments"}, w.count.Sent(), "after a restart it is found out")
-
-	w.applier = newApplier()
-	w.applier.guard.clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * cacheDelay))
-	_, err = w.apply(t, w.deployment())
-	var hidden *CacheError
-	require.ErrorAs(t, err, &hidden, "a cache that is behind for that long will never show it")
-	require.Equal(t, "NotInCache", hidden.Reason())
-}
-
 func TestChildBeingDeletedIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	w.expect(t, w.deployment(), Created, "POST deployments")
@@ -474,55 +283,6 @@ func TestRecreatedMeanwhileIsARace(t *testing.T) {
 		require.NoError(t, err)
 		_, err = w.applier.send(t.Context(), wanted{kind: k, object: w.deployment(), owner: &o}, first.GetUID())
 		require.True(t, apierrors.IsConflict(err), "no apply brings an object into being, or writes a namesake: %v", err)
-	}
-}
-
-func TestTakingOverFromAnOlderOperator(t *testing.T) {
-	w := newWorld(t)
-	old := w.deployment()
-	old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
-	old.Spec.Template.Spec.Containers[0].Env = append(old.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "OLD"})
-	require.NoError(t, w.other.Create(t.Context(), old, client.FieldOwner("manager")))
-	result, err := w.apply(t, w.deployment(), FormerManagers("manager"))
-	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation)
-	var live appsv1.Deployment
-	w.live(t, &live)
-	require.Len(t, live.Spec.Template.Spec.Containers[0].Env, 1, "what the older operator set and we do not want goes")
-	w.expect(t, w.deployment(), Unchanged, none...)
-}
-
-func TestInvalidCalls(t *testing.T) {
-	w := newWorld(t)
-	noUID := w.owner.DeepCopy()
-	noUID.UID = ""
-	elsewhere := w.deployment()
-	elsewhere.Namespace = "kube-system"
-	nameless := w.deployment()
-	nameless.Name = ""
-	var missing *appsv1.Deployment
-	tests := map[string]struct {
-		owner  client.Object
-		wanted []client.Object
-		says   string
-	}{
-		"owner without UID": {noUID, []client.Object{w.deployment()}, "has no UID"},
-		"no owner":          {nil, []client.Object{w.deployment()}, "owner is nil"},
-		"nil":               {w.owner, []client.Object{nil}, "it is nil"},
-		"typed nil":         {w.owner, []client.Object{missing}, "it is nil"},
-		"no name":           {w.owner, []client.Object{nameless}, "has no name"},
-		"twice":             {w.owner, []client.Object{w.deployment(), w.service(), w.deployment()}, "wanted twice"},
-		"other namespace":   {w.owner, []client.Object{elsewhere}, "another namespace"},
-		"cluster-scoped": {w.owner, []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x"}}},
-			"is cluster-scoped"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			w.count.Sent()
-			_, err := Apply(t.Context(), w.client, tc.owner, tc.wanted...)
-			require.ErrorContains(t, err, tc.says)
-			require.Empty(t, w.count.Sent(), "nothing may be sent")
-		})
 	}
 }
 

@@ -6,9 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // rollout is a Deployment of three replicas at some moment.
@@ -92,4 +95,20 @@ func agree(t *testing.T, obj client.Object) {
 	got, quick := quickProgress(obj)
 	require.True(t, quick, "it is looked at without conversion")
 	require.Equal(t, want, got)
+}
+
+func TestChildThatHasFailed(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Reason: "BackoffLimitExceeded", Message: "too often"}}
+	late := rollout(func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "ProgressDeadlineExceeded" })
+	for reason, obj := range map[string]client.Object{"JobFailed": job, "ProgressDeadlineExceeded": late} {
+		k, err := builtInKinds.of(obj, scheme.Scheme)
+		require.NoError(t, err)
+		err = k.ready(obj)
+		var failed *FailedError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, reason, failed.Reason())
+		require.ErrorContains(t, err, k.gvk.Kind+" ns/web: ")
+		require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil), "an event of the child brings the next pass")
+	}
 }

@@ -98,69 +98,18 @@ func TestRolloutOf(t *testing.T) {
 	}
 }
 
-func slow(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }
-
-func TestRolloutAfter(t *testing.T) {
-	at := func(restarted time.Time, edit func(*appsv1.Deployment)) *appsv1.Deployment {
-		d := rollout(edit)
-		d.Spec.Template.Annotations = map[string]string{AnnotationRestartedAt: restarted.Format(time.RFC3339)}
-		return d
-	}
-	tests := map[string]struct {
-		reason string
-		obj    client.Object
-		age    time.Duration
-		want   RolloutState
-		why    string
-	}{
-		"complete":    {"the restart is seen, and done", at(due, nil), 0, RolloutComplete, ""},
-		"later":       {"another restart replaced the same pods", at(due.Add(time.Hour), nil), 0, RolloutComplete, ""},
-		"behind":      {"what is complete is the rollout before", at(due.Add(-time.Hour), nil), time.Minute, RolloutInProgress, "RestartNotSeen"},
-		"undone":      {"nobody waits for ever for what is not there", rollout(nil), 2 * time.Minute, RolloutUnknown, "RestartUndone"},
-		"paused":      {"it does not go on by itself", at(due, func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 1 }), 0, RolloutUnknown, "Paused"},
-		"goes on":     {"pods are being replaced", at(due, slow), time.Hour, RolloutInProgress, "LessUpdated"},
-		"stuck":       {"without a progress deadline it would last for ever", at(due, slow), time.Hour + 1, RolloutUnknown, "TimedOut"},
-		"paused late": {"the restart was done before", at(due, func(d *appsv1.Deployment) { d.Spec.Paused = true }), 0, RolloutComplete, ""},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := RolloutAfter(tc.obj, due, tc.age, scheme.Scheme)
-			require.NoError(t, err)
-			require.Equal(t, tc.want, got.State, tc.reason)
-			require.Equal(t, tc.why, got.Reason, tc.reason)
-		})
-	}
-	_, err := RolloutAfter(&corev1.ConfigMap{}, due, 0, scheme.Scheme)
-	require.ErrorContains(t, err, "no pods that could be replaced")
-}
-
-func TestHindranceOf(t *testing.T) {
-	restarted := func(at time.Time, edit func(*appsv1.Deployment)) *appsv1.Deployment {
-		d := rollout(edit)
-		d.Spec.Template.Annotations = map[string]string{AnnotationRestartedAt: at.Format(time.RFC3339)}
-		return d
-	}
-	tests := map[string]struct {
-		reason string
-		obj    client.Object
-		want   string
-	}{
-		"none":        {"nothing is in the way", rollout(nil), ""},
-		"before":      {"that was another time", restarted(due.Add(-time.Hour), nil), ""},
-		"the same":    {"it is this one, which may have been sent before a crash", restarted(due, slow), ""},
-		"by somebody": {"the pods are newer than the time", restarted(due.Add(time.Second), nil), HindranceAlreadyRestarted},
-		"paused":      {"nothing would be rolled out", rollout(func(d *appsv1.Deployment) { d.Spec.Paused = true }), HindrancePaused},
-		"rolling out": {"pods are being replaced", rollout(slow), HindranceRolloutInProgress},
-		"failed":      {"a restart may help", rollout(func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "ProgressDeadlineExceeded" }), ""},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := HindranceOf(tc.obj, due, scheme.Scheme)
-			require.NoError(t, err)
-			require.Equal(t, tc.want, got.Reason, tc.reason)
-			require.Equal(t, got.Reason == "", got.Message == "")
-		})
-	}
-	_, err := HindranceOf(&corev1.ConfigMap{}, due, scheme.Scheme)
-	require.ErrorContains(t, err, "no pods that could be replaced")
+func TestRestartMarkSurvivesAnApply(t *testing.T) {
+	w := newWorld(t)
+	w.expect(t, w.deployment(), Created, "POST deployments")
+	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
+		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
+		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
+	})
+	want := w.deployment()
+	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
+	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	var live appsv1.Deployment
+	w.live(t, &live)
+	require.Equal(t, "now", live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"])
+	require.Len(t, live.Spec.Template.Spec.Containers, 2)
 }

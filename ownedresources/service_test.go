@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -54,4 +55,23 @@ func TestContainerPorts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestServiceKeepsWhatTheServerGave(t *testing.T) {
+	w := newWorld(t)
+	want := w.service()
+	want.Spec.Type = corev1.ServiceTypeNodePort
+	w.expect(t, want, Created, "POST services")
+	var before, after corev1.Service
+	w.live(t, &before)
+	want.Spec.Ports[0].TargetPort.IntVal = 8080
+	want.Labels["x"] = "y"
+	w.expect(t, want, Applied, "GET services", "PATCH services", "PATCH services")
+	w.live(t, &after)
+	require.Equal(t, before.Spec.ClusterIP, after.Spec.ClusterIP)
+	require.Equal(t, before.Spec.Ports[0].NodePort, after.Spec.Ports[0].NodePort)
+	byHand(t, w, &after, func(s *corev1.Service) { s.Spec.Selector["also"] = "this" })
+	w.expect(t, want, Applied, "PATCH services")
+	w.live(t, &after)
+	require.Equal(t, map[string]string{"app": "web"}, after.Spec.Selector, "a selector is ours as a whole")
 }

@@ -23,6 +23,7 @@ import (
 )
 
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, apiServer(t))
 	list := func(items ...map[string]any) []any {
 		all := make([]any, len(items))
@@ -65,6 +66,7 @@ func TestSchema(t *testing.T) {
 
 // What the schema lets through and the API server refuses is shown with its own words, and does not stop anybody else.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	tests := map[string]struct {
@@ -118,6 +120,7 @@ func TestRefused(t *testing.T) {
 
 // What is there already is put into a condition too when it becomes wrong later.
 func TestRefusedLater(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")
@@ -134,6 +137,7 @@ func TestRefusedLater(t *testing.T) {
 
 // A child of that name that is somebody else's is left alone and named, also when the cache does not show it.
 func TestForeignChildren(t *testing.T) {
+	t.Parallel()
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "somebody", UID: "somebody", Controller: new(true)}
 	foreignDeployment := func(u *user) client.Object {
 		d := u.Deployment("web")

@@ -18,6 +18,7 @@ import (
 
 // A change of a ConfigMap or Secret that the App refers to rolls its pods, and so does a new one of that name.
 func TestReferencesRoll(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		refer  func(*appv1.AppSpec, string)
 		object func(name, value string) client.Object
@@ -85,6 +86,7 @@ func TestReferencesRoll(t *testing.T) {
 
 // The pods are made even if what they refer to comes later.
 func TestReferenceComesLater(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web", func(s *appv1.AppSpec) { s.SecretRefs = []corev1.LocalObjectReference{{Name: "password"}} })

@@ -97,6 +97,7 @@ func essence(obj client.Object) any {
 
 // Whenever the operator crashes, and however old what it reads: in the end everything is as if nothing had happened.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	want, writes := tell(t, operatortest.Fault{})
 	t.Logf("%d writes; in the end:\n%s", writes, want)
 	for _, part := range []string{`*v1.Deployment web of "App web"`, `"replicas":5`, `*v1.Service web of "App web"`, `"endpoint":"web.namespace.svc:80"`, `"annotations":null`} {

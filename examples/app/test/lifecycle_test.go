@@ -18,6 +18,7 @@ import (
 
 // The life of the sample, which is the tutorial's, by the commands that a user would type.
 func TestLifecycle(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	kubectl := func(args ...string) string { return u.Kubectl(t, args...) }
@@ -62,6 +63,7 @@ func TestLifecycle(t *testing.T) {
 
 // What the operator made is as it should be on a real API server.
 func TestChildren(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) {
@@ -115,6 +117,7 @@ func TestChildren(t *testing.T) {
 
 // Service and PodDisruptionBudget come and go with the spec.
 func TestChildrenComeAndGo(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) { s.Ports, s.Replicas = nil, new(int32(2)) })

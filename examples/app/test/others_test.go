@@ -17,6 +17,7 @@ import (
 
 // What others set on the Deployment, and we say nothing of, survives an update of the App.
 func TestOthersFieldsSurvive(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")
@@ -40,6 +41,7 @@ func TestOthersFieldsSurvive(t *testing.T) {
 
 // Without replicas in the spec they are an autoscaler's; when they are taken out of the spec, they stay as they are.
 func TestAutoscaler(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	replicas := func(name string) int32 {
@@ -83,6 +85,7 @@ func TestAutoscaler(t *testing.T) {
 
 // What the API server and others give to a Service stays.
 func TestServiceKeeps(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) { s.ServiceType = corev1.ServiceTypeLoadBalancer })
@@ -121,6 +124,7 @@ func TestServiceKeeps(t *testing.T) {
 }
 
 func TestServiceType(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")

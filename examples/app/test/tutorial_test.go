@@ -25,6 +25,7 @@ import (
 
 // The operator of the tutorial gives up for ever when the creation of the Service fails once.
 func TestCreationFailsOnce(t *testing.T) {
+	t.Parallel()
 	for name, is := range map[string]func(client.Object) bool{
 		"Service":    func(obj client.Object) bool { _, ok := obj.(*corev1.Service); return ok },
 		"Deployment": func(obj client.Object) bool { _, ok := obj.(*appsv1.Deployment); return ok },
@@ -54,6 +55,7 @@ func TestCreationFailsOnce(t *testing.T) {
 
 // The operator of the tutorial fails for ever when the annotation is lost by which it knows what it applied.
 func TestAnnotationIsLost(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web")
@@ -78,6 +80,7 @@ func TestAnnotationIsLost(t *testing.T) {
 
 // The operator of the tutorial watches its Apps only.
 func TestDriftIsRepairedAtOnce(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) {
@@ -121,6 +124,7 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 
 // The operator of the tutorial fails for ever when the Service is missing at an update.
 func TestServiceMissingAtUpdate(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web")
@@ -136,6 +140,7 @@ func TestServiceMissingAtUpdate(t *testing.T) {
 
 // The operator of the tutorial opens port 0 for a named targetPort or none, and loses the protocol.
 func TestContainerPorts(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) {
@@ -163,6 +168,7 @@ func TestContainerPorts(t *testing.T) {
 
 // The operator of the tutorial knows nothing of what became of its Deployment.
 func TestCreatedIsNotReady(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, apiServer(t)) // where no pod ever comes
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web")
@@ -173,6 +179,7 @@ func TestCreatedIsNotReady(t *testing.T) {
 
 // What the tutorial's operator left is taken over, by the App's own name, without rolling the pods.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	app := u.create(t, "web", func(s *appv1.AppSpec) {
 		s.Replicas = new(int32(2))
@@ -245,6 +252,7 @@ func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
 
 // The operator of the tutorial compares with reflect.DeepEqual, and writes whenever the API server has set a default.
 func TestQuietWhenConverged(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web", func(s *appv1.AppSpec) { s.ReadinessProbe = &corev1.Probe{} }, func(s *appv1.AppSpec) {

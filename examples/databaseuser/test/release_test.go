@@ -89,7 +89,9 @@ func TestRelabelled(t *testing.T) {
 // unserved gives what an operator writes for a DatabaseUser that somebody touches.
 func (n *tenant) unserved(t *testing.T, o *operator, name string) map[string]int {
 	t.Helper()
-	operatortest.Change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) { u.Annotations = map[string]string{"example.com/touched": "once more"} })
+	operatortest.Change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) {
+		u.Annotations = map[string]string{"example.com/touched": "once more"}
+	})
 	n.create(t, "bystander")
 	n.settled(t, "bystander", "SecretNotFound") // by then it has seen the other event
 	got := o.Requests.Take()

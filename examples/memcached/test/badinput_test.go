@@ -27,6 +27,7 @@ import (
 var kind = cachev1alpha1.GroupVersion.WithKind("Memcached")
 
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, apiServer(t))
 	tests := map[string]struct {
 		spec   any
@@ -54,6 +55,7 @@ func TestSchema(t *testing.T) {
 }
 
 func TestNoSpec(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.Untyped(kind, nil)
@@ -69,6 +71,7 @@ func TestNoSpec(t *testing.T) {
 
 // A Deployment of that name that is somebody else's is left alone and named, also when the cache does not show it.
 func TestForeignDeployment(t *testing.T) {
+	t.Parallel()
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "somebody", UID: "somebody", Controller: new(true)}
 	unseen := func(namespace string) cache.Options {
 		options := controller.Cache(namespace)
@@ -119,6 +122,7 @@ func TestForeignDeployment(t *testing.T) {
 
 // Without its Service, because the name is taken, a Memcached is ready all the same.
 func TestForeignService(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	foreign := u.Service("cache")
 	foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
@@ -134,6 +138,7 @@ func TestForeignService(t *testing.T) {
 }
 
 func TestUnpullableImage(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.memcached("cache", 2)
@@ -155,6 +160,7 @@ func TestUnpullableImage(t *testing.T) {
 
 // What the API server refuses is shown with its own words, and does not stop anybody else.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	quota := &corev1.ResourceQuota{ObjectMeta: u.Meta("small")}
@@ -208,6 +214,7 @@ func TestRefused(t *testing.T) {
 
 // The Memcached is deleted between the creation of its Deployment and that of its Service: nothing is left.
 func TestDeletedWhileBeingCreated(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	m := u.memcached("cache", 2)
 	deleted := make(chan error, 1)
@@ -232,6 +239,7 @@ func TestDeletedWhileBeingCreated(t *testing.T) {
 
 // A namesake that comes at once waits for the children of the deleted one to go, and gets its own.
 func TestNamesake(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	for i := range 5 {
@@ -271,6 +279,7 @@ func TestAPIServerRestart(t *testing.T) {
 
 // Names of Memcacheds may be what names of Services, labels and pods may not.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	tests := map[string]struct {

@@ -94,6 +94,7 @@ func essence(obj client.Object) any {
 
 // Whenever the operator crashes, and however old what it reads: in the end everything is as if nothing had happened.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	want, writes := tell(t, operatortest.Fault{})
 	t.Logf("%d writes; in the end:\n%s", writes, want)
 	for _, part := range []string{`"nodes":["cache-a"]`, `*v1.Deployment cache of "Memcached cache"`, `"replicas":4`, `*v1.Service cache of "Memcached cache"`} {

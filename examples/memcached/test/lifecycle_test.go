@@ -17,6 +17,7 @@ import (
 
 // The life of the sample, by the commands that a user would type.
 func TestLifecycle(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	kubectl := func(args ...string) string { return u.Kubectl(t, args...) }
@@ -62,6 +63,7 @@ func TestLifecycle(t *testing.T) {
 
 // What the operator made is as it should be on a real API server.
 func TestChildren(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 1)
@@ -96,6 +98,7 @@ func TestChildren(t *testing.T) {
 
 // The namespace enforces what the Deployment promises.
 func TestRestrictedNamespace(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	u.Kubectl(t, "label", "namespace", u.Namespace, "pod-security.kubernetes.io/enforce=restricted")
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)

@@ -46,6 +46,7 @@ func TestPermissionsSuffice(t *testing.T) {
 
 // The roles are the specified list, and nothing more.
 func TestPermissionsAreMinimal(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	write := "create delete get list patch update watch"
 	operatortest.Install(t, u.User, "memcached").AssertMinimal(t, map[string]string{
@@ -62,6 +63,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 
 // A permission that is missing is named in the condition.
 func TestMissingPermission(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, apiServer(t))
 	access := operatortest.Install(t, u.User, "memcached").Restricted(t, "restricted-"+u.Namespace, func(rule *rbacv1.PolicyRule) {
 		if slices.Contains(rule.Resources, "deployments") {

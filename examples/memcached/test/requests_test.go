@@ -17,6 +17,7 @@ import (
 // What the operator sends, counted at the transport, with no other controller running. Each step is done for several
 // Memcacheds at once.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	const many = 20
 	u := newUser(t, apiServer(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)

@@ -21,6 +21,7 @@ import (
 
 // The operator of the tutorial watches its Memcacheds only, repairs replicas only, and comes back after a minute.
 func TestDriftIsRepairedAtOnce(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	// Each has a Memcached of its own: an object that somebody changes again and again is repaired less often.
@@ -66,6 +67,7 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 
 // What others set, and we say nothing of, stays.
 func TestOthersFieldsSurvive(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 1)
@@ -85,6 +87,7 @@ func TestOthersFieldsSurvive(t *testing.T) {
 // The operator of the tutorial lists the pods once, when it makes the Deployment, with those that are terminating, and in
 // the order in which they come.
 func TestNodesFollowThePods(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 3)
@@ -109,6 +112,7 @@ func TestNodesFollowThePods(t *testing.T) {
 
 // The operator of the tutorial calls available what was created.
 func TestCreatedIsNotAvailable(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, apiServer(t)) // where no pod ever comes
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "cache", 1)
@@ -123,6 +127,7 @@ func TestCreatedIsNotAvailable(t *testing.T) {
 
 // A pod that is held back is not available either, and is when it becomes ready.
 func TestAvailableWhenThePodsAreReady(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, apiServer(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 1)
@@ -143,6 +148,7 @@ func TestAvailableWhenThePodsAreReady(t *testing.T) {
 
 // Newer versions of the tutorial give the pods of all Memcacheds the same labels.
 func TestSelectorsAreApart(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "red", 2)
@@ -158,6 +164,7 @@ func TestSelectorsAreApart(t *testing.T) {
 
 // Newer versions of the tutorial take what is after the image's first colon for its version, and put it into labels.
 func TestImageWithPortAndDigest(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	for name, image := range map[string]string{
@@ -176,6 +183,7 @@ func TestImageWithPortAndDigest(t *testing.T) {
 
 // The operator of the tutorial writes the status when the pods come in another order, and asks to come back.
 func TestQuietWhenConverged(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "cache", 3)
@@ -193,6 +201,7 @@ func TestQuietWhenConverged(t *testing.T) {
 
 // What the tutorial's operator left is taken over: what it set and we do not want goes, what others set stays.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
 	m := u.create(t, "cache", 2)
 	old := tutorialDeployment(u, m)

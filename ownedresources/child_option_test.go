@@ -1,0 +1,89 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestCreateOnlyForAnotherType(t *testing.T) {
+	w := newWorld(t)
+	set := Ensure(Build(settings, CreateOnly(func(*appsv1.Deployment) {})))
+	require.EqualError(t, set.Reconcile(t.Context(), w.client, w.owner),
+		"child *v1.ConfigMap: its CreateOnly is for *v1.Deployment: give that a function of *v1.ConfigMap")
+	set = Ensure(Build(settings, CreateOnly(func(client.Object) {})))
+	require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner), "an interface that the child has will do")
+}
+
+func TestCreateOnlyFields(t *testing.T) {
+	w := newWorld(t)
+	initial := CreateOnly(func(d *appsv1.Deployment) {
+		d.Spec.Replicas = nil
+		delete(d.Labels, "created-with")
+	})
+	want := func(image string) *appsv1.Deployment {
+		d := w.deployment()
+		d.Spec.Replicas = new(int32(3))
+		d.Labels["created-with"] = "this"
+		d.Spec.Template.Spec.Containers[0].Image = image
+		return d
+	}
+	result, err := w.apply(t, want("nginx:1.27"), initial)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, *result.Object.(*appsv1.Deployment).Spec.Replicas)
+	var live appsv1.Deployment
+	byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(5)) })
+	for _, image := range []string{"nginx:1.27", "nginx:1.28", "nginx:1.29"} {
+		_, err = w.apply(t, want(image), initial)
+		require.NoError(t, err)
+		w.live(t, &live)
+		require.EqualValues(t, 5, *live.Spec.Replicas, "it is not repaired, and not reset by an apply")
+		require.Equal(t, "this", live.Labels["created-with"], "it does not go either")
+		require.Equal(t, image, live.Spec.Template.Spec.Containers[0].Image)
+	}
+}
+
+func TestCreateOnlyStringData(t *testing.T) {
+	w := newWorld(t)
+	password := ""
+	build := func() *corev1.Secret {
+		password += "x"
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
+	}
+	once := CreateOnly(func(s *corev1.Secret) { s.StringData = nil })
+	for range 3 {
+		_, err := w.apply(t, build(), once)
+		require.NoError(t, err)
+	}
+	var live corev1.Secret
+	w.live(t, &live)
+	require.Equal(t, "x", string(live.Data["password"]))
+}
+
+func TestAdopt(t *testing.T) {
+	w := newWorld(t)
+	theirs := w.deployment()
+	theirs.Spec.Replicas = new(int32(9))
+	theirs.Labels["theirs"] = "stays"
+	require.NoError(t, w.other.Create(t.Context(), theirs))
+	result, err := w.apply(t, w.deployment(), Adopt())
+	require.NoError(t, err)
+	require.Equal(t, Applied, result.Operation)
+	var live appsv1.Deployment
+	w.live(t, &live)
+	require.True(t, metav1.IsControlledBy(&live, w.owner))
+	require.EqualValues(t, 2, *live.Spec.Replicas)
+	require.Equal(t, "stays", live.Labels["theirs"])
+	w.expect(t, w.deployment(), Unchanged, none...)
+
+	w.owner = w.newOwner(t, "another")
+	again := w.deployment()
+	again.Name = "web"
+	_, err = w.apply(t, again, Adopt())
+	var owned *OwnershipError
+	require.ErrorAs(t, err, &owned, "what somebody controls is never adopted")
+}

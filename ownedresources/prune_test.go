@@ -1,0 +1,76 @@
+package ownedresources
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestPrune(t *testing.T) {
+	w := newWorld(t)
+	wantExtra, broken := true, error(nil)
+	extra := func(owner *corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "extra"}}
+	}
+	newSet := func() *Set[*corev1.ConfigMap] {
+		s := Ensure(
+			TryBuild(func(owner *corev1.ConfigMap) (*corev1.ConfigMap, error) { return settings(owner), broken }),
+			Build(func(owner *corev1.ConfigMap) *corev1.ConfigMap {
+				if !wantExtra {
+					return nil
+				}
+				return extra(owner)
+			}),
+		)
+		s.SetName("one")
+		return s
+	}
+	// Another set of the same owner, with a child of the same kind.
+	other := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-the-other-set"}}
+	}))
+	other.SetName("two")
+	byHand := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "by-hand",
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
+	}}
+	require.NoError(t, w.other.Create(t.Context(), byHand))
+
+	s := newSet()
+	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
+	require.NoError(t, other.Reconcile(t.Context(), w.client, w.owner))
+	require.True(t, w.exists(t, extra(w.owner)))
+
+	wantExtra, broken = false, errors.New("cannot be built")
+	require.ErrorIs(t, s.Reconcile(t.Context(), w.client, w.owner), broken)
+	require.True(t, w.exists(t, extra(w.owner)), "nothing is pruned when building failed")
+
+	broken = nil
+	s = newSet() // a restart: nothing is remembered
+	w.count.Sent()
+	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
+	require.False(t, w.exists(t, extra(w.owner)), "what is not wanted goes, also after a restart")
+	require.Equal(t, []string{"GET configmaps", "DELETE configmaps"}, w.count.Sent())
+	for _, kept := range []string{"web-settings", "of-the-other-set", "by-hand"} {
+		require.True(t, w.exists(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: kept}}), kept)
+	}
+
+	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
+	require.Equal(t, []string{"GET configmaps"}, w.count.Sent(), "looked for once")
+}
+
+func TestNothingIsPrunedBeforeItsReplacementIsThere(t *testing.T) {
+	w := newWorld(t)
+	name := "one"
+	s := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}))
+	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
+	name = "Not A Name"
+	require.True(t, apierrors.IsInvalid(s.Reconcile(t.Context(), w.client, w.owner)))
+	require.True(t, w.exists(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
+}
