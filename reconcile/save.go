@@ -34,6 +34,7 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", "Everything is as wanted")
 		}
 		p.metrics.show(p.name, p.shown(p.before))
+	case errors.Is(ctx.Err(), context.Canceled): // the operator ends
 	case apierrors.IsNotFound(err) && !p.exists(ctx):
 		p.forget()
 	case apierrors.IsNotFound(err):
