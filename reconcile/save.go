@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +35,7 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(message, "Everything is as wanted"))
 		}
 		p.metrics.show(p.name, p.shown(p.before))
+	case errors.Is(ctx.Err(), context.Canceled): // the operator ends
 	case apierrors.IsNotFound(err) && !p.exists(ctx):
 		p.forget()
 	case apierrors.IsNotFound(err):

@@ -3,6 +3,7 @@
 //
 // [Parse] reads a schedule and a time zone, [Due] decides whether a run has to start now and when to look again, [Offset]
 // spreads many objects over a time, [ParseWindows] keeps times of the week free, and [MayStart] limits how many run at once.
+// [Rules] and [Status] have what they take, for a spec and a status to embed, and [Status.Decide] joins them.
 //
 //	s, err := schedule.Parse(job.Spec.Schedule, job.Spec.TimeZone)
 //	…

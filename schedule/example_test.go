@@ -188,3 +188,23 @@ func ExampleMayStart() {
 	// cart false
 	// mail true
 }
+
+// What a pass does with a spec that embeds Rules and a status that embeds Status.
+func ExampleStatus() {
+	rules := schedule.Rules{TimeZone: "Europe/Berlin"}
+	var status schedule.Status
+	for _, now := range []time.Time{date(time.March, 1, 12, 0), date(time.March, 2, 3, 0), date(time.March, 2, 3, 1)} {
+		d, err := status.Decide(now, "uid", "0 4 * * *", rules)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(d.Verdict, status.NextScheduleTime.UTC())
+		if d.Verdict == schedule.Start { // start a run for d.Latest
+			status.Record(d)
+		}
+	}
+	// Output:
+	// Waiting 2026-03-02 03:00:00 +0000 UTC
+	// Start 2026-03-02 03:00:00 +0000 UTC
+	// Waiting 2026-03-03 03:00:00 +0000 UTC
+}

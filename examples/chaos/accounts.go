@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
@@ -119,4 +118,3 @@ func column(ctx context.Context, db *sql.DB, query string) (values []string, err
 	}
 	return values, rows.Err()
 }
-

@@ -30,6 +30,7 @@ var chapters = []chapter{
 	{"memcached", memcached},
 	{"app", app},
 	{"databaseuser", databaseuser},
+	{"eru", eru},
 }
 
 func main() {

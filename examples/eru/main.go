@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -13,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
@@ -44,7 +46,12 @@ func main() {
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	if err := run(restarts.Restarts{Clock: clock.RealClock{}, AtOnce: *atOnce}, ctrl.Options{
+	lateness := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "eru_restart_lateness_seconds", Help: "How long after its place in the spread a restart comes.",
+		Buckets: prometheus.ExponentialBuckets(0.01, 4, 10), // 10 ms to 44 minutes
+	})
+	metrics.Registry.MustRegister(lateness)
+	if err := run(restarts.Restarts{Clock: clock.RealClock{}, AtOnce: *atOnce, Lateness: lateness}, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress, SecureServing: true},

@@ -253,7 +253,7 @@ func TestRestart(t *testing.T) {
 	assert.Equal(t, "Running: Restarted true RolloutComplete", state(eru))
 	h.pass(t, "nightly")
 	assert.Zero(t, h.writes)
-	eru = h.at(t, four.Add(24*time.Hour), "nightly")
+	h.at(t, four.Add(24*time.Hour), "nightly")
 	eru = h.pass(t, "nightly")
 	assert.Len(t, eru.Status.Conditions, 3, "each restart is told, though the words are alike")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,8 @@ type Restarts struct {
 	Clock clock.PassiveClock
 	// AtOnce is how many Deployments may roll out at once because of us. 0 is no limit.
 	AtOnce int
+	// Lateness is told by how many seconds each restart comes after its place in the spread; nil if nobody wants to know.
+	Lateness prometheus.Observer
 }
 
 const fieldManager = client.FieldOwner("eru-operator")
@@ -51,6 +54,9 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 		return err
 	}
 	if restarted {
+		if r.Lateness != nil {
+			r.Lateness.Observe(r.Clock.Since(due.Latest.Add(eru.Spec.Offset(eru.UID))).Seconds())
+		}
 		tell(ctx, eru, d, corev1.EventTypeNormal, "Restarted", "The pods are replaced, as was due at "+timestamp(due.Latest))
 	}
 	eru.Status.Record(due)

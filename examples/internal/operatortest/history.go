@@ -43,7 +43,10 @@ func NewHistory(live client.WithWatch, indexes map[string]client.IndexerFunc) *H
 			return h.record(obj, c.Update(ctx, obj, opts...))
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return h.record(obj, c.Patch(ctx, obj, patch, opts...))
+			if err := c.Patch(ctx, obj, patch, opts...); err != nil {
+				return err
+			}
+			return h.recordWhole(ctx, c, obj)
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			return h.record(obj, c.SubResource(sub).Update(ctx, obj, opts...))
@@ -78,6 +81,19 @@ func (h *History) record(answer client.Object, err error) error {
 		h.add(keyOf(answer), answer.DeepCopyObject().(client.Object))
 	}
 	return err
+}
+
+// recordWhole records also an object of which only the metadata was written.
+func (h *History) recordWhole(ctx context.Context, c client.Client, answer client.Object) error {
+	if _, part := answer.(*metav1.PartialObjectMetadata); !part {
+		return h.record(answer, nil)
+	}
+	whole, err := c.Scheme().New(answer.GetObjectKind().GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	typed := whole.(client.Object)
+	return h.record(typed, c.Get(ctx, client.ObjectKeyFromObject(answer), typed))
 }
 
 // add adds the state in which the object is as given, or gone if that is nil.

@@ -1,0 +1,185 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// rolling is the Deployment controller of a test: it notes when restarts come, and ends rollouts when it is told to.
+type rolling struct {
+	u *user
+
+	mu       sync.Mutex
+	running  map[string]bool // names
+	most     int             // at once
+	restarts map[string][]seen
+	stop     func()
+}
+
+// seen is a restart, and the moment at which it was seen.
+type seen struct {
+	due string
+	at  time.Time
+}
+
+// follow watches all Deployments of the namespace; those of which there are restarts roll out until somebody ends that.
+func (u *user) follow(t testing.TB, now func() time.Time) *rolling {
+	t.Helper()
+	r := &rolling{u: u, running: map[string]bool{}, restarts: map[string][]seen{}}
+	var list appsv1.DeploymentList
+	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace)))
+	w, err := u.Watch(context.Background(), &list, client.InNamespace(u.Namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for e := range w.ResultChan() {
+			r.note(e, now())
+		}
+	}()
+	r.stop = sync.OnceFunc(func() { w.Stop(); <-ended })
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *rolling) note(e apiwatch.Event, now time.Time) {
+	d, ok := e.Object.(*appsv1.Deployment)
+	if !ok {
+		return
+	}
+	due := d.Spec.Template.Annotations[ownedresources.AnnotationRestartedAt]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := r.restarts[d.Name]; due != "" && (len(last) == 0 || last[len(last)-1].due != due) {
+		r.restarts[d.Name] = append(last, seen{due, now})
+	}
+	if d.Status.ObservedGeneration < d.Generation {
+		r.running[d.Name] = true
+	} else {
+		delete(r.running, d.Name)
+	}
+	r.most = max(r.most, len(r.running))
+}
+
+// finish ends the rollouts that there are, and says how many.
+func (r *rolling) finish(t require.TestingT) int {
+	r.mu.Lock()
+	var names []string
+	for name := range r.running {
+		names = append(names, name)
+	}
+	r.mu.Unlock()
+	for _, name := range names {
+		r.u.rollOut(t, name)
+	}
+	return len(names)
+}
+
+func (r *rolling) count() (restarted int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.restarts)
+}
+
+// createMany creates Deployments that have rolled out, with an Eru each.
+func (u *user) createMany(t testing.TB, many int, spec func(name string) eruv1.EruSpec) (names []string) {
+	t.Helper()
+	names = make([]string, many)
+	var working sync.WaitGroup
+	for worker := range 8 {
+		working.Go(func() {
+			for i := worker; i < many; i += 8 {
+				names[i] = fmt.Sprintf("web-%d", i)
+				u.rolledOut(t, names[i], false)
+				u.create(t, names[i], spec(names[i]))
+			}
+		})
+	}
+	working.Wait()
+	return names
+}
+
+// scheduledMany waits until all Erus of the namespace know their next time.
+func (u *user) scheduledMany(t testing.TB, many int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var list eruv1.EruList
+		if err := u.List(context.Background(), &list, client.InNamespace(u.Namespace)); err != nil {
+			return false
+		}
+		known := 0
+		for i := range list.Items {
+			if list.Items[i].Status.NextScheduleTime != nil {
+				known++
+			}
+		}
+		return known == many
+	}, 10*time.Minute, 50*time.Millisecond)
+}
+
+// 1,000 Erus are due in the same minute. Their places in the spread and the cap hold, also when the operator is restarted in
+// between, and when the next one comes: each Deployment is restarted once.
+func TestThousandAtOnce(t *testing.T) {
+	const many, atOnce, spread = 1000, 25, 60
+	u := newUser(t, apiServer(t))
+	r, clock := stepped()
+	r.AtOnce = atOnce
+	names := u.createMany(t, many, func(name string) eruv1.EruSpec {
+		spec := enabled(name, "0 4 * * *")
+		spec.SpreadSeconds = spread
+		return spec
+	})
+	o := startOperator(t, r, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	u.scheduledMany(t, many)
+	deployments := u.follow(t, clock.Now)
+
+	// In the first half of the spread nobody starts whose place is in the second.
+	clock.SetTime(four.Add(spread / 2 * time.Second))
+	o.Stop()
+	o = startOperator(t, r, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	inFirstHalf := map[string]bool{}
+	for _, name := range names {
+		eru := operatortest.Live(t, u, u.eru(name))
+		inFirstHalf[name] = schedule.Offset(eru.UID, spread*time.Second) <= spread/2*time.Second
+	}
+	operatortest.Eventually(t, "the cap is reached", func(c *assert.CollectT) { assert.Equal(c, atOnce, deployments.count()) })
+	deployments.finish(t)
+	operatortest.Eventually(t, "the next in line start", func(c *assert.CollectT) { assert.Equal(c, 2*atOnce, deployments.count()) })
+	for name := range deployments.restarts {
+		assert.True(t, inFirstHalf[name], "%s is not yet at its place", name)
+	}
+
+	// The rest, with another operator after each quarter.
+	clock.SetTime(four.Add(spread * time.Second))
+	for quarter := range 4 {
+		o.Stop()
+		o = startOperator(t, r, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+		require.Eventually(t, func() bool {
+			deployments.finish(t)
+			return deployments.count() >= many*(quarter+1)/4
+		}, 5*time.Minute, 10*time.Millisecond)
+	}
+	operatortest.Eventually(t, "all have rolled out", func(c *assert.CollectT) { assert.Zero(c, deployments.finish(c)) })
+	deployments.stop()
+	assert.LessOrEqual(t, deployments.most, atOnce)
+	for _, name := range names {
+		assert.Len(t, deployments.restarts[name], 1, "%s: one restart", name)
+		assert.Equal(t, "2026-03-02T04:00:00Z", deployments.restarts[name][0].due)
+	}
+}
