@@ -26,7 +26,7 @@ trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
 $(2)
 endef
 
-.PHONY: help demo test lint generate manifests bench clean install \
+.PHONY: help demo chaos test lint generate manifests bench clean install \
 	uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
@@ -37,6 +37,10 @@ help: ## Show this help.
 demo: control-plane $(database) ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
 	$(call slowly,building the demo,cd examples && go build -buildvcs=false -o ../bin/demo ./demo)
 	@bin/demo $(if $(KEEP),-keep) $(EXAMPLE)
+
+chaos: control-plane mariadb ## Run the examples while they, the control plane, the network and the database fail; 10 minutes. ARGS=-seed=1 repeats the choice.
+	$(call slowly,building,cd examples && go build -buildvcs=false -o ../bin/chaos ./chaos)
+	@bin/chaos $(ARGS)
 
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
