@@ -76,6 +76,7 @@ type applier struct {
 	settled  *settled
 	guard    *guard
 	verified *verified
+	orphans  *orphans
 	// recorder is nil without a manager.
 	recorder events.EventRecorder
 	scopes   sync.Map // *kind → bool: whether it is namespaced
@@ -88,6 +89,7 @@ func newApplier() *applier {
 	return &applier{
 		kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), metrics: m,
 		settled: newSettled(m), guard: newGuard(clock.RealClock{}, m), verified: newVerified(),
+		orphans: newOrphans(clock.RealClock{}),
 	}
 }
 

@@ -195,6 +195,7 @@ func (s *Set[T]) observe() predicate.Predicate {
 			a.settled.forget(e.Object.GetUID())
 			a.guard.forget(e.Object.GetUID())
 			a.verified.forget(e.Object.GetUID())
+			a.orphans.forget(e.Object.GetUID())
 			s.pruned.forget(e.Object)
 			return true
 		},

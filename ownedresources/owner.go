@@ -98,8 +98,8 @@ func (o *owner) owns(w *wanted, live client.Object) error {
 		}
 		return nil
 	case controller.Name == o.reference.Name && controller.Kind == o.reference.Kind && sameGroup(controller.APIVersion, o.reference.APIVersion):
-		return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
-			"%s belongs to a deleted %s of the same name and waits for the garbage collector", k.describe(live), controller.Kind)}
+		return orphanError{&WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+			"%s belongs to a deleted %s of the same name and waits for the garbage collector", k.describe(live), controller.Kind)}}
 	}
 	return &OwnershipError{Kind: k.gvk.Kind, Name: client.ObjectKeyFromObject(live), Owner: controller.DeepCopy()}
 }

@@ -19,6 +19,9 @@ import (
 // update writes to a live object that is ours, if needed.
 func (a *applier) update(ctx context.Context, w wanted, live client.Object) (Result, error) {
 	if err := w.owner.owns(&w, live); err != nil {
+		if orphan, is := errors.AsType[orphanError](err); is {
+			err = a.collect(ctx, &w, live, orphan)
+		}
 		return Result{}, err
 	}
 	if a.upToDate(&w, live) {

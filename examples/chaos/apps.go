@@ -88,6 +88,8 @@ func (a *apps) differences(ctx context.Context) ([]string, error) {
 		d.equal("updated replicas of Deployment "+o.Name, w.replicas, o.Status.UpdatedReplicas)
 	}
 	for _, o := range objects.Items {
+		d.equal("image of App "+o.Name, a.want[o.Name].image, o.Spec.Image)
+		d.equal("replicas of App "+o.Name, a.want[o.Name].replicas, *o.Spec.Replicas)
 		d.equal("generation seen of App "+o.Name, o.Generation, o.Status.ObservedGeneration)
 	}
 	d.same("App", a.names(), namesOf(objects.Items))

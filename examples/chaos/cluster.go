@@ -124,6 +124,15 @@ func (c *cluster) credentials() (folder string, err error) {
 // folder is that of the control plane's files, which goes with it.
 func (c *cluster) folder() string { return filepath.Dir(c.cp.Kubeconfig()) }
 
+// leave says how to look at what is left running. The proxy is not: operators hear of nothing any more.
+func (c *cluster) leave() error {
+	cp, err := c.cp.Detach()
+	db, err2 := c.db.Detach()
+	fmt.Printf("To look around: export KUBECONFIG=%s\n                mariadb --no-defaults --socket=%s --user=root\nTo stop it all: kill %d %d\n",
+		c.cp.Kubeconfig(), c.db.Socket(), cp, db)
+	return errors.Join(err, err2)
+}
+
 func (c *cluster) stop() error {
 	var errs []error
 	if c.cp != nil {

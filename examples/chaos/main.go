@@ -24,9 +24,10 @@ func main() {
 	storm := flag.Duration("storm", 5*time.Minute, "How long things fail.")
 	objects := flag.Int("objects", 200, "How many objects users keep, of all kinds together.")
 	kills := flag.Int("kills", 50, "How many processes are killed at least, however long that takes.")
+	keep := flag.Bool("keep", false, "Leave everything running after a failure, and say how to look at it.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *seed, *storm, *kills, *objects)
+	err := run(ctx, *seed, *storm, *kills, *objects, *keep)
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {
@@ -45,13 +46,19 @@ const (
 	cleanUp  = 2 * time.Minute
 )
 
-func run(ctx context.Context, seed uint64, storm time.Duration, kills, objects int) (err error) {
+func run(ctx context.Context, seed uint64, storm time.Duration, kills, objects int, keep bool) (err error) {
 	fmt.Printf("Chaos with the seed %d.\n", seed)
 	c, err := start(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() {
+		if err != nil && keep && ctx.Err() == nil {
+			err = errors.Join(err, c.leave())
+		} else {
+			err = errors.Join(err, c.stop())
+		}
+	}()
 
 	users := newUsers(c, rand.New(rand.NewPCG(seed, 1)))
 	go users.schedules.watch(ctx)

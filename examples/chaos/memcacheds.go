@@ -58,6 +58,7 @@ func (m *memcacheds) differences(ctx context.Context) ([]string, error) {
 	for _, o := range objects.Items {
 		size := m.sizes[o.Name]
 		pods += int(size)
+		d.equal("size of Memcached "+o.Name, size, o.Spec.Size)
 		d.equal("nodes of Memcached "+o.Name, int(size), len(o.Status.Nodes))
 		d.equal("Ready of Memcached "+o.Name, "True", ready(o.Status.Conditions))
 		d.equal("generation seen of Memcached "+o.Name, o.Generation, o.Status.ObservedGeneration)
