@@ -22,7 +22,7 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error 
 	}
 	if cp.settings.controllers {
 		// The garbage collector looks for new kinds every 30 seconds only; a restarted one knows them from the start.
-		return cp.restart(ctx, controllerManager)
+		return cp.RestartControllerManager(ctx)
 	}
 	return ctx.Err()
 }

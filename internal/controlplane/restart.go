@@ -12,6 +12,12 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 	return cp.restart(ctx, etcd)
 }
 
+// RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then knows all objects
+// as they are.
+func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
+	return cp.restart(ctx, controllerManager)
+}
+
 func (cp *ControlPlane) restart(ctx context.Context, name string) error {
 	if err := cp.rerun(name); err != nil {
 		return err
