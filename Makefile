@@ -40,7 +40,11 @@ demo: control-plane $(database) ## Run the examples on a real control plane; KEE
 
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
-	$(call slowly,testing,for m in $(modules); do (cd $$m && go test $(race) -timeout $(TIMEOUT) ./...) || exit 1; done)
+	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)))
+
+# The modules at once: their tests wait for other processes much of the time.
+test-of-%:
+	@cd $* && go test $(race) -timeout $(TIMEOUT) ./...
 
 ##@ Work on it
 

@@ -31,8 +31,8 @@ type Operator struct {
 // it logs is shown with the test. The passes over objects of the type of primary are counted.
 func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary client.Object, setup func(ctrl.Manager) error) *Operator {
 	t.Helper()
-	o := &Operator{Requests: &Requests{}}
-	options.Logger = testr.NewWithInterface(t, testr.Options{LogTimestamp: true})
+	o, shown := &Operator{Requests: &Requests{}}, &log{t: t}
+	options.Logger = testr.NewWithInterface(shown, testr.Options{LogTimestamp: true})
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
 	options.Controller = config.Controller{SkipNameValidation: new(true)} // several in one process
 	options.NewClient = o.passes.count(primary, options.NewClient)
@@ -47,6 +47,7 @@ func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary clie
 		cancel()
 		assert.NoError(t, <-ended)
 		utilnet.CloseIdleConnectionsFor(mgr.GetHTTPClient().Transport)
+		shown.end()
 	})
 	t.Cleanup(o.stop)
 	require.True(t, mgr.GetCache().WaitForCacheSync(t.Context()))

@@ -22,6 +22,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
+	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
 var kind = cachev1alpha1.GroupVersion.WithKind("Memcached")
@@ -260,7 +262,11 @@ func TestNamesake(t *testing.T) {
 
 // The API server goes away while the operator is at work.
 func TestAPIServerRestart(t *testing.T) {
-	u := newUser(t, cluster(t))
+	t.Parallel()
+	own := operatortest.WithCRDs(crds, func(t testing.TB) *controlplane.ControlPlane {
+		return controlplanetest.Start(t, controlplane.WithControllers())
+	})
+	u := newUser(t, own(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	names := make([]string, 10)
 	for i := range names {
