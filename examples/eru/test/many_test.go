@@ -115,22 +115,23 @@ func (u *user) createMany(t testing.TB, many int, spec func(name string) eruv1.E
 	return names
 }
 
-// scheduledMany waits until all Erus of the namespace know their next time.
+// scheduledMany waits until that many Erus of the namespace know their next time. It watches: to list so many again and
+// again would keep the API server from anything else.
 func (u *user) scheduledMany(t testing.TB, many int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		var list eruv1.EruList
-		if err := u.List(context.Background(), &list, client.InNamespace(u.Namespace)); err != nil {
-			return false
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	w, err := u.Watch(ctx, &eruv1.EruList{}, client.InNamespace(u.Namespace)) // which begins with those that there are
+	require.NoError(t, err)
+	defer w.Stop()
+	known := map[string]bool{}
+	for len(known) < many {
+		e, ok := <-w.ResultChan()
+		require.True(t, ok, "%d of %d know their next time", len(known), many)
+		if eru, ok := e.Object.(*eruv1.Eru); ok && eru.Status.NextScheduleTime != nil {
+			known[eru.Name] = true
 		}
-		known := 0
-		for i := range list.Items {
-			if list.Items[i].Status.NextScheduleTime != nil {
-				known++
-			}
-		}
-		return known == many
-	}, 10*time.Minute, 50*time.Millisecond)
+	}
 }
 
 // 1,000 Erus are due in the same minute. Their places in the spread and the cap hold, also when the operator is restarted in
