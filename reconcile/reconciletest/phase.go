@@ -1,0 +1,244 @@
+package reconciletest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// phase is what there was when all was quiet after an action.
+type phase struct {
+	name  string
+	state state
+}
+
+// World is what a check sees of a run.
+type World struct {
+	client.Reader // of the API server; its reads are not recorded
+	Outside       Outside
+	Ledger        *Ledger
+}
+
+func (r *run) world() *World { return &World{Reader: r.user, Outside: r.outside, Ledger: r.ledger} }
+
+// play is the whole run. It is called in a bubble.
+func (r *run) play() {
+	defer r.end()
+	defer func() {
+		if p := recover(); p != nil {
+			r.fail(fmt.Errorf("panic: %v", p))
+		}
+	}()
+	for _, obj := range r.scenario.Objects {
+		if err := r.user.Create(r.context(), obj.DeepCopyObject().(client.Object)); err != nil {
+			r.fail(fmt.Errorf("the scenario's objects: %w", err))
+			return
+		}
+	}
+	r.note()
+	r.finishPhase("start")
+	for _, action := range r.scenario.Actions {
+		if r.failure() != nil {
+			return
+		}
+		r.act(action)
+		r.finishPhase(action.Name)
+	}
+	r.finally()
+}
+
+// act lets the user do something.
+func (r *run) act(action Action) {
+	r.trace.phase()
+	r.trace.add(row{what: "user: " + action.Name})
+	if action.wait > 0 {
+		r.wait(action.wait)
+		return
+	}
+	if err := action.Do(r.context(), r.user); err != nil {
+		r.fail(fmt.Errorf("the action %q: %w", action.Name, err))
+	}
+}
+
+// finishPhase lets the operator come to rest, and checks how it is then.
+func (r *run) finishPhase(name string) {
+	if r.settle(); r.failure() != nil {
+		return
+	}
+	if err := r.checkTouched(); err != nil {
+		r.fail(err)
+		return
+	}
+	s, err := r.snapshot()
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.phases = append(r.phases, phase{name, s})
+	if r.baseline != nil {
+		want := r.baseline.phases[len(r.phases)-1]
+		if lines := difference(want.state, s); len(lines) > 0 {
+			r.fail(fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  ")))
+			return
+		}
+	}
+	r.checkRest()
+}
+
+// checkRest has every known object reconciled once more, though nothing has changed: that writes nothing.
+func (r *run) checkRest() {
+	before, rows := r.moment(), len(r.trace.rows)
+	r.setCause("nothing: all is quiet")
+	for _, c := range r.process.controllers {
+		c.enqueueKnown()
+	}
+	pass := r.pass
+	for range maxPasses {
+		if r.failure() != nil || !r.next() {
+			break
+		}
+		if r.moment() != before {
+			r.fail(r.unrest(pass, rows))
+			return
+		}
+	}
+}
+
+// unrest explains why a pass changed something that nothing had asked for.
+func (r *run) unrest(pass, rows int) error {
+	var wrote []string
+	for _, request := range r.ledger.Requests() {
+		if request.Pass > pass && request.Changed {
+			wrote = append(wrote, request.String())
+		}
+	}
+	unseen := r.missingWatch(pass)
+	if unseen != "" {
+		return fmt.Errorf("a watch is missing: all was quiet, and one more pass still had to %s: %s", strings.Join(wrote, ", "), unseen)
+	}
+	return fmt.Errorf("it is not quiet: one more pass over what has not changed does %s%s", strings.Join(wrote, ", "), r.flapping(wrote))
+}
+
+// restless explains why the operator does not come to rest.
+func (r *run) restless() error {
+	counts := map[string]int{}
+	most := ""
+	for _, request := range r.ledger.Requests() {
+		if !request.Changed {
+			continue
+		}
+		name := request.String()
+		if counts[name]++; most == "" || counts[name] > counts[most] {
+			most = name
+		}
+	}
+	if most == "" {
+		return fmt.Errorf("it does not become quiet: %d passes, and none changes anything", maxPasses)
+	}
+	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.flapping([]string{most}))
+}
+
+// checkTouched makes sure that what another writer wrote just before the operator's own write is still there.
+func (r *run) checkTouched() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, obj := range r.touched {
+		now := r.present[madeKey{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}]
+		if now == nil || now.GetUID() != obj.GetUID() || now.GetDeletionTimestamp() != nil {
+			continue
+		}
+		lost := func(what string) error {
+			return fmt.Errorf("lost what another writer wrote just before: %s of %s %s", what, obj.GetObjectKind().GroupVersionKind().Kind, nameOf(client.ObjectKeyFromObject(obj)))
+		}
+		if now.GetAnnotations()[anotherAnnotation] == "" {
+			return lost("the annotation " + anotherAnnotation)
+		}
+		if slices.Contains(obj.GetFinalizers(), anotherFinalizer) && !slices.Contains(now.GetFinalizers(), anotherFinalizer) {
+			return lost("the finalizer " + anotherFinalizer)
+		}
+	}
+	return nil
+}
+
+// releaseFinalizers is what the other writer does when an object is to go.
+func (r *run) releaseFinalizers() {
+	r.mu.Lock()
+	touched := slices.Clone(r.touched)
+	r.mu.Unlock()
+	for _, obj := range touched {
+		now := obj.DeepCopyObject().(client.Object)
+		if err := r.user.Get(r.context(), client.ObjectKeyFromObject(obj), now); err != nil {
+			continue
+		}
+		i := slices.Index(now.GetFinalizers(), anotherFinalizer)
+		if now.GetDeletionTimestamp() == nil || i < 0 {
+			continue
+		}
+		before := now.DeepCopyObject().(client.Object)
+		now.SetFinalizers(slices.Delete(slices.Clone(now.GetFinalizers()), i, i+1))
+		if err := r.user.Patch(r.context(), now, client.MergeFrom(before)); err != nil {
+			r.fail(fmt.Errorf("another writer's finalizer: %w", err))
+		}
+	}
+}
+
+// always checks what must hold at every moment.
+func (r *run) always() {
+	if r.scenario.Always == nil {
+		return
+	}
+	if err := r.scenario.Always(r.world()); err != nil {
+		r.fail(fmt.Errorf("what must always hold does not: %w", err))
+	}
+}
+
+// finally checks what must hold at the end.
+func (r *run) finally() {
+	if r.failure() != nil {
+		return
+	}
+	if r.scenario.Finally != nil {
+		if err := r.scenario.Finally(r.world()); err != nil {
+			r.fail(fmt.Errorf("what must hold at the end does not: %w", err))
+			return
+		}
+	}
+	if r.baseline == nil {
+		return
+	}
+	var errs []error
+	for key, n := range r.writes {
+		if without := r.baseline.writes[key]; n > 2*without+slack {
+			errs = append(errs, fmt.Errorf("%s %s was written %d times, without faults %d", key.kind.Kind, nameOf(key.name), n, without))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		r.fail(err)
+	}
+}
+
+// slack is how many writes of an object a fault may cost beyond as many again as without it.
+const slack = 10
+
+// wait lets time pass, in steps between which the operator does what is due.
+func (r *run) wait(d time.Duration) {
+	end := time.Now().Add(d)
+	for r.failure() == nil {
+		var first time.Time
+		for _, c := range r.process.controllers {
+			if due := c.queue.due(nil, 1); !due.IsZero() && (first.IsZero() || due.Before(first)) {
+				first = due
+			}
+		}
+		if first.IsZero() || first.After(end) {
+			break
+		}
+		time.Sleep(time.Until(first))
+		r.work(0)
+	}
+	time.Sleep(time.Until(end))
+}
