@@ -134,6 +134,7 @@ func (s *Server) collectDependent(i item, owns bool) {
 		}
 	}
 	switch {
+	case stays && len(leaves) == 0:
 	case stays:
 		s.dropOwners(i, func(ref metav1.OwnerReference) bool { return leaves[ref.UID] })
 	case waits && owns:
