@@ -13,15 +13,21 @@ import (
 
 // result is what came of a run.
 type result struct {
-	faults []Fault
-	struck int // how many of the faults came to be
-	err    error
-	trace  *trace
-	points []point
-	phases []phase
-	writes map[madeKey]int
-	ledger *Ledger
+	faults  []Fault
+	struck  int // how many of the faults came to be
+	err     error
+	trace   *trace
+	points  []point
+	phases  []phase
+	writes  map[madeKey]int
+	made    map[madeKey]bool
+	deleted map[madeKey]bool
+	ledger  *Ledger
 }
+
+// keeps reports whether the operator makes an object in this run and never deletes it. Objects whose
+// names the API server gives are not told apart.
+func (r *result) keeps(key madeKey) bool { return r.made[key] && !r.deleted[key] }
 
 // play plays the scenario in a bubble of its own, with some faults.
 func (s *Scenario) play(t *testing.T, faults []Fault, baseline *result) *result {
@@ -43,7 +49,7 @@ func (s *Scenario) play(t *testing.T, faults []Fault, baseline *result) *result 
 	}
 	return &result{
 		faults: faults, struck: len(r.struck), err: r.failure(), trace: r.trace, points: r.points,
-		phases: r.phases, writes: r.writes, ledger: r.ledger,
+		phases: r.phases, writes: r.writes, made: r.made, deleted: r.deleted, ledger: r.ledger,
 	}
 }
 

@@ -63,7 +63,10 @@ func differ(prefix, path string, want, got any) []string {
 			return lines
 		}
 	}
-	return []string{fmt.Sprintf("%s%s: want %s, got %s", prefix, path, short(want), short(got))}
+	if path != "" {
+		path += ": "
+	}
+	return []string{fmt.Sprintf("%s%swant %s, got %s", prefix, path, short(want), short(got))}
 }
 
 func field(m map[string]any, key string) any {

@@ -11,8 +11,10 @@ import (
 // Bounds of one action. An operator that needs more does not come to rest.
 const (
 	maxPasses = 300
-	maxPass   = time.Hour // of virtual time, for a pass that waits
-	rounds    = 3         // of delayed passes that change nothing, until all counts as quiet
+	maxPass   = time.Hour       // of virtual time, for a pass that waits
+	restart   = 2 * time.Second // until a process that died has started again
+	maxSteps  = 100             // of all else in the cluster meanwhile
+	rounds    = 3               // of delayed passes that change nothing, until all counts as quiet
 )
 
 // settle lets the operator work until it is quiet: no event is left, and nothing is due within the
@@ -36,6 +38,10 @@ func (r *run) work(horizon time.Duration) {
 		}
 		switch {
 		case r.revive():
+		case r.isAway():
+			if !r.others() {
+				return
+			}
 		case r.deliver():
 		case r.ask():
 		case r.next():
@@ -59,7 +65,7 @@ func (r *run) progress() {
 func (r *run) revive() bool {
 	r.mu.Lock()
 	old := r.process
-	if old != nil && !old.dead {
+	if old != nil && (!old.dead || r.away) {
 		r.mu.Unlock()
 		return false
 	}
@@ -67,8 +73,23 @@ func (r *run) revive() bool {
 		r.clean = false
 	}
 	r.mu.Unlock()
+	if old != nil {
+		time.Sleep(restart)
+		for range maxSteps {
+			if !r.others() {
+				break
+			}
+		}
+	}
 	r.begin()
 	return true
+}
+
+// isAway reports whether there is no process until the user's next action.
+func (r *run) isAway() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.away
 }
 
 // begin starts a process, which leads from now on.
@@ -129,6 +150,7 @@ func (r *run) next() bool {
 	for _, c := range r.process.controllers {
 		if i := c.queue.take(); i != nil {
 			p := r.process
+			p.cache.passBegins()
 			r.reconcile(c, i)
 			p.cache.passEnded()
 			return true
@@ -156,7 +178,7 @@ func (r *run) reconcile(c *controller, i *item) {
 		if r.failure() != nil {
 			return
 		}
-		if p == r.process && r.deliver() {
+		if p == r.process && (r.deliver() || r.others()) {
 			continue
 		}
 		if waited > maxPass {

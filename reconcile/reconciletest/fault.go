@@ -23,6 +23,8 @@ const (
 	// CrashAfter: the process dies when a write is stored, or an effect has happened, and before it
 	// learns of that.
 	CrashAfter FaultKind = "crash after"
+	// Away is CrashAfter, and the user does the next thing before the process is started again.
+	Away FaultKind = "away after"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
 	Timeout FaultKind = "timeout after"
 	// Conflict: somebody else writes the object just before an update, patch or apply.
@@ -59,6 +61,7 @@ var faultKinds = []struct {
 }{
 	{CrashBefore, (*Request).IsWrite},
 	{CrashAfter, (*Request).IsWrite},
+	{Away, (*Request).IsWrite},
 	{Timeout, (*Request).IsWrite},
 	{Conflict, func(r *Request) bool { return r.Verb == "update" || r.Verb == "patch" || r.Verb == "apply" }},
 	{TooManyRequests, func(r *Request) bool { return r.Outside == "" }},

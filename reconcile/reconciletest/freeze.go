@@ -13,6 +13,7 @@ import (
 type freeze struct {
 	passes int  // that still run before the cache catches up, unless all is quiet before
 	merged bool // what happened meanwhile comes as one event an object
+	counts bool // it was frozen when the pass began
 	asked  bool // passes over everything known have been asked for
 }
 
@@ -72,12 +73,23 @@ func (r *run) freeze(c *memoryserver.Change, fault FaultKind, f *freeze) {
 	r.trace.add(row{what: "  " + changeName(c), fault: string(fault), answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
 }
 
-// passEnded counts a pass against what is frozen.
+// passBegins marks what is frozen: only passes that begin later than the change count.
+func (c *processCache) passBegins() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kinds {
+		if k.frozen != nil {
+			k.frozen.counts = true
+		}
+	}
+}
+
+// passEnded counts a pass against what was frozen when it began.
 func (c *processCache) passEnded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.kinds {
-		if f := k.frozen; f != nil && len(k.pending) > 0 {
+		if f := k.frozen; f != nil && f.counts {
 			if f.passes--; f.passes == 0 {
 				k.thaw()
 			}

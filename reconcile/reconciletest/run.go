@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,7 +44,11 @@ type run struct {
 	points    []point
 	failures  []error
 	phases    []phase
-	clean     bool // no process has died
+	clean     bool             // no process has died
+	away      bool             // it starts again only after the next action
+	last      bool             // there is no next action
+	removed   map[madeKey]bool // by another writer
+	deleted   map[madeKey]bool // by the operator
 }
 
 // madeKey names an object.
@@ -78,9 +81,8 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 	r := &run{
 		scenario: s, server: server, user: server.Client(), baseline: baseline, faults: faults,
 		ledger: &Ledger{}, trace: &trace{}, nth: map[string]int{}, made: map[madeKey]bool{}, present: map[madeKey]client.Object{}, writes: map[madeKey]int{},
-		clean: true,
+		clean: true, removed: map[madeKey]bool{}, deleted: map[madeKey]bool{},
 	}
-	r.trace.start = time.Now()
 	if s.Outside != nil {
 		r.outside = s.Outside()
 	}
@@ -103,8 +105,11 @@ func (r *run) strikes(request *Request) FaultKind {
 	r.nth[name]++
 	r.points = append(r.points, point{request, name, r.nth[name]})
 	fault := r.planned(name, r.nth[name])
-	if fault == Deposed && request.Pass == 0 {
+	switch {
+	case fault == Deposed && request.Pass == 0:
 		return "" // there is no pass to finish
+	case fault == Away && r.last:
+		return "" // there is no next action
 	}
 	if fault != "" {
 		request.Fault = string(fault)
@@ -136,6 +141,12 @@ func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) er
 		r.writes[key]++
 		if changes[i].Type == watch.Added {
 			r.made[key] = true
+		}
+		if request.Verb == "delete" || request.Verb == "deletecollection" {
+			r.deleted[key] = true
+			if r.baseline != nil && r.baseline.keeps(key) && !r.isNamedByServer(key) {
+				r.failLocked(fmt.Errorf("it deletes %s %s, which it never does without faults", key.kind.Kind, nameOf(key.name)))
+			}
 		}
 		if err := r.leak(&changes[i]); err != nil {
 			r.failLocked(err)
@@ -172,6 +183,12 @@ func (r *run) failure() error {
 		return nil
 	}
 	return r.failures[0]
+}
+
+// isNamedByServer reports whether an object got its name by chance.
+func (r *run) isNamedByServer(key madeKey) bool {
+	obj := r.present[key]
+	return obj != nil && obj.GetGenerateName() != ""
 }
 
 // moment differs when something has changed.
@@ -212,7 +229,8 @@ func (r *run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 	case p.dead:
 		return
 	case err != nil && result.RequeueAfter > 0:
-		says = "error, so that its delay of " + result.RequeueAfter.String() + " is lost: " + err.Error()
+		says = "error: " + err.Error()
+		r.failLocked(fmt.Errorf("pass %d returns RequeueAfter %s beside the error %q: controller-runtime ignores the delay", ended.number, result.RequeueAfter, err))
 	case err != nil:
 		says = "error: " + err.Error()
 	case result.RequeueAfter > 0:
@@ -220,7 +238,7 @@ func (r *run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 	default:
 		return
 	}
-	r.trace.add(row{pass: ended.number, what: "pass ends", answer: says})
+	r.trace.add(row{pass: ended.number, what: "  the pass ends", answer: says})
 }
 
 func (r *run) panicked(p *Process, during *pass, value any) {

@@ -56,6 +56,11 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 		r.Err = run.carryOut(r, true, do)
 		p.die()
 		return errDead
+	case Away:
+		r.Err = run.carryOut(r, true, do)
+		p.die()
+		run.away = true
+		return errDead
 	case Timeout:
 		if r.Err = run.carryOut(r, true, do); r.Err == nil {
 			r.Err = lostAnswer(r, context.DeadlineExceeded)
@@ -135,5 +140,6 @@ func (r *run) remove(request *Request) {
 		r.failLocked(fmt.Errorf("another writer's deletion before %s: %w", request, err))
 		return
 	}
+	r.removed[madeKey{request.Kind, request.Object}] = true
 	r.trace.addBefore(row{what: "another writer: delete " + request.Kind.Kind + " " + nameOf(request.Object)})
 }

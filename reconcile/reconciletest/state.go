@@ -49,6 +49,7 @@ func (r *run) snapshot() (state, error) {
 		if err := json.Unmarshal([]byte(stateOf(r.outside)), &outside); err != nil {
 			return nil, fmt.Errorf("state outside: %w", err)
 		}
+		outside = nonempty(outside)
 	}
 	ids := strings.NewReplacer(uids...)
 	for _, u := range all {
@@ -62,7 +63,7 @@ func (r *run) snapshot() (state, error) {
 		key := u.GetKind() + " " + nameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())})
 		s[key] = content
 	}
-	if outside != nil {
+	if r.outside != nil {
 		s["outside"] = replaced(replaced(outside, ids.Replace), names.Replace)
 	}
 	return s, nil
@@ -81,9 +82,13 @@ func simplify(u *unstructured.Unstructured) {
 		if mark, ok := annotations[appliedAnnotation].(string); ok { // how often it was written does not matter
 			annotations[appliedAnnotation] = strings.Replace(mark, ":created:", ":applied:", 1)
 		}
-		if delete(annotations, anotherAnnotation); len(annotations) == 0 {
+		delete(annotations, anotherAnnotation)
+		if delete(annotations, templateAnnotation); len(annotations) == 0 {
 			delete(metadata, "annotations")
 		}
+	}
+	if labels, ok := metadata["labels"].(map[string]any); ok {
+		delete(labels, templateLabel)
 	}
 	if finalizers, ok := metadata["finalizers"].([]any); ok {
 		left := slices.DeleteFunc(finalizers, func(f any) bool { return f == anotherFinalizer })
@@ -170,6 +175,29 @@ func givenNames(all []*unstructured.Unstructured) []string {
 		pairs = append(pairs, g.name, fmt.Sprintf("%s<%d>", prefix, n))
 	}
 	return pairs
+}
+
+// nonempty makes an empty list or map nothing at all, since Go's nil ones become null.
+func nonempty(v any) any {
+	switch e := v.(type) {
+	case map[string]any:
+		for key := range e {
+			if e[key] = nonempty(e[key]); e[key] == nil {
+				delete(e, key)
+			}
+		}
+		if len(e) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range e {
+			e[i] = nonempty(e[i])
+		}
+		if len(e) == 0 {
+			return nil
+		}
+	}
+	return v
 }
 
 // stateOf gives what is outside as JSON.

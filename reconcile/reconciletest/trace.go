@@ -5,21 +5,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 )
 
 // trace is what happened in a run.
 type trace struct {
 	mu     sync.Mutex
-	start  time.Time
 	rows   []row
 	phases []int // where they begin
 }
 
 // row is one line of the table. A request is described when it is printed: its answer comes later.
 type row struct {
-	at      time.Duration
 	process int
 	pass    int
 	what    string
@@ -32,7 +29,6 @@ type row struct {
 func (t *trace) add(r row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r.at = time.Since(t.start)
 	t.rows = append(t.rows, r)
 }
 
@@ -40,7 +36,6 @@ func (t *trace) add(r row) {
 func (t *trace) addBefore(r row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r.at = time.Since(t.start)
 	t.rows = slices.Insert(t.rows, len(t.rows)-1, r)
 }
 
@@ -109,9 +104,12 @@ func (t *trace) isSilent(i int) bool {
 	if !strings.HasPrefix(t.rows[i].what, "pass over ") {
 		return false
 	}
-	for j := i + 1; j < len(t.rows); j++ {
-		if _, shown := t.rows[j].cells(); shown {
-			return t.rows[j].pass != t.rows[i].pass
+	for _, r := range t.rows[i+1:] {
+		if strings.HasPrefix(r.what, "pass over ") {
+			break
+		}
+		if _, shown := r.cells(); shown && r.pass == t.rows[i].pass {
+			return false
 		}
 	}
 	return true
@@ -149,6 +147,7 @@ func faultWords(kind FaultKind) string {
 	words := map[FaultKind]string{
 		CrashBefore:       "the process dies before it is sent",
 		CrashAfter:        "it is done, and the process dies before it knows",
+		Away:              "it is done, and the process is dead until after the user's next action",
 		Timeout:           "it is done, and the answer is lost",
 		Conflict:          "somebody else wrote just before",
 		TooManyRequests:   "refused by the server",
