@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -72,28 +71,7 @@ func rollOut(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 			return err
 		}
 	}
-	if err := countRevision(ctx, c, d, hash); err != nil {
-		return err
-	}
 	return tellStatus(ctx, c, d, current, ready)
-}
-
-// Where the real controller counts rollouts; and, ours, of which template the last one was.
-const (
-	revisionAnnotation = "deployment.kubernetes.io/revision"
-	templateAnnotation = "reconciletest.opblocks.dev/template"
-)
-
-// countRevision counts the templates that a Deployment has had, so that one restart too many shows.
-func countRevision(ctx context.Context, c client.Client, d *appsv1.Deployment, hash string) error {
-	if d.Annotations[templateAnnotation] == hash {
-		return nil
-	}
-	revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation]) // 0: none so far
-	before := d.DeepCopy()
-	metav1.SetMetaDataAnnotation(&d.ObjectMeta, revisionAnnotation, strconv.Itoa(revision+1))
-	metav1.SetMetaDataAnnotation(&d.ObjectMeta, templateAnnotation, hash)
-	return c.Patch(ctx, d, client.MergeFrom(before))
 }
 
 func replicas(d *appsv1.Deployment) int {

@@ -273,6 +273,6 @@ var faultyChildren = map[string]faulty{
 			return s
 		},
 		fault: reconciletest.CrashAfter,
-		says:  []string{"patch Deployment default/web #1", `deployment.kubernetes.io/revision: want "2", got "3"`},
+		says:  []string{"patch Deployment default/web #1", "it changes the pod template of Deployment default/web 2 times, without faults 1 time"},
 	},
 }

@@ -3,6 +3,7 @@ package reconciletest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +13,9 @@ import (
 
 // phase is what there was when all was quiet after an action.
 type phase struct {
-	name  string
-	state state
+	name     string
+	state    state
+	rollouts map[madeKey]int
 }
 
 // World is what a check sees of a run.
@@ -74,7 +76,7 @@ func (r *run) finishPhase(name string) {
 		return
 	}
 	if r.isAway() { // nobody has worked on it
-		r.phases = append(r.phases, phase{name, nil})
+		r.phases = append(r.phases, phase{name: name})
 		return
 	}
 	if err := r.checkTouched(); err != nil {
@@ -86,11 +88,15 @@ func (r *run) finishPhase(name string) {
 		r.fail(err)
 		return
 	}
-	r.phases = append(r.phases, phase{name, s})
+	r.phases = append(r.phases, phase{name, s, maps.Clone(r.rollouts)})
 	if r.baseline != nil {
 		want := r.baseline.phases[len(r.phases)-1]
-		if lines := r.withoutRevisions(difference(want.state, s)); len(lines) > 0 {
+		if lines := difference(want.state, s); len(lines) > 0 {
 			r.fail(fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  ")))
+			return
+		}
+		if err := r.checkRollouts(want.rollouts); err != nil {
+			r.fail(err)
 			return
 		}
 	}
@@ -104,16 +110,15 @@ func (r *run) back() {
 	r.away = false
 }
 
-// withoutRevisions drops how often a Deployment was rolled out if another writer deleted it in between.
-func (r *run) withoutRevisions(lines []string) []string {
-	return slices.DeleteFunc(lines, func(line string) bool {
-		for key := range r.removed {
-			if strings.HasPrefix(line, key.kind.Kind+" "+nameOf(key.name)+": ") && strings.Contains(line, revisionAnnotation) {
-				return true
-			}
+// checkRollouts makes sure that the operator has not replaced pods more often than without faults.
+func (r *run) checkRollouts(without map[madeKey]int) error {
+	for key, n := range r.rollouts {
+		if n > without[key] {
+			return fmt.Errorf("it changes the pod template of %s %s %s, without faults %s",
+				key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(without[key], "time"))
 		}
-		return false
-	})
+	}
+	return nil
 }
 
 // checkRest has every known object reconciled once more, though nothing has changed: that writes nothing.

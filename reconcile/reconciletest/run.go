@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -47,8 +49,8 @@ type run struct {
 	clean     bool             // no process has died
 	away      bool             // it starts again only after the next action
 	last      bool             // there is no next action
-	removed   map[madeKey]bool // by another writer
 	deleted   map[madeKey]bool // by the operator
+	rollouts  map[madeKey]int  // pod templates that the operator changed
 }
 
 // madeKey names an object.
@@ -81,7 +83,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 	r := &run{
 		scenario: s, server: server, user: server.Client(), baseline: baseline, faults: faults,
 		ledger: &Ledger{}, trace: &trace{}, nth: map[string]int{}, made: map[madeKey]bool{}, present: map[madeKey]client.Object{}, writes: map[madeKey]int{},
-		clean: true, removed: map[madeKey]bool{}, deleted: map[madeKey]bool{},
+		clean: true, deleted: map[madeKey]bool{}, rollouts: map[madeKey]int{},
 	}
 	if s.Outside != nil {
 		r.outside = s.Outside()
@@ -148,11 +150,30 @@ func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) er
 				r.failLocked(fmt.Errorf("it deletes %s %s, which it never does without faults", key.kind.Kind, nameOf(key.name)))
 			}
 		}
+		if changesTemplate(&changes[i]) {
+			r.rollouts[key]++
+		}
 		if err := r.leak(&changes[i]); err != nil {
 			r.failLocked(err)
 		}
 	}
 	return err
+}
+
+// changesTemplate reports whether a change replaces the pods of a workload.
+func changesTemplate(c *memoryserver.Change) bool {
+	if c.Old == nil || c.New == nil {
+		return false
+	}
+	switch now := c.New.(type) {
+	case *appsv1.Deployment:
+		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.Deployment).Spec.Template, now.Spec.Template)
+	case *appsv1.StatefulSet:
+		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.StatefulSet).Spec.Template, now.Spec.Template)
+	case *appsv1.DaemonSet:
+		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.DaemonSet).Spec.Template, now.Spec.Template)
+	}
+	return false
 }
 
 func (r *run) carryOutside(request *Request, lost bool, do func(lost bool) error) error {

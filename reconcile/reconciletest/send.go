@@ -140,6 +140,5 @@ func (r *run) remove(request *Request) {
 		r.failLocked(fmt.Errorf("another writer's deletion before %s: %w", request, err))
 		return
 	}
-	r.removed[madeKey{request.Kind, request.Object}] = true
 	r.trace.addBefore(row{what: "another writer: delete " + request.Kind.Kind + " " + nameOf(request.Object)})
 }

@@ -82,8 +82,7 @@ func simplify(u *unstructured.Unstructured) {
 		if mark, ok := annotations[appliedAnnotation].(string); ok { // how often it was written does not matter
 			annotations[appliedAnnotation] = strings.Replace(mark, ":created:", ":applied:", 1)
 		}
-		delete(annotations, anotherAnnotation)
-		if delete(annotations, templateAnnotation); len(annotations) == 0 {
+		if delete(annotations, anotherAnnotation); len(annotations) == 0 {
 			delete(metadata, "annotations")
 		}
 	}
