@@ -15,22 +15,14 @@ import (
 )
 
 // builtIn are the rules of a built-in kind, whose objects the server holds in their Go types.
-// Functions that are nil do nothing.
 type builtIn struct {
-	gvk  schema.GroupVersionKind
-	like client.Object // of the Go type
+	gvk        schema.GroupVersionKind
+	like       client.Object // of the Go type
+	namespaced bool
+	counted    bool // has a generation, which counts changes of the spec
+	hasStatus  bool
 
-	counted   bool // has a generation, which counts changes of the spec
-	hasStatus bool
-
-	validName validation.ValidateNameFunc
-	defaults  func(client.Object)
-	create    func(made client.Object)
-	update    func(made, live client.Object)
-	status    func(made, live client.Object)
-	bumps     func(made, live client.Object) bool // in addition to a change of the spec
-	check     func(made client.Object) field.ErrorList
-	compare   func(made, live client.Object) field.ErrorList // what an update may change
+	behaviour
 }
 
 var _ rules = (*builtIn)(nil)
@@ -86,6 +78,28 @@ func (b *builtIn) normalized(object client.Object) (client.Object, error) {
 
 func (b *builtIn) encode(object client.Object) ([]byte, error) { return utiljson.Marshal(object) }
 
+func (b *builtIn) assign(t *table, made, live client.Object) error {
+	if b.behaviour.assign == nil {
+		return nil
+	}
+	return b.behaviour.assign(t, made, live)
+}
+
+func (b *builtIn) grace(live client.Object, requested *int64) int64 {
+	if b.behaviour.grace == nil {
+		return 0
+	}
+	return b.behaviour.grace(live, requested)
+}
+
+func (b *builtIn) holds(made client.Object) bool {
+	if b.behaviour.holds == nil {
+		return false
+	}
+	b.behaviour.holds(made)
+	return true
+}
+
 func (b *builtIn) setDefaults(object client.Object) {
 	if b.defaults != nil {
 		b.defaults(object)
@@ -121,15 +135,15 @@ func (b *builtIn) changed(made, live client.Object) bool {
 		!equality.Semantic.DeepEqual(spec.Addr().Interface(), part(live, "Spec").Addr().Interface()) {
 		return true
 	}
-	return b.bumps != nil && b.bumps(made, live)
+	return b.counts != nil && b.counts(made, live)
 }
 
 func (b *builtIn) prepareStatus(made, live client.Object) {
 	if spec := part(made, "Spec"); spec.IsValid() {
 		spec.Set(part(live, "Spec"))
 	}
-	if b.status != nil {
-		b.status(made, live)
+	if b.behaviour.status != nil {
+		b.behaviour.status(made, live)
 	}
 }
 
@@ -139,7 +153,7 @@ func part(object client.Object, name string) reflect.Value {
 }
 
 func (b *builtIn) validate(made client.Object) field.ErrorList {
-	errs := validation.ValidateObjectMetaAccessor(made, made.GetNamespace() != "", b.validName, field.NewPath("metadata"))
+	errs := validation.ValidateObjectMetaAccessor(made, b.namespaced, b.validName, field.NewPath("metadata"))
 	if b.check != nil {
 		errs = append(errs, b.check(made)...)
 	}
@@ -156,6 +170,11 @@ func (b *builtIn) validateUpdate(made, live client.Object) (errs field.ErrorList
 	return errs
 }
 
-func (b *builtIn) validateStatus(_, _ client.Object) field.ErrorList { return nil }
+func (b *builtIn) validateStatus(made, _ client.Object) field.ErrorList {
+	if b.checkStatus == nil {
+		return nil
+	}
+	return b.checkStatus(made)
+}
 
 func (b *builtIn) equal(x, y client.Object) bool { return equality.Semantic.DeepEqual(x, y) }

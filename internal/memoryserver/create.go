@@ -39,21 +39,17 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 	if err := s.admitCreate(k, key); err != nil {
 		return nil, err
 	}
-	release, err := s.allocate(k, made, nil)
-	if err != nil {
+	if err := k.rules.assign(s.table(k), made, nil); err != nil {
 		return nil, err
 	}
 	k.rules.prepareCreate(made)
 	if errs := k.rules.validate(made); len(errs) > 0 {
-		release()
 		return nil, apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
 	}
 	if live := s.table(k).find(key); live != nil {
-		release()
 		return nil, exists(k, live.object, generated)
 	}
 	if options.dryRun {
-		release()
 		return made, nil
 	}
 	return s.commit(k, key, made).object, nil

@@ -85,6 +85,12 @@ func (c *custom) encode(object client.Object) ([]byte, error) {
 	return utiljson.Marshal(object.(*unstructured.Unstructured).Object)
 }
 
+func (c *custom) assign(_ *table, _, _ client.Object) error { return nil }
+
+func (c *custom) grace(client.Object, *int64) int64 { return 0 }
+
+func (c *custom) holds(client.Object) bool { return false }
+
 func (c *custom) setDefaults(object client.Object) {
 	defaulting.Default(object.(*unstructured.Unstructured).Object, c.schema)
 }

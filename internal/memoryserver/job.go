@@ -1,0 +1,114 @@
+package memoryserver
+
+import (
+	"fmt"
+	"maps"
+	"math"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+var jobKind = builtInKind{
+	like: &batchv1.Job{}, resource: "jobs", status: true, counted: true,
+	behaviour: behaviour{
+		defaults: on(defaultJob),
+		create:   on(selectOwnPods),
+		check:    checked(func(job *batchv1.Job) field.ErrorList { return checkJobSpec(&job.Spec, specPath) }),
+		compare:  compared(compareJobs),
+	},
+}
+
+func defaultJob(job *batchv1.Job) {
+	defaultJobSpec(&job.Spec)
+	if len(job.Labels) == 0 {
+		job.Labels = maps.Clone(job.Spec.Template.Labels)
+	}
+	if job.Spec.Completions == nil && job.Spec.Parallelism == nil {
+		job.Spec.Completions = ptr.To[int32](1)
+	}
+	absent(&job.Spec.Parallelism, 1)
+	limit := int32(6)
+	if job.Spec.BackoffLimitPerIndex != nil {
+		limit = math.MaxInt32
+	}
+	absent(&job.Spec.BackoffLimit, limit)
+	absent(&job.Spec.CompletionMode, batchv1.NonIndexedCompletion)
+	absent(&job.Spec.Suspend, false)
+	replacement := batchv1.TerminatingOrFailed
+	if job.Spec.PodFailurePolicy != nil {
+		replacement = batchv1.Failed
+	}
+	absent(&job.Spec.PodReplacementPolicy, replacement)
+	absent(&job.Spec.ManualSelector, false)
+}
+
+// defaultJobSpec fills in what the template of a CronJob gets too.
+func defaultJobSpec(spec *batchv1.JobSpec) {
+	defaultPodSpec(&spec.Template.Spec)
+	if spec.PodFailurePolicy == nil {
+		return
+	}
+	for _, rule := range spec.PodFailurePolicy.Rules {
+		for i := range rule.OnPodConditions {
+			unset(&rule.OnPodConditions[i].Status, corev1.ConditionTrue)
+		}
+	}
+}
+
+// selectOwnPods makes a job find its pods by its UID, so that jobs of the same template do not mix.
+func selectOwnPods(job *batchv1.Job) {
+	if ptr.Deref(job.Spec.ManualSelector, false) {
+		return
+	}
+	labels := maps.Clone(job.Spec.Template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["job-name"], labels[batchv1.JobNameLabel] = job.Name, job.Name
+	labels["controller-uid"], labels[batchv1.ControllerUidLabel] = string(job.UID), string(job.UID)
+	job.Spec.Template.Labels = labels
+	absent(&job.Spec.Selector, metav1.LabelSelector{})
+	absentKey(&job.Spec.Selector.MatchLabels, batchv1.ControllerUidLabel, string(job.UID))
+}
+
+func absentKey(m *map[string]string, key, value string) {
+	if *m == nil {
+		*m = map[string]string{}
+	}
+	if _, has := (*m)[key]; !has {
+		(*m)[key] = value
+	}
+}
+
+func checkJobSpec(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
+	errs := checkNotNegative(path, number{"parallelism", spec.Parallelism}, number{"completions", spec.Completions},
+		number{"backoffLimit", spec.BackoffLimit}, number{"ttlSecondsAfterFinished", spec.TTLSecondsAfterFinished})
+	errs = append(errs, checkPodTemplate(&spec.Template, path.Child("template"))...)
+	if spec.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways {
+		errs = append(errs, field.Required(path.Child("template", "spec", "restartPolicy"),
+			fmt.Sprintf("valid values: %q, %q", corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)))
+	}
+	return errs
+}
+
+func compareJobs(made, live *batchv1.Job) field.ErrorList {
+	errs := immutable(made.Spec.Selector, live.Spec.Selector, "spec", "selector")
+	if ptr.Deref(made.Spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion {
+		errs = append(immutable(made.Spec.Completions, live.Spec.Completions, "spec", "completions"), errs...)
+	}
+	template := live.Spec.Template.DeepCopy()
+	if ptr.Deref(live.Spec.Suspend, false) && live.Status.StartTime == nil { // where to run may still change
+		spec := &made.Spec.Template.Spec
+		template.Annotations, template.Labels = made.Spec.Template.Annotations, made.Spec.Template.Labels
+		template.Spec.NodeSelector, template.Spec.Tolerations, template.Spec.SchedulingGates = spec.NodeSelector, spec.Tolerations, spec.SchedulingGates
+	}
+	errs = append(errs, immutable(&made.Spec.Template, template, "spec", "template")...)
+	errs = append(errs, immutable(made.Spec.CompletionMode, live.Spec.CompletionMode, "spec", "completionMode")...)
+	errs = append(errs, immutable(made.Spec.PodFailurePolicy, live.Spec.PodFailurePolicy, "spec", "podFailurePolicy")...)
+	errs = append(errs, immutable(made.Spec.BackoffLimitPerIndex, live.Spec.BackoffLimitPerIndex, "spec", "backoffLimitPerIndex")...)
+	return append(errs, immutable(made.Spec.ManagedBy, live.Spec.ManagedBy, "spec", "managedBy")...)
+}
