@@ -9,9 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 )
 
 // apply is server-side apply: it creates the object if it is not there. The caller holds the lock.
@@ -57,11 +56,6 @@ func merge(k *kind, key client.ObjectKey, subresource string, live client.Object
 		}
 	}
 	made := merged.(client.Object)
-	if rules, is := k.rules.(*custom); is {
-		if _, err := rules.coerce(fieldsOf(made), false); err != nil {
-			return nil, err
-		}
-	}
 	if err := matchNamespace(k, key.Namespace, made); err != nil {
 		return nil, err
 	}
@@ -74,6 +68,5 @@ func validatePatchOptions(kind types.PatchType, manager string, force *bool) err
 	if errs := validation.ValidatePatchOptions(options, kind); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", errs)
 	}
-	_ = ptr.Deref(force, false)
 	return nil
 }

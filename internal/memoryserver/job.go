@@ -2,7 +2,6 @@ package memoryserver
 
 import (
 	"fmt"
-	"maps"
 	"math"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,7 +24,7 @@ var jobKind = builtInKind{
 func defaultJob(job *batchv1.Job) {
 	defaultJobSpec(&job.Spec)
 	if len(job.Labels) == 0 {
-		job.Labels = maps.Clone(job.Spec.Template.Labels)
+		job.Labels = job.Spec.Template.Labels // the same map: what is added to the template is added here
 	}
 	if job.Spec.Completions == nil && job.Spec.Parallelism == nil {
 		job.Spec.Completions = ptr.To[int32](1)
@@ -64,23 +63,18 @@ func selectOwnPods(job *batchv1.Job) {
 	if ptr.Deref(job.Spec.ManualSelector, false) {
 		return
 	}
-	labels := maps.Clone(job.Spec.Template.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	absentMap(&job.Spec.Template.Labels)
+	labels := job.Spec.Template.Labels
 	labels["job-name"], labels[batchv1.JobNameLabel] = job.Name, job.Name
 	labels["controller-uid"], labels[batchv1.ControllerUidLabel] = string(job.UID), string(job.UID)
-	job.Spec.Template.Labels = labels
 	absent(&job.Spec.Selector, metav1.LabelSelector{})
-	absentKey(&job.Spec.Selector.MatchLabels, batchv1.ControllerUidLabel, string(job.UID))
+	absentMap(&job.Spec.Selector.MatchLabels)
+	job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(job.UID)
 }
 
-func absentKey(m *map[string]string, key, value string) {
+func absentMap(m *map[string]string) {
 	if *m == nil {
 		*m = map[string]string{}
-	}
-	if _, has := (*m)[key]; !has {
-		(*m)[key] = value
 	}
 }
 

@@ -26,6 +26,7 @@ func checkPodSpec(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList)
 			errs = append(errs, field.Duplicate(at, v.Name))
 		}
 		volumes.Insert(v.Name)
+		errs = append(errs, checkVolume(&v.VolumeSource, path.Child("volumes").Index(i))...)
 	}
 	if len(spec.Containers) == 0 {
 		errs = append(errs, field.Required(path.Child("containers"), ""))
@@ -46,6 +47,26 @@ func checkPodSpec(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList)
 		}
 	}
 	return errs
+}
+
+func checkVolume(v *corev1.VolumeSource, path *field.Path) field.ErrorList {
+	required := func(value string, names ...string) field.ErrorList {
+		if value != "" {
+			return nil
+		}
+		return field.ErrorList{field.Required(path.Child(names[0], names[1:]...), "")}
+	}
+	switch {
+	case v.Secret != nil:
+		return required(v.Secret.SecretName, "secret", "secretName")
+	case v.ConfigMap != nil:
+		return required(v.ConfigMap.Name, "configMap", "name")
+	case v.HostPath != nil:
+		return required(v.HostPath.Path, "hostPath", "path")
+	case v.PersistentVolumeClaim != nil:
+		return required(v.PersistentVolumeClaim.ClaimName, "persistentVolumeClaim", "claimName")
+	}
+	return nil
 }
 
 func checkContainers(containers []corev1.Container, volumes, names sets.Set[string], path *field.Path) (errs field.ErrorList) {

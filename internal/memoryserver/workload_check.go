@@ -18,11 +18,12 @@ var specPath = field.NewPath("spec")
 func checkSelector(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, kind string) (errs field.ErrorList) {
 	path := specPath.Child("selector")
 	if selector == nil {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	errs = metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
-	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-		errs = append(errs, field.Invalid(path, selector, "empty selector is invalid for "+kind))
+		errs = append(errs, field.Required(path, ""))
+	} else {
+		errs = metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
+		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+			errs = append(errs, field.Invalid(path, selector, "empty selector is invalid for "+kind))
+		}
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	switch {
