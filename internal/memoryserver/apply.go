@@ -15,19 +15,20 @@ import (
 
 // apply is server-side apply: it creates the object if it is not there. The caller holds the lock.
 func (s *Server) apply(k *kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
+	options.applied = true
 	if s.table(k).find(key) == nil {
-		if subresource != "" {
+		if subresource != "" && !k.createOnUpdate {
 			return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
 		}
-		return s.applyNew(k, key, content, options)
+		return s.applyNew(k, key, subresource, content, options)
 	}
 	return s.modify(k, key, subresource, "", options, func(live client.Object) (client.Object, error) {
 		return merge(k, key, subresource, live, content, options)
 	})
 }
 
-func (s *Server) applyNew(k *kind, key client.ObjectKey, content []byte, options writeOptions) (client.Object, error) {
-	made, err := merge(k, key, "", k.rules.empty(), content, options)
+func (s *Server) applyNew(k *kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
+	made, err := merge(k, key, subresource, k.rules.empty(), content, options)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +57,7 @@ func merge(k *kind, key client.ObjectKey, subresource string, live client.Object
 		}
 	}
 	made := merged.(client.Object)
+	dropSameOwners(made)
 	if err := matchNamespace(k, key.Namespace, made); err != nil {
 		return nil, err
 	}

@@ -177,4 +177,6 @@ func (b *builtIn) validateStatus(made, _ client.Object) field.ErrorList {
 	return b.checkStatus(made)
 }
 
+func (b *builtIn) settle(client.Object, bool) error { return nil }
+
 func (b *builtIn) equal(x, y client.Object) bool { return equality.Semantic.DeepEqual(x, y) }

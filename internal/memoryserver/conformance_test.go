@@ -217,16 +217,18 @@ func (o *outcome) fail(s *side, err error) {
 }
 
 var (
-	uidPattern     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	numberPattern  = regexp.MustCompile(`\([0-9]+\)`)
-	storagePattern = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
-	structPattern  = regexp.MustCompile(`value: \{.*?\}: `) // the real server prints types of its own
+	uidPattern      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	numberPattern   = regexp.MustCompile(`\([0-9]+\)`)
+	storagePattern  = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
+	documentPattern = regexp.MustCompile(`value: "\{.*\}": `) // with the resource version
+	structPattern   = regexp.MustCompile(`value: \{[^}]*\}`)  // the real server prints types of its own
 )
 
 // plain takes out of a message what no two servers have in common.
 func (s *side) plain(message string) string {
 	message = strings.ReplaceAll(uidPattern.ReplaceAllStringFunc(message, s.uid), s.namespace, "namespace")
-	message = structPattern.ReplaceAllString(message, "value: {}: ")
+	message = documentPattern.ReplaceAllString(message, "value: document: ")
+	message = structPattern.ReplaceAllString(message, "value: {}")
 	message = numberPattern.ReplaceAllString(message, "(version)")
 	return storagePattern.ReplaceAllString(message, "")
 }
@@ -238,16 +240,19 @@ func (s *side) uid(real string) string {
 	return s.uids[real]
 }
 
-// value stands for what the server chose, such as an address.
-func (s *side) value(real any) any {
+// chosen stands for what the server chose for an object, such as an address. It tells whether that
+// has changed.
+func (s *side) chosen(uid any, what string, real any) any {
 	text := fmt.Sprint(real)
 	if text == "None" || text == "0" || text == "" {
 		return real
 	}
-	if s.values[text] == "" {
-		s.values[text] = fmt.Sprintf("value-%d", len(s.values))
+	key := fmt.Sprint(uid, what)
+	if before, has := s.values[key]; has && before != text {
+		return "another " + what
 	}
-	return s.values[text]
+	s.values[key] = text
+	return what
 }
 
 func (s *side) normalize(live *unstructured.Unstructured) map[string]any {
@@ -285,21 +290,22 @@ func (s *side) plainValues(value any) any {
 
 func (s *side) normalizeService(object map[string]any) {
 	spec, _ := object["spec"].(map[string]any)
+	uid := object["metadata"].(map[string]any)["uid"]
 	if spec["clusterIP"] != nil {
-		spec["clusterIP"] = s.value(spec["clusterIP"])
+		spec["clusterIP"] = s.chosen(uid, "address", spec["clusterIP"])
 	}
 	if all, has := spec["clusterIPs"].([]any); has {
 		for i := range all {
-			all[i] = s.value(all[i])
+			all[i] = s.chosen(uid, "address", all[i])
 		}
 	}
 	if spec["healthCheckNodePort"] != nil {
-		spec["healthCheckNodePort"] = s.value(spec["healthCheckNodePort"])
+		spec["healthCheckNodePort"] = s.chosen(uid, "health port", spec["healthCheckNodePort"])
 	}
 	ports, _ := spec["ports"].([]any)
 	for _, port := range ports {
 		if port := port.(map[string]any); port["nodePort"] != nil {
-			port["nodePort"] = s.value(port["nodePort"])
+			port["nodePort"] = s.chosen(uid, fmt.Sprint("node port of ", port["name"], port["protocol"], port["port"]), port["nodePort"])
 		}
 	}
 }

@@ -3,8 +3,10 @@ package memoryserver
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,6 +19,7 @@ func (s *Server) create(k *kind, namespace string, made client.Object, options w
 		return nil, err
 	}
 	k.rules.setDefaults(made)
+	dropSameOwners(made)
 	made = k.fields[""].UpdateNoErrors(k.rules.empty(), made, options.manager).(client.Object)
 	return s.insert(k, made, options)
 }
@@ -46,6 +49,9 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 	if errs := k.rules.validate(made); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
 	}
+	if err := k.rules.settle(made, options.applied); err != nil {
+		return nil, err
+	}
 	if live := s.table(k).find(key); live != nil {
 		return nil, exists(k, live.object, generated)
 	}
@@ -53,6 +59,20 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 		return made, nil
 	}
 	return s.commit(k, key, made).object, nil
+}
+
+// dropSameOwners removes owner references that are there twice.
+func dropSameOwners(object client.Object) {
+	var kept []metav1.OwnerReference
+	owners := object.GetOwnerReferences()
+	for _, owner := range owners {
+		if !slices.ContainsFunc(kept, func(k metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(k, owner) }) {
+			kept = append(kept, owner)
+		}
+	}
+	if len(kept) < len(owners) {
+		object.SetOwnerReferences(kept)
+	}
 }
 
 func exists(k *kind, live client.Object, generated bool) error {

@@ -150,6 +150,16 @@ func withoutMetadata(object client.Object) map[string]any {
 	return rest
 }
 
+// settle drops what an object may not have in the store. What was not applied was decoded, and has
+// nothing of it any more.
+func (c *custom) settle(made client.Object, applied bool) error {
+	if !applied {
+		return nil
+	}
+	_, err := c.coerce(fieldsOf(made), false)
+	return err
+}
+
 func (c *custom) equal(a, b client.Object) bool { return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) }
 
 func (c *custom) validate(made client.Object) field.ErrorList {

@@ -51,6 +51,8 @@ type rules interface {
 	validateUpdate(made, live client.Object) field.ErrorList
 	validateStatus(made, live client.Object) field.ErrorList
 
+	// settle makes a valid object what it is in the store.
+	settle(made client.Object, applied bool) error
 	equal(a, b client.Object) bool
 }
 

@@ -30,6 +30,7 @@ func (s *Server) patch(k *kind, key client.ObjectKey, subresource string, kind t
 		}
 		k.rules.setDefaults(made)
 		made = k.fields[subresource].UpdateNoErrors(live, made, options.manager).(client.Object)
+		dropSameOwners(made)
 		if err := matchNamespace(k, key.Namespace, made); err != nil {
 			return nil, err
 		}

@@ -21,12 +21,13 @@ func checkPodSpec(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList)
 	volumes := sets.Set[string]{}
 	for i, v := range spec.Volumes {
 		at := path.Child("volumes").Index(i).Child("name")
-		errs = append(errs, checkLabelName(v.Name, at)...)
+		wrong := append(checkVolume(&v.VolumeSource, path.Child("volumes").Index(i)), checkLabelName(v.Name, at)...)
 		if volumes.Has(v.Name) {
-			errs = append(errs, field.Duplicate(at, v.Name))
+			wrong = append(wrong, field.Duplicate(at, v.Name))
 		}
-		volumes.Insert(v.Name)
-		errs = append(errs, checkVolume(&v.VolumeSource, path.Child("volumes").Index(i))...)
+		if errs = append(errs, wrong...); len(wrong) == 0 {
+			volumes.Insert(v.Name) // only these can be mounted
+		}
 	}
 	if len(spec.Containers) == 0 {
 		errs = append(errs, field.Required(path.Child("containers"), ""))

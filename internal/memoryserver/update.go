@@ -24,8 +24,9 @@ func (s *Server) update(k *kind, key client.ObjectKey, subresource string, sent 
 		return nil, err
 	}
 	k.rules.setDefaults(sent)
-	if k.createOnUpdate && subresource == "" && s.table(k).find(key) == nil {
-		return s.createByUpdate(k, key, sent, options)
+	dropSameOwners(sent)
+	if k.createOnUpdate && s.table(k).find(key) == nil {
+		return s.createByUpdate(k, key, subresource, sent, options)
 	}
 	return s.modify(k, key, subresource, sent.GetUID(), options, func(live client.Object) (client.Object, error) {
 		return k.fields[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
@@ -33,11 +34,11 @@ func (s *Server) update(k *kind, key client.ObjectKey, subresource string, sent 
 }
 
 // createByUpdate is what an update of some kinds does with an object that is not there.
-func (s *Server) createByUpdate(k *kind, key client.ObjectKey, sent client.Object, options writeOptions) (client.Object, error) {
+func (s *Server) createByUpdate(k *kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
 	if uid := sent.GetUID(); uid != "" {
 		return nil, otherUID(k, key.Name, uid, "")
 	}
-	made := k.fields[""].UpdateNoErrors(k.rules.empty(), sent, options.manager).(client.Object)
+	made := k.fields[subresource].UpdateNoErrors(k.rules.empty(), sent, options.manager).(client.Object)
 	return s.insert(k, made, options)
 }
 
@@ -60,6 +61,9 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 		return nil, err
 	}
 	if err := s.prepare(k, subresource, made, live); err != nil {
+		return nil, err
+	}
+	if err := k.rules.settle(made, options.applied); err != nil {
 		return nil, err
 	}
 	keepTimestamps(k, made, live)
