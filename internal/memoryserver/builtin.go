@@ -3,9 +3,12 @@ package memoryserver
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -46,7 +49,7 @@ func (b *builtIn) decode(content []byte, strict bool) (client.Object, error) {
 	} else if err := json.UnmarshalCaseSensitivePreserveInts(content, object); err != nil {
 		return nil, err
 	}
-	return b.normalized(object)
+	return b.decoded(object)
 }
 
 func (b *builtIn) fromMap(content map[string]any, strict bool) (client.Object, error) {
@@ -54,7 +57,7 @@ func (b *builtIn) fromMap(content map[string]any, strict bool) (client.Object, e
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, object, strict); err != nil {
 		return nil, err
 	}
-	return b.normalized(object)
+	return b.decoded(object)
 }
 
 // message is the wire format of the built-in types. What goes through it loses the difference
@@ -74,6 +77,15 @@ func (b *builtIn) normalized(object client.Object) (client.Object, error) {
 		return nil, fmt.Errorf("decode %s: %w", b.gvk.Kind, err)
 	}
 	return normal, nil
+}
+
+// decoded is normalized for what came as JSON, in which an empty list of managed fields resets them.
+func (b *builtIn) decoded(object client.Object) (client.Object, error) {
+	normal, err := b.normalized(object)
+	if managers := object.GetManagedFields(); err == nil && managers != nil && len(managers) == 0 {
+		normal.SetManagedFields(managers)
+	}
+	return normal, err
 }
 
 func (b *builtIn) encode(object client.Object) ([]byte, error) { return utiljson.Marshal(object) }
@@ -154,6 +166,7 @@ func part(object client.Object, name string) reflect.Value {
 
 func (b *builtIn) validate(made client.Object) field.ErrorList {
 	errs := validation.ValidateObjectMetaAccessor(made, b.namespaced, b.validName, field.NewPath("metadata"))
+	errs = append(errs, checkFinalizers(made)...)
 	if b.check != nil {
 		errs = append(errs, b.check(made)...)
 	}
@@ -161,8 +174,9 @@ func (b *builtIn) validate(made client.Object) field.ErrorList {
 }
 
 func (b *builtIn) validateUpdate(made, live client.Object) (errs field.ErrorList) {
+	errs = checkFinalizers(made)
 	if b.check != nil {
-		errs = b.check(made)
+		errs = append(errs, b.check(made)...)
 	}
 	if b.compare != nil {
 		errs = append(errs, b.compare(made, live)...)
@@ -171,12 +185,29 @@ func (b *builtIn) validateUpdate(made, live client.Object) (errs field.ErrorList
 }
 
 func (b *builtIn) validateStatus(made, _ client.Object) field.ErrorList {
-	if b.checkStatus == nil {
-		return nil
+	errs := checkFinalizers(made)
+	if b.checkStatus != nil {
+		errs = append(errs, b.checkStatus(made)...)
 	}
-	return b.checkStatus(made)
+	return errs
 }
 
-func (b *builtIn) settle(client.Object, bool) error { return nil }
+// checkFinalizers wants finalizers of built-in kinds to have a domain. On custom resources they need
+// none.
+func checkFinalizers(made client.Object) (errs field.ErrorList) {
+	for i, finalizer := range made.GetFinalizers() {
+		switch finalizer {
+		case metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes):
+			continue
+		}
+		if !strings.Contains(finalizer, "/") {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), finalizer,
+				"name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
+}
+
+func (b *builtIn) settle(made client.Object, _ bool) (client.Object, error) { return made, nil }
 
 func (b *builtIn) equal(x, y client.Object) bool { return equality.Semantic.DeepEqual(x, y) }

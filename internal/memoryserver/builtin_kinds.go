@@ -63,6 +63,7 @@ type builtInKind struct {
 	status         bool // has a status subresource
 	counted        bool // has a generation
 	lock           bool // an update must name the resource version
+	orphans        bool // a deletion leaves its dependents alone unless it says otherwise
 	createOnUpdate bool // an update creates what is not there
 	behaviour      behaviour
 }
@@ -78,7 +79,7 @@ func (d builtInKind) kind(scheme *runtime.Scheme) *kind {
 	}
 	k := &kind{
 		gvk: gvk, resource: gvk.GroupVersion().WithResource(d.resource), singular: strings.ToLower(gvk.Kind),
-		namespaced: !d.cluster, status: d.status, lock: d.lock, createOnUpdate: d.createOnUpdate,
+		namespaced: !d.cluster, status: d.status, lock: d.lock, orphans: d.orphans, createOnUpdate: d.createOnUpdate,
 		rules: &builtIn{gvk: gvk, like: d.like, namespaced: !d.cluster, counted: d.counted, hasStatus: d.status, behaviour: d.behaviour},
 	}
 	k.fields = fieldManagers(k)

@@ -220,13 +220,15 @@ var (
 	uidPattern      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	numberPattern   = regexp.MustCompile(`\([0-9]+\)`)
 	storagePattern  = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
-	documentPattern = regexp.MustCompile(`value: "\{.*\}": `) // with the resource version
-	structPattern   = regexp.MustCompile(`value: \{[^}]*\}`)  // the real server prints types of its own
+	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // with the resource version
+	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors come in any order
+	structPattern   = regexp.MustCompile(`value: \{.*\}`)                               // the real server prints types of its own
 )
 
 // plain takes out of a message what no two servers have in common.
 func (s *side) plain(message string) string {
 	message = strings.ReplaceAll(uidPattern.ReplaceAllStringFunc(message, s.uid), s.namespace, "namespace")
+	message = schemaPattern.ReplaceAllString(message, "$1")
 	message = documentPattern.ReplaceAllString(message, "value: document: ")
 	message = structPattern.ReplaceAllString(message, "value: {}")
 	message = numberPattern.ReplaceAllString(message, "(version)")

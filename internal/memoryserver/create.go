@@ -49,16 +49,17 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 	if errs := k.rules.validate(made); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
 	}
-	if err := k.rules.settle(made, options.applied); err != nil {
+	settled, err := k.rules.settle(made, options.applied)
+	if err != nil {
 		return nil, err
 	}
 	if live := s.table(k).find(key); live != nil {
 		return nil, exists(k, live.object, generated)
 	}
 	if options.dryRun {
-		return made, nil
+		return settled, nil
 	}
-	return s.commit(k, key, made).object, nil
+	return s.commit(k, key, settled, made).object, nil
 }
 
 // dropSameOwners removes owner references that are there twice.

@@ -150,14 +150,14 @@ func withoutMetadata(object client.Object) map[string]any {
 	return rest
 }
 
-// settle drops what an object may not have in the store. What was not applied was decoded, and has
-// nothing of it any more.
-func (c *custom) settle(made client.Object, applied bool) error {
+// settle drops what an object loses when it is decoded. What was not applied has been decoded before.
+func (c *custom) settle(made client.Object, applied bool) (client.Object, error) {
 	if !applied {
-		return nil
+		return made, nil
 	}
-	_, err := c.coerce(fieldsOf(made), false)
-	return err
+	settled := made.DeepCopyObject().(client.Object)
+	_, err := c.coerce(fieldsOf(settled), false)
+	return settled, err
 }
 
 func (c *custom) equal(a, b client.Object) bool { return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) }

@@ -32,7 +32,7 @@ func (s *Server) delete(k *kind, key client.ObjectKey, options *metav1.DeleteOpt
 	case gone:
 		s.remove(k, key)
 	case !k.rules.equal(made, live):
-		s.commit(k, key, made)
+		s.commit(k, key, made, made)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (k *kind) marked(live client.Object, options *metav1.DeleteOptions) (made c
 
 // remove ends an object.
 func (s *Server) remove(k *kind, key client.ObjectKey) {
-	s.commit(k, key, nil)
+	s.commit(k, key, nil, nil)
 }
 
 func checkPreconditions(k *kind, live client.Object, want *metav1.Preconditions) error {
@@ -104,6 +104,9 @@ func collectorFinalizers(k *kind, finalizers []string, options *metav1.DeleteOpt
 				wanted = f
 				break
 			}
+		}
+		if wanted == "" && k.orphans {
+			wanted = metav1.FinalizerOrphanDependents
 		}
 	}
 	kept := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {

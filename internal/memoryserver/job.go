@@ -2,21 +2,24 @@ package memoryserver
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
 var jobKind = builtInKind{
-	like: &batchv1.Job{}, resource: "jobs", status: true, counted: true,
+	like: &batchv1.Job{}, resource: "jobs", status: true, counted: true, orphans: true,
 	behaviour: behaviour{
 		defaults: on(defaultJob),
 		create:   on(selectOwnPods),
-		check:    checked(func(job *batchv1.Job) field.ErrorList { return checkJobSpec(&job.Spec, specPath) }),
+		check:    checked(checkJob),
 		compare:  compared(compareJobs),
 	},
 }
@@ -64,9 +67,7 @@ func selectOwnPods(job *batchv1.Job) {
 		return
 	}
 	absentMap(&job.Spec.Template.Labels)
-	labels := job.Spec.Template.Labels
-	labels["job-name"], labels[batchv1.JobNameLabel] = job.Name, job.Name
-	labels["controller-uid"], labels[batchv1.ControllerUidLabel] = string(job.UID), string(job.UID)
+	maps.Copy(job.Spec.Template.Labels, ownLabels(job))
 	absent(&job.Spec.Selector, metav1.LabelSelector{})
 	absentMap(&job.Spec.Selector.MatchLabels)
 	job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(job.UID)
@@ -75,6 +76,38 @@ func selectOwnPods(job *batchv1.Job) {
 func absentMap(m *map[string]string) {
 	if *m == nil {
 		*m = map[string]string{}
+	}
+}
+
+func checkJob(job *batchv1.Job) field.ErrorList {
+	errs := checkJobSpec(&job.Spec, specPath)
+	selector := job.Spec.Selector
+	if selector == nil {
+		errs = append(errs, field.Required(specPath.Child("selector"), ""))
+	}
+	if parsed, err := metav1.LabelSelectorAsSelector(selector); err == nil && !parsed.Matches(labels.Set(job.Spec.Template.Labels)) {
+		errs = append(errs, field.Invalid(specPath.Child("template", "metadata", "labels"), job.Spec.Template.Labels, "`selector` does not match template `labels`"))
+	}
+	if selector == nil || ptr.Deref(job.Spec.ManualSelector, false) {
+		return errs
+	}
+	own := ownLabels(job)
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		if job.Spec.Template.Labels[key] != own[key] {
+			errs = append(errs, field.Required(specPath.Child("template", "metadata", "labels").Key(key), "must be '"+own[key]+"'"))
+		}
+	}
+	if parsed, err := metav1.LabelSelectorAsSelector(selector); err == nil && !parsed.Matches(labels.Set(own)) {
+		errs = append(errs, field.Invalid(specPath.Child("selector"), selector, "`selector` not auto-generated"))
+	}
+	return errs
+}
+
+// ownLabels are those by which a job finds its pods. They once had no domain.
+func ownLabels(job *batchv1.Job) map[string]string {
+	return map[string]string{
+		"job-name": job.Name, batchv1.JobNameLabel: job.Name,
+		"controller-uid": string(job.UID), batchv1.ControllerUidLabel: string(job.UID),
 	}
 }
 

@@ -17,6 +17,7 @@ type kind struct {
 	status         bool                                            // has a status subresource
 	scale          *apiextensionsv1.CustomResourceSubresourceScale // nil: has no scale subresource
 	lock           bool                                            // an update must name the resource version
+	orphans        bool                                            // a deletion leaves its dependents alone unless it says otherwise
 	createOnUpdate bool                                            // an update creates what is not there
 
 	rules  rules
@@ -51,8 +52,8 @@ type rules interface {
 	validateUpdate(made, live client.Object) field.ErrorList
 	validateStatus(made, live client.Object) field.ErrorList
 
-	// settle makes a valid object what it is in the store.
-	settle(made client.Object, applied bool) error
+	// settle gives what is read of an object that is stored: the object itself, or a copy.
+	settle(made client.Object, applied bool) (client.Object, error)
 	equal(a, b client.Object) bool
 }
 

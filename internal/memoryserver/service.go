@@ -12,12 +12,15 @@ import (
 var serviceKind = builtInKind{
 	like: &corev1.Service{}, resource: "services", status: true, createOnUpdate: true,
 	behaviour: behaviour{
-		validName: validation.NameIsDNS1035Label,
-		defaults:  on(defaultService),
-		assign:    assignService,
-		update:    onBoth(dropUnused),
-		check:     checked(checkService),
-		compare:   compared(compareServices),
+		validName:   validation.NameIsDNS1035Label,
+		defaults:    on(defaultService),
+		assign:      assignService,
+		create:      on(hidePolicy),
+		update:      onBoth(dropUnused),
+		status:      onBoth(func(made, _ *corev1.Service) { hidePolicy(made) }),
+		checkStatus: checked(checkServiceStatus),
+		check:       checked(checkService),
+		compare:     compared(compareServices),
 	},
 }
 
@@ -53,6 +56,13 @@ func defaultService(service *corev1.Service) {
 				absent(&ingress.IPMode, corev1.LoadBalancerIPModeVIP)
 			}
 		}
+	}
+}
+
+// hidePolicy drops a default that was given to aliases by mistake: the server does not show it.
+func hidePolicy(s *corev1.Service) {
+	if aliased(s) {
+		s.Spec.InternalTrafficPolicy = nil
 	}
 }
 
@@ -116,6 +126,7 @@ func dropUnused(made, live *corev1.Service) {
 	if external(live) && !external(made) && spec.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
 		spec.ExternalTrafficPolicy = ""
 	}
+	hidePolicy(made)
 	if spec.Type != corev1.ServiceTypeLoadBalancer {
 		made.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	}

@@ -77,6 +77,12 @@ func checkServicePorts(s *corev1.Service) (errs field.ErrorList) {
 		if s.Spec.Type == corev1.ServiceTypeClusterIP && port.NodePort != 0 {
 			errs = append(errs, field.Forbidden(at.Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
 		}
+		if node := (corev1.ServicePort{Protocol: port.Protocol, NodePort: port.NodePort}); port.NodePort != 0 {
+			if numbers.Has(node) {
+				errs = append(errs, field.Duplicate(at.Child("nodePort"), port.NodePort))
+			}
+			numbers.Insert(node)
+		}
 		key := corev1.ServicePort{Protocol: port.Protocol, Port: port.Port}
 		if numbers.Has(key) {
 			errs = append(errs, field.Duplicate(at, key))
@@ -133,6 +139,13 @@ func checkTraffic(s *corev1.Service) (errs field.ErrorList) {
 			"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 	}
 	return errs
+}
+
+func checkServiceStatus(s *corev1.Service) field.ErrorList {
+	if len(s.Status.LoadBalancer.Ingress) == 0 || s.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("status", "loadBalancer", "ingress"), "may only be used when `spec.type` is 'LoadBalancer'")}
 }
 
 // compareServices keeps the address for the life of a service, unless it becomes an alias or headless

@@ -50,12 +50,33 @@ func defaultStatefulSet(set *appsv1.StatefulSet) {
 func checkStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 	spec := &set.Spec
 	errs := checkNotNegative(specPath, number{"replicas", spec.Replicas}, number{"minReadySeconds", &spec.MinReadySeconds})
+	errs = append(errs, checkSetStrategy(&spec.UpdateStrategy)...)
+	if spec.ServiceName != "" {
+		errs = append(errs, checkLabelName(spec.ServiceName, specPath.Child("serviceName"))...)
+	}
 	errs = append(errs, checkSelector(spec.Selector, &spec.Template, "statefulset")...)
 	template := spec.Template.DeepCopy()
 	for _, claim := range spec.VolumeClaimTemplates { // they are mounted as volumes
 		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: claim.Name})
 	}
 	return append(errs, checkForever(template, "StatefulSet")...)
+}
+
+func checkSetStrategy(s *appsv1.StatefulSetUpdateStrategy) (errs field.ErrorList) {
+	path := specPath.Child("updateStrategy")
+	switch s.Type {
+	case appsv1.RollingUpdateStatefulSetStrategyType:
+		if s.RollingUpdate != nil {
+			errs = checkNotNegative(path.Child("rollingUpdate"), number{"partition", s.RollingUpdate.Partition})
+		}
+	case appsv1.OnDeleteStatefulSetStrategyType:
+		if s.RollingUpdate != nil {
+			errs = append(errs, field.Invalid(path.Child("rollingUpdate"), s.RollingUpdate, "only allowed for updateStrategy 'RollingUpdate'"))
+		}
+	default:
+		errs = append(errs, field.Invalid(path, s, "must be 'RollingUpdate' or 'OnDelete'"))
+	}
+	return errs
 }
 
 func compareStatefulSets(made, live *appsv1.StatefulSet) field.ErrorList {

@@ -63,22 +63,23 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 	if err := s.prepare(k, subresource, made, live); err != nil {
 		return nil, err
 	}
-	if err := k.rules.settle(made, options.applied); err != nil {
+	keepTimestamps(k, made, live)
+	settled, err := k.rules.settle(made, options.applied)
+	if err != nil {
 		return nil, err
 	}
-	keepTimestamps(k, made, live)
 	switch {
 	case released(made, live):
 		if !options.dryRun {
 			s.remove(k, key)
 		}
-		return made, nil
-	case k.rules.equal(made, live):
+		return settled, nil
+	case k.rules.equal(made, current.stored):
 		return live, nil
 	case options.dryRun:
-		return made, nil
+		return settled, nil
 	}
-	return s.commit(k, key, made).object, nil
+	return s.commit(k, key, settled, made).object, nil
 }
 
 // checkVersion compares the resource version that the client has seen with the stored one.
