@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -89,10 +90,14 @@ func (o options) dry() []string {
 }
 
 func (g *generator) create(kind, name string) request {
-	body, o := g.body(kind), g.options()
-	return request{title: fmt.Sprintf("create %s/%s %s: %s", kind, name, o, jsonOf(body)), send: func(s *side) (*unstructured.Unstructured, error) {
+	body, o, typed := g.body(kind), g.options(), g.chance(40)
+	return request{title: fmt.Sprintf("create %s/%s typed=%v %s: %s", kind, name, typed, o, jsonOf(body)), send: func(s *side) (*unstructured.Unstructured, error) {
 		u := s.object(kind, name, body)
-		err := s.client.Create(context.Background(), u, &client.CreateOptions{FieldManager: o.manager, DryRun: o.dry(), Raw: &metav1.CreateOptions{FieldValidation: o.validation}, FieldValidation: o.validation})
+		if object := typedObject(u); typed && object != nil {
+			err := s.client.Create(context.Background(), object, &client.CreateOptions{FieldManager: o.manager, DryRun: o.dry(), FieldValidation: o.validation})
+			return untypedObject(kind, object), err
+		}
+		err := s.client.Create(context.Background(), u, &client.CreateOptions{FieldManager: o.manager, DryRun: o.dry(), FieldValidation: o.validation})
 		return u, err
 	}}
 }
@@ -110,9 +115,9 @@ func (s *side) object(kind, name string, body map[string]any) *unstructured.Unst
 
 // update sends a new body with the metadata of something seen, perhaps long ago.
 func (g *generator) update(kind, name string) request {
-	body, o, steps := g.body(kind), g.options(), pick(g, 0, 0, 0, 0, 1, 3)
+	body, o, steps, typed := g.body(kind), g.options(), pick(g, 0, 0, 0, 0, 1, 3), g.chance(40)
 	how := pick(g, "", "", "", "", "", "", "no version", "other uid", "same", "same")
-	return request{title: fmt.Sprintf("update %s/%s %s from %d ago, %s: %s", kind, name, o, steps, how, jsonOf(body)), send: func(s *side) (*unstructured.Unstructured, error) {
+	return request{title: fmt.Sprintf("update %s/%s typed=%v %s from %d ago, %s: %s", kind, name, typed, o, steps, how, jsonOf(body)), send: func(s *side) (*unstructured.Unstructured, error) {
 		u := s.object(kind, name, body)
 		if before := s.back(kind+"/"+name, steps); before != nil {
 			if how == "same" {
@@ -128,9 +133,32 @@ func (g *generator) update(kind, name string) request {
 		case "other uid":
 			u.SetUID("3b3b3b3b-0000-4000-8000-000000000001")
 		}
+		if object := typedObject(u); typed && object != nil {
+			err := s.client.Update(context.Background(), object, &client.UpdateOptions{FieldManager: o.manager, DryRun: o.dry(), FieldValidation: o.validation})
+			return untypedObject(kind, object), err
+		}
 		err := s.client.Update(context.Background(), u, &client.UpdateOptions{FieldManager: o.manager, DryRun: o.dry(), FieldValidation: o.validation})
 		return u, err
 	}}
+}
+
+// typedObject gives an object in its Go type, or nil if it has none or does not fit.
+func typedObject(u *unstructured.Unstructured) client.Object {
+	made, err := testScheme.New(u.GroupVersionKind())
+	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, made) != nil {
+		return nil
+	}
+	return made.(client.Object)
+}
+
+func untypedObject(kind string, object client.Object) *unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		panic(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(newObject(kind).GroupVersionKind())
+	return u
 }
 
 func (g *generator) mergePatch(kind, name string) request {

@@ -222,7 +222,8 @@ var (
 	storagePattern  = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
 	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // with the resource version
 	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors come in any order
-	structPattern   = regexp.MustCompile(`value: \{.*\}`)                               // the real server prints types of its own
+	nodePortPattern = regexp.MustCompile(`value: 3[0-9]{4}\b`)
+	structPattern   = regexp.MustCompile(`value: \{.*\}`) // the real server prints types of its own
 )
 
 // plain takes out of a message what no two servers have in common.
@@ -232,6 +233,7 @@ func (s *side) plain(message string) string {
 	message = documentPattern.ReplaceAllString(message, "value: document: ")
 	message = structPattern.ReplaceAllString(message, "value: {}")
 	message = numberPattern.ReplaceAllString(message, "(version)")
+	message = nodePortPattern.ReplaceAllString(message, "value: node port")
 	return storagePattern.ReplaceAllString(message, "")
 }
 

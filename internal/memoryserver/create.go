@@ -21,14 +21,14 @@ func (s *Server) create(k *kind, namespace string, made client.Object, options w
 	k.rules.setDefaults(made)
 	dropSameOwners(made)
 	made = k.fields[""].UpdateNoErrors(k.rules.empty(), made, options.manager).(client.Object)
-	return s.insert(k, made, options)
-}
-
-// insert is the part of creating that applying has too.
-func (s *Server) insert(k *kind, made client.Object, options writeOptions) (client.Object, error) {
 	if made.GetResourceVersion() != "" {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
+	return s.insert(k, made, options)
+}
+
+// insert is the part of creating that applying has too, which may carry a resource version.
+func (s *Server) insert(k *kind, made client.Object, options writeOptions) (client.Object, error) {
 	made.SetUID(s.newUID())
 	made.SetCreationTimestamp(now())
 	made.SetDeletionTimestamp(nil)

@@ -122,18 +122,33 @@ func checkJobSpec(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
+// compareJobTemplates lets a suspended job that has not started change where it runs and with what
+// resources.
+func compareJobTemplates(made, live *batchv1.Job) field.ErrorList {
+	if !ptr.Deref(live.Spec.Suspend, false) || live.Status.StartTime != nil || live.Status.Active > 0 {
+		return immutable(&made.Spec.Template, &live.Spec.Template, "spec", "template")
+	}
+	spec, allowed := &made.Spec.Template.Spec, live.Spec.Template.Spec.DeepCopy()
+	allowed.NodeSelector, allowed.Tolerations, allowed.SchedulingGates = spec.NodeSelector, spec.Tolerations, spec.SchedulingGates
+	allowResources(spec.Containers, allowed.Containers)
+	allowResources(spec.InitContainers, allowed.InitContainers)
+	return immutable(*spec, *allowed, "spec", "template", "spec")
+}
+
+func allowResources(made, allowed []corev1.Container) {
+	for i := range allowed {
+		if i < len(made) {
+			allowed[i].Resources = made[i].Resources
+		}
+	}
+}
+
 func compareJobs(made, live *batchv1.Job) field.ErrorList {
 	errs := immutable(made.Spec.Selector, live.Spec.Selector, "spec", "selector")
 	if ptr.Deref(made.Spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion {
 		errs = append(immutable(made.Spec.Completions, live.Spec.Completions, "spec", "completions"), errs...)
 	}
-	template := live.Spec.Template.DeepCopy()
-	if ptr.Deref(live.Spec.Suspend, false) && live.Status.StartTime == nil { // where to run may still change
-		spec := &made.Spec.Template.Spec
-		template.Annotations, template.Labels = made.Spec.Template.Annotations, made.Spec.Template.Labels
-		template.Spec.NodeSelector, template.Spec.Tolerations, template.Spec.SchedulingGates = spec.NodeSelector, spec.Tolerations, spec.SchedulingGates
-	}
-	errs = append(errs, immutable(&made.Spec.Template, template, "spec", "template")...)
+	errs = append(errs, compareJobTemplates(made, live)...)
 	errs = append(errs, immutable(made.Spec.CompletionMode, live.Spec.CompletionMode, "spec", "completionMode")...)
 	errs = append(errs, immutable(made.Spec.PodFailurePolicy, live.Spec.PodFailurePolicy, "spec", "podFailurePolicy")...)
 	errs = append(errs, immutable(made.Spec.BackoffLimitPerIndex, live.Spec.BackoffLimitPerIndex, "spec", "backoffLimitPerIndex")...)
