@@ -9,26 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 )
 
 // apply is server-side apply: it creates the object if it is not there. The caller holds the lock.
 func (s *Server) apply(k *kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
+	options.applied = true
 	if s.table(k).find(key) == nil {
-		if subresource != "" {
+		if subresource != "" && !k.createOnUpdate {
 			return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
 		}
-		return s.applyNew(k, key, content, options)
+		return s.applyNew(k, key, subresource, content, options)
 	}
 	return s.modify(k, key, subresource, "", options, func(live client.Object) (client.Object, error) {
 		return merge(k, key, subresource, live, content, options)
 	})
 }
 
-func (s *Server) applyNew(k *kind, key client.ObjectKey, content []byte, options writeOptions) (client.Object, error) {
-	made, err := merge(k, key, "", k.rules.empty(), content, options)
+func (s *Server) applyNew(k *kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
+	made, err := merge(k, key, subresource, k.rules.empty(), content, options)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,7 @@ func merge(k *kind, key client.ObjectKey, subresource string, live client.Object
 		}
 	}
 	made := merged.(client.Object)
-	if rules, is := k.rules.(*custom); is {
-		if _, err := rules.coerce(fieldsOf(made), false); err != nil {
-			return nil, err
-		}
-	}
+	dropSameOwners(made)
 	if err := matchNamespace(k, key.Namespace, made); err != nil {
 		return nil, err
 	}
@@ -74,6 +70,5 @@ func validatePatchOptions(kind types.PatchType, manager string, force *bool) err
 	if errs := validation.ValidatePatchOptions(options, kind); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", errs)
 	}
-	_ = ptr.Deref(force, false)
 	return nil
 }

@@ -3,9 +3,12 @@ package memoryserver
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -15,22 +18,14 @@ import (
 )
 
 // builtIn are the rules of a built-in kind, whose objects the server holds in their Go types.
-// Functions that are nil do nothing.
 type builtIn struct {
-	gvk  schema.GroupVersionKind
-	like client.Object // of the Go type
+	gvk        schema.GroupVersionKind
+	like       client.Object // of the Go type
+	namespaced bool
+	counted    bool // has a generation, which counts changes of the spec
+	hasStatus  bool
 
-	counted   bool // has a generation, which counts changes of the spec
-	hasStatus bool
-
-	validName validation.ValidateNameFunc
-	defaults  func(client.Object)
-	create    func(made client.Object)
-	update    func(made, live client.Object)
-	status    func(made, live client.Object)
-	bumps     func(made, live client.Object) bool // in addition to a change of the spec
-	check     func(made client.Object) field.ErrorList
-	compare   func(made, live client.Object) field.ErrorList // what an update may change
+	behaviour
 }
 
 var _ rules = (*builtIn)(nil)
@@ -54,7 +49,7 @@ func (b *builtIn) decode(content []byte, strict bool) (client.Object, error) {
 	} else if err := json.UnmarshalCaseSensitivePreserveInts(content, object); err != nil {
 		return nil, err
 	}
-	return b.normalized(object)
+	return b.decoded(object)
 }
 
 func (b *builtIn) fromMap(content map[string]any, strict bool) (client.Object, error) {
@@ -62,7 +57,7 @@ func (b *builtIn) fromMap(content map[string]any, strict bool) (client.Object, e
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, object, strict); err != nil {
 		return nil, err
 	}
-	return b.normalized(object)
+	return b.decoded(object)
 }
 
 // message is the wire format of the built-in types. What goes through it loses the difference
@@ -84,7 +79,38 @@ func (b *builtIn) normalized(object client.Object) (client.Object, error) {
 	return normal, nil
 }
 
+// decoded is normalized for what came as JSON, in which an empty list of managed fields resets them.
+func (b *builtIn) decoded(object client.Object) (client.Object, error) {
+	normal, err := b.normalized(object)
+	if managers := object.GetManagedFields(); err == nil && managers != nil && len(managers) == 0 {
+		normal.SetManagedFields(managers)
+	}
+	return normal, err
+}
+
 func (b *builtIn) encode(object client.Object) ([]byte, error) { return utiljson.Marshal(object) }
+
+func (b *builtIn) assign(t *table, made, live client.Object) error {
+	if b.behaviour.assign == nil {
+		return nil
+	}
+	return b.behaviour.assign(t, made, live)
+}
+
+func (b *builtIn) grace(live client.Object, requested *int64) int64 {
+	if b.behaviour.grace == nil {
+		return 0
+	}
+	return b.behaviour.grace(live, requested)
+}
+
+func (b *builtIn) holds(made client.Object) bool {
+	if b.behaviour.holds == nil {
+		return false
+	}
+	b.behaviour.holds(made)
+	return true
+}
 
 func (b *builtIn) setDefaults(object client.Object) {
 	if b.defaults != nil {
@@ -121,15 +147,15 @@ func (b *builtIn) changed(made, live client.Object) bool {
 		!equality.Semantic.DeepEqual(spec.Addr().Interface(), part(live, "Spec").Addr().Interface()) {
 		return true
 	}
-	return b.bumps != nil && b.bumps(made, live)
+	return b.counts != nil && b.counts(made, live)
 }
 
 func (b *builtIn) prepareStatus(made, live client.Object) {
 	if spec := part(made, "Spec"); spec.IsValid() {
 		spec.Set(part(live, "Spec"))
 	}
-	if b.status != nil {
-		b.status(made, live)
+	if b.behaviour.status != nil {
+		b.behaviour.status(made, live)
 	}
 }
 
@@ -139,7 +165,8 @@ func part(object client.Object, name string) reflect.Value {
 }
 
 func (b *builtIn) validate(made client.Object) field.ErrorList {
-	errs := validation.ValidateObjectMetaAccessor(made, made.GetNamespace() != "", b.validName, field.NewPath("metadata"))
+	errs := validation.ValidateObjectMetaAccessor(made, b.namespaced, b.validName, field.NewPath("metadata"))
+	errs = append(errs, checkFinalizers(made)...)
 	if b.check != nil {
 		errs = append(errs, b.check(made)...)
 	}
@@ -147,8 +174,9 @@ func (b *builtIn) validate(made client.Object) field.ErrorList {
 }
 
 func (b *builtIn) validateUpdate(made, live client.Object) (errs field.ErrorList) {
+	errs = checkFinalizers(made)
 	if b.check != nil {
-		errs = b.check(made)
+		errs = append(errs, b.check(made)...)
 	}
 	if b.compare != nil {
 		errs = append(errs, b.compare(made, live)...)
@@ -156,6 +184,30 @@ func (b *builtIn) validateUpdate(made, live client.Object) (errs field.ErrorList
 	return errs
 }
 
-func (b *builtIn) validateStatus(_, _ client.Object) field.ErrorList { return nil }
+func (b *builtIn) validateStatus(made, _ client.Object) field.ErrorList {
+	errs := checkFinalizers(made)
+	if b.checkStatus != nil {
+		errs = append(errs, b.checkStatus(made)...)
+	}
+	return errs
+}
+
+// checkFinalizers wants finalizers of built-in kinds to have a domain. On custom resources they need
+// none.
+func checkFinalizers(made client.Object) (errs field.ErrorList) {
+	for i, finalizer := range made.GetFinalizers() {
+		switch finalizer {
+		case metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes):
+			continue
+		}
+		if !strings.Contains(finalizer, "/") {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), finalizer,
+				"name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
+}
+
+func (b *builtIn) settle(made client.Object, _ bool) (client.Object, error) { return made, nil }
 
 func (b *builtIn) equal(x, y client.Object) bool { return equality.Semantic.DeepEqual(x, y) }

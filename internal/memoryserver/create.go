@@ -3,8 +3,10 @@ package memoryserver
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,15 +19,16 @@ func (s *Server) create(k *kind, namespace string, made client.Object, options w
 		return nil, err
 	}
 	k.rules.setDefaults(made)
+	dropSameOwners(made)
 	made = k.fields[""].UpdateNoErrors(k.rules.empty(), made, options.manager).(client.Object)
-	return s.insert(k, made, options)
-}
-
-// insert is the part of creating that applying has too.
-func (s *Server) insert(k *kind, made client.Object, options writeOptions) (client.Object, error) {
 	if made.GetResourceVersion() != "" {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
+	return s.insert(k, made, options)
+}
+
+// insert is the part of creating that applying has too, which may carry a resource version.
+func (s *Server) insert(k *kind, made client.Object, options writeOptions) (client.Object, error) {
 	made.SetUID(s.newUID())
 	made.SetCreationTimestamp(now())
 	made.SetDeletionTimestamp(nil)
@@ -39,24 +42,38 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 	if err := s.admitCreate(k, key); err != nil {
 		return nil, err
 	}
-	release, err := s.allocate(k, made, nil)
-	if err != nil {
+	if err := k.rules.assign(s.table(k), made, nil); err != nil {
 		return nil, err
 	}
 	k.rules.prepareCreate(made)
 	if errs := k.rules.validate(made); len(errs) > 0 {
-		release()
 		return nil, apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
 	}
+	settled, err := k.rules.settle(made, options.applied)
+	if err != nil {
+		return nil, err
+	}
 	if live := s.table(k).find(key); live != nil {
-		release()
 		return nil, exists(k, live.object, generated)
 	}
 	if options.dryRun {
-		release()
-		return made, nil
+		return settled, nil
 	}
-	return s.commit(k, key, made).object, nil
+	return s.commit(k, key, settled, made).object, nil
+}
+
+// dropSameOwners removes owner references that are there twice.
+func dropSameOwners(object client.Object) {
+	var kept []metav1.OwnerReference
+	owners := object.GetOwnerReferences()
+	for _, owner := range owners {
+		if !slices.ContainsFunc(kept, func(k metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(k, owner) }) {
+			kept = append(kept, owner)
+		}
+	}
+	if len(kept) < len(owners) {
+		object.SetOwnerReferences(kept)
+	}
 }
 
 func exists(k *kind, live client.Object, generated bool) error {

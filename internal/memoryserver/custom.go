@@ -85,6 +85,12 @@ func (c *custom) encode(object client.Object) ([]byte, error) {
 	return utiljson.Marshal(object.(*unstructured.Unstructured).Object)
 }
 
+func (c *custom) assign(_ *table, _, _ client.Object) error { return nil }
+
+func (c *custom) grace(client.Object, *int64) int64 { return 0 }
+
+func (c *custom) holds(client.Object) bool { return false }
+
 func (c *custom) setDefaults(object client.Object) {
 	defaulting.Default(object.(*unstructured.Unstructured).Object, c.schema)
 }
@@ -142,6 +148,16 @@ func withoutMetadata(object client.Object) map[string]any {
 		}
 	}
 	return rest
+}
+
+// settle drops what an object loses when it is decoded. What was not applied has been decoded before.
+func (c *custom) settle(made client.Object, applied bool) (client.Object, error) {
+	if !applied {
+		return made, nil
+	}
+	settled := made.DeepCopyObject().(client.Object)
+	_, err := c.coerce(fieldsOf(settled), false)
+	return settled, err
 }
 
 func (c *custom) equal(a, b client.Object) bool { return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) }

@@ -39,6 +39,7 @@ func (c *custom) validateStatus(made, live client.Object) (errs field.ErrorList)
 		errs = apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, fieldsOf(live)["status"],
 			c.statusValidator, apiservervalidation.WithRatcheting(pair.Key("status")))
 	}
+	errs = append(errs, c.validateScaleStatus(made)...)
 	errs = append(errs, c.validateLists(made, live)...)
 	return append(errs, c.validateExpressions(context.Background(), made, live, errs, cel.WithRatcheting(pair))...)
 }
@@ -71,6 +72,3 @@ func (c *custom) validateExpressions(ctx context.Context, made, live client.Obje
 	errs, _ := c.expressions.Validate(ctx, nil, c.schema, fieldsOf(made), before, celconfig.RuntimeCELCostBudget, options...)
 	return errs
 }
-
-// validateScale checks what the scale subresource shows.
-func (c *custom) validateScale(_ client.Object) field.ErrorList { return nil }

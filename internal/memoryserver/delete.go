@@ -3,6 +3,7 @@ package memoryserver
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,33 +26,46 @@ func (s *Server) delete(k *kind, key client.ObjectKey, options *metav1.DeleteOpt
 	if err := checkPreconditions(k, live, options.Preconditions); err != nil {
 		return err
 	}
-	finalizers := collectorFinalizers(k, live.GetFinalizers(), options)
-	dryRun := slices.Contains(options.DryRun, metav1.DryRunAll)
-	if len(finalizers) == 0 {
-		if !dryRun {
-			s.remove(k, key)
-		}
-		return nil
-	}
-	made := live.DeepCopyObject().(client.Object)
-	made.SetFinalizers(finalizers)
-	if made.GetDeletionTimestamp() == nil {
-		made.SetDeletionTimestamp(ptr.To(now()))
-		if made.GetGeneration() > 0 {
-			made.SetGeneration(made.GetGeneration() + 1) // the deletion is a change of what is wanted
-		}
-	}
-	made.SetDeletionGracePeriodSeconds(ptr.To[int64](0))
-	if !dryRun && !k.rules.equal(made, live) {
-		s.commit(k, key, made)
+	made, gone := k.marked(live, options)
+	switch {
+	case slices.Contains(options.DryRun, metav1.DryRunAll):
+	case gone:
+		s.remove(k, key)
+	case !k.rules.equal(made, live):
+		s.commit(k, key, made, made)
 	}
 	return nil
 }
 
+// marked is an object as a deletion leaves it, unless nothing holds it and it is gone.
+func (k *kind) marked(live client.Object, options *metav1.DeleteOptions) (made client.Object, gone bool) {
+	grace := k.rules.grace(live, options.GracePeriodSeconds)
+	if pending := live.GetDeletionGracePeriodSeconds(); live.GetDeletionTimestamp() != nil && ptr.Deref(pending, 0) > 0 {
+		if options.GracePeriodSeconds == nil || grace >= *pending {
+			return live, false // it is on its way, and may only be hurried
+		}
+	} else if live.GetDeletionTimestamp() != nil {
+		grace = 0
+	}
+	made = live.DeepCopyObject().(client.Object)
+	made.SetFinalizers(collectorFinalizers(k, live.GetFinalizers(), options))
+	if grace == 0 && len(made.GetFinalizers()) == 0 && !k.rules.holds(made) {
+		return nil, true
+	}
+	if live.GetDeletionTimestamp() == nil && made.GetGeneration() > 0 {
+		made.SetGeneration(made.GetGeneration() + 1) // the deletion is a change of what is wanted
+	}
+	end := now().Add(time.Duration(grace) * time.Second)
+	if live.GetDeletionTimestamp() == nil || live.GetDeletionTimestamp().After(end) {
+		made.SetDeletionTimestamp(ptr.To(metav1.NewTime(end)))
+	}
+	made.SetDeletionGracePeriodSeconds(&grace)
+	return made, false
+}
+
 // remove ends an object.
 func (s *Server) remove(k *kind, key client.ObjectKey) {
-	s.free(k, s.table(k).find(key).object)
-	s.commit(k, key, nil)
+	s.commit(k, key, nil, nil)
 }
 
 func checkPreconditions(k *kind, live client.Object, want *metav1.Preconditions) error {
@@ -90,6 +104,9 @@ func collectorFinalizers(k *kind, finalizers []string, options *metav1.DeleteOpt
 				wanted = f
 				break
 			}
+		}
+		if wanted == "" && k.orphans {
+			wanted = metav1.FinalizerOrphanDependents
 		}
 	}
 	kept := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {

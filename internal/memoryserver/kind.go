@@ -10,13 +10,15 @@ import (
 
 // kind is what the server knows of a kind. All servers of a process share it, so it never changes.
 type kind struct {
-	gvk        schema.GroupVersionKind
-	resource   schema.GroupVersionResource
-	singular   string
-	namespaced bool
-	status     bool                                            // has a status subresource
-	scale      *apiextensionsv1.CustomResourceSubresourceScale // nil: has no scale subresource
-	lock       bool                                            // an update must name the resource version
+	gvk            schema.GroupVersionKind
+	resource       schema.GroupVersionResource
+	singular       string
+	namespaced     bool
+	status         bool                                            // has a status subresource
+	scale          *apiextensionsv1.CustomResourceSubresourceScale // nil: has no scale subresource
+	lock           bool                                            // an update must name the resource version
+	orphans        bool                                            // a deletion leaves its dependents alone unless it says otherwise
+	createOnUpdate bool                                            // an update creates what is not there
 
 	rules  rules
 	fields map[string]*managedfields.FieldManager // by subresource; "" is the object itself
@@ -34,14 +36,24 @@ type rules interface {
 	encode(client.Object) ([]byte, error)
 	setDefaults(client.Object)
 
+	// assign gives what the server keeps a stock of. There is no live object at a creation.
+	assign(t *table, made, live client.Object) error
 	prepareCreate(made client.Object)
 	prepareUpdate(made, live client.Object)
 	prepareStatus(made, live client.Object)
+
+	// grace is how long a deletion waits, in seconds.
+	grace(live client.Object, requested *int64) int64
+	// holds reports whether an object that is deleted stays, though it has no finalizers, and marks
+	// it as being deleted.
+	holds(made client.Object) bool
 
 	validate(made client.Object) field.ErrorList
 	validateUpdate(made, live client.Object) field.ErrorList
 	validateStatus(made, live client.Object) field.ErrorList
 
+	// settle gives what is read of an object that is stored: the object itself, or a copy.
+	settle(made client.Object, applied bool) (client.Object, error)
 	equal(a, b client.Object) bool
 }
 

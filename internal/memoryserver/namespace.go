@@ -2,14 +2,45 @@ package memoryserver
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var namespaces = corev1.SchemeGroupVersion.WithKind("Namespace")
+
+var namespaceKind = builtInKind{
+	like: &corev1.Namespace{}, resource: "namespaces", cluster: true, status: true,
+	behaviour: behaviour{
+		validName: validation.NameIsDNSLabel,
+		defaults: on(func(n *corev1.Namespace) {
+			if n.Name != "" {
+				labelByName(n)
+			}
+			unset(&n.Status.Phase, corev1.NamespaceActive)
+		}),
+		create: on(func(n *corev1.Namespace) {
+			labelByName(n)
+			n.Status.Phase = corev1.NamespaceActive
+			if !slices.Contains(n.Spec.Finalizers, corev1.FinalizerKubernetes) {
+				n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
+			}
+		}),
+		holds:  on(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating }),
+		update: onBoth(func(made, live *corev1.Namespace) { made.Spec.Finalizers = live.Spec.Finalizers }),
+	},
+}
+
+func labelByName(n *corev1.Namespace) {
+	if n.Labels == nil {
+		n.Labels = map[string]string{}
+	}
+	n.Labels[corev1.LabelMetadataName] = n.Name
+}
 
 // createNamespaces is what a cluster has from the beginning.
 func (s *Server) createNamespaces(names ...string) {

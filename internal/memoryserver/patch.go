@@ -7,6 +7,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +20,9 @@ import (
 
 // patch changes an object by a merge, JSON or strategic merge patch. The caller holds the lock.
 func (s *Server) patch(k *kind, key client.ObjectKey, subresource string, kind types.PatchType, content []byte, options writeOptions) (client.Object, error) {
+	if !k.accepts(kind) {
+		return nil, errUnsupportedPatch
+	}
 	return s.modify(k, key, subresource, "", options, func(live client.Object) (client.Object, error) {
 		made, err := patched(k, live, kind, content, options.strict)
 		if err != nil {
@@ -26,6 +30,7 @@ func (s *Server) patch(k *kind, key client.ObjectKey, subresource string, kind t
 		}
 		k.rules.setDefaults(made)
 		made = k.fields[subresource].UpdateNoErrors(live, made, options.manager).(client.Object)
+		dropSameOwners(made)
 		if err := matchNamespace(k, key.Namespace, made); err != nil {
 			return nil, err
 		}
@@ -37,15 +42,27 @@ func patched(k *kind, live client.Object, kind types.PatchType, content []byte, 
 	switch kind {
 	case types.MergePatchType, types.JSONPatchType:
 		return patchedJSON(k, live, kind, content, strict)
-	case types.StrategicMergePatchType:
-		if rules, is := k.rules.(*builtIn); is {
-			return patchedStrategically(rules, live, content, strict)
-		}
 	}
-	return nil, &apierrors.StatusError{ErrStatus: apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch",
-		k.groupResource(), live.GetName(), "the body of the request was in an unknown format - accepted media types include: "+
-			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, false).ErrStatus}
+	return patchedStrategically(k.rules.(*builtIn), live, content, strict)
 }
+
+// accepts reports whether a kind takes a type of patch. Custom resources have no strategy to merge by.
+func (k *kind) accepts(patch types.PatchType) bool {
+	switch patch {
+	case types.MergePatchType, types.JSONPatchType:
+		return true
+	case types.StrategicMergePatchType:
+		_, is := k.rules.(*builtIn)
+		return is
+	}
+	return false
+}
+
+var errUnsupportedPatch = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+	Message: "the body of the request was in an unknown format - accepted media types include: " +
+		"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+}}
 
 func patchedJSON(k *kind, live client.Object, kind types.PatchType, content []byte, strict bool) (client.Object, error) {
 	before, err := k.rules.encode(live)

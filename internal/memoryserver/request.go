@@ -20,6 +20,7 @@ type writeOptions struct {
 	dryRun  bool
 	strict  bool // unknown fields are errors
 	force   bool // take fields from other managers when applying
+	applied bool // by server-side apply
 }
 
 func newWriteOptions(manager string, dryRun []string, validation string) writeOptions {

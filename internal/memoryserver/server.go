@@ -21,7 +21,6 @@ type Server struct {
 	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1]
 	issued   uint64    // UIDs and name suffixes given out
 	watchers watchers
-	networks services
 }
 
 // New starts a server without objects but the namespaces "default" and "kube-system".

@@ -28,7 +28,8 @@ type record struct {
 // version is one state of an object, or its absence. It never changes but for its views.
 type version struct {
 	revision int64
-	object   client.Object // nil: deleted
+	object   client.Object // as it is read; nil: deleted
+	stored   client.Object // as it was written, with what decoding drops
 	views    []client.Object
 }
 
@@ -77,12 +78,13 @@ func compareKeys(a, b client.ObjectKey) int {
 }
 
 // commit stores an object, or with nil its deletion, under the next revision, which it writes into
-// the object. The object must not change afterwards.
-func (s *Server) commit(k *kind, key client.ObjectKey, object client.Object) *version {
+// the object. The object must not change afterwards. What was written may differ from what is read.
+func (s *Server) commit(k *kind, key client.ObjectKey, object, stored client.Object) *version {
 	t := s.table(k)
-	made := &version{revision: s.revision() + 1, object: object}
+	made := &version{revision: s.revision() + 1, object: object, stored: stored}
 	if object != nil {
 		object.SetResourceVersion(strconv.FormatInt(made.revision, 10))
+		stored.SetResourceVersion(object.GetResourceVersion())
 	}
 	c := &change{kind: k, key: key, before: t.find(key), after: made}
 	t.put(key, made)

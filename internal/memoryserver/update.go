@@ -24,9 +24,22 @@ func (s *Server) update(k *kind, key client.ObjectKey, subresource string, sent 
 		return nil, err
 	}
 	k.rules.setDefaults(sent)
+	dropSameOwners(sent)
+	if k.createOnUpdate && s.table(k).find(key) == nil {
+		return s.createByUpdate(k, key, subresource, sent, options)
+	}
 	return s.modify(k, key, subresource, sent.GetUID(), options, func(live client.Object) (client.Object, error) {
 		return k.fields[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
 	})
+}
+
+// createByUpdate is what an update of some kinds does with an object that is not there.
+func (s *Server) createByUpdate(k *kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
+	if uid := sent.GetUID(); uid != "" {
+		return nil, otherUID(k, key.Name, uid, "")
+	}
+	made := k.fields[subresource].UpdateNoErrors(k.rules.empty(), sent, options.manager).(client.Object)
+	return s.insert(k, made, options)
 }
 
 // modify is the part that update, patch and apply have in common. A UID that is not empty is a
@@ -47,24 +60,26 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 	if err := checkVersion(k, made, live); err != nil {
 		return nil, err
 	}
-	release, err := s.prepare(k, subresource, made, live)
-	if err != nil {
+	if err := s.prepare(k, subresource, made, live); err != nil {
 		return nil, err
 	}
 	keepTimestamps(k, made, live)
+	settled, err := k.rules.settle(made, options.applied)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case released(made, live):
 		if !options.dryRun {
 			s.remove(k, key)
 		}
-		return made, nil
-	case k.rules.equal(made, live):
+		return settled, nil
+	case k.rules.equal(made, current.stored):
 		return live, nil
 	case options.dryRun:
-		release()
-		return made, nil
+		return settled, nil
 	}
-	return s.commit(k, key, made).object, nil
+	return s.commit(k, key, settled, made).object, nil
 }
 
 // checkVersion compares the resource version that the client has seen with the stored one.
@@ -84,14 +99,13 @@ func checkVersion(k *kind, made, live client.Object) error {
 }
 
 // prepare sets what clients cannot set and validates.
-func (s *Server) prepare(k *kind, subresource string, made, live client.Object) (release func(), err error) {
+func (s *Server) prepare(k *kind, subresource string, made, live client.Object) error {
 	made.SetGeneration(live.GetGeneration())
-	release = func() {}
 	if subresource == statusSubresource {
 		k.rules.prepareStatus(made, live)
 	} else {
-		if release, err = s.allocate(k, made, live); err != nil {
-			return nil, err
+		if err := k.rules.assign(s.table(k), made, live); err != nil {
+			return err
 		}
 		k.rules.prepareUpdate(made, live)
 	}
@@ -114,10 +128,9 @@ func (s *Server) prepare(k *kind, subresource string, made, live client.Object) 
 		errs = append(errs, k.rules.validateUpdate(made, live)...)
 	}
 	if len(errs) > 0 {
-		release()
-		return nil, apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
+		return apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
 	}
-	return release, nil
+	return nil
 }
 
 // pathSegment does not check names again that were checked when the object was created.
