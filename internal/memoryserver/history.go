@@ -49,6 +49,9 @@ func (s *Server) Changes(since int64) []Change {
 	from := min(max(since-firstRevision, 0), int64(len(s.history)))
 	changes := make([]Change, 0, int64(len(s.history))-from)
 	for _, c := range s.history[from:] {
+		if c == nil {
+			continue // left out by Advance
+		}
 		changes = append(changes, Change{
 			Revision: c.after.revision, GVK: c.kind.gvk, Key: c.key, Type: c.eventType(),
 			Old: s.sharedView(c.kind, c.before), New: s.sharedView(c.kind, c.after),

@@ -104,7 +104,7 @@ func (w *watcher) begin(since int64, initial bool) error {
 		return nil
 	}
 	for _, c := range s.history[min(max(since-firstRevision, 0), int64(len(s.history))):] {
-		if c.kind == w.kind {
+		if c != nil && c.kind == w.kind {
 			w.notice(s, c)
 		}
 	}
