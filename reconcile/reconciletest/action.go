@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -42,10 +43,25 @@ func Change[T client.Object](obj T, change func(T)) Action {
 			if err := c.Update(ctx, now); err != nil {
 				return err
 			}
+			if !dropsStatus(with, now) {
+				return nil
+			}
 			with.SetResourceVersion(now.GetResourceVersion())
-			return client.IgnoreNotFound(c.Status().Update(ctx, with)) // the kind may have no status subresource
+			return c.Status().Update(ctx, with)
 		},
 	}
+}
+
+// dropsStatus reports whether an answer lacks the status that was sent, since that is written apart.
+func dropsStatus(sent, answer client.Object) bool {
+	status := func(obj client.Object) any {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil
+		}
+		return content["status"]
+	}
+	return !reflect.DeepEqual(status(sent), status(answer))
 }
 
 // Delete deletes the object. Only its namespace and name are used.

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -144,10 +145,14 @@ func tellStatus(ctx context.Context, c client.Client, d *appsv1.Deployment, curr
 	}
 	set(appsv1.DeploymentAvailable, available, "MinimumReplicas"+map[bool]string{true: "Available", false: "Unavailable"}[available == corev1.ConditionTrue])
 	set(appsv1.DeploymentProgressing, corev1.ConditionTrue, progressing)
-	d.Status = appsv1.DeploymentStatus{
+	status := appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: int32(current), UpdatedReplicas: int32(current),
 		ReadyReplicas: int32(ready), AvailableReplicas: int32(ready), UnavailableReplicas: int32(replicas(d) - ready),
 		Conditions: conditions,
 	}
-	return c.Status().Update(ctx, d) // changes nothing if it is so already
+	if equality.Semantic.DeepEqual(status, d.Status) {
+		return nil
+	}
+	d.Status = status
+	return c.Status().Update(ctx, d)
 }

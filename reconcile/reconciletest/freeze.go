@@ -26,11 +26,14 @@ const missedPasses = 5
 func (r *run) note() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := r.server.Revision()
 	changes := r.server.Changes(r.seen)
+	r.seen = max(now, r.seen)
 	if len(changes) == 0 {
 		return
 	}
-	r.seen = changes[len(changes)-1].Revision
+	r.seen = max(r.seen, changes[len(changes)-1].Revision)
+	r.changes = append(r.changes, changes...)
 	for i := range changes {
 		key := madeKey{changes[i].GVK, changes[i].Key}
 		if r.present[key] = changes[i].New; changes[i].New == nil {

@@ -29,7 +29,7 @@ func (r *run) world() *World { return &World{Reader: r.user, Outside: r.outside,
 
 // versionsPerAction is more than an action costs. What a user writes first has the same version in
 // each run, since operators may keep these, or hashes of them.
-const versionsPerAction = 10_000
+const versionsPerAction = 1000
 
 // play is the whole run. It is called in a bubble.
 func (r *run) play() {

@@ -3,6 +3,7 @@ package reconciletest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,7 +43,8 @@ type run struct {
 	writes    map[madeKey]int // changes by the operator
 	seen      int64           // the revision up to which present is told
 	present   map[madeKey]client.Object
-	effects   int // that changed something outside
+	changes   []memoryserver.Change // up to seen
+	effects   int                   // that changed something outside
 	points    []point
 	failures  []error
 	phases    []phase
@@ -228,7 +230,7 @@ func (r *run) moment() moment {
 func (r *run) history() []memoryserver.Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.server.Changes(0)
+	return append(slices.Clip(r.changes), r.server.Changes(r.seen)...)
 }
 
 func (r *run) beginPass(c *controller, request ctrl.Request, cause string) *pass {
