@@ -33,7 +33,7 @@ func (r *result) keeps(key madeKey) bool { return r.made[key] && !r.deleted[key]
 func (s *Scenario) play(t *testing.T, faults []Fault, baseline *result) *result {
 	var r *run
 	var bubble string
-	left := inBubble(t, func() {
+	left := inBubble(t, func(*testing.T) {
 		bubble = bubbleName()
 		server, err := memoryserver.New(s.Scheme, s.serverOptions()...)
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *Scenario) play(t *testing.T, faults []Fault, baseline *result) *result 
 }
 
 // inBubble calls f in a bubble and reports whether goroutines were left in it. They stay for ever.
-func inBubble(t *testing.T, f func()) (left bool) {
+func inBubble(t *testing.T, f func(t *testing.T)) (left bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			if !strings.Contains(fmt.Sprint(r), "deadlock") {
@@ -63,7 +63,7 @@ func inBubble(t *testing.T, f func()) (left bool) {
 			left = true
 		}
 	}()
-	synctest.Test(t, func(*testing.T) { f() })
+	synctest.Test(t, f)
 	return false
 }
 

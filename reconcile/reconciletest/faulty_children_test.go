@@ -13,8 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -25,6 +28,43 @@ var changeMotto = reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "a
 func source() *corev1.ConfigMap {
 	made := config("source")
 	made.Data = map[string]string{"colour": "red"}
+	return made
+}
+
+func deployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(1)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+			},
+		},
+	}
+}
+
+func deploymentOf(c client.Client, s *Shop) *appsv1.Deployment {
+	d := deployment(s.Name)
+	if err := controllerutil.SetControllerReference(s, d, c.Scheme()); err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func serviceOf(c client.Client, s *Shop) *corev1.Service {
+	made := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": s.Name},
+			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},
+		},
+	}
+	if err := controllerutil.SetControllerReference(s, made, c.Scheme()); err != nil {
+		panic(err)
+	}
 	return made
 }
 
@@ -237,21 +277,37 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.Conflict,
 		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the annotation"},
 	},
+	"second child guarded by the first": {
+		about: "a tutorial's operator: when the Service could not be created once, it never will be",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				b.For(&Shop{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{})
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					d := &appsv1.Deployment{}
+					err := c.Get(ctx, client.ObjectKeyFromObject(s), d)
+					if client.IgnoreNotFound(err) != nil {
+						return ctrl.Result{}, err
+					}
+					if apierrors.IsNotFound(err) {
+						if err := c.Create(ctx, deploymentOf(c, s)); err != nil {
+							return ctrl.Result{}, err
+						}
+					} else if !sound {
+						return ctrl.Result{}, nil // it is all there
+					}
+					if err := c.Get(ctx, client.ObjectKeyFromObject(s), &corev1.Service{}); !apierrors.IsNotFound(err) {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, c.Create(ctx, serviceOf(c, s))
+				}}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.InternalError,
+		says:  []string{"create Service default/web #1", "Service default/web: is missing"},
+	},
 	"restart not recorded": {
 		about: "a crash between restart and record restarts twice",
 		scenario: func(sound bool) reconciletest.Scenario {
-			labels := map[string]string{"app": "web"}
-			deployment := &appsv1.Deployment{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-				Spec: appsv1.DeploymentSpec{
-					Replicas: new(int32(1)),
-					Selector: &metav1.LabelSelector{MatchLabels: labels},
-					Template: corev1.PodTemplateSpec{
-						ObjectMeta: metav1.ObjectMeta{Labels: labels},
-						Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
-					},
-				},
-			}
 			s := of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 					if s.Status.Phase == s.Spec.Motto {
@@ -269,7 +325,7 @@ var faultyChildren = map[string]faulty{
 					return ctrl.Result{}, open(ctx, c, s, s.Spec.Motto)
 				}
 			}, reconciletest.Create(shop()), changeMotto)
-			s.Objects = []client.Object{deployment}
+			s.Objects = []client.Object{deployment("web")}
 			return s
 		},
 		fault: reconciletest.CrashAfter,

@@ -81,6 +81,21 @@ var faultyStatus = map[string]faulty{
 		},
 		says: []string{"update Shop/status default/web", "status.lastSeen: from", "It fails without any fault"},
 	},
+	"history grows": {
+		about: "each pass appends that all is well, and the write brings the next pass",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if n := len(s.Status.Nodes); sound && n > 0 && s.Status.Nodes[n-1] == "well" {
+						return ctrl.Result{}, nil
+					}
+					s.Status.Nodes = append(s.Status.Nodes, "well")
+					return ctrl.Result{}, c.Status().Update(ctx, s)
+				}
+			}, reconciletest.Create(shop()))
+		},
+		says: []string{"it does not become quiet in 300 passes: update Shop/status default/web, 300 times", "status.nodes: from"},
+	},
 	"unsorted list": {
 		about: "a map has another order in each pass",
 		scenario: func(sound bool) reconciletest.Scenario {

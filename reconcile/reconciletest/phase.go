@@ -18,15 +18,6 @@ type phase struct {
 	rollouts map[madeKey]int
 }
 
-// World is what a check sees of a run.
-type World struct {
-	client.Reader // of the API server; its reads are not recorded
-	Outside       Outside
-	Ledger        *Ledger
-}
-
-func (r *run) world() *World { return &World{Reader: r.user, Outside: r.outside, Ledger: r.ledger} }
-
 // versionsPerAction is more than an action costs. What a user writes first has the same version in
 // each run, since operators may keep these, or hashes of them.
 const versionsPerAction = 1000
@@ -39,6 +30,16 @@ func (r *run) play() {
 			r.fail(fmt.Errorf("panic: %v", p))
 		}
 	}()
+	r.open()
+	for i, action := range r.scenario.Actions {
+		r.last = i == len(r.scenario.Actions)-1
+		r.do(action)
+	}
+	r.finally()
+}
+
+// open makes what is there at first, and starts the operator.
+func (r *run) open() {
 	for _, obj := range r.scenario.Objects {
 		if err := r.user.Create(r.context(), obj.DeepCopyObject().(client.Object)); err != nil {
 			r.fail(fmt.Errorf("the scenario's objects: %w", err))
@@ -48,16 +49,16 @@ func (r *run) play() {
 	r.note()
 	r.last = len(r.scenario.Actions) == 0
 	r.finishPhase("start")
-	for i, action := range r.scenario.Actions {
-		if r.failure() != nil {
-			return
-		}
-		r.last = i == len(r.scenario.Actions)-1
-		r.server.Advance(int64(i+1) * versionsPerAction)
-		r.act(action)
-		r.finishPhase(action.Name)
+}
+
+// do lets the user do something, and the operator come to rest.
+func (r *run) do(action Action) {
+	if r.failure() != nil {
+		return
 	}
-	r.finally()
+	r.server.Advance(int64(len(r.phases)) * versionsPerAction)
+	r.act(action)
+	r.finishPhase(action.Name)
 }
 
 // act lets the user do something.
