@@ -80,6 +80,7 @@ func bubbleName() string {
 func goroutinesOf(bubble string) string {
 	stacks := make([]byte, 1<<20)
 	var all []string
+	count := map[string]int{}
 	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		header, frames, _ := strings.Cut(stack, "\n")
 		if !strings.Contains(header, bubble) {
@@ -91,7 +92,15 @@ func goroutinesOf(bubble string) string {
 		by, at, _ := strings.Cut(by, "\n\t")
 		by, _, _ = strings.Cut(by, " in goroutine")
 		at, _, _ = strings.Cut(at, " +")
-		all = append(all, fmt.Sprintf("%s started it at %s, and it waits: %s", by, at[strings.LastIndex(at, "/")+1:], waits))
+		one := fmt.Sprintf("%s started it at %s, and it waits: %s", by, at[strings.LastIndex(at, "/")+1:], waits)
+		if count[one]++; count[one] == 1 {
+			all = append(all, one)
+		}
+	}
+	for i, one := range all {
+		if n := count[one]; n > 1 {
+			all[i] = fmt.Sprintf("%s (%d of them)", one, n)
+		}
 	}
 	return strings.Join(all, "; ")
 }

@@ -11,10 +11,11 @@ import (
 // Bounds of one action. An operator that needs more does not come to rest.
 const (
 	maxPasses = 300
-	maxPass   = time.Hour       // of virtual time, for a pass that waits
-	restart   = 2 * time.Second // until a process that died has started again
-	maxSteps  = 100             // of all else in the cluster meanwhile
-	rounds    = 3               // of delayed passes that change nothing, until all counts as quiet
+	maxPass   = time.Hour        // of virtual time, for a pass that waits
+	maxStale  = 10 * time.Second // for which a cache stays behind while a pass waits
+	restart   = 2 * time.Second  // until a process that died has started again
+	maxSteps  = 100              // of all else in the cluster meanwhile
+	rounds    = 3                // of delayed passes that change nothing, until all counts as quiet
 )
 
 // settle lets the operator work until it is quiet: no event is left, and nothing is due within the
@@ -179,6 +180,9 @@ func (r *run) reconcile(c *controller, i *item) {
 			return
 		}
 		if p == r.process && (r.deliver() || r.others()) {
+			continue
+		}
+		if waited > maxStale && p.cache.thaw() {
 			continue
 		}
 		if waited > maxPass {

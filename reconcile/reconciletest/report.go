@@ -78,8 +78,7 @@ func (r *Report) String() string {
 	if n := len(r.Failures) - 1; n > 0 {
 		fmt.Fprintf(&b, "\n%s of %d not survived; others:\n", plural(n+1, "run"), r.Runs)
 		for _, f := range r.Failures[1 : min(n, others)+1] {
-			message, _, _ := strings.Cut(f.Err.Error(), "\n")
-			fmt.Fprintf(&b, "  %s: %s\n", formatFaults(f.Faults), message)
+			fmt.Fprintf(&b, "  %s: %s\n", formatFaults(f.Faults), shortened(strings.Join(strings.Fields(f.Err.Error()), " "), widestAnswer))
 		}
 	}
 	return b.String()
@@ -105,7 +104,10 @@ func (r *Report) survived() string {
 			kinds = append(kinds, fmt.Sprintf("%d %s", n, k.kind))
 		}
 	}
-	text := fmt.Sprintf("%s (%s)", plural(total, "single fault"), strings.Join(kinds, ", "))
+	text := plural(total, "single fault")
+	if total > 0 {
+		text += " (" + strings.Join(kinds, ", ") + ")"
+	}
 	if r.Pairs > 0 {
 		text += fmt.Sprintf(" and %d of %s (seed %d)", r.Tried, plural(r.Pairs, "pair"), r.Seed)
 	}

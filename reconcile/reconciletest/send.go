@@ -98,6 +98,9 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 
 // lostAnswer is what an HTTP client says.
 func lostAnswer(r *Request, err error) error {
+	if r.Outside != "" {
+		return fmt.Errorf("%s: %w", r.Outside, err)
+	}
 	return &url.Error{Op: strings.ToUpper(r.Verb[:1]) + r.Verb[1:], URL: "https://api.example.com/" + strings.ToLower(r.Kind.Kind), Err: err}
 }
 

@@ -75,6 +75,7 @@ func (t *trace) from(begin int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines [][3]string
+	repeated := map[int]int{} // how often a line comes again at once
 	widest := 0
 	for i := range t.rows {
 		line, shown := t.rows[i].cells()
@@ -85,13 +86,20 @@ func (t *trace) from(begin int) string {
 		if i < begin {
 			line[2] = "as without the fault"
 		}
+		if last := len(lines) - 1; last >= 0 && lines[last] == line {
+			repeated[last]++
+			continue
+		}
 		lines = append(lines, line)
 		if n := utf8.RuneCountInString(line[1]); n <= widestWhat {
 			widest = max(widest, n)
 		}
 	}
 	var b strings.Builder
-	for _, line := range lines {
+	for i, line := range lines {
+		if n := repeated[i]; n > 0 {
+			line[2] += fmt.Sprintf(" (%s)", plural(n+1, "time"))
+		}
 		text := fmt.Sprintf("%-4s  %-*s  %s", line[0], widest, line[1], line[2])
 		b.WriteString(strings.TrimRight(text, " "))
 		b.WriteByte('\n')
@@ -134,13 +142,18 @@ func (r *row) cells() (cells [3]string, shown bool) {
 		cells[1], cells[2] = "  "+r.request.String(), r.request.answer()
 		fault = r.request.Fault
 	}
-	if utf8.RuneCountInString(cells[2]) > widestAnswer {
-		cells[2] = string([]rune(cells[2])[:widestAnswer]) + "…"
-	}
+	cells[2] = shortened(cells[2], widestAnswer)
 	if fault != "" {
 		cells[2] += "   ← " + faultWords(FaultKind(fault))
 	}
 	return cells, true
+}
+
+func shortened(text string, to int) string {
+	if runes := []rune(text); len(runes) > to {
+		return string(runes[:to]) + "…"
+	}
+	return text
 }
 
 func faultWords(kind FaultKind) string {
