@@ -1,6 +1,7 @@
 package reconciletest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,7 +29,8 @@ type processCache struct {
 
 	mu      sync.Mutex
 	kinds   map[schema.GroupVersionKind]*cachedKind
-	all     bool // every kind is watched
+	all     bool  // every kind is watched, from the start
+	noted   int64 // the revision up to which the process was told of changes
 	indexes map[schema.GroupVersionKind]map[string]client.IndexerFunc
 }
 
@@ -49,6 +51,7 @@ func newProcessCache(p *Process) *processCache {
 		process: p,
 		kinds:   map[schema.GroupVersionKind]*cachedKind{},
 		indexes: map[schema.GroupVersionKind]map[string]client.IndexerFunc{},
+		noted:   p.run.server.Revision(),
 	}
 	c.reader = p.run.server.Reader(func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk).seen })
 	return c
@@ -58,6 +61,9 @@ func newProcessCache(p *Process) *processCache {
 func (c *processCache) kind(gvk schema.GroupVersionKind) *cachedKind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.all {
+		return c.watchFrom(gvk, c.noted)
+	}
 	return c.watchFrom(gvk, c.process.run.server.Revision())
 }
 
@@ -82,6 +88,7 @@ func (c *processCache) note(changes []memoryserver.Change) {
 	defer c.mu.Unlock()
 	for i := range changes {
 		change := changes[i]
+		c.noted = max(c.noted, change.Revision)
 		if c.all {
 			c.watchFrom(change.GVK, change.Revision-1)
 		}
@@ -286,7 +293,8 @@ func (c *processCache) handlers(k *cachedKind) []handlerOf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []handlerOf
-	for _, i := range k.informers {
+	informers := slices.SortedFunc(slices.Values(k.informers), func(a, b *informer) int { return cmp.Compare(a.form, b.form) })
+	for _, i := range informers {
 		for _, h := range i.handlers {
 			all = append(all, handlerOf{i, h})
 		}

@@ -130,7 +130,7 @@ func (r *run) checkRollouts(without map[madeKey]int) error {
 // checkRest has every known object reconciled once more, though nothing has changed: that writes nothing.
 func (r *run) checkRest() {
 	time.Sleep(restTime)
-	before, rows := r.moment(), len(r.trace.rows)
+	before := r.moment()
 	r.setCause("nothing: all is quiet")
 	for _, c := range r.process.controllers {
 		c.enqueueKnown()
@@ -141,14 +141,14 @@ func (r *run) checkRest() {
 			break
 		}
 		if r.moment() != before {
-			r.fail(r.unrest(pass, rows))
+			r.fail(r.unrest(pass))
 			return
 		}
 	}
 }
 
 // unrest explains why a pass changed something that nothing had asked for.
-func (r *run) unrest(pass, rows int) error {
+func (r *run) unrest(pass int) error {
 	var wrote []string
 	for _, request := range r.ledger.Requests() {
 		if request.Pass > pass && request.Changed {
