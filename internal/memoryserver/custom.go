@@ -106,7 +106,7 @@ func (c *custom) prepareUpdate(made, live client.Object) {
 	if c.hasStatus {
 		keepField(made, live, "status")
 	}
-	if !equality.Semantic.DeepEqual(withoutMetadata(made), withoutMetadata(live)) {
+	if !equality.Semantic.DeepEqual(without(fieldsOf(made), "metadata"), without(fieldsOf(live), "metadata")) {
 		made.SetGeneration(live.GetGeneration() + 1)
 	}
 }
@@ -138,16 +138,6 @@ func keepField(made, live client.Object, name string) {
 		return
 	}
 	delete(fieldsOf(made), name)
-}
-
-func withoutMetadata(object client.Object) map[string]any {
-	rest := map[string]any{}
-	for name, value := range fieldsOf(object) {
-		if name != "metadata" {
-			rest[name] = value
-		}
-	}
-	return rest
 }
 
 // settle drops what an object loses when it is decoded. What was not applied has been decoded before.
