@@ -141,13 +141,13 @@ func keepField(made, live client.Object, name string) {
 }
 
 // settle drops what an object loses when it is decoded. What was not applied has been decoded before.
-func (c *custom) settle(made client.Object, applied bool) (client.Object, error) {
+func (c *custom) settle(made client.Object, applied bool) (read, stored client.Object, err error) {
 	if !applied {
-		return made, nil
+		return made, made, nil
 	}
-	settled := made.DeepCopyObject().(client.Object)
-	_, err := c.coerce(fieldsOf(settled), false)
-	return settled, err
+	read = made.DeepCopyObject().(client.Object)
+	_, err = c.coerce(fieldsOf(read), false)
+	return read, made, err
 }
 
 func (c *custom) equal(a, b client.Object) bool { return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) }

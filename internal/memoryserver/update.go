@@ -66,7 +66,7 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 		return nil, err
 	}
 	keepTimestamps(k, made, current.stored)
-	settled, err := k.rules.settle(made, options.applied)
+	read, stored, err := k.rules.settle(made, options.applied)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +75,13 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 		if !options.dryRun {
 			s.remove(k, key)
 		}
-		return settled, nil
-	case k.rules.equal(made, current.stored):
+		return read, nil
+	case k.rules.equal(stored, current.stored):
 		return live, nil
 	case options.dryRun:
-		return settled, nil
+		return read, nil
 	}
-	return s.commit(k, key, settled, made).object, nil
+	return s.commit(k, key, read, stored).object, nil
 }
 
 // checkVersion compares the resource version that the client has seen with the stored one.
