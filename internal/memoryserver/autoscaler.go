@@ -44,7 +44,10 @@ func checkAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) (errs field.Error
 	if minimum := ptr.Deref(a.Spec.MinReplicas, 1); minimum < 1 {
 		errs = append(errs, field.Invalid(specPath.Child("minReplicas"), minimum, "must be greater than or equal to 1"))
 	}
-	if a.Spec.MaxReplicas < 1 {
+	switch {
+	case a.Spec.MaxReplicas == 0:
+		errs = append(errs, field.Required(specPath.Child("maxReplicas"), "must be set and greater than 0"))
+	case a.Spec.MaxReplicas < 0:
 		errs = append(errs, field.Invalid(specPath.Child("maxReplicas"), a.Spec.MaxReplicas, "must be greater than 0"))
 	}
 	if a.Spec.MinReplicas != nil && a.Spec.MaxReplicas < *a.Spec.MinReplicas {
@@ -56,6 +59,9 @@ func checkAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) (errs field.Error
 	}
 	if a.Spec.ScaleTargetRef.Name == "" {
 		errs = append(errs, field.Required(target.Child("name"), ""))
+	}
+	if a.Spec.ScaleTargetRef.APIVersion == "" && a.Spec.ScaleTargetRef.Kind != "ReplicationController" {
+		errs = append(errs, field.Invalid(target.Child("apiVersion"), "", "apiVersion must specify API group"))
 	}
 	return errs
 }

@@ -18,6 +18,8 @@ type behaviour struct {
 	create func(made client.Object)
 	update func(made, live client.Object)
 	status func(made, live client.Object)
+	// read fills in what was not stored. The next write stores it, whatever else it changes.
+	read func(client.Object)
 	// counts is whether a change other than of the spec counts in the generation.
 	counts func(made, live client.Object) bool
 	// grace is how long a deletion waits, in seconds, unless the request says; nil for not at all.

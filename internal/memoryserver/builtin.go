@@ -49,7 +49,7 @@ func (b *builtIn) decode(content []byte, strict bool) (client.Object, error) {
 	} else if err := json.UnmarshalCaseSensitivePreserveInts(content, object); err != nil {
 		return nil, err
 	}
-	return b.decoded(object)
+	return object, nil
 }
 
 func (b *builtIn) fromMap(content map[string]any, strict bool) (client.Object, error) {
@@ -57,7 +57,7 @@ func (b *builtIn) fromMap(content map[string]any, strict bool) (client.Object, e
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, object, strict); err != nil {
 		return nil, err
 	}
-	return b.decoded(object)
+	return object, nil
 }
 
 // message is the wire format of the built-in types. What goes through it loses the difference
@@ -77,15 +77,6 @@ func (b *builtIn) normalized(object client.Object) (client.Object, error) {
 		return nil, fmt.Errorf("decode %s: %w", b.gvk.Kind, err)
 	}
 	return normal, nil
-}
-
-// decoded is normalized for what came as JSON, in which an empty list of managed fields resets them.
-func (b *builtIn) decoded(object client.Object) (client.Object, error) {
-	normal, err := b.normalized(object)
-	if managers := object.GetManagedFields(); err == nil && managers != nil && len(managers) == 0 {
-		normal.SetManagedFields(managers)
-	}
-	return normal, err
 }
 
 func (b *builtIn) encode(object client.Object) ([]byte, error) { return utiljson.Marshal(object) }
@@ -208,6 +199,13 @@ func checkFinalizers(made client.Object) (errs field.ErrorList) {
 	return errs
 }
 
-func (b *builtIn) settle(made client.Object, _ bool) (client.Object, error) { return made, nil }
+func (b *builtIn) settle(made client.Object, _ bool) (read, stored client.Object, err error) {
+	if stored, err = b.normalized(made); err != nil || b.read == nil {
+		return stored, stored, err
+	}
+	read = stored.DeepCopyObject().(client.Object)
+	b.read(read)
+	return read, stored, nil
+}
 
 func (b *builtIn) equal(x, y client.Object) bool { return equality.Semantic.DeepEqual(x, y) }

@@ -6,7 +6,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -24,7 +23,7 @@ var described = []builtInKind{
 	configMapKind, secretKind, serviceKind, podKind, namespaceKind, persistentVolumeClaimKind,
 	deploymentKind, replicaSetKind, statefulSetKind, daemonSetKind, jobKind, cronJobKind,
 	autoscalerKind, disruptionBudgetKind, ingressKind, networkPolicyKind, ingressClassKind,
-	roleKind, roleBindingKind, clusterRoleKind, clusterRoleBindingKind, endpointSliceKind,
+	roleKind, roleBindingKind, clusterRoleKind, clusterRoleBindingKind, endpointSliceKind, leaseKind,
 	{like: &corev1.ServiceAccount{}, resource: "serviceaccounts"},
 	{like: &corev1.Event{}, resource: "events", createOnUpdate: true},
 	{like: &corev1.Endpoints{}, resource: "endpoints", createOnUpdate: true}, //nolint:staticcheck // Deprecated, and served.
@@ -33,7 +32,6 @@ var described = []builtInKind{
 	{like: &corev1.LimitRange{}, resource: "limitranges", createOnUpdate: true},
 	{like: &corev1.ResourceQuota{}, resource: "resourcequotas", status: true},
 	{like: &appsv1.ControllerRevision{}, resource: "controllerrevisions"},
-	{like: &coordinationv1.Lease{}, resource: "leases", lock: true, createOnUpdate: true},
 	{like: &eventsv1.Event{}, resource: "events", createOnUpdate: true},
 	{like: &schedulingv1.PriorityClass{}, resource: "priorityclasses", cluster: true, counted: true},
 	{like: &storagev1.StorageClass{}, resource: "storageclasses", cluster: true},

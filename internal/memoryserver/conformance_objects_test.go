@@ -33,6 +33,18 @@ func (g *generator) body(kind string) map[string]any {
 		body["spec"] = g.widget()
 	case "Memcached":
 		body["spec"] = g.memcached()
+	case "Role":
+		body["rules"] = pick(g, []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}, []any{map[string]any{"verbs": []any{}}}, []any{})
+	case "RoleBinding":
+		body["roleRef"] = map[string]any{"kind": pick(g, "Role", "ClusterRole", "Other"), "name": pick(g, "r", "r", "s")}
+		body["subjects"] = []any{map[string]any{"kind": "User", "name": "alice"}, map[string]any{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}}
+	case "ServiceAccount":
+		g.maybe(body, 40, "automountServiceAccountToken", false)
+		g.maybe(body, 40, "imagePullSecrets", []any{map[string]any{"name": pick(g, "s", "t")}})
+	default:
+		if spec := g.otherSpec(kind); spec != nil {
+			body["spec"] = spec
+		}
 	case "DatabaseUser":
 		body["spec"] = g.databaseUser()
 	}
@@ -233,3 +245,52 @@ func (g *generator) status(kind string) map[string]any {
 
 // sorted ranges over a map's keys in order, so that a seed gives the same requests each time.
 func sorted(m map[string]any) iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(m))) }
+
+// otherSpec is the spec of kinds that differ in little but it.
+func (g *generator) otherSpec(kind string) map[string]any {
+	spec := map[string]any{}
+	switch kind {
+	case "DaemonSet":
+		spec["selector"], spec["template"] = g.selector(), g.template()
+		g.maybe(spec, 30, "updateStrategy", pick(g, map[string]any{"type": "OnDelete"}, map[string]any{"rollingUpdate": map[string]any{"maxUnavailable": "10%"}}))
+	case "ReplicaSet":
+		spec["selector"], spec["template"] = g.selector(), g.template()
+		g.maybe(spec, 50, "replicas", pick(g, int64(0), int64(2)))
+	case "CronJob":
+		spec["schedule"], spec["jobTemplate"] = pick(g, "0 * * * *", "@daily"), map[string]any{"spec": g.job()}
+		g.maybe(spec, 30, "concurrencyPolicy", pick(g, "Forbid", "Replace"))
+		g.maybe(spec, 30, "suspend", true)
+	case "HorizontalPodAutoscaler":
+		spec["scaleTargetRef"] = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+		spec["maxReplicas"] = pick(g, int64(5), int64(10), int64(0))
+		g.maybe(spec, 40, "minReplicas", pick(g, int64(2), int64(7)))
+		g.maybe(spec, 30, "behavior", pick(g, map[string]any{"scaleDown": map[string]any{"stabilizationWindowSeconds": int64(60)}}, map[string]any{"scaleUp": map[string]any{"policies": []any{map[string]any{"type": "Pods", "value": int64(2), "periodSeconds": int64(30)}}}}))
+	case "PodDisruptionBudget":
+		g.maybe(spec, 70, "selector", g.selector())
+		g.maybe(spec, 50, "minAvailable", pick[any](g, int64(1), "50%", "x", int64(-1)))
+		g.maybe(spec, 30, "maxUnavailable", pick[any](g, int64(1), "10%"))
+	case "Ingress":
+		g.maybe(spec, 70, "rules", []any{map[string]any{"host": "example.com", "http": map[string]any{"paths": []any{map[string]any{
+			"path": "/", "pathType": pick(g, "Prefix", "Exact"), "backend": map[string]any{"service": map[string]any{"name": "web", "port": map[string]any{"number": int64(80)}}}}}}}})
+		g.maybe(spec, 30, "defaultBackend", map[string]any{"service": map[string]any{"name": "web", "port": map[string]any{"name": "http"}}})
+	case "NetworkPolicy":
+		spec["podSelector"] = pick(g, map[string]any{}, g.selector())
+		g.maybe(spec, 50, "ingress", pick(g, []any{map[string]any{}}, []any{map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}}))
+		g.maybe(spec, 30, "egress", []any{map[string]any{"ports": []any{map[string]any{"port": "dns", "protocol": "UDP"}}}})
+	case "PersistentVolumeClaim":
+		g.maybe(spec, 90, "accessModes", []any{"ReadWriteOnce"})
+		g.maybe(spec, 90, "resources", map[string]any{"requests": map[string]any{"storage": pick(g, "1Gi", "1Gi", "2Gi")}})
+	case "Lease":
+		g.maybe(spec, 50, "holderIdentity", pick(g, "one", "two"))
+		g.maybe(spec, 50, "leaseDurationSeconds", pick(g, int64(15), int64(0)))
+		g.maybe(spec, 30, "renewTime", "2026-01-02T03:04:05.000006Z")
+	case "App":
+		g.maybe(spec, 90, "image", pick(g, "nginx", ""))
+		g.maybe(spec, 40, "replicas", pick(g, int64(1), int64(-1)))
+		g.maybe(spec, 40, "ports", []any{map[string]any{"port": pick(g, int64(80), int64(70000))}})
+		g.maybe(spec, 40, "configMapRefs", pick(g, []any{map[string]any{"name": "c"}}, []any{map[string]any{}}, []any{map[string]any{"name": "c"}, map[string]any{"name": "c"}}))
+	default:
+		return nil
+	}
+	return spec
+}

@@ -26,12 +26,16 @@ type generator struct{ *rand.Rand }
 
 var apiVersions = map[string]string{
 	"Deployment": "apps/v1", "Service": "v1", "ConfigMap": "v1", "Secret": "v1", "Widget": "example.com/v1",
+	"DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "CronJob": "batch/v1", "HorizontalPodAutoscaler": "autoscaling/v2", "PodDisruptionBudget": "policy/v1",
+	"Ingress": "networking.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1", "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1",
+	"ServiceAccount": "v1", "PersistentVolumeClaim": "v1", "Lease": "coordination.k8s.io/v1", "Pod": "v1", "App": "app.huolala.cn/v1",
 	"Memcached": "cache.example.com/v1alpha1", "StatefulSet": "apps/v1", "Job": "batch/v1", "DatabaseUser": "mygroup.handsomeguy.cn/v1alpha1",
 }
 
 var kindsByWeight = []string{
 	"Deployment", "Deployment", "Deployment", "Service", "Service", "ConfigMap", "Secret", "Widget", "Widget", "Widget", "Memcached",
-	"StatefulSet", "Job", "DatabaseUser",
+	"StatefulSet", "Job", "DatabaseUser", "DaemonSet", "ReplicaSet", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy",
+	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App",
 }
 
 func newObject(kind string) *unstructured.Unstructured {

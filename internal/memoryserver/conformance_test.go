@@ -208,12 +208,18 @@ func (o *outcome) fail(s *side, err error) {
 	o.Message = s.plain(status.Status().Message)
 	if details := status.Status().Details; details != nil {
 		for _, cause := range details.Causes {
-			o.Causes = append(o.Causes, fmt.Sprintf("%s: %s: %s", cause.Field, cause.Type, s.plain(cause.Message)))
+			o.Causes = append(o.Causes, fmt.Sprintf("%s: %s: %s", cause.Field, cause.Type, s.plain(firstLine(cause.Message))))
 		}
 		slices.Sort(o.Causes)
 		o.Causes = slices.Compact(o.Causes)
 		o.Message, _, _ = strings.Cut(o.Message, "is invalid: ") // the causes again, in any order
 	}
+}
+
+// firstLine leaves out a difference between objects that the real server appends.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return line
 }
 
 var (

@@ -49,7 +49,7 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 	if errs := k.rules.validate(made); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
 	}
-	settled, err := k.rules.settle(made, options.applied)
+	read, stored, err := k.rules.settle(made, options.applied)
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +57,9 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 		return nil, exists(k, live.object, generated)
 	}
 	if options.dryRun {
-		return settled, nil
+		return read, nil
 	}
-	return s.commit(k, key, settled, made).object, nil
+	return s.commit(k, key, read, stored).object, nil
 }
 
 // dropSameOwners removes owner references that are there twice.

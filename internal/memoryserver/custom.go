@@ -106,7 +106,7 @@ func (c *custom) prepareUpdate(made, live client.Object) {
 	if c.hasStatus {
 		keepField(made, live, "status")
 	}
-	if !equality.Semantic.DeepEqual(withoutMetadata(made), withoutMetadata(live)) {
+	if !equality.Semantic.DeepEqual(without(fieldsOf(made), "metadata"), without(fieldsOf(live), "metadata")) {
 		made.SetGeneration(live.GetGeneration() + 1)
 	}
 }
@@ -140,24 +140,14 @@ func keepField(made, live client.Object, name string) {
 	delete(fieldsOf(made), name)
 }
 
-func withoutMetadata(object client.Object) map[string]any {
-	rest := map[string]any{}
-	for name, value := range fieldsOf(object) {
-		if name != "metadata" {
-			rest[name] = value
-		}
-	}
-	return rest
-}
-
 // settle drops what an object loses when it is decoded. What was not applied has been decoded before.
-func (c *custom) settle(made client.Object, applied bool) (client.Object, error) {
+func (c *custom) settle(made client.Object, applied bool) (read, stored client.Object, err error) {
 	if !applied {
-		return made, nil
+		return made, made, nil
 	}
-	settled := made.DeepCopyObject().(client.Object)
-	_, err := c.coerce(fieldsOf(settled), false)
-	return settled, err
+	read = made.DeepCopyObject().(client.Object)
+	_, err = c.coerce(fieldsOf(read), false)
+	return read, made, err
 }
 
 func (c *custom) equal(a, b client.Object) bool { return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) }

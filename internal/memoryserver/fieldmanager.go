@@ -49,7 +49,7 @@ func newFieldManager(k *kind, types managedfields.TypeConverter, subresource str
 		})
 	}
 	c := conversion{k}
-	m, err := managedfields.NewDefaultCRDFieldManager(types, c, c, c, k.gvk, k.gvk.GroupVersion(), subresource, filters)
+	m, err := managedfields.NewDefaultCRDFieldManager(withoutManagers{types}, c, c, c, k.gvk, k.gvk.GroupVersion(), subresource, filters)
 	if err != nil {
 		panic(err) // it has only the error of a missing type converter
 	}

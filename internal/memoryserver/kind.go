@@ -52,8 +52,8 @@ type rules interface {
 	validateUpdate(made, live client.Object) field.ErrorList
 	validateStatus(made, live client.Object) field.ErrorList
 
-	// settle gives what is read of an object that is stored: the object itself, or a copy.
-	settle(made client.Object, applied bool) (client.Object, error)
+	// settle gives what is read of a valid object when it is stored, and what is written.
+	settle(made client.Object, applied bool) (read, stored client.Object, err error)
 	equal(a, b client.Object) bool
 }
 

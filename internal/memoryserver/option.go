@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -82,7 +84,28 @@ func crdFiles(path string) ([]string, error) {
 	return files, nil
 }
 
+// fileVersion tells that a file is still the one that was read.
+type fileVersion struct {
+	path     string
+	size     int64
+	modified time.Time
+}
+
+var filesRead sync.Map // fileVersion to []*definition
+
+// parseFile reads a file once per process, as long as it stays the same.
 func parseFile(path string) ([]*definition, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	version := fileVersion{path, info.Size(), info.ModTime()}
+	if absolute, err := filepath.Abs(path); err == nil {
+		version.path = absolute
+	}
+	if read, done := filesRead.Load(version); done {
+		return read.([]*definition), nil
+	}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -91,5 +114,6 @@ func parseFile(path string) ([]*definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	filesRead.Store(version, definitions)
 	return definitions, nil
 }

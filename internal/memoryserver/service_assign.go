@@ -100,10 +100,30 @@ func assignFamilies(k *kind, made, live *corev1.Service) error {
 	if len(spec.IPFamilies) == 0 {
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
-	if selectorless && len(spec.IPFamilies) < 2 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
+	if !selectorless {
+		return refuseDualStack(k, made)
+	}
+	if len(spec.IPFamilies) < 2 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
 		spec.IPFamilies = append(spec.IPFamilies, corev1.IPv6Protocol)
 	}
 	return nil
+}
+
+// refuseDualStack says that the cluster has IPv4 only.
+func refuseDualStack(k *kind, made *corev1.Service) error {
+	var errs field.ErrorList
+	if *made.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
+		errs = append(errs, field.Invalid(specPath.Child("ipFamilyPolicy"), made.Spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
+	}
+	for i, family := range made.Spec.IPFamilies {
+		if family != corev1.IPv4Protocol {
+			errs = append(errs, field.Invalid(specPath.Child("ipFamilies").Index(i), family, "not configured on this cluster"))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return invalid(k, made.Name, errs...)
 }
 
 // taken is what other services have.

@@ -2,7 +2,9 @@ package memoryserver
 
 import (
 	"errors"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,8 +65,8 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 	if err := s.prepare(k, subresource, made, live); err != nil {
 		return nil, err
 	}
-	keepTimestamps(k, made, live)
-	settled, err := k.rules.settle(made, options.applied)
+	keepTimestamps(k, made, current.stored)
+	read, stored, err := k.rules.settle(made, options.applied)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +75,13 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 		if !options.dryRun {
 			s.remove(k, key)
 		}
-		return settled, nil
-	case k.rules.equal(made, current.stored):
+		return read, nil
+	case k.rules.equal(stored, current.stored):
 		return live, nil
 	case options.dryRun:
-		return settled, nil
+		return read, nil
 	}
-	return s.commit(k, key, settled, made).object, nil
+	return s.commit(k, key, read, stored).object, nil
 }
 
 // checkVersion compares the resource version that the client has seen with the stored one.
@@ -137,24 +139,21 @@ func (s *Server) prepare(k *kind, subresource string, made, live client.Object) 
 func pathSegment(string, bool) []string { return nil }
 
 // keepTimestamps makes a write that changes nothing but when fields were written change nothing.
-func keepTimestamps(k *kind, made, live client.Object) {
-	mine, stored := made.GetManagedFields(), live.GetManagedFields()
-	if len(mine) != len(stored) || len(mine) == 0 {
+func keepTimestamps(k *kind, made, stored client.Object) {
+	mine, before := made.GetManagedFields(), stored.GetManagedFields()
+	if len(mine) != len(before) {
 		return
 	}
-	same := true
+	restored, moved := slices.Clone(mine), false
 	for i := range mine {
-		same = same && mine[i].Time.Equal(stored[i].Time)
+		moved = moved || !mine[i].Time.Equal(before[i].Time)
+		restored[i].Time = before[i].Time
 	}
-	if same {
+	if !moved || !equality.Semantic.DeepEqual(restored, before) {
 		return
 	}
-	for i := range mine {
-		mine[i].Time = stored[i].Time
-	}
-	restored := made.DeepCopyObject().(client.Object)
-	restored.SetManagedFields(mine)
-	if k.rules.equal(restored, live) {
+	made.SetManagedFields(restored)
+	if !k.rules.equal(made, stored) {
 		made.SetManagedFields(mine)
 	}
 }

@@ -17,9 +17,11 @@ var specPath = field.NewPath("spec")
 // server's words, which are not always the right ones.
 func checkSelector(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, kind string) (errs field.ErrorList) {
 	path := specPath.Child("selector")
-	if selector == nil {
+	switch {
+	case selector == nil && kind == "daemonset": // the server leaves it to the labels
+	case selector == nil:
 		errs = append(errs, field.Required(path, ""))
-	} else {
+	default:
 		errs = metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
 		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 			errs = append(errs, field.Invalid(path, selector, "empty selector is invalid for "+kind))
