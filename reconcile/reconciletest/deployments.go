@@ -30,7 +30,7 @@ func Deployments(ctx context.Context, c client.Client) error {
 	for i := range all.Items {
 		if d := &all.Items[i]; d.DeletionTimestamp == nil {
 			if err := rollOut(ctx, c, d); err != nil {
-				return fmt.Errorf("Deployment %s: %w", client.ObjectKeyFromObject(d), err)
+				return fmt.Errorf("roll out Deployment %s: %w", client.ObjectKeyFromObject(d), err)
 			}
 		}
 	}

@@ -45,8 +45,8 @@ func differ(prefix, path string, want, got any) []string {
 	if reflect.DeepEqual(want, got) {
 		return nil
 	}
-	if w, ok := want.(map[string]any); ok {
-		if g, ok := got.(map[string]any); ok {
+	if w, ok := fields(want, got); ok {
+		if g, ok := fields(got, want); ok {
 			var lines []string
 			for _, key := range slices.Sorted(maps.Keys(union(w, g))) {
 				lines = append(lines, differ(prefix, join(path, key), field(w, key), field(g, key))...)
@@ -67,6 +67,16 @@ func differ(prefix, path string, want, got any) []string {
 		path += ": "
 	}
 	return []string{fmt.Sprintf("%s%swant %s, got %s", prefix, path, short(want), short(got))}
+}
+
+// fields gives a map; where there is nothing beside a map that holds something, that is an empty one.
+func fields(v, beside any) (map[string]any, bool) {
+	if _, none := v.(absent); none {
+		m, ok := beside.(map[string]any)
+		return nil, ok && len(m) > 0
+	}
+	m, ok := v.(map[string]any)
+	return m, ok
 }
 
 func field(m map[string]any, key string) any {

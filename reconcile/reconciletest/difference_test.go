@@ -50,6 +50,16 @@ func TestDifference(t *testing.T) {
 			want:   state{"a": map[string]any{"b": nil}}, got: state{"a": map[string]any{}},
 			lines: []string{"a: b: want null, got nothing"},
 		},
+		"a part that is gone": {
+			reason: "what was in it is named",
+			want:   state{"a": map[string]any{"b": map[string]any{"c": 1}}}, got: state{"a": map[string]any{}},
+			lines: []string{"a: b.c: want 1, got nothing"},
+		},
+		"an empty part that is gone": {
+			reason: "may mean something",
+			want:   state{"a": map[string]any{"b": map[string]any{}}}, got: state{"a": map[string]any{}},
+			lines: []string{"a: b: want {}, got nothing"},
+		},
 		"not an object": {
 			reason: "what is outside may be any value",
 			want:   state{"outside": nil}, got: state{"outside": []any{"ann"}},

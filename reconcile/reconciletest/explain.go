@@ -9,8 +9,8 @@ import (
 )
 
 // missingWatch names the changes that a pass had not been told of: what it reads changed after the
-// last pass over its object that something had asked for. Pass is the last one of these.
-func (r *run) missingWatch(pass int) string {
+// last pass over its object that something had asked for.
+func (r *run) missingWatch() string {
 	requests := r.ledger.Requests()
 	last := requests[len(requests)-1].Pass
 	reads := map[string]bool{}

@@ -75,7 +75,7 @@ var faultyWiring = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Create(source()))
 		},
-		says: []string{"returns RequeueAfter 1m0s beside the error", "controller-runtime ignores the delay"},
+		says: []string{"returns RequeueAfter 1m0s beside an error", "controller-runtime ignores the delay"},
 	},
 	"goroutine left": {
 		about: "each pass leaves one behind",

@@ -110,6 +110,6 @@ func (m *processManager) GetAPIReader() client.Reader          { return m.proces
 
 func (m *processManager) GetEventRecorder(string) recorder.EventRecorder { return m.process.recorder }
 
-func (m *processManager) GetEventRecorderFor(string) record.EventRecorder { //nolint:staticcheck // operators still use it
+func (m *processManager) GetEventRecorderFor(string) record.EventRecorder {
 	return m.process.LegacyEventRecorder()
 }

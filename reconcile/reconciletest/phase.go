@@ -155,7 +155,7 @@ func (r *run) unrest(pass int) error {
 			wrote = append(wrote, request.String())
 		}
 	}
-	unseen := r.missingWatch(pass)
+	unseen := r.missingWatch()
 	if unseen != "" {
 		return fmt.Errorf("a watch is missing: all was quiet, and one more pass still had to %s: %s", strings.Join(wrote, ", "), unseen)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +30,7 @@ func playing(t *testing.T, pass func(ctx context.Context, p *reconciletest.Proce
 			return ctrl.Result{}, pass(ctx, p)
 		}
 	})
-	s.Objects = append(objects, shop())
+	s.Objects = slices.Concat(objects, []client.Object{shop()})
 	var world *reconciletest.World
 	reconciletest.Play(t, s, func(_ *testing.T, w *reconciletest.World) { world = w })
 	return world

@@ -2,6 +2,7 @@ package reconciletest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -95,13 +96,13 @@ func (l logSink) WithName(string) logr.LogSink   { return l }
 
 // format gives keys and values, without those that controller-runtime adds to every line.
 func format(values []any) string {
-	text := ""
+	var text strings.Builder
 	for i := 0; i+1 < len(values); i += 2 {
 		switch values[i] {
 		case "controller", "controllerGroup", "controllerKind", "object", "namespace", "name", "reconcileID", "source":
 			continue
 		}
-		text += fmt.Sprintf(" %v=%v", values[i], values[i+1])
+		fmt.Fprintf(&text, " %v=%v", values[i], values[i+1])
 	}
-	return text
+	return text.String()
 }

@@ -104,14 +104,14 @@ func (r *run) record(p *Process, request *Request) {
 }
 
 // strikes notes that a request comes to its point, and gives the fault that is planned there, or "".
-func (r *run) strikes(request *Request) FaultKind {
+func (r *run) strikes(p *Process, request *Request) FaultKind {
 	name := request.String()
 	r.nth[name]++
 	r.points = append(r.points, point{request, name, r.nth[name]})
 	fault := r.planned(name, r.nth[name])
 	switch {
-	case fault == Deposed && request.Pass == 0:
-		return "" // there is no pass to finish
+	case fault == Deposed && (request.Pass == 0 || p != r.process):
+		return "" // there is no pass to finish, or it is not the leader's
 	case fault == Away && r.last:
 		return "" // there is no next action
 	}
@@ -253,7 +253,7 @@ func (r *run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 		return
 	case err != nil && result.RequeueAfter > 0:
 		says = "error: " + err.Error()
-		r.failLocked(fmt.Errorf("pass %d returns RequeueAfter %s beside the error %q: controller-runtime ignores the delay", ended.number, result.RequeueAfter, err))
+		r.failLocked(fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err))
 	case err != nil:
 		says = "error: " + err.Error()
 	case result.RequeueAfter > 0:

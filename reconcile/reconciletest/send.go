@@ -44,7 +44,7 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 	}
 	r.made = run.made[madeKey{r.Kind, r.Object}]
 	run.record(p, r)
-	fault := run.strikes(r)
+	fault := run.strikes(p, r)
 	switch fault {
 	case "":
 		r.Err = run.carryOut(r, false, do)

@@ -14,8 +14,8 @@ import (
 type Shop struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              ShopSpec   `json:"spec,omitempty"`
-	Status            ShopStatus `json:"status,omitempty"`
+	Spec              ShopSpec   `json:"spec,omitzero"`
+	Status            ShopStatus `json:"status,omitzero"`
 }
 
 type ShopSpec struct {
