@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -116,115 +115,6 @@ func (r *run) back() {
 	r.away = false
 }
 
-// checkRollouts makes sure that the operator has not replaced pods more often than without faults.
-func (r *run) checkRollouts(without map[madeKey]int) error {
-	for key, n := range r.rollouts {
-		if n > without[key] {
-			return fmt.Errorf("it changes the pod template of %s %s %s, without faults %s",
-				key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(without[key], "time"))
-		}
-	}
-	return nil
-}
-
-// checkRest has every known object reconciled once more, though nothing has changed: that writes nothing.
-func (r *run) checkRest() {
-	time.Sleep(restTime)
-	before := r.moment()
-	r.setCause("nothing: all is quiet")
-	for _, c := range r.process.controllers {
-		c.enqueueKnown()
-	}
-	pass := r.pass
-	for range maxPasses {
-		if r.failure() != nil || !r.next() {
-			break
-		}
-		if r.moment() != before {
-			r.fail(r.unrest(pass))
-			return
-		}
-	}
-}
-
-// unrest explains why a pass changed something that nothing had asked for.
-func (r *run) unrest(pass int) error {
-	var wrote []string
-	for _, request := range r.ledger.Requests() {
-		if request.Pass > pass && request.Changed {
-			wrote = append(wrote, request.String())
-		}
-	}
-	unseen := r.missingWatch()
-	if unseen != "" {
-		return fmt.Errorf("a watch is missing: all was quiet, and one more pass still had to %s: %s", strings.Join(wrote, ", "), unseen)
-	}
-	return fmt.Errorf("it is not quiet: one more pass over what has not changed does %s%s", strings.Join(wrote, ", "), r.flapping(wrote))
-}
-
-// restless explains why the operator does not come to rest.
-func (r *run) restless() error {
-	counts := map[string]int{}
-	most := ""
-	for _, request := range r.ledger.Requests() {
-		if !request.Changed {
-			continue
-		}
-		name := request.String()
-		if counts[name]++; most == "" || counts[name] > counts[most] {
-			most = name
-		}
-	}
-	if most == "" {
-		return fmt.Errorf("it does not become quiet: %d passes, and none changes anything", maxPasses)
-	}
-	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.flapping([]string{most}))
-}
-
-// checkTouched makes sure that what another writer wrote just before the operator's own write is still there.
-func (r *run) checkTouched() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, obj := range r.touched {
-		now := r.present[madeKey{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}]
-		if now == nil || now.GetUID() != obj.GetUID() || now.GetDeletionTimestamp() != nil {
-			continue
-		}
-		lost := func(what string) error {
-			return fmt.Errorf("lost what another writer wrote just before: %s of %s %s", what, obj.GetObjectKind().GroupVersionKind().Kind, nameOf(client.ObjectKeyFromObject(obj)))
-		}
-		if now.GetAnnotations()[anotherAnnotation] == "" {
-			return lost("the annotation " + anotherAnnotation)
-		}
-		if slices.Contains(obj.GetFinalizers(), anotherFinalizer) && !slices.Contains(now.GetFinalizers(), anotherFinalizer) {
-			return lost("the finalizer " + anotherFinalizer)
-		}
-	}
-	return nil
-}
-
-// releaseFinalizers is what the other writer does when an object is to go.
-func (r *run) releaseFinalizers() {
-	r.mu.Lock()
-	touched := slices.Clone(r.touched)
-	r.mu.Unlock()
-	for _, obj := range touched {
-		now := obj.DeepCopyObject().(client.Object)
-		if err := r.user.Get(r.context(), client.ObjectKeyFromObject(obj), now); err != nil {
-			continue
-		}
-		i := slices.Index(now.GetFinalizers(), anotherFinalizer)
-		if now.GetDeletionTimestamp() == nil || i < 0 {
-			continue
-		}
-		before := now.DeepCopyObject().(client.Object)
-		now.SetFinalizers(slices.Delete(slices.Clone(now.GetFinalizers()), i, i+1))
-		if err := r.user.Patch(r.context(), now, client.MergeFrom(before)); err != nil {
-			r.fail(fmt.Errorf("another writer's finalizer: %w", err))
-		}
-	}
-}
-
 // always checks what must hold at every moment.
 func (r *run) always() {
 	if r.scenario.Always == nil {
@@ -259,13 +149,6 @@ func (r *run) finally() {
 		r.fail(err)
 	}
 }
-
-// restTime is how much later a pass comes for which there is no reason: an operator that writes down
-// when it was there last does so again.
-const restTime = 2 * time.Second
-
-// slack is how many writes of an object a fault may cost beyond as many again as without it.
-const slack = 10
 
 // wait lets time pass, in steps between which the operator does what is due.
 func (r *run) wait(d time.Duration) {

@@ -2,16 +2,11 @@ package reconciletest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
@@ -61,26 +56,6 @@ type madeKey struct {
 	name types.NamespacedName
 }
 
-// point is where a fault can strike.
-type point struct {
-	request *Request // nil: a change
-	name    string
-	nth     int
-}
-
-// pass is a pass that runs.
-type pass struct {
-	number     int
-	controller *controller
-	request    ctrl.Request
-}
-
-// deposed is an old leader that waits for its turn to finish.
-type deposed struct {
-	process *Process
-	resume  chan struct{}
-}
-
 func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *result) *run {
 	r := &run{
 		scenario: s, server: server, user: server.Client(), baseline: baseline, faults: faults,
@@ -91,103 +66,6 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 		r.outside = s.Outside()
 	}
 	return r
-}
-
-// record puts a request into the ledger and the trace. The caller holds the lock.
-func (r *run) record(p *Process, request *Request) {
-	request.Process = p.number
-	if p.pass != nil {
-		request.Pass = p.pass.number
-	}
-	r.ledger.add(request)
-	r.trace.add(row{pass: request.Pass, request: request})
-}
-
-// strikes notes that a request comes to its point, and gives the fault that is planned there, or "".
-func (r *run) strikes(p *Process, request *Request) FaultKind {
-	name := request.String()
-	r.nth[name]++
-	r.points = append(r.points, point{request, name, r.nth[name]})
-	fault := r.planned(name, r.nth[name])
-	switch {
-	case fault == Deposed && (request.Pass == 0 || p != r.process):
-		return "" // there is no pass to finish, or it is not the leader's
-	case fault == Away && r.last:
-		return "" // there is no next action
-	}
-	if fault != "" {
-		request.Fault = string(fault)
-	}
-	return fault
-}
-
-func (r *run) planned(name string, nth int) FaultKind {
-	for _, f := range r.faults {
-		if f.At == name && f.Nth == nth {
-			r.struck = append(r.struck, f)
-			return f.Kind
-		}
-	}
-	return ""
-}
-
-// carryOut does it, and notes what changed by it. The caller holds the lock.
-func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) error {
-	if request.Outside != "" {
-		return r.carryOutside(request, lost, do)
-	}
-	before := r.server.Revision()
-	err := do(lost)
-	changes := r.server.Changes(before)
-	for i := range changes {
-		request.Changed = true
-		key := madeKey{changes[i].GVK, changes[i].Key}
-		r.writes[key]++
-		if changes[i].Type == watch.Added {
-			r.made[key] = true
-		}
-		if request.Verb == "delete" || request.Verb == "deletecollection" {
-			r.deleted[key] = true
-			if r.baseline != nil && r.baseline.keeps(key) && !r.isNamedByServer(key) {
-				r.failLocked(fmt.Errorf("it deletes %s %s, which it never does without faults", key.kind.Kind, nameOf(key.name)))
-			}
-		}
-		if changesTemplate(&changes[i]) {
-			r.rollouts[key]++
-		}
-		if err := r.leak(&changes[i]); err != nil {
-			r.failLocked(err)
-		}
-	}
-	return err
-}
-
-// changesTemplate reports whether a change replaces the pods of a workload.
-func changesTemplate(c *memoryserver.Change) bool {
-	if c.Old == nil || c.New == nil {
-		return false
-	}
-	switch now := c.New.(type) {
-	case *appsv1.Deployment:
-		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.Deployment).Spec.Template, now.Spec.Template)
-	case *appsv1.StatefulSet:
-		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.StatefulSet).Spec.Template, now.Spec.Template)
-	case *appsv1.DaemonSet:
-		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.DaemonSet).Spec.Template, now.Spec.Template)
-	}
-	return false
-}
-
-func (r *run) carryOutside(request *Request, lost bool, do func(lost bool) error) error {
-	before := stateOf(r.outside)
-	r.mu.Unlock() // the effect is somebody else's code
-	err := do(lost)
-	r.mu.Lock()
-	request.Changed = stateOf(r.outside) != before
-	if request.Changed {
-		r.effects++
-	}
-	return err
 }
 
 // fail ends the run with an error of the operator, or of the scenario.
@@ -208,12 +86,6 @@ func (r *run) failure() error {
 	return r.failures[0]
 }
 
-// isNamedByServer reports whether an object got its name by chance.
-func (r *run) isNamedByServer(key madeKey) bool {
-	obj := r.present[key]
-	return obj != nil && obj.GetGenerateName() != ""
-}
-
 // moment differs when something has changed.
 type moment struct {
 	revision int64
@@ -231,70 +103,6 @@ func (r *run) history() []memoryserver.Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append(slices.Clip(r.changes), r.server.Changes(r.seen)...)
-}
-
-func (r *run) beginPass(c *controller, request ctrl.Request, cause string) *pass {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pass++
-	p := &pass{number: r.pass, controller: c, request: request}
-	c.process.pass = p
-	r.trace.add(row{pass: p.number, process: c.process.number, what: "pass over " + c.name + " " + nameOf(request.NamespacedName), answer: cause})
-	return p
-}
-
-func (r *run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p.pass = nil
-	says := ""
-	switch {
-	case p.dead:
-		return
-	case err != nil && result.RequeueAfter > 0:
-		says = "error: " + err.Error()
-		r.failLocked(fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err))
-	case err != nil:
-		says = "error: " + err.Error()
-	case result.RequeueAfter > 0:
-		says = "again after " + result.RequeueAfter.String()
-	default:
-		return
-	}
-	r.trace.add(row{pass: ended.number, what: "  the pass ends", answer: says})
-}
-
-func (r *run) panicked(p *Process, during *pass, value any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !p.dead { // one that is refused everything may be beside itself
-		r.failLocked(fmt.Errorf("panic in pass %d: %v", during.number, value))
-	}
-}
-
-// cause says why passes are asked for at this moment.
-func (r *run) cause() (batch int, cause string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.batch, r.causing
-}
-
-func (r *run) setCause(cause string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.batch++
-	r.causing = cause
-}
-
-// depose lets another replica lead until it is quiet, and reports whether the old leader may go on.
-// The caller is in the old leader's pass and holds the lock.
-func (r *run) depose(p *Process) bool {
-	r.deposed = &deposed{process: p, resume: make(chan struct{})}
-	resume := r.deposed.resume
-	r.mu.Unlock()
-	<-resume
-	r.mu.Lock()
-	return !p.dead
 }
 
 // end stops all that is left of the run.

@@ -7,9 +7,7 @@ import (
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"strings"
 )
@@ -106,42 +104,4 @@ func lostAnswer(r *Request, err error) error {
 
 func resourceOf(r *Request) schema.GroupResource {
 	return schema.GroupResource{Group: r.Kind.Group, Resource: strings.ToLower(r.Kind.Kind) + "s"}
-}
-
-// Names of what another writer adds just before a write of the operator.
-const (
-	anotherAnnotation = "reconciletest.opblocks.dev/another-writer"
-	anotherFinalizer  = "reconciletest.opblocks.dev/another-writer"
-)
-
-// touch writes the object as somebody else: an annotation and a finalizer, which must survive.
-func (r *run) touch(request *Request) {
-	obj := &metav1.PartialObjectMetadata{}
-	obj.SetGroupVersionKind(request.Kind)
-	if err := r.user.Get(context.Background(), request.Object, obj); err != nil {
-		return // there is nothing to conflict with
-	}
-	before := obj.DeepCopy()
-	metav1.SetMetaDataAnnotation(&obj.ObjectMeta, anotherAnnotation, "here")
-	if obj.DeletionTimestamp == nil {
-		obj.Finalizers = append(obj.Finalizers, anotherFinalizer)
-	}
-	if err := r.user.Patch(context.Background(), obj, client.MergeFrom(before)); err != nil {
-		r.failLocked(fmt.Errorf("another writer's patch of %s: %w", request, err))
-		return
-	}
-	r.touched = append(r.touched, obj)
-	r.trace.addBefore(row{what: "another writer: annotate " + request.Kind.Kind + " " + nameOf(request.Object)})
-}
-
-// remove deletes the object as somebody else.
-func (r *run) remove(request *Request) {
-	obj := &metav1.PartialObjectMetadata{}
-	obj.SetGroupVersionKind(request.Kind)
-	obj.Namespace, obj.Name = request.Object.Namespace, request.Object.Name
-	if err := r.user.Delete(context.Background(), obj); client.IgnoreNotFound(err) != nil {
-		r.failLocked(fmt.Errorf("another writer's deletion before %s: %w", request, err))
-		return
-	}
-	r.trace.addBefore(row{what: "another writer: delete " + request.Kind.Kind + " " + nameOf(request.Object)})
 }
