@@ -25,6 +25,8 @@ const (
 	CrashAfter FaultKind = "crash after"
 	// Away is CrashAfter, and the user does the next thing before the process is started again.
 	Away FaultKind = "away after"
+	// Meanwhile: the user does the next thing just before a write or an effect.
+	Meanwhile FaultKind = "meanwhile before"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
 	Timeout FaultKind = "timeout after"
 	// Conflict: somebody else writes the object just before an update, patch or apply.
@@ -62,6 +64,7 @@ var faultKinds = []struct {
 	{CrashBefore, (*Request).IsWrite},
 	{CrashAfter, (*Request).IsWrite},
 	{Away, (*Request).IsWrite},
+	{Meanwhile, (*Request).IsWrite},
 	{Timeout, (*Request).IsWrite},
 	{Conflict, func(r *Request) bool { return r.Verb == "update" || r.Verb == "patch" || r.Verb == "apply" }},
 	{TooManyRequests, func(r *Request) bool { return r.Outside == "" }},

@@ -96,6 +96,32 @@ var faultyStatus = map[string]faulty{
 		},
 		says: []string{"it does not become quiet in 300 passes: update Shop/status default/web, 300 times", "status.nodes: from"},
 	},
+	"generation of another reading": {
+		about: "a change that comes during the pass is recorded as done, and never is",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Slot == int(s.Generation) {
+						return ctrl.Result{}, nil
+					}
+					if err := ensure(ctx, c, s, owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto})); err != nil {
+						return ctrl.Result{}, err
+					}
+					now := &Shop{}
+					if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), now); err != nil {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					now.Status.Slot = int(now.Generation)
+					if sound {
+						now.Status.Slot = int(s.Generation)
+					}
+					return ctrl.Result{}, c.Status().Update(ctx, now)
+				}
+			}, reconciletest.Create(shop()), changeMotto)
+		},
+		fault: reconciletest.Meanwhile,
+		says:  []string{"meanwhile before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: want "always open", got ""`},
+	},
 	"unsorted list": {
 		about: "a map has another order in each pass",
 		scenario: func(sound bool) reconciletest.Scenario {

@@ -30,8 +30,7 @@ func (r *run) play() {
 		}
 	}()
 	r.open()
-	for i, action := range r.scenario.Actions {
-		r.last = i == len(r.scenario.Actions)-1
+	for action, ok := r.nextAction(); ok; action, ok = r.nextAction() {
 		r.do(action)
 	}
 	r.finally()
@@ -46,7 +45,6 @@ func (r *run) open() {
 		}
 	}
 	r.note()
-	r.last = len(r.scenario.Actions) == 0
 	r.finishPhase("start")
 }
 
@@ -69,10 +67,45 @@ func (r *run) act(action Action) {
 		r.wait(action.wait)
 		return
 	}
-	defer r.back()
-	if err := action.Do(r.context(), r.user); err != nil {
+	err := action.Do(r.context(), r.user)
+	if err != nil && r.isAway() { // perhaps for lack of something that the operator makes
+		r.back()
+		r.settle()
+		err = action.Do(r.context(), r.user)
+	}
+	if r.back(); err != nil {
 		r.fail(fmt.Errorf("the action %q: %w", action.Name, err))
 	}
+}
+
+// nextAction gives the next of the scenario's actions.
+func (r *run) nextAction() (Action, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.acted == len(r.scenario.Actions) {
+		return Action{}, false
+	}
+	r.acted++
+	return r.scenario.Actions[r.acted-1], true
+}
+
+// hasNext reports whether the user does something after the present action that needs no waiting. The caller
+// holds the lock.
+func (r *run) hasNext() bool {
+	return r.acted < len(r.scenario.Actions) && r.scenario.Actions[r.acted].wait == 0
+}
+
+// hurry does the next action now, and reports whether it could be done. The caller holds the lock.
+func (r *run) hurry() bool {
+	action := r.scenario.Actions[r.acted]
+	r.server.Advance(int64(len(r.phases)+1) * versionsPerAction)
+	if err := action.Do(r.context(), r.user); err != nil {
+		return false // perhaps for lack of something that the operator makes
+	}
+	r.acted++
+	r.phases = append(r.phases, phase{name: action.Name})
+	r.trace.addBefore(row{what: "user: " + action.Name})
+	return true
 }
 
 // finishPhase lets the operator come to rest, and checks how it is then.

@@ -36,7 +36,7 @@ func (r *run) strikes(p *Process, request *Request) FaultKind {
 	switch {
 	case fault == Deposed && (request.Pass == 0 || p != r.process):
 		return "" // there is no pass to finish, or it is not the leader's
-	case fault == Away && r.last:
+	case (fault == Away || fault == Meanwhile) && !r.hasNext():
 		return "" // there is no next action
 	}
 	if fault != "" {

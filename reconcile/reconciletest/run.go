@@ -45,7 +45,7 @@ type run struct {
 	phases    []phase
 	clean     bool             // no process has died
 	away      bool             // it starts again only after the next action
-	last      bool             // there is no next action
+	acted     int              // the user's actions so far
 	deleted   map[madeKey]bool // by the operator
 	rollouts  map[madeKey]int  // pod templates that the operator changed
 }

@@ -59,6 +59,11 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 		p.die()
 		run.away = true
 		return errDead
+	case Meanwhile:
+		if !run.hurry() {
+			r.Fault = ""
+		}
+		r.Err = run.carryOut(r, false, do)
 	case Timeout:
 		if r.Err = run.carryOut(r, true, do); r.Err == nil {
 			r.Err = lostAnswer(r, context.DeadlineExceeded)

@@ -161,6 +161,7 @@ func faultWords(kind FaultKind) string {
 		CrashBefore:       "the process dies before it is sent",
 		CrashAfter:        "it is done, and the process dies before it knows",
 		Away:              "it is done, and the process is dead until after the user's next action",
+		Meanwhile:         "the user does the next thing just before",
 		Timeout:           "it is done, and the answer is lost",
 		Conflict:          "somebody else wrote just before",
 		TooManyRequests:   "refused by the server",
