@@ -20,6 +20,7 @@ import (
 // builtIn are the rules of a built-in kind, whose objects the server holds in their Go types.
 type builtIn struct {
 	gvk        schema.GroupVersionKind
+	plural     string
 	like       client.Object // of the Go type
 	namespaced bool
 	counted    bool // has a generation, which counts changes of the spec

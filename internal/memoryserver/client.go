@@ -128,7 +128,7 @@ func (c *liveClient) update(ctx context.Context, obj client.Object, subresource 
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource); err != nil {
+	if err := k.serves(subresource, key.Name); err != nil {
 		return err
 	}
 	return c.server.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
@@ -156,7 +156,7 @@ func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subreso
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource); err != nil {
+	if err := k.serves(subresource, key.Name); err != nil {
 		return err
 	}
 	c.server.mu.Lock()
@@ -197,7 +197,7 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 		return err
 	}
 	if k.namespaced && sel.namespace == "" {
-		return errNoSuchSubresource
+		return errMethodNotAllowed // a collection is deleted in one namespace only
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +55,7 @@ func (g *generator) request() request {
 	kind := pick(g, kindsByWeight...)
 	name := pick(g, "a", "a", "b")
 	verb := pick(g, g.create, g.create, g.update, g.update, g.mergePatch, g.mergePatch, g.jsonPatch, g.strategicPatch, g.apply, g.apply, g.apply,
-		g.writeStatus, g.writeStatus, g.remove, g.finalize)
+		g.writeStatus, g.writeStatus, g.remove, g.finalize, g.scale, g.removeAll)
 	r := verb(kind, name)
 	r.kind, r.name = kind, name
 	return r
@@ -308,6 +309,35 @@ func (g *generator) writeStatus(kind, name string) request {
 		u.Object["status"] = (&unstructured.Unstructured{Object: status}).DeepCopy().Object
 		err := s.client.Status().Update(context.Background(), u, &client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{FieldManager: o.manager, DryRun: o.dry(), FieldValidation: o.validation}})
 		return u, err
+	}}
+}
+
+// scale writes the scale subresource, of kinds that have none too.
+func (g *generator) scale(kind, name string) request {
+	o, replicas, how, version := g.options(), pick(g, int64(0), int64(2), int64(5), int64(-1)), pick(g, "get", "update", "patch"), pick(g, "", "live", "stale", "uid", "other uid")
+	return request{title: fmt.Sprintf("%s scale %s/%s %s %s: %d", how, kind, name, o, version, replicas), send: func(s *side) (*unstructured.Unstructured, error) {
+		u, scale := s.object(kind, name, nil), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": replicas}}}
+		s.condition(kind+"/"+name, scale.Object, version)
+		sub := s.client.SubResource("scale")
+		switch how {
+		case "get":
+			return scale, sub.Get(context.Background(), u, scale)
+		case "patch":
+			delete(scale.Object, "apiVersion")
+			delete(scale.Object, "kind")
+			patch := client.RawPatch(types.MergePatchType, []byte(jsonOf(scale.Object)))
+			scale.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+			return scale, sub.Patch(context.Background(), u, patch, &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{FieldManager: o.manager, DryRun: o.dry()}, SubResourceBody: scale})
+		}
+		return scale, sub.Update(context.Background(), u, &client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{FieldManager: o.manager, DryRun: o.dry()}, SubResourceBody: scale})
+	}}
+}
+
+// removeAll deletes the objects of a kind that have a label.
+func (g *generator) removeAll(kind, name string) request {
+	labels := pick(g, client.MatchingLabels{"l": "1"}, client.MatchingLabels{"l": "2"})
+	return request{title: fmt.Sprintf("delete all %s %v", kind, labels), send: func(s *side) (*unstructured.Unstructured, error) {
+		return nil, s.client.DeleteAllOf(context.Background(), newObject(kind), client.InNamespace(s.namespace), labels)
 	}}
 }
 

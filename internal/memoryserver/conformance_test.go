@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
@@ -42,12 +41,12 @@ func TestConformance(t *testing.T) {
 		duration, err = time.ParseDuration(asked)
 		require.NoError(t, err)
 	}
-	real := newRealSide(t)
+	theirs := newRealSide(t)
 	end := time.Now().Add(duration)
 	requests := 0
 	seed := uint64(0)
 	for failed := 0; time.Now().Before(end) && failed < maxFailures; seed++ {
-		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { requests += compareServers(t, real, seed) }) {
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { requests += compareServers(t, theirs, seed) }) {
 			failed++
 		}
 	}
@@ -62,8 +61,13 @@ func FuzzConformance(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
 	}
-	shared := sync.OnceValue(func() client.Client { return newRealSide(f) })
-	f.Fuzz(func(t *testing.T, seed uint64) { compareServers(t, shared(), seed) })
+	var once sync.Once
+	var theirs client.Client
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		realControlPlane(t) // skips under -short
+		once.Do(func() { theirs = newRealSide(t) })
+		compareServers(t, theirs, seed)
+	})
 }
 
 var realControlPlane = controlplanetest.Shared()
@@ -79,25 +83,23 @@ func newRealSide(t testing.TB) client.Client {
 	return c
 }
 
-var _ = controlplane.WithNodes
-
 // compareServers runs one sequence of requests in a namespace of its own and says how many they were.
-func compareServers(t *testing.T, real client.Client, seed uint64) (requests int) {
+func compareServers(t *testing.T, theirs client.Client, seed uint64) (requests int) {
 	t.Helper()
 	memory, err := New(testScheme, CRDs(crdPaths...))
 	require.NoError(t, err)
 	namespace := fmt.Sprintf("conformance-%d-%d", seed, time.Now().UnixNano())
-	sides := []*side{newSide(t, memory.Client(), namespace), newSide(t, real, namespace)}
+	sides := []*side{newSide(t, memory.Client(), namespace), newSide(t, theirs, namespace)}
 	random := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
 	var log []string
 	for range 40 {
 		request := random.request()
 		requests++
-		mine, theirs := sides[0].do(request), sides[1].do(request)
-		log = append(log, fmt.Sprintf("%s\n      -> %s", request.title, theirs.summary()))
-		if diff := cmp.Diff(theirs.lines(), mine.lines()); diff != "" {
+		got, want := sides[0].do(request), sides[1].do(request)
+		log = append(log, fmt.Sprintf("%s\n      -> %s", request.title, want.summary()))
+		if diff := cmp.Diff(want.lines(), got.lines()); diff != "" {
 			t.Errorf("seed %d, request %d: the real server answers (-), this one (+):\n%s\nrequests:\n%s\nraw error of the real one: %v\nof this one: %v", seed, requests, diff,
-				strings.Join(log[max(0, len(log)-6):], "\n"), theirs.raw, mine.raw)
+				strings.Join(log[max(0, len(log)-6):], "\n"), want.raw, got.raw)
 			return requests
 		}
 	}
@@ -243,19 +245,19 @@ func (s *side) plain(message string) string {
 	return storagePattern.ReplaceAllString(message, "")
 }
 
-func (s *side) uid(real string) string {
-	if s.uids[real] == "" {
-		s.uids[real] = fmt.Sprintf("uid-%d", len(s.uids))
+func (s *side) uid(given string) string {
+	if s.uids[given] == "" {
+		s.uids[given] = fmt.Sprintf("uid-%d", len(s.uids))
 	}
-	return s.uids[real]
+	return s.uids[given]
 }
 
 // chosen stands for what the server chose for an object, such as an address. It tells whether that
 // has changed.
-func (s *side) chosen(uid any, what string, real any) any {
-	text := fmt.Sprint(real)
+func (s *side) chosen(uid any, what string, given any) any {
+	text := fmt.Sprint(given)
 	if text == "None" || text == "0" || text == "" {
-		return real
+		return given
 	}
 	key := fmt.Sprint(uid, what)
 	if before, has := s.values[key]; has && before != text {

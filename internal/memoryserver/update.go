@@ -1,7 +1,6 @@
 package memoryserver
 
 import (
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -166,5 +165,3 @@ func released(made, live client.Object) bool {
 	grace := live.GetDeletionGracePeriodSeconds()
 	return grace == nil || *grace == 0
 }
-
-var errNoSuchSubresource = errors.New("the server could not find the requested resource")
