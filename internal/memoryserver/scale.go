@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,14 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/opblocks/opblocks/internal/plan"
 )
 
 const scaleSubresource = "scale"
@@ -31,12 +25,6 @@ type scaler interface {
 	scaled(client.Object) autoscalingv1.Scale // spec and status only
 	rescale(made client.Object, scale *autoscalingv1.Scale) error
 }
-
-// scaleFields manages who owns the one field that a scale has.
-var scaleFields = sync.OnceValue(func() *managedfields.FieldManager {
-	k := builtInKind{like: &autoscalingv1.Scale{}, resource: "scales"}.kind(clientgoscheme.Scheme)
-	return newFieldManager(k, plan.BuiltInTypes(), scaleSubresource, nil)
-})
 
 // scaleOf shows an object as its scale subresource.
 func scaleOf(k *kind, object client.Object) *autoscalingv1.Scale {
@@ -69,25 +57,6 @@ func (s *Server) rescale(k *kind, key client.ObjectKey, uid types.UID, change fu
 		return nil, err
 	}
 	return scaleOf(k, stored), nil
-}
-
-// own gives the replicas to who sets them, by way of the scale's own managed fields.
-func own(k *kind, made, live client.Object, scale *autoscalingv1.Scale, manager string) (err error) {
-	path := fieldpath.Path{}
-	for _, step := range k.rules.(scaler).replicasPath() {
-		path = append(path, fieldpath.PathElement{FieldName: &step})
-	}
-	gv := k.gvk.GroupVersion()
-	owners := managedfields.NewScaleHandler(live.GetManagedFields(), gv, managedfields.ResourcePathMappings{gv.String(): path})
-	before := scaleOf(k, live)
-	if before.ManagedFields, err = owners.ToSubresource(); err != nil {
-		return err
-	}
-	scale.APIVersion, scale.Kind = before.APIVersion, before.Kind
-	after := scaleFields().UpdateNoErrors(before, scale, manager).(*autoscalingv1.Scale)
-	managers, err := owners.ToParent(after.ManagedFields)
-	made.SetManagedFields(managers)
-	return err
 }
 
 func (b *builtIn) replicasPath() []string { return []string{"spec", "replicas"} }
