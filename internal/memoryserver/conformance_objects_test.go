@@ -41,12 +41,11 @@ func (g *generator) body(kind string) map[string]any {
 	case "ServiceAccount":
 		g.maybe(body, 40, "automountServiceAccountToken", false)
 		g.maybe(body, 40, "imagePullSecrets", []any{map[string]any{"name": pick(g, "s", "t")}})
-	default:
-		if spec := g.otherSpec(kind); spec != nil {
-			body["spec"] = spec
-		}
 	case "DatabaseUser":
 		body["spec"] = g.databaseUser()
+	}
+	if spec := g.otherSpec(kind); spec != nil {
+		body["spec"] = spec
 	}
 	g.maybe(body, 5, "status", map[string]any{"replicas": int64(4)})
 	g.maybe(body, 3, "unknown", "x")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -110,9 +111,7 @@ func (g *generator) create(kind, name string) request {
 // object is a body with the side's namespace.
 func (s *side) object(kind, name string, body map[string]any) *unstructured.Unstructured {
 	u := newObject(kind)
-	for field, value := range (&unstructured.Unstructured{Object: body}).DeepCopy().Object {
-		u.Object[field] = value
-	}
+	maps.Copy(u.Object, (&unstructured.Unstructured{Object: body}).DeepCopy().Object)
 	u.SetNamespace(s.namespace)
 	u.SetName(name)
 	return u
@@ -265,7 +264,7 @@ func (g *generator) apply(kind, name string) request {
 	}
 	o := g.options()
 	o.manager = pick(g, "one", "two", "three", "three", "")
-	o.force = pick(g, nil, nil, ptr.To(true), ptr.To(true), ptr.To(false))
+	o.force = pick(g, nil, nil, new(true), new(true), new(false))
 	version := pick(g, "", "", "", "", "", "uid", "live", "stale", "other uid")
 	return request{title: fmt.Sprintf("apply %s/%s %s %s: %s", kind, name, o, version, jsonOf(body)), send: func(s *side) (*unstructured.Unstructured, error) {
 		u := s.object(kind, name, body)
@@ -299,7 +298,7 @@ func (g *generator) writeStatus(kind, name string) request {
 			return s.patch(kind, name, "status", client.RawPatch(types.MergePatchType, []byte(jsonOf(body))), o)
 		case "apply":
 			o := o
-			o.manager, o.force = "applier", ptr.To(true)
+			o.manager, o.force = "applier", new(true)
 			return s.patch(kind, name, "status", client.RawPatch(types.ApplyYAMLPatchType, []byte(jsonOf(s.object(kind, name, body).Object))), o)
 		}
 		u := s.back(kind+"/"+name, 0)
@@ -351,10 +350,10 @@ func (g *generator) remove(kind, name string) request {
 		want := &unstructured.Unstructured{Object: body}
 		o := &client.DeleteOptions{}
 		if want.GetUID() != "" {
-			o.Preconditions = &metav1.Preconditions{UID: ptr.To(want.GetUID())}
+			o.Preconditions = &metav1.Preconditions{UID: new(want.GetUID())}
 		}
 		if want.GetResourceVersion() != "" {
-			o.Preconditions = &metav1.Preconditions{ResourceVersion: ptr.To(want.GetResourceVersion())}
+			o.Preconditions = &metav1.Preconditions{ResourceVersion: new(want.GetResourceVersion())}
 		}
 		if policy != "" {
 			o.PropagationPolicy = &policy

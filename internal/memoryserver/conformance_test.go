@@ -32,25 +32,26 @@ var crdPaths = []string{
 }
 
 // TestConformance sends the same random requests to this server and to a real API server, and
-// expects the same answers and the same objects. OPBLOCKS_CONFORMANCE=5m runs it for longer than
-// ten seconds.
+// expects the same answers and the same objects. It takes the same sequences each time, as many as fit
+// into ten seconds. OPBLOCKS_CONFORMANCE=5m goes on for five minutes, from a seed that nobody has
+// tried; -run TestConformance/SEED repeats one.
 func TestConformance(t *testing.T) {
-	duration := 10 * time.Second
+	duration, seed := 10*time.Second, uint64(0)
 	if asked := os.Getenv("OPBLOCKS_CONFORMANCE"); asked != "" {
 		var err error
 		duration, err = time.ParseDuration(asked)
 		require.NoError(t, err)
+		seed = uint64(time.Now().Unix()) * 1000
 	}
 	theirs := newRealSide(t)
 	end := time.Now().Add(duration)
-	requests := 0
-	seed := uint64(0)
+	requests, first := 0, seed
 	for failed := 0; time.Now().Before(end) && failed < maxFailures; seed++ {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { requests += compareServers(t, theirs, seed) }) {
 			failed++
 		}
 	}
-	t.Logf("%d requests in %d sequences", requests, seed)
+	t.Logf("%d requests in %d sequences from seed %d", requests, seed-first, first)
 }
 
 // maxFailures is after how many differences there is no use in looking for more.
@@ -103,7 +104,26 @@ func compareServers(t *testing.T, theirs client.Client, seed uint64) (requests i
 			return requests
 		}
 	}
+	for _, kind := range slices.Compact(slices.Sorted(slices.Values(kindsByWeight))) {
+		got, want := sides[0].list(t, kind), sides[1].list(t, kind)
+		require.Equal(t, want, got, "seed %d: what the real server lists of kind %s is expected", seed, kind)
+	}
 	return requests
+}
+
+// list gives the names that some selectors find.
+func (s *side) list(t *testing.T, kind string) (found []string) {
+	t.Helper()
+	for _, selector := range []client.ListOption{client.MatchingLabels{}, client.MatchingLabels{"l": "1"}, client.HasLabels{"m"}, client.MatchingFields{"metadata.name": "a"}} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(newObject(kind).GroupVersionKind())
+		list.SetKind(kind + "List")
+		require.NoError(t, s.client.List(t.Context(), list, client.InNamespace(s.namespace), selector))
+		for _, item := range list.Items {
+			found = append(found, fmt.Sprintf("%v: %s", selector, item.GetName()))
+		}
+	}
+	return found
 }
 
 // side is a server under comparison with what its client has seen.

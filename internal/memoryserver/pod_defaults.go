@@ -204,17 +204,17 @@ func tolerates(t corev1.Toleration, taint string) bool {
 
 // qualityOfService is the class that decides which pods go first when a node has no room.
 func qualityOfService(pod *corev1.Pod) corev1.PodQOSClass {
-	any, guaranteed := false, true
+	some, guaranteed := false, true
 	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 			request, requested := c.Resources.Requests[name]
 			limit, limited := c.Resources.Limits[name]
-			any = any || requested && !request.IsZero() || limited && !limit.IsZero()
+			some = some || requested && !request.IsZero() || limited && !limit.IsZero()
 			guaranteed = guaranteed && limited && !limit.IsZero() && (!requested || request.Cmp(limit) == 0)
 		}
 	}
 	switch {
-	case !any:
+	case !some:
 		return corev1.PodQOSBestEffort
 	case guaranteed:
 		return corev1.PodQOSGuaranteed

@@ -64,7 +64,7 @@ func (b *builtIn) replicasPath() []string { return []string{"spec", "replicas"} 
 func (b *builtIn) scaled(object client.Object) (s autoscalingv1.Scale) {
 	spec, status := part(object, "Spec"), part(object, "Status")
 	s.Spec.Replicas = ptr.Deref(spec.FieldByName("Replicas").Interface().(*int32), 0)
-	s.Status.Replicas = int32(status.FieldByName("Replicas").Int()) //nolint:gosec // The field is an int32.
+	s.Status.Replicas = int32(status.FieldByName("Replicas").Int())
 	if selector, err := metav1.LabelSelectorAsSelector(spec.FieldByName("Selector").Interface().(*metav1.LabelSelector)); err == nil {
 		s.Status.Selector = selector.String()
 	}
@@ -92,7 +92,7 @@ func scalePath(path string) []string { return strings.Split(strings.TrimPrefix(p
 func (c *custom) scaled(object client.Object) (s autoscalingv1.Scale) {
 	replicas, _, _ := unstructured.NestedInt64(fieldsOf(object), scalePath(c.scale.SpecReplicasPath)...)
 	current, _, _ := unstructured.NestedInt64(fieldsOf(object), scalePath(c.scale.StatusReplicasPath)...)
-	s.Spec.Replicas, s.Status.Replicas = int32(replicas), int32(current) //nolint:gosec // Validated.
+	s.Spec.Replicas, s.Status.Replicas = int32(replicas), int32(current)
 	if path := c.scale.LabelSelectorPath; path != nil {
 		s.Status.Selector, _, _ = unstructured.NestedString(fieldsOf(object), scalePath(*path)...)
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// change is what an update, patch or apply makes of an object. It owns what it returns, and may
+// modification is what an update, patch or apply makes of an object. It owns what it returns, and may
 // not write to the live object.
 type modification func(live client.Object) (client.Object, error)
 
