@@ -37,7 +37,7 @@ var apiVersions = map[string]string{
 var kindsByWeight = []string{
 	"Deployment", "Deployment", "Deployment", "Service", "Service", "ConfigMap", "Secret", "Widget", "Widget", "Widget", "Memcached",
 	"StatefulSet", "Job", "DatabaseUser", "DaemonSet", "ReplicaSet", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy",
-	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App",
+	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App", "Pod", "Pod",
 }
 
 func newObject(kind string) *unstructured.Unstructured {

@@ -297,8 +297,12 @@ func (s *side) normalize(live *unstructured.Unstructured) map[string]any {
 	}
 	delete(metadata, "resourceVersion")
 	metadata["managedFields"] = normalizeManagers(live)
-	if live.GetKind() == "Service" {
+	switch live.GetKind() {
+	case "Service":
 		s.normalizeService(object)
+	case "Pod": // an admission plug-in names the account, which is off without controllers
+		unstructured.RemoveNestedField(object, "spec", "serviceAccount")
+		unstructured.RemoveNestedField(object, "spec", "serviceAccountName")
 	}
 	return object
 }
