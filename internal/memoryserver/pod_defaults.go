@@ -151,6 +151,7 @@ func roundUp(list corev1.ResourceList) {
 // defaultPod fills in what pods have and pod templates have not.
 func defaultPod(pod *corev1.Pod) {
 	defaultPodSpec(&pod.Spec)
+	alignPodIPs(&pod.Status)
 	absent(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
@@ -159,6 +160,16 @@ func defaultPod(pod *corev1.Pod) {
 				useHostPorts(containers[i].Ports)
 			}
 		}
+	}
+}
+
+// alignPodIPs makes the list of addresses follow the single one, which older kubelets write.
+func alignPodIPs(status *corev1.PodStatus) {
+	switch {
+	case status.PodIP == "" && len(status.PodIPs) > 0:
+		status.PodIP = status.PodIPs[0].IP
+	case status.PodIP != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != status.PodIP):
+		status.PodIPs = []corev1.PodIP{{IP: status.PodIP}}
 	}
 }
 
