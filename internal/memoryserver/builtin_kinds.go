@@ -35,8 +35,8 @@ var described = []builtInKind{
 	{like: &eventsv1.Event{}, resource: "events", createOnUpdate: true},
 	{like: &schedulingv1.PriorityClass{}, resource: "priorityclasses", cluster: true, counted: true},
 	{like: &storagev1.StorageClass{}, resource: "storageclasses", cluster: true},
-	{like: &admissionregistrationv1.ValidatingWebhookConfiguration{}, resource: "validatingwebhookconfigurations", cluster: true, counted: true, lock: true},
-	{like: &admissionregistrationv1.MutatingWebhookConfiguration{}, resource: "mutatingwebhookconfigurations", cluster: true, counted: true, lock: true},
+	{like: &admissionregistrationv1.ValidatingWebhookConfiguration{}, resource: "validatingwebhookconfigurations", cluster: true, counted: true, lock: true, behaviour: behaviour{anyFinalizer: true}},
+	{like: &admissionregistrationv1.MutatingWebhookConfiguration{}, resource: "mutatingwebhookconfigurations", cluster: true, counted: true, lock: true, behaviour: behaviour{anyFinalizer: true}},
 }
 
 // builtInKinds are the described kinds, ready to serve.

@@ -200,6 +200,12 @@ func admitPod(pod *corev1.Pod) {
 	}
 	absent(&pod.Spec.Priority, 0)
 	absent(&pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
+	tolerateOutage(pod)
+}
+
+// tolerateOutage keeps a pod for five minutes on a node that does not answer, which a plug-in does at
+// each write.
+func tolerateOutage(pod *corev1.Pod) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
