@@ -9,6 +9,8 @@ import (
 // behaviour is what is particular to a built-in kind. Functions that are nil do nothing.
 type behaviour struct {
 	validName validation.ValidateNameFunc // nil: a DNS subdomain
+	// anyFinalizer says that finalizers need no domain. Those of nearly all built-in kinds do.
+	anyFinalizer bool
 
 	// defaults fills in what a client left out. Whoever sends the object owns these fields.
 	defaults func(client.Object)

@@ -20,6 +20,7 @@ import (
 // builtIn are the rules of a built-in kind, whose objects the server holds in their Go types.
 type builtIn struct {
 	gvk        schema.GroupVersionKind
+	plural     string
 	like       client.Object // of the Go type
 	namespaced bool
 	counted    bool // has a generation, which counts changes of the spec
@@ -157,7 +158,7 @@ func part(object client.Object, name string) reflect.Value {
 
 func (b *builtIn) validate(made client.Object) field.ErrorList {
 	errs := validation.ValidateObjectMetaAccessor(made, b.namespaced, b.validName, field.NewPath("metadata"))
-	errs = append(errs, checkFinalizers(made)...)
+	errs = append(errs, b.checkFinalizers(made)...)
 	if b.check != nil {
 		errs = append(errs, b.check(made)...)
 	}
@@ -165,7 +166,7 @@ func (b *builtIn) validate(made client.Object) field.ErrorList {
 }
 
 func (b *builtIn) validateUpdate(made, live client.Object) (errs field.ErrorList) {
-	errs = checkFinalizers(made)
+	errs = b.checkFinalizers(made)
 	if b.check != nil {
 		errs = append(errs, b.check(made)...)
 	}
@@ -176,7 +177,7 @@ func (b *builtIn) validateUpdate(made, live client.Object) (errs field.ErrorList
 }
 
 func (b *builtIn) validateStatus(made, _ client.Object) field.ErrorList {
-	errs := checkFinalizers(made)
+	errs := b.checkFinalizers(made)
 	if b.checkStatus != nil {
 		errs = append(errs, b.checkStatus(made)...)
 	}
@@ -185,7 +186,10 @@ func (b *builtIn) validateStatus(made, _ client.Object) field.ErrorList {
 
 // checkFinalizers wants finalizers of built-in kinds to have a domain. On custom resources they need
 // none.
-func checkFinalizers(made client.Object) (errs field.ErrorList) {
+func (b *builtIn) checkFinalizers(made client.Object) (errs field.ErrorList) {
+	if b.anyFinalizer {
+		return nil
+	}
 	for i, finalizer := range made.GetFinalizers() {
 		switch finalizer {
 		case metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes):

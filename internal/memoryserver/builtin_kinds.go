@@ -35,8 +35,8 @@ var described = []builtInKind{
 	{like: &eventsv1.Event{}, resource: "events", createOnUpdate: true},
 	{like: &schedulingv1.PriorityClass{}, resource: "priorityclasses", cluster: true, counted: true},
 	{like: &storagev1.StorageClass{}, resource: "storageclasses", cluster: true},
-	{like: &admissionregistrationv1.ValidatingWebhookConfiguration{}, resource: "validatingwebhookconfigurations", cluster: true, counted: true, lock: true},
-	{like: &admissionregistrationv1.MutatingWebhookConfiguration{}, resource: "mutatingwebhookconfigurations", cluster: true, counted: true, lock: true},
+	{like: &admissionregistrationv1.ValidatingWebhookConfiguration{}, resource: "validatingwebhookconfigurations", cluster: true, counted: true, lock: true, behaviour: behaviour{anyFinalizer: true}},
+	{like: &admissionregistrationv1.MutatingWebhookConfiguration{}, resource: "mutatingwebhookconfigurations", cluster: true, counted: true, lock: true, behaviour: behaviour{anyFinalizer: true}},
 }
 
 // builtInKinds are the described kinds, ready to serve.
@@ -60,6 +60,7 @@ type builtInKind struct {
 	cluster        bool // not in a namespace
 	status         bool // has a status subresource
 	counted        bool // has a generation
+	scaled         bool // has a scale subresource
 	lock           bool // an update must name the resource version
 	orphans        bool // a deletion leaves its dependents alone unless it says otherwise
 	createOnUpdate bool // an update creates what is not there
@@ -77,8 +78,8 @@ func (d builtInKind) kind(scheme *runtime.Scheme) *kind {
 	}
 	k := &kind{
 		gvk: gvk, resource: gvk.GroupVersion().WithResource(d.resource), singular: strings.ToLower(gvk.Kind),
-		namespaced: !d.cluster, status: d.status, lock: d.lock, orphans: d.orphans, createOnUpdate: d.createOnUpdate,
-		rules: &builtIn{gvk: gvk, like: d.like, namespaced: !d.cluster, counted: d.counted, hasStatus: d.status, behaviour: d.behaviour},
+		namespaced: !d.cluster, status: d.status, scaled: d.scaled, lock: d.lock, orphans: d.orphans, createOnUpdate: d.createOnUpdate,
+		rules: &builtIn{gvk: gvk, plural: d.resource, like: d.like, namespaced: !d.cluster, counted: d.counted, hasStatus: d.status, behaviour: d.behaviour},
 	}
 	k.fields = fieldManagers(k)
 	return k

@@ -106,12 +106,7 @@ func (s *Server) write(k *kind, obj client.Object, strict bool, do func(sent cli
 	if err != nil {
 		return asStatus(err)
 	}
-	return s.reply(k, stored, obj)
-}
-
-// reply is answer for clients that keep the apiVersion and kind that the caller had set.
-func (s *Server) reply(k *kind, stored, obj client.Object) error {
-	return s.answer(k, stored, obj)
+	return answer(k, stored, obj)
 }
 
 func (c *liveClient) Update(ctx context.Context, obj client.Object, options ...client.UpdateOption) error {
@@ -128,7 +123,7 @@ func (c *liveClient) update(ctx context.Context, obj client.Object, subresource 
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource); err != nil {
+	if err := k.serves(subresource, key.Name); err != nil {
 		return err
 	}
 	return c.server.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
@@ -156,7 +151,7 @@ func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subreso
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource); err != nil {
+	if err := k.serves(subresource, key.Name); err != nil {
 		return err
 	}
 	c.server.mu.Lock()
@@ -165,7 +160,7 @@ func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subreso
 	if err != nil {
 		return asStatus(err)
 	}
-	return c.server.reply(k, stored, body)
+	return answer(k, stored, body)
 }
 
 func (s *Server) patchOrApply(k *kind, key client.ObjectKey, subresource string, kind types.PatchType, content []byte, w writeOptions) (client.Object, error) {
@@ -197,7 +192,7 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 		return err
 	}
 	if k.namespaced && sel.namespace == "" {
-		return errNoSuchSubresource
+		return errMethodNotAllowed // a collection is deleted in one namespace only
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()

@@ -35,7 +35,7 @@ func (c *liveClient) apply(ctx context.Context, obj, body runtime.ApplyConfigura
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource); err != nil {
+	if err := k.serves(subresource, key.Name); err != nil {
 		return err
 	}
 	content, err := json.Marshal(body)

@@ -15,7 +15,7 @@ import (
 )
 
 // compile makes a kind's rules from its schema, with the API server's own library.
-func compile(k *kind, validation *apiextensionsv1.CustomResourceValidation) error {
+func compile(k *kind, validation *apiextensionsv1.CustomResourceValidation, scale *apiextensionsv1.CustomResourceSubresourceScale) error {
 	if validation == nil || validation.OpenAPIV3Schema == nil {
 		return fmt.Errorf("it has no schema: apiextensions.k8s.io/v1 requires one")
 	}
@@ -34,7 +34,7 @@ func compile(k *kind, validation *apiextensionsv1.CustomResourceValidation) erro
 	if err := defaulting.PruneDefaults(structural); err != nil {
 		return err
 	}
-	c := &custom{gvk: k.gvk, namespaced: k.namespaced, hasStatus: k.status, scale: k.scale, schema: structural}
+	c := &custom{gvk: k.gvk, namespaced: k.namespaced, hasStatus: k.status, scale: scale, schema: structural}
 	if c.validator, _, err = apiservervalidation.NewSchemaValidator(&props); err != nil {
 		return err
 	}
@@ -50,12 +50,13 @@ func compile(k *kind, validation *apiextensionsv1.CustomResourceValidation) erro
 }
 
 func customFieldManagers(k *kind, types managedfields.TypeConverter) map[string]*managedfields.FieldManager {
+	managers := map[string]*managedfields.FieldManager{}
 	if !k.status {
-		return map[string]*managedfields.FieldManager{"": newFieldManager(k, types, "", nil)}
+		managers[""] = newFieldManager(k, types, "", nil)
+		return managers
 	}
-	return map[string]*managedfields.FieldManager{
-		"": newFieldManager(k, types, "", fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
-		statusSubresource: newFieldManager(k, types, statusSubresource, fieldpath.NewSet(
-			fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec"))),
-	}
+	managers[""] = newFieldManager(k, types, "", fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
+	managers[statusSubresource] = newFieldManager(k, types, statusSubresource, fieldpath.NewSet(
+		fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec")))
+	return managers
 }

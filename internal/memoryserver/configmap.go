@@ -2,10 +2,10 @@ package memoryserver
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -62,7 +62,7 @@ func frozen(still *bool, parts ...same) (errs field.ErrorList) {
 		errs = append(errs, field.Forbidden(field.NewPath("immutable"), message))
 	}
 	for _, part := range parts {
-		if !reflect.DeepEqual(part.made, part.live) {
+		if !equality.Semantic.DeepEqual(part.made, part.live) {
 			errs = append(errs, field.Forbidden(field.NewPath(part.field), message))
 		}
 	}

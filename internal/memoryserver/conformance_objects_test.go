@@ -41,12 +41,11 @@ func (g *generator) body(kind string) map[string]any {
 	case "ServiceAccount":
 		g.maybe(body, 40, "automountServiceAccountToken", false)
 		g.maybe(body, 40, "imagePullSecrets", []any{map[string]any{"name": pick(g, "s", "t")}})
-	default:
-		if spec := g.otherSpec(kind); spec != nil {
-			body["spec"] = spec
-		}
 	case "DatabaseUser":
 		body["spec"] = g.databaseUser()
+	}
+	if spec := g.otherSpec(kind); spec != nil {
+		body["spec"] = spec
 	}
 	g.maybe(body, 5, "status", map[string]any{"replicas": int64(4)})
 	g.maybe(body, 3, "unknown", "x")
@@ -224,6 +223,10 @@ func (g *generator) status(kind string) map[string]any {
 		g.maybe(status, 50, "readyReplicas", pick(g, int64(1), int64(4)))
 		g.maybe(status, 40, "conditions", []any{map[string]any{"type": "Available", "status": pick(g, "True", "False")}})
 		g.maybe(status, 30, "observedGeneration", int64(1))
+	case "Pod":
+		g.maybe(status, 60, "phase", pick(g, "Running", "Succeeded"))
+		g.maybe(status, 50, "conditions", []any{map[string]any{"type": "Ready", "status": pick(g, "True", "False")}})
+		g.maybe(status, 30, "podIP", "10.0.0.9")
 	case "StatefulSet":
 		status["replicas"] = int64(1)
 		g.maybe(status, 50, "readyReplicas", pick(g, int64(1), int64(4)))
@@ -284,6 +287,12 @@ func (g *generator) otherSpec(kind string) map[string]any {
 		g.maybe(spec, 50, "holderIdentity", pick(g, "one", "two"))
 		g.maybe(spec, 50, "leaseDurationSeconds", pick(g, int64(15), int64(0)))
 		g.maybe(spec, 30, "renewTime", "2026-01-02T03:04:05.000006Z")
+	case "Pod":
+		spec = g.podSpec()
+		g.maybe(spec, 50, "nodeName", "n")
+		g.maybe(spec, 20, "restartPolicy", "Never")
+		g.maybe(spec, 20, "tolerations", []any{map[string]any{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}})
+		g.maybe(spec, 20, "terminationGracePeriodSeconds", int64(5))
 	case "App":
 		g.maybe(spec, 90, "image", pick(g, "nginx", ""))
 		g.maybe(spec, 40, "replicas", pick(g, int64(1), int64(-1)))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,7 +37,7 @@ var apiVersions = map[string]string{
 var kindsByWeight = []string{
 	"Deployment", "Deployment", "Deployment", "Service", "Service", "ConfigMap", "Secret", "Widget", "Widget", "Widget", "Memcached",
 	"StatefulSet", "Job", "DatabaseUser", "DaemonSet", "ReplicaSet", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy",
-	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App",
+	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App", "Pod", "Pod",
 }
 
 func newObject(kind string) *unstructured.Unstructured {
@@ -54,7 +56,7 @@ func (g *generator) request() request {
 	kind := pick(g, kindsByWeight...)
 	name := pick(g, "a", "a", "b")
 	verb := pick(g, g.create, g.create, g.update, g.update, g.mergePatch, g.mergePatch, g.jsonPatch, g.strategicPatch, g.apply, g.apply, g.apply,
-		g.writeStatus, g.writeStatus, g.remove, g.finalize)
+		g.writeStatus, g.writeStatus, g.remove, g.finalize, g.scale, g.removeAll)
 	r := verb(kind, name)
 	r.kind, r.name = kind, name
 	return r
@@ -109,9 +111,7 @@ func (g *generator) create(kind, name string) request {
 // object is a body with the side's namespace.
 func (s *side) object(kind, name string, body map[string]any) *unstructured.Unstructured {
 	u := newObject(kind)
-	for field, value := range (&unstructured.Unstructured{Object: body}).DeepCopy().Object {
-		u.Object[field] = value
-	}
+	maps.Copy(u.Object, (&unstructured.Unstructured{Object: body}).DeepCopy().Object)
 	u.SetNamespace(s.namespace)
 	u.SetName(name)
 	return u
@@ -264,7 +264,7 @@ func (g *generator) apply(kind, name string) request {
 	}
 	o := g.options()
 	o.manager = pick(g, "one", "two", "three", "three", "")
-	o.force = pick(g, nil, nil, ptr.To(true), ptr.To(true), ptr.To(false))
+	o.force = pick(g, nil, nil, new(true), new(true), new(false))
 	version := pick(g, "", "", "", "", "", "uid", "live", "stale", "other uid")
 	return request{title: fmt.Sprintf("apply %s/%s %s %s: %s", kind, name, o, version, jsonOf(body)), send: func(s *side) (*unstructured.Unstructured, error) {
 		u := s.object(kind, name, body)
@@ -298,7 +298,7 @@ func (g *generator) writeStatus(kind, name string) request {
 			return s.patch(kind, name, "status", client.RawPatch(types.MergePatchType, []byte(jsonOf(body))), o)
 		case "apply":
 			o := o
-			o.manager, o.force = "applier", ptr.To(true)
+			o.manager, o.force = "applier", new(true)
 			return s.patch(kind, name, "status", client.RawPatch(types.ApplyYAMLPatchType, []byte(jsonOf(s.object(kind, name, body).Object))), o)
 		}
 		u := s.back(kind+"/"+name, 0)
@@ -308,6 +308,35 @@ func (g *generator) writeStatus(kind, name string) request {
 		u.Object["status"] = (&unstructured.Unstructured{Object: status}).DeepCopy().Object
 		err := s.client.Status().Update(context.Background(), u, &client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{FieldManager: o.manager, DryRun: o.dry(), FieldValidation: o.validation}})
 		return u, err
+	}}
+}
+
+// scale writes the scale subresource, of kinds that have none too.
+func (g *generator) scale(kind, name string) request {
+	o, replicas, how, version := g.options(), pick(g, int64(0), int64(2), int64(5), int64(-1)), pick(g, "get", "update", "patch"), pick(g, "", "live", "stale", "uid", "other uid")
+	return request{title: fmt.Sprintf("%s scale %s/%s %s %s: %d", how, kind, name, o, version, replicas), send: func(s *side) (*unstructured.Unstructured, error) {
+		u, scale := s.object(kind, name, nil), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": replicas}}}
+		s.condition(kind+"/"+name, scale.Object, version)
+		sub := s.client.SubResource("scale")
+		switch how {
+		case "get":
+			return scale, sub.Get(context.Background(), u, scale)
+		case "patch":
+			delete(scale.Object, "apiVersion")
+			delete(scale.Object, "kind")
+			patch := client.RawPatch(types.MergePatchType, []byte(jsonOf(scale.Object)))
+			scale.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+			return scale, sub.Patch(context.Background(), u, patch, &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{FieldManager: o.manager, DryRun: o.dry()}, SubResourceBody: scale})
+		}
+		return scale, sub.Update(context.Background(), u, &client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{FieldManager: o.manager, DryRun: o.dry()}, SubResourceBody: scale})
+	}}
+}
+
+// removeAll deletes the objects of a kind that have a label.
+func (g *generator) removeAll(kind, name string) request {
+	labels := pick(g, client.MatchingLabels{"l": "1"}, client.MatchingLabels{"l": "2"})
+	return request{title: fmt.Sprintf("delete all %s %v", kind, labels), send: func(s *side) (*unstructured.Unstructured, error) {
+		return nil, s.client.DeleteAllOf(context.Background(), newObject(kind), client.InNamespace(s.namespace), labels)
 	}}
 }
 
@@ -321,10 +350,10 @@ func (g *generator) remove(kind, name string) request {
 		want := &unstructured.Unstructured{Object: body}
 		o := &client.DeleteOptions{}
 		if want.GetUID() != "" {
-			o.Preconditions = &metav1.Preconditions{UID: ptr.To(want.GetUID())}
+			o.Preconditions = &metav1.Preconditions{UID: new(want.GetUID())}
 		}
 		if want.GetResourceVersion() != "" {
-			o.Preconditions = &metav1.Preconditions{ResourceVersion: ptr.To(want.GetResourceVersion())}
+			o.Preconditions = &metav1.Preconditions{ResourceVersion: new(want.GetResourceVersion())}
 		}
 		if policy != "" {
 			o.PropagationPolicy = &policy

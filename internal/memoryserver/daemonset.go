@@ -1,6 +1,7 @@
 package memoryserver
 
 import (
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -61,9 +62,7 @@ func templateGeneration(d *appsv1.DaemonSet) int64 {
 
 func setTemplateGeneration(d *appsv1.DaemonSet, generation int64) {
 	annotations := map[string]string{}
-	for key, value := range d.Annotations {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, d.Annotations)
 	annotations[appsv1.DeprecatedTemplateGeneration] = strconv.FormatInt(generation, 10)
 	d.Annotations = annotations
 }

@@ -84,11 +84,12 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) 
 			gvk: gvk, resource: gvk.GroupVersion().WithResource(crd.Spec.Names.Plural), singular: strings.ToLower(gvk.Kind),
 			namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, lock: true,
 		}
+		var scale *apiextensionsv1.CustomResourceSubresourceScale
 		if sub := version.Subresources; sub != nil {
-			k.status = sub.Status != nil
-			k.scale = sub.Scale
+			k.status, scale = sub.Status != nil, sub.Scale
 		}
-		if err := compile(k, version.Schema); err != nil {
+		k.scaled = scale != nil
+		if err := compile(k, version.Schema, scale); err != nil {
 			return nil, fmt.Errorf("version %s: %w", version.Name, err)
 		}
 		d.kinds = append(d.kinds, k)

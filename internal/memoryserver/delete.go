@@ -57,7 +57,7 @@ func (k *kind) marked(live client.Object, options *metav1.DeleteOptions) (made c
 	}
 	end := now().Add(time.Duration(grace) * time.Second)
 	if live.GetDeletionTimestamp() == nil || live.GetDeletionTimestamp().After(end) {
-		made.SetDeletionTimestamp(ptr.To(metav1.NewTime(end)))
+		made.SetDeletionTimestamp(new(metav1.NewTime(end)))
 	}
 	made.SetDeletionGracePeriodSeconds(&grace)
 	return made, false

@@ -10,7 +10,7 @@ import (
 )
 
 var deploymentKind = builtInKind{
-	like: &appsv1.Deployment{}, resource: "deployments", status: true, counted: true,
+	like: &appsv1.Deployment{}, resource: "deployments", status: true, counted: true, scaled: true,
 	behaviour: behaviour{
 		defaults: on(defaultDeployment),
 		// Annotations are copied to the replica sets, and so are part of what is wanted.

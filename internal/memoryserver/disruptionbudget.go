@@ -8,7 +8,7 @@ import (
 
 var disruptionBudgetKind = builtInKind{
 	like: &policyv1.PodDisruptionBudget{}, resource: "poddisruptionbudgets", status: true, counted: true, lock: true,
-	behaviour: behaviour{check: checked(checkDisruptionBudget)},
+	behaviour: behaviour{anyFinalizer: true, check: checked(checkDisruptionBudget)},
 }
 
 func checkDisruptionBudget(b *policyv1.PodDisruptionBudget) (errs field.ErrorList) {

@@ -36,6 +36,9 @@ func staleVersion(k *kind, name string) error {
 }
 
 func otherUID(k *kind, name string, want, have types.UID) error {
-	return apierrors.NewConflict(k.groupResource(), name,
-		fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", want, have)) //nolint:staticcheck // The server's words.
+	return apierrors.NewConflict(k.groupResource(), name, uidMismatch(want, have))
+}
+
+func uidMismatch(want, have types.UID) error {
+	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", want, have) //nolint:staticcheck // The server's words.
 }

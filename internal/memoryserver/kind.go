@@ -1,7 +1,6 @@
 package memoryserver
 
 import (
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,11 +13,11 @@ type kind struct {
 	resource       schema.GroupVersionResource
 	singular       string
 	namespaced     bool
-	status         bool                                            // has a status subresource
-	scale          *apiextensionsv1.CustomResourceSubresourceScale // nil: has no scale subresource
-	lock           bool                                            // an update must name the resource version
-	orphans        bool                                            // a deletion leaves its dependents alone unless it says otherwise
-	createOnUpdate bool                                            // an update creates what is not there
+	status         bool // has a status subresource
+	scaled         bool // has a scale subresource
+	lock           bool // an update must name the resource version
+	orphans        bool // a deletion leaves its dependents alone unless it says otherwise
+	createOnUpdate bool // an update creates what is not there
 
 	rules  rules
 	fields map[string]*managedfields.FieldManager // by subresource; "" is the object itself

@@ -7,7 +7,7 @@ import (
 
 var leaseKind = builtInKind{
 	like: &coordinationv1.Lease{}, resource: "leases", lock: true, createOnUpdate: true,
-	behaviour: behaviour{check: checked(func(l *coordinationv1.Lease) (errs field.ErrorList) {
+	behaviour: behaviour{anyFinalizer: true, check: checked(func(l *coordinationv1.Lease) (errs field.ErrorList) {
 		if seconds := l.Spec.LeaseDurationSeconds; seconds != nil && *seconds <= 0 {
 			errs = append(errs, field.Invalid(specPath.Child("leaseDurationSeconds"), *seconds, "must be greater than 0"))
 		}

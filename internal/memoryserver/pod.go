@@ -1,6 +1,8 @@
 package memoryserver
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,6 +18,7 @@ var podKind = builtInKind{
 			admitPod(pod)
 			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qualityOfService(pod)}
 		}),
+		update: onBoth(func(made, _ *corev1.Pod) { tolerateOutage(made) }),
 		status: onBoth(func(made, live *corev1.Pod) {
 			made.DeletionTimestamp, made.OwnerReferences = nil, live.OwnerReferences
 			unset(&made.Status.QOSClass, live.Status.QOSClass)
@@ -56,10 +59,23 @@ func comparePods(made, live *corev1.Pod) field.ErrorList {
 		rest.InitContainers[i].Image = live.Spec.InitContainers[i].Image
 	}
 	rest.ActiveDeadlineSeconds, rest.SchedulingGates, rest.Tolerations = live.Spec.ActiveDeadlineSeconds, live.Spec.SchedulingGates, live.Spec.Tolerations
+	errs := compareTolerations(made.Spec.Tolerations, live.Spec.Tolerations)
 	if equality.Semantic.DeepEqual(*rest, live.Spec) {
-		return nil
+		return errs
 	}
-	return field.ErrorList{field.Forbidden(specPath, "pod updates may not change fields other than `spec.containers[*].image`,"+
+	return append(errs, field.Forbidden(specPath, "pod updates may not change fields other than `spec.containers[*].image`,"+
 		"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"+
-		"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)")}
+		"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
+}
+
+func compareTolerations(made, live []corev1.Toleration) field.ErrorList {
+	for _, old := range live {
+		if !slices.ContainsFunc(made, func(t corev1.Toleration) bool {
+			t.TolerationSeconds = old.TolerationSeconds
+			return t == old
+		}) {
+			return field.ErrorList{field.Forbidden(specPath.Child("tolerations"), "existing toleration can not be modified except its tolerationSeconds")}
+		}
+	}
+	return nil
 }

@@ -151,6 +151,7 @@ func roundUp(list corev1.ResourceList) {
 // defaultPod fills in what pods have and pod templates have not.
 func defaultPod(pod *corev1.Pod) {
 	defaultPodSpec(&pod.Spec)
+	alignPodIPs(&pod.Status)
 	absent(&pod.Spec.EnableServiceLinks, corev1.DefaultEnableServiceLinks)
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range containers {
@@ -159,6 +160,16 @@ func defaultPod(pod *corev1.Pod) {
 				useHostPorts(containers[i].Ports)
 			}
 		}
+	}
+}
+
+// alignPodIPs makes the list of addresses follow the single one, which older kubelets write.
+func alignPodIPs(status *corev1.PodStatus) {
+	switch {
+	case status.PodIP == "" && len(status.PodIPs) > 0:
+		status.PodIP = status.PodIPs[0].IP
+	case status.PodIP != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != status.PodIP):
+		status.PodIPs = []corev1.PodIP{{IP: status.PodIP}}
 	}
 }
 
@@ -189,6 +200,12 @@ func admitPod(pod *corev1.Pod) {
 	}
 	absent(&pod.Spec.Priority, 0)
 	absent(&pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
+	tolerateOutage(pod)
+}
+
+// tolerateOutage keeps a pod for five minutes on a node that does not answer, which a plug-in does at
+// each write.
+func tolerateOutage(pod *corev1.Pod) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
@@ -204,17 +221,17 @@ func tolerates(t corev1.Toleration, taint string) bool {
 
 // qualityOfService is the class that decides which pods go first when a node has no room.
 func qualityOfService(pod *corev1.Pod) corev1.PodQOSClass {
-	any, guaranteed := false, true
+	some, guaranteed := false, true
 	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 			request, requested := c.Resources.Requests[name]
 			limit, limited := c.Resources.Limits[name]
-			any = any || requested && !request.IsZero() || limited && !limit.IsZero()
+			some = some || requested && !request.IsZero() || limited && !limit.IsZero()
 			guaranteed = guaranteed && limited && !limit.IsZero() && (!requested || request.Cmp(limit) == 0)
 		}
 	}
 	switch {
-	case !any:
+	case !some:
 		return corev1.PodQOSBestEffort
 	case guaranteed:
 		return corev1.PodQOSGuaranteed

@@ -2,23 +2,23 @@ package memoryserver
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 var (
 	roleKind = builtInKind{
 		like: &rbacv1.Role{}, resource: "roles", createOnUpdate: true,
-		behaviour: behaviour{validName: path.ValidatePathSegmentName, check: checked(func(r *rbacv1.Role) field.ErrorList { return checkRules(r.Rules, true) })},
+		behaviour: behaviour{validName: roleName, check: checked(func(r *rbacv1.Role) field.ErrorList { return checkRules(r.Rules, true) })},
 	}
 	clusterRoleKind = builtInKind{
 		like: &rbacv1.ClusterRole{}, resource: "clusterroles", cluster: true, createOnUpdate: true,
-		behaviour: behaviour{validName: path.ValidatePathSegmentName, check: checked(func(r *rbacv1.ClusterRole) field.ErrorList { return checkRules(r.Rules, false) })},
+		behaviour: behaviour{validName: roleName, check: checked(func(r *rbacv1.ClusterRole) field.ErrorList { return checkRules(r.Rules, false) })},
 	}
 	roleBindingKind = builtInKind{
 		like: &rbacv1.RoleBinding{}, resource: "rolebindings", createOnUpdate: true,
 		behaviour: behaviour{
-			validName: path.ValidatePathSegmentName,
+			validName: roleName,
 			defaults:  on(func(b *rbacv1.RoleBinding) { defaultBinding(&b.RoleRef, b.Subjects) }),
 			check:     checked(func(b *rbacv1.RoleBinding) field.ErrorList { return checkRoleRef(b.RoleRef, "Role", "ClusterRole") }),
 			compare: compared(func(made, live *rbacv1.RoleBinding) field.ErrorList {
@@ -29,7 +29,7 @@ var (
 	clusterRoleBindingKind = builtInKind{
 		like: &rbacv1.ClusterRoleBinding{}, resource: "clusterrolebindings", cluster: true, createOnUpdate: true,
 		behaviour: behaviour{
-			validName: path.ValidatePathSegmentName,
+			validName: roleName,
 			defaults:  on(func(b *rbacv1.ClusterRoleBinding) { defaultBinding(&b.RoleRef, b.Subjects) }),
 			check:     checked(func(b *rbacv1.ClusterRoleBinding) field.ErrorList { return checkRoleRef(b.RoleRef, "ClusterRole") }),
 			compare: compared(func(made, live *rbacv1.ClusterRoleBinding) field.ErrorList {
@@ -38,6 +38,14 @@ var (
 		},
 	}
 )
+
+// roleName allows all that can be a part of a path.
+func roleName(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
+}
 
 func defaultBinding(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	unset(&ref.APIGroup, rbacv1.GroupName)

@@ -6,7 +6,7 @@ import (
 )
 
 var replicaSetKind = builtInKind{
-	like: &appsv1.ReplicaSet{}, resource: "replicasets", status: true, counted: true,
+	like: &appsv1.ReplicaSet{}, resource: "replicasets", status: true, counted: true, scaled: true,
 	behaviour: behaviour{
 		defaults: on(func(r *appsv1.ReplicaSet) {
 			absent(&r.Spec.Replicas, 1)

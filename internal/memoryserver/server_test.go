@@ -1,17 +1,18 @@
 package memoryserver
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -25,8 +26,7 @@ var testScheme = func() *runtime.Scheme {
 
 func newTestServer(t testing.TB) *Server {
 	t.Helper()
-	s, err := New(testScheme, CRDs("../../examples/memcached/config/crd/bases", "../../examples/app/config/crd/bases",
-		"../../examples/databaseuser/config/crd/bases"))
+	s, err := New(testScheme, CRDs("testdata/widgets.yaml"))
 	require.NoError(t, err)
 	return s
 }
@@ -36,131 +36,114 @@ func testDeployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](3),
+			Replicas: new(int32(3)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name: "web", Image: "nginx:1", Ports: []corev1.ContainerPort{{ContainerPort: 80}},
-				}}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1"}}},
 			},
 		},
 	}
 }
 
-func testMemcached() *unstructured.Unstructured {
+func testConfigMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{"k": "v"}}
+}
+
+func testWidget(spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached",
-		"metadata": map[string]any{"name": "cache", "namespace": "default"},
-		"spec":     map[string]any{"size": int64(3)},
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "w", "namespace": "default"}, "spec": spec,
 	}}
 }
 
-func TestSmoke(t *testing.T) {
-	s := newTestServer(t)
-	c := s.Client()
-	ctx := t.Context()
-	d := testDeployment()
-	require.NoError(t, c.Create(ctx, d))
-	require.True(t, apierrors.IsAlreadyExists(c.Create(ctx, testDeployment())))
-	require.EqualValues(t, 1, d.Generation)
-	rv := d.ResourceVersion
-	require.NoError(t, c.Update(ctx, d))
-	require.Equal(t, rv, d.ResourceVersion)
-	d.Spec.Replicas = ptr.To[int32](4)
-	require.NoError(t, c.Update(ctx, d))
-	require.EqualValues(t, 2, d.Generation)
-	d.Status.Replicas = 4
-	require.NoError(t, c.Status().Update(ctx, d))
-	require.EqualValues(t, 2, d.Generation)
-	m := testMemcached()
-	require.NoError(t, c.Create(ctx, m))
-	t.Log(m.Object)
-	require.NoError(t, unstructured.SetNestedField(m.Object, int64(5), "spec", "size"))
-	m.SetManagedFields(nil)
-	require.NoError(t, c.Patch(ctx, m, client.Merge))
-	require.EqualValues(t, 2, m.GetGeneration())
-	a := testMemcached()
-	require.True(t, apierrors.IsConflict(c.Patch(ctx, a, client.Apply, client.FieldOwner("x"))), "size is owned")
-	require.NoError(t, c.Patch(ctx, a, client.Apply, client.FieldOwner("x"), client.ForceOwnership))
-	t.Log(a.Object)
-	child := testDeployment()
-	child.Name = "child"
-	child.OwnerReferences = []metav1.OwnerReference{{APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: "cache", UID: m.GetUID(), Controller: ptr.To(true)}}
-	require.NoError(t, c.Create(ctx, child))
-	require.False(t, s.CollectGarbage())
-	require.NoError(t, c.Delete(ctx, a))
-	require.True(t, s.CollectGarbage())
-	require.True(t, apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(child), child)))
-	for _, change := range s.Changes(0) {
-		t.Log(change.Revision, change.Type, change.Key, change.GVK.Kind)
+// applied sends a server-side apply of an object's fields.
+func applied(ctx context.Context, c client.Client, manager string, object *unstructured.Unstructured, options ...client.PatchOption) error {
+	content, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, object, client.RawPatch(types.ApplyYAMLPatchType, content), append(options, client.FieldOwner(manager))...)
+}
+
+func TestUnknownKindSaysWhatToDo(t *testing.T) {
+	c := newTestServer(t).Client()
+	other := testWidget(nil)
+	other.SetKind("Gadget")
+	err := c.Create(t.Context(), other)
+	require.True(t, meta.IsNoMatchError(err), "controllers decide by this")
+	require.ErrorContains(t, err, "give it the custom resource definition")
+}
+
+func TestServersAreApart(t *testing.T) {
+	first, second := newTestServer(t), newTestServer(t)
+	require.NoError(t, first.Client().Create(t.Context(), testConfigMap("a")))
+	require.Error(t, second.Client().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a"}, &corev1.ConfigMap{}))
+	require.NoError(t, second.Client().Create(t.Context(), testConfigMap("a")))
+	require.Equal(t, first.Changes(0)[2].New.GetUID(), second.Changes(0)[2].New.GetUID(), "the same run gives the same UIDs")
+}
+
+func TestOptions(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		option Option
+		want   string
+	}{
+		"no such path":  {"the author mistyped it", CRDs("testdata/none"), "no such file"},
+		"nothing in it": {"the generator has not run, or writes elsewhere", CRDs("."), "no custom resource definition in .: name the folder or file"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(testScheme, tc.option)
+			require.ErrorContains(t, err, tc.want, tc.reason)
+		})
 	}
 }
 
 func BenchmarkServer(b *testing.B) {
 	s := newTestServer(b)
-	ctx := b.Context()
-	c := s.Client()
+	ctx, c := b.Context(), s.Client()
 	d := testDeployment()
 	require.NoError(b, c.Create(ctx, d))
-	m := testMemcached()
-	require.NoError(b, c.Create(ctx, m))
 	b.Run("new", func(b *testing.B) {
 		for b.Loop() {
 			newTestServer(b)
 		}
 	})
-	b.Run("get deployment", func(b *testing.B) {
+	b.Run("get", func(b *testing.B) {
 		for b.Loop() {
 			_ = c.Get(ctx, client.ObjectKeyFromObject(d), d)
 		}
 	})
-	b.Run("get memcached", func(b *testing.B) {
-		for b.Loop() {
-			_ = c.Get(ctx, client.ObjectKeyFromObject(m), m)
-		}
-	})
-	b.Run("create deployment", func(b *testing.B) {
+	b.Run("create", func(b *testing.B) {
 		for b.Loop() {
 			d := testDeployment()
 			d.Name, d.GenerateName = "", "web-"
 			require.NoError(b, c.Create(ctx, d))
 		}
 	})
-	b.Run("create memcached", func(b *testing.B) {
+	b.Run("update", func(b *testing.B) {
 		for b.Loop() {
-			d := testMemcached()
-			d.SetName("")
-			d.SetGenerateName("m-")
-			require.NoError(b, c.Create(ctx, d))
-		}
-	})
-	b.Run("update deployment", func(b *testing.B) {
-		for b.Loop() {
-			d.Spec.Replicas = ptr.To(*d.Spec.Replicas + 1)
+			d.Spec.Replicas = new(*d.Spec.Replicas + 1)
 			require.NoError(b, c.Update(ctx, d))
 		}
 	})
-	b.Run("update deployment status", func(b *testing.B) {
+	b.Run("status", func(b *testing.B) {
 		for b.Loop() {
 			d.Status.Replicas++
 			require.NoError(b, c.Status().Update(ctx, d))
 		}
 	})
-	b.Run("apply deployment", func(b *testing.B) {
-		for b.Loop() {
-			d := testDeployment()
-			d.APIVersion, d.Kind = "apps/v1", "Deployment"
-			require.NoError(b, c.Patch(ctx, d, client.Apply, client.FieldOwner("a"), client.ForceOwnership))
+	b.Run("apply", func(b *testing.B) {
+		for i := int64(0); b.Loop(); i++ {
+			u := untypedObject("Deployment", testDeployment())
+			require.NoError(b, unstructured.SetNestedField(u.Object, i%2, "spec", "replicas"))
+			require.NoError(b, applied(ctx, c, "a", u, client.ForceOwnership))
 		}
 	})
-	b.Run("apply memcached", func(b *testing.B) {
-		i := int64(0)
-		for b.Loop() {
-			d := testMemcached()
-			i++
-			_ = unstructured.SetNestedField(d.Object, i%5+1, "spec", "size")
-			require.NoError(b, c.Patch(ctx, d, client.Apply, client.FieldOwner("a"), client.ForceOwnership))
+	b.Run("apply custom", func(b *testing.B) {
+		for i := int64(0); b.Loop(); i++ {
+			require.NoError(b, applied(ctx, c, "a", testWidget(map[string]any{"replicas": i % 5}), client.ForceOwnership))
 		}
 	})
 }

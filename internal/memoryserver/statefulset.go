@@ -9,7 +9,7 @@ import (
 )
 
 var statefulSetKind = builtInKind{
-	like: &appsv1.StatefulSet{}, resource: "statefulsets", status: true, counted: true,
+	like: &appsv1.StatefulSet{}, resource: "statefulsets", status: true, counted: true, scaled: true,
 	behaviour: behaviour{
 		validName: validation.NameIsDNSLabel,
 		defaults:  on(defaultStatefulSet),

@@ -1,7 +1,6 @@
 package memoryserver
 
 import (
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// change is what an update, patch or apply makes of an object. It owns what it returns, and may
+// modification is what an update, patch or apply makes of an object. It owns what it returns, and may
 // not write to the live object.
 type modification func(live client.Object) (client.Object, error)
 
@@ -166,5 +165,3 @@ func released(made, live client.Object) bool {
 	grace := live.GetDeletionGracePeriodSeconds()
 	return grace == nil || *grace == 0
 }
-
-var errNoSuchSubresource = errors.New("the server could not find the requested resource")

@@ -33,7 +33,7 @@ func (s *Server) view(k *kind, v *version, as reflect.Type) (client.Object, erro
 }
 
 func decodeView(k *kind, object client.Object, as reflect.Type) (client.Object, error) {
-	made, ok := reflect.New(as.Elem()).Interface().(client.Object)
+	made, ok := reflect.TypeAssert[client.Object](reflect.New(as.Elem()))
 	if !ok {
 		return nil, fmt.Errorf("%s cannot be read into a %s: it is no client.Object", k.gvk.Kind, as)
 	}
@@ -91,7 +91,7 @@ func isUntyped(object client.Object) bool {
 }
 
 // answer writes what the server holds into the object of a request.
-func (s *Server) answer(k *kind, held, out client.Object) error {
+func answer(k *kind, held, out client.Object) error {
 	if reflect.TypeOf(held) == reflect.TypeOf(out) {
 		copyInto(out, held)
 		return nil
