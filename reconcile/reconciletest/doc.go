@@ -17,8 +17,8 @@
 //
 // # What goes wrong
 //
-// The process dies before or after a write, or stays away until the user has done the next thing. A write is
-// stored and its answer lost. Somebody else writes or deletes the object just before. The server refuses. The
+// The process dies before or after a write, or stays away until the user has done the next thing; or the user
+// does that in the middle of a pass. A write is stored and its answer lost. Somebody else writes or deletes the object just before. The server refuses. The
 // cache is behind, for some passes; the watch breaks. Another replica takes over in the middle of a pass. See
 // [FaultKind].
 //
