@@ -10,6 +10,8 @@
 //   - [github.com/opblocks/opblocks/finalizers]: run cleanup before an object goes, and touch no one else's finalizers.
 //   - [github.com/opblocks/opblocks/predicates]: say which events bring a pass, without losing those that matter.
 //   - [github.com/opblocks/opblocks/schedule]: say when something is due: cron, time zone, missed runs, windows, spread.
+//   - [github.com/opblocks/opblocks/reconcile/reconciletest]: test an operator: an API server in memory, a ledger of
+//     requests, and every single fault at every single point.
 //
 // Each works alone in an existing controller-runtime project. Whole operators made of them are in the folder examples.
 package opblocks

@@ -1,10 +1,13 @@
 package reconcile
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -31,10 +34,19 @@ func newBackoff() backoff {
 }
 
 func (b backoff) next(name types.NamespacedName) time.Duration {
-	return wait.Jitter(b.limiter.When(name), jitter)
+	attempt := b.limiter.NumRequeues(name)
+	return spread(b.limiter.When(name), name, attempt)
 }
 
 func (b backoff) forget(name types.NamespacedName) { b.limiter.Forget(name) }
 
 // tries is how often in a row the object's passes have failed.
 func (b backoff) tries(name types.NamespacedName) int { return b.limiter.NumRequeues(name) }
+
+// spread makes a delay longer by up to the jitter. How much follows from the object's name and the
+// attempt alone: objects part, and what happened once happens again in a test.
+func spread(d time.Duration, name types.NamespacedName, attempt int) time.Duration {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, attempt))
+	share := float64(binary.BigEndian.Uint64(sum[:])) / math.MaxUint64
+	return d + time.Duration(share*jitter*float64(d))
+}

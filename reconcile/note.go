@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -27,7 +26,7 @@ func (p *pass[T]) note(ctx context.Context, o *outcome) {
 	switch o.state {
 	case succeeded:
 		p.logged.forget(p.name, name)
-		p.next.wait(o.after)
+		p.next.wait(spread(o.after, p.name, 0))
 		return
 	case skipped:
 		return
@@ -49,7 +48,7 @@ func (p *pass[T]) note(ctx context.Context, o *outcome) {
 		says = "Step failed"
 	case terminal:
 		says = "Step cannot succeed until something changes"
-		p.next.wait(wait.Jitter(terminalRetry, jitter))
+		p.next.wait(spread(terminalRetry, p.name, 0))
 	case succeeded, skipped:
 	}
 	if says != "" && p.logged.isNew(p.name, name, o.message) {

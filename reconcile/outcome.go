@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -103,7 +102,7 @@ func outcomeOfOne(err error) outcome {
 		return o
 	}
 	if done, ok := errors.AsType[*doneError](err); ok {
-		return outcome{reason: done.reason, message: done.message, after: wait.Jitter(done.again, jitter)}
+		return outcome{reason: done.reason, message: done.message, after: done.again}
 	}
 	o := outcome{reason: reasonFailed, err: err}
 	if waits, ok := errors.AsType[Waiting](err); ok {

@@ -1,0 +1,45 @@
+package controller_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	"github.com/opblocks/opblocks/examples/app/controller"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
+// fault at every point.
+func TestSurvivesEveryFault(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, appv1.AddToScheme(scheme))
+	named := metav1.ObjectMeta{Namespace: "default", Name: "nginx-app"}
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
+		Objects: []client.Object{settings},
+		Start: func(p *reconciletest.Process) error {
+			return controller.SetupWithManager(p.Manager(controller.Cache()))
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(sample()),
+			reconciletest.Change(sample(), func(a *appv1.App) {
+				a.Spec.ConfigMapRefs, a.Spec.MinAvailable = []corev1.LocalObjectReference{{Name: "settings"}}, new(intstr.FromInt32(1))
+			}),
+			reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data = map[string]string{"colour": "red"} }),
+			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx" }),
+			reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }),
+			reconciletest.Delete(sample()),
+		},
+	}, reconciletest.Depth(2), reconciletest.Limit(100))
+}

@@ -1,0 +1,102 @@
+package controller_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts/accountstest"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// server is the database as the explorer compares it: with all that an account can do.
+type server struct{ *accountstest.Database }
+
+func (s server) State() any {
+	states := map[string]any{}
+	for _, name := range []string{"alice", "bob"} { // no other names are in the scenario
+		a := accounts.Account{User: name, Host: "%"}
+		if state, err := s.Lookup(context.Background(), a); err == nil && state != nil {
+			states[name] = []any{state.Settings, state.Grants, s.Password(a)}
+		}
+	}
+	return states
+}
+
+// connection is the operator's, where faults strike.
+type connection struct {
+	accounts.Database
+	process *reconciletest.Process
+}
+
+// do tells what could not be asked from what was refused.
+func do(ctx context.Context, send func(context.Context, string, func() error) error, what string, a accounts.Account, ask func() error) error {
+	var answer error
+	err := send(ctx, what+" "+a.String(), func() error { answer = ask(); return answer })
+	if err != nil && answer == nil {
+		return &accounts.UnreachableError{Err: err}
+	}
+	return err
+}
+
+func (c connection) Lookup(ctx context.Context, a accounts.Account) (state *accounts.State, err error) {
+	err = do(ctx, c.process.Query, "look up", a, func() (err error) { state, err = c.Database.Lookup(ctx, a); return err })
+	return state, err
+}
+
+func (c connection) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {
+	return do(ctx, c.process.Effect, "create", a, func() error { return c.Database.Create(ctx, a, p, s) })
+}
+
+func (c connection) SetPassword(ctx context.Context, a accounts.Account, p accounts.Password) error {
+	return do(ctx, c.process.Effect, "set password of", a, func() error { return c.Database.SetPassword(ctx, a, p) })
+}
+
+func (c connection) SetSettings(ctx context.Context, a accounts.Account, s accounts.Settings) error {
+	return do(ctx, c.process.Effect, "set settings of", a, func() error { return c.Database.SetSettings(ctx, a, s) })
+}
+
+func (c connection) Drop(ctx context.Context, a accounts.Account) error {
+	return do(ctx, c.process.Effect, "drop", a, func() error { return c.Database.Drop(ctx, a) })
+}
+
+func (c connection) Grant(ctx context.Context, a accounts.Account, g accounts.Grant) error {
+	return do(ctx, c.process.Effect, "grant to", a, func() error { return c.Database.Grant(ctx, a, g) })
+}
+
+func (c connection) Revoke(ctx context.Context, a accounts.Account, g accounts.Grant) error {
+	return do(ctx, c.process.Effect, "revoke from", a, func() error { return c.Database.Revoke(ctx, a, g) })
+}
+
+// TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
+// fault at every point.
+func TestSurvivesEveryFault(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, userv1alpha1.AddToScheme(scheme))
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
+		Objects: []client.Object{secret("correct horse battery")},
+		Outside: func() reconciletest.Outside { return server{&accountstest.Database{}} },
+		Start: func(p *reconciletest.Process) error {
+			operator := &controller.Operator{Database: connection{p.Outside().(server).Database, p}, Target: "shop", Resync: 10 * time.Minute}
+			return operator.SetupWithManager(p.Manager(controller.Cache()))
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(sample()),
+			reconciletest.Change(secret(""), func(s *corev1.Secret) { s.Data["password"] = []byte("another password") }),
+			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.Grants[0].Privileges[0] = "INSERT" }),
+			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" }),
+			reconciletest.Delete(sample()),
+		},
+	}, reconciletest.Depth(2), reconciletest.Limit(100))
+}

@@ -1,0 +1,39 @@
+package controller_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/memcached/controller"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
+// fault at every point.
+func TestSurvivesEveryFault(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, cachev1alpha1.AddToScheme(scheme))
+	named := metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample"}
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
+		Start: func(p *reconciletest.Process) error {
+			return controller.SetupWithManager(p.Manager(controller.Cache()))
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(sample(2)),
+			reconciletest.Change(sample(0), func(m *cachev1alpha1.Memcached) { m.Spec.Size = 3; m.Spec.MaxConnections = 7 }),
+			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }),
+			reconciletest.Delete(&corev1.Service{ObjectMeta: named}),
+			reconciletest.Delete(&appsv1.Deployment{ObjectMeta: named}),
+			reconciletest.Delete(sample(0)),
+		},
+	}, reconciletest.Depth(2), reconciletest.Limit(100))
+}

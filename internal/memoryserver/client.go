@@ -1,0 +1,218 @@
+package memoryserver
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// liveClient answers as controller-runtime's client does without a cache.
+type liveClient struct{ server *Server }
+
+var _ client.WithWatch = (*liveClient)(nil)
+
+func (c *liveClient) Scheme() *runtime.Scheme     { return c.server.scheme }
+func (c *liveClient) RESTMapper() meta.RESTMapper { return c.server.kinds.mapper }
+
+func (c *liveClient) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
+	return apiutil.GVKForObject(obj, c.server.scheme)
+}
+
+func (c *liveClient) IsObjectNamespaced(obj runtime.Object) (bool, error) {
+	return apiutil.IsObjectNamespaced(obj, c.server.scheme, c.server.kinds.mapper)
+}
+
+func (c *liveClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	k, key, err := c.server.lookup(ctx, obj, key.Namespace, key.Name)
+	if err != nil {
+		return err
+	}
+	found, err := c.server.get(k, key, reflect.TypeOf(obj))
+	if err != nil {
+		return err
+	}
+	copyInto(obj, found)
+	return nil
+}
+
+func (s *Server) get(k *kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.table(k).find(key); v != nil {
+		return s.view(k, v, as)
+	}
+	return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
+}
+
+func (c *liveClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	k, as, err := c.server.kindOfList(list)
+	if err != nil {
+		return err
+	}
+	sel, err := newSelection(k, (&client.ListOptions{}).ApplyOptions(options))
+	if err != nil {
+		return err
+	}
+	c.server.mu.Lock()
+	revision := c.server.revision()
+	found, err := c.server.list(k, as, sel, revision)
+	c.server.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return fill(list, found, revision, false)
+}
+
+func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...client.CreateOption) error {
+	if err := metadataOnly(obj, "create"); err != nil {
+		return err
+	}
+	k, err := c.server.kindOf(ctx, obj)
+	if err != nil {
+		return err
+	}
+	namespace := obj.GetNamespace()
+	if k.namespaced && namespace == "" {
+		return fmt.Errorf("an empty namespace may not be set during creation")
+	}
+	o := (&client.CreateOptions{}).ApplyOptions(options)
+	w := newWriteOptions(o.FieldManager, o.DryRun, o.FieldValidation)
+	return c.server.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
+		return c.server.create(k, namespace, sent, w)
+	})
+}
+
+// write receives an object, has it written, and answers into it.
+func (s *Server) write(k *kind, obj client.Object, strict bool, do func(sent client.Object) (client.Object, error)) error {
+	sent, err := receive(k, obj, strict)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	stored, err := do(sent)
+	s.mu.Unlock()
+	if err != nil {
+		return asStatus(err)
+	}
+	return answer(k, stored, obj)
+}
+
+func (c *liveClient) Update(ctx context.Context, obj client.Object, options ...client.UpdateOption) error {
+	o := (&client.UpdateOptions{}).ApplyOptions(options)
+	return c.update(ctx, obj, "", newWriteOptions(o.FieldManager, o.DryRun, o.FieldValidation))
+}
+
+func (c *liveClient) update(ctx context.Context, obj client.Object, subresource string, w writeOptions) error {
+	if err := metadataOnly(obj, "update"); err != nil {
+		return err
+	}
+	defer keepKind(obj)()
+	k, key, err := c.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	if err != nil {
+		return err
+	}
+	if err := k.serves(subresource, key.Name); err != nil {
+		return err
+	}
+	return c.server.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
+		return c.server.update(k, key, subresource, sent, w)
+	})
+}
+
+func (c *liveClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+	o := (&client.PatchOptions{}).ApplyOptions(options)
+	if err := validatePatchOptions(patch.Type(), o.FieldManager, o.Force); err != nil {
+		return err
+	}
+	w := newWriteOptions(o.FieldManager, o.DryRun, o.FieldValidation)
+	w.force = ptr.Deref(o.Force, false)
+	return c.patch(ctx, obj, obj, "", patch, w)
+}
+
+func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subresource string, patch client.Patch, w writeOptions) error {
+	defer keepKind(body)()
+	k, key, err := c.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	if err != nil {
+		return err
+	}
+	content, err := patch.Data(body)
+	if err != nil {
+		return err
+	}
+	if err := k.serves(subresource, key.Name); err != nil {
+		return err
+	}
+	c.server.mu.Lock()
+	stored, err := c.server.patchOrApply(k, key, subresource, patch.Type(), content, w)
+	c.server.mu.Unlock()
+	if err != nil {
+		return asStatus(err)
+	}
+	return answer(k, stored, body)
+}
+
+func (s *Server) patchOrApply(k *kind, key client.ObjectKey, subresource string, kind types.PatchType, content []byte, w writeOptions) (client.Object, error) {
+	if kind == types.ApplyYAMLPatchType {
+		return s.apply(k, key, subresource, content, w)
+	}
+	return s.patch(k, key, subresource, kind, content, w)
+}
+
+func (c *liveClient) Delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
+	k, key, err := c.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	if err != nil {
+		return err
+	}
+	o := (&client.DeleteOptions{}).ApplyOptions(options).AsDeleteOptions()
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	return asStatus(c.server.delete(k, key, o))
+}
+
+func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options ...client.DeleteAllOfOption) error {
+	k, err := c.server.kindOf(ctx, obj)
+	if err != nil {
+		return err
+	}
+	o := (&client.DeleteAllOfOptions{}).ApplyOptions(options)
+	sel, err := newSelection(k, &o.ListOptions)
+	if err != nil {
+		return err
+	}
+	if k.namespaced && sel.namespace == "" {
+		return errMethodNotAllowed // a collection is deleted in one namespace only
+	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	for _, r := range c.server.table(k).order {
+		if v := r.latest(); v != nil && sel.matches(v.object) {
+			if err := c.server.delete(k, r.key, o.AsDeleteOptions()); err != nil {
+				return asStatus(err)
+			}
+		}
+	}
+	return nil
+}
+
+// keepKind puts back the apiVersion and kind that the caller had set, as controller-runtime's client
+// does after all writes but a creation.
+func keepKind(obj client.Object) func() {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	return func() {
+		if !gvk.Empty() {
+			obj.GetObjectKind().SetGroupVersionKind(gvk)
+		}
+	}
+}

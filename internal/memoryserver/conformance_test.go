@@ -1,0 +1,357 @@
+package memoryserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+)
+
+var crdPaths = []string{
+	"testdata/widgets.yaml", "../../examples/memcached/config/crd/bases", "../../examples/app/config/crd/bases",
+	"../../examples/databaseuser/config/crd/bases",
+}
+
+// TestConformance sends the same random requests to this server and to a real API server, and
+// expects the same answers and the same objects. It takes the same sequences each time, as many as fit
+// into ten seconds. OPBLOCKS_CONFORMANCE=5m goes on for five minutes, from a seed that nobody has
+// tried; -run TestConformance/SEED repeats one.
+func TestConformance(t *testing.T) {
+	duration, seed := 10*time.Second, uint64(0)
+	if asked := os.Getenv("OPBLOCKS_CONFORMANCE"); asked != "" {
+		var err error
+		duration, err = time.ParseDuration(asked)
+		require.NoError(t, err)
+		seed = uint64(time.Now().Unix()) * 1000
+	}
+	theirs := newRealSide(t)
+	end := time.Now().Add(duration)
+	requests, first := 0, seed
+	for failed := 0; time.Now().Before(end) && failed < maxFailures; seed++ {
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { requests += compareServers(t, theirs, seed) }) {
+			failed++
+		}
+	}
+	t.Logf("%d requests in %d sequences from seed %d", requests, seed-first, first)
+}
+
+// maxFailures is after how many differences there is no use in looking for more.
+const maxFailures = 5
+
+// FuzzConformance is TestConformance for a seed that the fuzzer finds.
+func FuzzConformance(f *testing.F) {
+	for seed := range uint64(3) {
+		f.Add(seed)
+	}
+	var once sync.Once
+	var theirs client.Client
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		realControlPlane(t) // skips under -short
+		once.Do(func() { theirs = newRealSide(t) })
+		compareServers(t, theirs, seed)
+	})
+}
+
+var realControlPlane = controlplanetest.Shared()
+
+func newRealSide(t testing.TB) client.Client {
+	t.Helper()
+	cp := realControlPlane(t)
+	require.NoError(t, cp.InstallCRDs(context.Background(), crdPaths...))
+	config := cp.Config()
+	config.QPS = -1
+	c, err := client.New(config, client.Options{Scheme: testScheme})
+	require.NoError(t, err)
+	return c
+}
+
+// compareServers runs one sequence of requests in a namespace of its own and says how many they were.
+func compareServers(t *testing.T, theirs client.Client, seed uint64) (requests int) {
+	t.Helper()
+	memory, err := New(testScheme, CRDs(crdPaths...))
+	require.NoError(t, err)
+	namespace := fmt.Sprintf("conformance-%d-%d", seed, time.Now().UnixNano())
+	sides := []*side{newSide(t, memory.Client(), namespace), newSide(t, theirs, namespace)}
+	random := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
+	var log []string
+	for range 40 {
+		request := random.request()
+		requests++
+		got, want := sides[0].do(request), sides[1].do(request)
+		log = append(log, fmt.Sprintf("%s\n      -> %s", request.title, want.summary()))
+		if diff := cmp.Diff(want.lines(), got.lines()); diff != "" {
+			t.Errorf("seed %d, request %d: the real server answers (-), this one (+):\n%s\nrequests:\n%s\nraw error of the real one: %v\nof this one: %v", seed, requests, diff,
+				strings.Join(log[max(0, len(log)-6):], "\n"), want.raw, got.raw)
+			return requests
+		}
+	}
+	for _, kind := range slices.Compact(slices.Sorted(slices.Values(kindsByWeight))) {
+		got, want := sides[0].list(t, kind), sides[1].list(t, kind)
+		require.Equal(t, want, got, "seed %d: what the real server lists of kind %s is expected", seed, kind)
+	}
+	return requests
+}
+
+// list gives the names that some selectors find.
+func (s *side) list(t *testing.T, kind string) (found []string) {
+	t.Helper()
+	for _, selector := range []client.ListOption{client.MatchingLabels{}, client.MatchingLabels{"l": "1"}, client.HasLabels{"m"}, client.MatchingFields{"metadata.name": "a"}} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(newObject(kind).GroupVersionKind())
+		list.SetKind(kind + "List")
+		require.NoError(t, s.client.List(t.Context(), list, client.InNamespace(s.namespace), selector))
+		for _, item := range list.Items {
+			found = append(found, fmt.Sprintf("%v: %s", selector, item.GetName()))
+		}
+	}
+	return found
+}
+
+// side is a server under comparison with what its client has seen.
+type side struct {
+	client    client.Client
+	namespace string
+	seen      map[string][]*unstructured.Unstructured // by kind and name, oldest first
+	uids      map[string]string                       // what stands for them
+	values    map[string]string
+}
+
+func newSide(t *testing.T, c client.Client, namespace string) *side {
+	t.Helper()
+	space := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}}
+	require.NoError(t, c.Create(t.Context(), space))
+	return &side{client: c, namespace: namespace, seen: map[string][]*unstructured.Unstructured{}, uids: map[string]string{}, values: map[string]string{}}
+}
+
+// outcome is what a client learns from a request, comparable between servers.
+type outcome struct {
+	Reason  metav1.StatusReason
+	Code    int32
+	Message string
+	Causes  []string
+	Answer  map[string]any // the object that came back
+	Stored  map[string]any // what is stored after it
+	Moved   bool           // the stored resource version changed
+
+	raw string
+}
+
+func (o outcome) summary() string {
+	if o.Message != "" {
+		return fmt.Sprintf("%d %s %s", o.Code, o.Reason, o.Message)
+	}
+	return fmt.Sprintf("ok, moved=%v", o.Moved)
+}
+
+func (o outcome) lines() []string {
+	content, err := json.MarshalIndent(o, "", " ")
+	if err != nil {
+		panic(err)
+	}
+	return strings.Split(string(content), "\n")
+}
+
+func jsonOf(v any) string {
+	content, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(content)
+}
+
+func (s *side) do(r request) (o outcome) {
+	key := r.kind + "/" + r.name
+	before := s.latest(key)
+	answer, err := r.send(s)
+	if err != nil {
+		o.fail(s, err)
+	} else if answer != nil {
+		o.Answer = s.normalize(answer)
+	}
+	stored := newObject(r.kind)
+	err = s.client.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: r.name}, stored)
+	switch {
+	case apierrors.IsNotFound(err):
+		o.Moved = before != nil
+		s.seen[key] = append(s.seen[key], nil)
+	case err != nil:
+		panic(err)
+	default:
+		o.Stored = s.normalize(stored)
+		o.Moved = before == nil || before.GetResourceVersion() != stored.GetResourceVersion()
+		s.seen[key] = append(s.seen[key], stored)
+	}
+	return o
+}
+
+func (s *side) latest(key string) *unstructured.Unstructured {
+	if seen := s.seen[key]; len(seen) > 0 {
+		return seen[len(seen)-1]
+	}
+	return nil
+}
+
+// back gives what was seen of an object some requests ago, or nil.
+func (s *side) back(key string, steps int) *unstructured.Unstructured {
+	seen := s.seen[key]
+	if i := len(seen) - 1 - steps; i >= 0 && seen[i] != nil {
+		return seen[i].DeepCopy()
+	}
+	return nil
+}
+
+func (o *outcome) fail(s *side, err error) {
+	o.raw = err.Error()
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		o.Message = err.Error()
+		return
+	}
+	o.Reason, o.Code = status.Status().Reason, status.Status().Code
+	o.Message = s.plain(status.Status().Message)
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			o.Causes = append(o.Causes, fmt.Sprintf("%s: %s: %s", cause.Field, cause.Type, s.plain(firstLine(cause.Message))))
+		}
+		slices.Sort(o.Causes)
+		o.Causes = slices.Compact(o.Causes)
+		o.Message, _, _ = strings.Cut(o.Message, "is invalid: ") // the causes again, in any order
+	}
+}
+
+// firstLine leaves out a difference between objects that the real server appends.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return line
+}
+
+var (
+	uidPattern      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	numberPattern   = regexp.MustCompile(`\([0-9]+\)`)
+	storagePattern  = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
+	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // with the resource version
+	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors come in any order
+	nodePortPattern = regexp.MustCompile(`value: 3[0-9]{4}\b`)
+	structPattern   = regexp.MustCompile(`value: \{.*\}`) // the real server prints types of its own
+)
+
+// plain takes out of a message what no two servers have in common.
+func (s *side) plain(message string) string {
+	message = strings.ReplaceAll(uidPattern.ReplaceAllStringFunc(message, s.uid), s.namespace, "namespace")
+	message = schemaPattern.ReplaceAllString(message, "$1")
+	message = documentPattern.ReplaceAllString(message, "value: document: ")
+	message = structPattern.ReplaceAllString(message, "value: {}")
+	message = numberPattern.ReplaceAllString(message, "(version)")
+	message = nodePortPattern.ReplaceAllString(message, "value: node port")
+	return storagePattern.ReplaceAllString(message, "")
+}
+
+func (s *side) uid(given string) string {
+	if s.uids[given] == "" {
+		s.uids[given] = fmt.Sprintf("uid-%d", len(s.uids))
+	}
+	return s.uids[given]
+}
+
+// chosen stands for what the server chose for an object, such as an address. It tells whether that
+// has changed.
+func (s *side) chosen(uid any, what string, given any) any {
+	text := fmt.Sprint(given)
+	if text == "None" || text == "0" || text == "" {
+		return given
+	}
+	key := fmt.Sprint(uid, what)
+	if before, has := s.values[key]; has && before != text {
+		return "another " + what
+	}
+	s.values[key] = text
+	return what
+}
+
+func (s *side) normalize(live *unstructured.Unstructured) map[string]any {
+	object := s.plainValues(live.DeepCopy().Object).(map[string]any)
+	metadata := object["metadata"].(map[string]any)
+	for _, name := range []string{"creationTimestamp", "deletionTimestamp"} {
+		if metadata[name] != nil {
+			metadata[name] = "time"
+		}
+	}
+	delete(metadata, "resourceVersion")
+	metadata["managedFields"] = normalizeManagers(live)
+	switch live.GetKind() {
+	case "Service":
+		s.normalizeService(object)
+	case "Pod": // an admission plug-in names the account, which is off without controllers
+		unstructured.RemoveNestedField(object, "spec", "serviceAccount")
+		unstructured.RemoveNestedField(object, "spec", "serviceAccountName")
+	}
+	return object
+}
+
+// plainValues replaces UIDs and the namespace wherever they stand.
+func (s *side) plainValues(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			value[key] = s.plainValues(value[key])
+		}
+	case []any:
+		for i := range value {
+			value[i] = s.plainValues(value[i])
+		}
+	case string:
+		return strings.ReplaceAll(uidPattern.ReplaceAllStringFunc(value, s.uid), s.namespace, "namespace")
+	}
+	return value
+}
+
+func (s *side) normalizeService(object map[string]any) {
+	spec, _ := object["spec"].(map[string]any)
+	uid := object["metadata"].(map[string]any)["uid"]
+	if spec["clusterIP"] != nil {
+		spec["clusterIP"] = s.chosen(uid, "address", spec["clusterIP"])
+	}
+	if all, has := spec["clusterIPs"].([]any); has {
+		for i := range all {
+			all[i] = s.chosen(uid, "address", all[i])
+		}
+	}
+	if spec["healthCheckNodePort"] != nil {
+		spec["healthCheckNodePort"] = s.chosen(uid, "health port", spec["healthCheckNodePort"])
+	}
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		if port := port.(map[string]any); port["nodePort"] != nil {
+			port["nodePort"] = s.chosen(uid, fmt.Sprint("node port of ", port["name"], port["protocol"], port["port"]), port["nodePort"])
+		}
+	}
+}
+
+// normalizeManagers drops the times, by which the entries are sorted too.
+func normalizeManagers(live *unstructured.Unstructured) []string {
+	managers := []string{}
+	for _, m := range live.GetManagedFields() {
+		managers = append(managers, fmt.Sprintf("%s %s %s %s: %s", m.Manager, m.Operation, m.Subresource, m.APIVersion, m.FieldsV1.GetRawString()))
+	}
+	sort.Strings(managers)
+	return managers
+}

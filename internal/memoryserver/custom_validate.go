@@ -1,0 +1,74 @@
+package memoryserver
+
+import (
+	"context"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func (c *custom) validateContent(made client.Object) field.ErrorList {
+	errs := validation.ValidateObjectMetaAccessor(made, c.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, apiservervalidation.ValidateCustomResource(nil, fieldsOf(made), c.validator)...)
+	errs = append(errs, c.validateScale(made)...)
+	errs = append(errs, objectmeta.Validate(context.Background(), nil, fieldsOf(made), c.schema, false)...)
+	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.schema, fieldsOf(made))...)
+}
+
+// validateUpdate lets through what was wrong before and is not changed, as the API server does.
+func (c *custom) validateUpdate(made, live client.Object) field.ErrorList {
+	pair := common.NewCorrelatedObject(fieldsOf(made), fieldsOf(live), &model.Structural{Structural: c.schema})
+	errs := apiservervalidation.ValidateCustomResourceUpdate(nil, fieldsOf(made), fieldsOf(live), c.validator, apiservervalidation.WithRatcheting(pair))
+	errs = append(errs, c.validateScale(made)...)
+	errs = append(errs, objectmeta.Validate(context.Background(), nil, fieldsOf(made), c.schema, false)...)
+	errs = append(errs, c.validateLists(made, live)...)
+	return append(errs, c.validateExpressions(context.Background(), made, live, errs, cel.WithRatcheting(pair))...)
+}
+
+func (c *custom) validateStatus(made, live client.Object) (errs field.ErrorList) {
+	pair := common.NewCorrelatedObject(fieldsOf(made), fieldsOf(live), &model.Structural{Structural: c.schema})
+	if status, has := fieldsOf(made)["status"]; has && c.statusValidator != nil {
+		errs = apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, fieldsOf(live)["status"],
+			c.statusValidator, apiservervalidation.WithRatcheting(pair.Key("status")))
+	}
+	errs = append(errs, c.validateScaleStatus(made)...)
+	errs = append(errs, c.validateLists(made, live)...)
+	return append(errs, c.validateExpressions(context.Background(), made, live, errs, cel.WithRatcheting(pair))...)
+}
+
+func (c *custom) validateLists(made, live client.Object) field.ErrorList {
+	errs := listtype.ValidateListSetsAndMaps(nil, c.schema, fieldsOf(made))
+	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, c.schema, fieldsOf(live))) > 0 {
+		return nil
+	}
+	return errs
+}
+
+// validateExpressions evaluates the rules in CEL, unless the object has errors that could make them
+// fail for the wrong reason.
+func (c *custom) validateExpressions(ctx context.Context, made, live client.Object, found field.ErrorList, options ...cel.Option) field.ErrorList {
+	if c.expressions == nil {
+		return nil
+	}
+	for _, err := range found {
+		switch err.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; "+
+				"correct the existing errors to complete validation")}
+		}
+	}
+	var before any
+	if live != nil {
+		before = fieldsOf(live)
+	}
+	errs, _ := c.expressions.Validate(ctx, nil, c.schema, fieldsOf(made), before, celconfig.RuntimeCELCostBudget, options...)
+	return errs
+}

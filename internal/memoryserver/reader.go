@@ -1,0 +1,81 @@
+package memoryserver
+
+import (
+	"context"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Reader reads what the store held earlier: at tells the revision for each kind, at every read, so
+// that a reader can fall behind and catch up. Objects come as from a controller-runtime cache, with
+// apiVersion and kind.
+func (s *Server) Reader(at func(schema.GroupVersionKind) int64) client.Reader {
+	return &pastReader{server: s, at: at}
+}
+
+type pastReader struct {
+	server *Server
+	at     func(schema.GroupVersionKind) int64
+}
+
+func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	gvk, err := apiutil.GVKForObject(out, r.server.scheme)
+	if err != nil {
+		return err
+	}
+	k, err := r.server.kind(gvk)
+	if err != nil {
+		return err
+	}
+	found, err := r.find(k, k.key(key.Namespace, key.Name), reflect.TypeOf(out))
+	if err != nil {
+		return err
+	}
+	if (&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy == nil {
+		found = found.DeepCopyObject().(client.Object)
+	}
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(found).Elem())
+	return nil
+}
+
+func (r *pastReader) find(k *kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
+	revision := r.at(k.gvk)
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
+	if rec := r.server.table(k).records[key]; rec != nil {
+		if v := rec.at(revision); v != nil {
+			return r.server.view(k, v, as)
+		}
+	}
+	// A cache does not know the resource's name, and gives the kind instead.
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: k.gvk.Group, Resource: k.gvk.Kind}, key.Name)
+}
+
+func (r *pastReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	k, as, err := r.server.kindOfList(list)
+	if err != nil {
+		return err
+	}
+	sel, err := newSelection(k, (&client.ListOptions{}).ApplyOptions(options))
+	if err != nil {
+		return err
+	}
+	revision := r.at(k.gvk)
+	r.server.mu.Lock()
+	found, err := r.server.list(k, as, sel, revision)
+	r.server.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return fill(list, found, revision, true)
+}

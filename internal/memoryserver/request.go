@@ -1,0 +1,79 @@
+package memoryserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// writeOptions are what all writes have in common.
+type writeOptions struct {
+	manager string
+	dryRun  bool
+	strict  bool // unknown fields are errors
+	force   bool // take fields from other managers when applying
+	applied bool // by server-side apply
+}
+
+func newWriteOptions(manager string, dryRun []string, validation string) writeOptions {
+	if manager == "" {
+		manager = defaultManager
+	}
+	return writeOptions{
+		manager: manager,
+		dryRun:  slices.Contains(dryRun, metav1.DryRunAll),
+		strict:  validation == metav1.FieldValidationStrict,
+	}
+}
+
+// defaultManager is what the real server takes from a client's user agent: the program's name.
+var defaultManager = filepath.Base(os.Args[0])
+
+// lookup finds the kind of a request and where its object lies. The errors are those of client-go,
+// which sends no request without a name.
+func (s *Server) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind, client.ObjectKey, error) {
+	k, err := s.kindOf(ctx, object)
+	if err != nil {
+		return nil, client.ObjectKey{}, err
+	}
+	if err := named(k, namespace, name); err != nil {
+		return nil, client.ObjectKey{}, err
+	}
+	return k, k.key(namespace, name), nil
+}
+
+func named(k *kind, namespace, name string) error {
+	switch {
+	case name == "":
+		return errors.New("resource name may not be empty")
+	case k.namespaced && namespace == "":
+		return errors.New("an empty namespace may not be set when a resource name is provided")
+	}
+	return nil
+}
+
+func (s *Server) kindOf(ctx context.Context, object runtime.Object) (*kind, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	gvk, err := apiutil.GVKForObject(object, s.scheme)
+	if err != nil {
+		return nil, err
+	}
+	return s.kind(gvk)
+}
+
+func metadataOnly(object client.Object, verb string) error {
+	if _, is := object.(*metav1.PartialObjectMetadata); is {
+		return fmt.Errorf("cannot %s using only metadata", verb)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package memoryserver
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Server is an API server in memory. Its methods and its clients may be used by several goroutines.
+type Server struct {
+	scheme *runtime.Scheme
+	kinds  *kinds
+
+	mu       sync.Mutex
+	tables   map[schema.GroupVersionKind]*table
+	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1]
+	issued   uint64    // UIDs and name suffixes given out
+	watchers watchers
+}
+
+// New starts a server without objects but the namespaces "default" and "kube-system".
+//
+// It serves the built-in kinds and those of the custom resource definitions that are given. The
+// scheme says which Go types its clients may be asked with.
+func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
+	var s settings
+	for _, option := range options {
+		if err := option(&s); err != nil {
+			return nil, err
+		}
+	}
+	kinds, err := kindsWith(s.definitions)
+	if err != nil {
+		return nil, err
+	}
+	server := &Server{scheme: scheme, kinds: kinds, tables: map[schema.GroupVersionKind]*table{}}
+	server.createNamespaces("default", "kube-system")
+	return server, nil
+}
+
+// Client gives a client whose every request is live and immediate.
+func (s *Server) Client() client.WithWatch { return &liveClient{server: s} }
+
+// kind finds what is known of a kind. The error satisfies meta.IsNoMatchError.
+func (s *Server) kind(gvk schema.GroupVersionKind) (*kind, error) {
+	if k := s.kinds.find(gvk); k != nil {
+		return k, nil
+	}
+	return nil, fmt.Errorf("the server in memory has no kind %s: give it the custom resource definition, or use a version that it serves: %w",
+		gvk.Kind, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}})
+}
+
+// table holds the objects of a kind. The caller holds the lock.
+func (s *Server) table(k *kind) *table {
+	t := s.tables[k.gvk]
+	if t == nil {
+		t = &table{kind: k, records: map[client.ObjectKey]*record{}}
+		s.tables[k.gvk] = t
+	}
+	return t
+}
+
+// newUID gives UIDs in order, so that a run can be repeated.
+func (s *Server) newUID() types.UID {
+	s.issued++
+	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", s.issued))
+}
+
+// suffixAlphabet has no vowels, as the real server's, so that no suffix spells a word.
+const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+
+// newSuffix is what generateName appends: five characters, as from the real server, but in order.
+func (s *Server) newSuffix() string {
+	const length, spread = 5, 7_368_787 // a prime near half of 27^5, so that neighbours look different
+	s.issued++
+	n := s.issued * spread
+	suffix := make([]byte, length)
+	for i := range suffix {
+		suffix[i] = suffixAlphabet[n%uint64(len(suffixAlphabet))]
+		n /= uint64(len(suffixAlphabet))
+	}
+	return string(suffix)
+}

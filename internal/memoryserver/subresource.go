@@ -1,0 +1,202 @@
+package memoryserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const evictionSubresource = "eviction"
+
+// serves reports as an error that a kind does not have a subresource.
+func (k *kind) serves(subresource, name string) error {
+	if subresource == "" || k.fields[subresource] != nil || subresource == scaleSubresource && k.scaled {
+		return nil
+	}
+	if _, is := k.rules.(*custom); is {
+		return apierrors.NewNotFound(k.groupResource(), name)
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource",
+		Details: &metav1.StatusDetails{Group: k.resource.Group, Kind: k.resource.Resource},
+	}}
+}
+
+var errMethodNotAllowed = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
+	Message: "the server does not allow this method on the requested resource",
+}}
+
+func (c *liveClient) Status() client.SubResourceWriter { return c.SubResource(statusSubresource) }
+
+func (c *liveClient) SubResource(name string) client.SubResourceClient {
+	return &subresourceClient{client: c, name: name}
+}
+
+type subresourceClient struct {
+	client *liveClient
+	name   string
+}
+
+// find is lookup for a subresource.
+func (c *subresourceClient) find(ctx context.Context, obj client.Object) (*kind, client.ObjectKey, error) {
+	k, key, err := c.client.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	if err == nil {
+		err = k.serves(c.name, key.Name)
+	}
+	return k, key, err
+}
+
+func (c *subresourceClient) Get(ctx context.Context, obj, subresource client.Object, _ ...client.SubResourceGetOption) error {
+	k, key, err := c.find(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if c.name != scaleSubresource {
+		found, err := c.client.server.get(k, key, reflect.TypeOf(subresource))
+		if err != nil {
+			return err
+		}
+		copyInto(subresource, found)
+		return nil
+	}
+	c.client.server.mu.Lock()
+	v := c.client.server.table(k).find(key)
+	c.client.server.mu.Unlock()
+	if v == nil {
+		return apierrors.NewNotFound(k.groupResource(), key.Name)
+	}
+	return answerScale(scaleOf(k, v.object), subresource)
+}
+
+// Create evicts a pod: it is deleted, whatever its disruption budget says. Nothing else is created.
+func (c *subresourceClient) Create(ctx context.Context, obj, subresource client.Object, options ...client.SubResourceCreateOption) error {
+	eviction, is := subresource.(*policyv1.Eviction)
+	if c.name != evictionSubresource || !is {
+		return fmt.Errorf("the server in memory does not create subresource %s from a %T", c.name, subresource)
+	}
+	k, key, err := c.client.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	if err != nil {
+		return err
+	}
+	o := ptr.Deref(eviction.DeleteOptions, metav1.DeleteOptions{})
+	o.DryRun = append(o.DryRun, (&client.SubResourceCreateOptions{}).ApplyOptions(options).DryRun...)
+	c.client.server.mu.Lock()
+	defer c.client.server.mu.Unlock()
+	return asStatus(c.client.server.delete(k, key, &o))
+}
+
+func (c *subresourceClient) Update(ctx context.Context, obj client.Object, options ...client.SubResourceUpdateOption) error {
+	o := (&client.SubResourceUpdateOptions{}).ApplyOptions(options)
+	w := newWriteOptions(o.FieldManager, o.DryRun, o.FieldValidation)
+	body := obj
+	if o.SubResourceBody != nil {
+		body = o.SubResourceBody
+		if body.GetName() == "" {
+			body.SetName(obj.GetName())
+		}
+		if body.GetNamespace() == "" {
+			body.SetNamespace(obj.GetNamespace())
+		}
+	}
+	if c.name != scaleSubresource {
+		return c.client.update(ctx, body, c.name, w)
+	}
+	content, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return c.rescale(ctx, obj, body, body.GetUID(), w, func(scale *autoscalingv1.Scale) error {
+		*scale = autoscalingv1.Scale{}
+		return json.Unmarshal(content, scale)
+	})
+}
+
+func (c *subresourceClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+	o := (&client.SubResourcePatchOptions{}).ApplyOptions(options)
+	if err := validatePatchOptions(patch.Type(), o.FieldManager, o.Force); err != nil {
+		return err
+	}
+	w := newWriteOptions(o.FieldManager, o.DryRun, o.FieldValidation)
+	w.force = ptr.Deref(o.Force, false)
+	body := obj
+	if o.SubResourceBody != nil {
+		body = o.SubResourceBody
+	}
+	if c.name != scaleSubresource {
+		return c.client.patch(ctx, obj, body, c.name, patch, w)
+	}
+	content, err := patch.Data(body)
+	if err != nil {
+		return err
+	}
+	if t := patch.Type(); t != types.MergePatchType && t != types.JSONPatchType {
+		return errUnsupportedPatch
+	}
+	return c.rescale(ctx, obj, body, "", w, func(scale *autoscalingv1.Scale) error { return patchScale(scale, patch.Type(), content) })
+}
+
+func (c *subresourceClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+	o := (&client.SubResourceApplyOptions{}).ApplyOpts(options)
+	if c.name == scaleSubresource {
+		return errUnsupportedPatch
+	}
+	body := obj
+	if o.SubResourceBody != nil {
+		body = o.SubResourceBody
+	}
+	return c.client.apply(ctx, obj, body, c.name, &o.ApplyOptions)
+}
+
+func (c *subresourceClient) rescale(ctx context.Context, obj, body client.Object, uid types.UID, w writeOptions, change func(*autoscalingv1.Scale) error) error {
+	k, key, err := c.find(ctx, obj)
+	if err != nil {
+		return err
+	}
+	c.client.server.mu.Lock()
+	scale, err := c.client.server.rescale(k, key, uid, change, w)
+	c.client.server.mu.Unlock()
+	if err != nil {
+		return asStatus(err)
+	}
+	return answerScale(scale, body)
+}
+
+func patchScale(scale *autoscalingv1.Scale, patch types.PatchType, content []byte) error {
+	before, err := json.Marshal(scale)
+	if err != nil {
+		return err
+	}
+	after, err := applyJSON(before, patch, content)
+	if err != nil {
+		return err
+	}
+	*scale = autoscalingv1.Scale{}
+	return json.Unmarshal(after, scale)
+}
+
+// answerScale writes a scale into the object of a request, if that can hold one.
+func answerScale(scale *autoscalingv1.Scale, out client.Object) error {
+	if typed, is := out.(*autoscalingv1.Scale); is {
+		scale.TypeMeta = metav1.TypeMeta{}
+		*typed = *scale
+		return nil
+	}
+	content, err := json.Marshal(scale)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, out)
+}

@@ -1,0 +1,44 @@
+package memoryserver
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// withoutManagers leaves an object's list of field managers out of merging and comparing. Nobody can
+// own a part of it, and it is the most expensive part of an object to look at.
+type withoutManagers struct{ managedfields.TypeConverter }
+
+func (w withoutManagers) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	switch o := object.(type) {
+	case *unstructured.Unstructured:
+		metadata, has := o.Object["metadata"].(map[string]any)
+		if has && metadata["managedFields"] != nil {
+			object = &unstructured.Unstructured{Object: without(o.Object, "metadata")}
+			object.(*unstructured.Unstructured).Object["metadata"] = without(metadata, "managedFields")
+		}
+	case client.Object:
+		if o.GetManagedFields() != nil {
+			bare := reflect.New(reflect.TypeOf(o).Elem())
+			bare.Elem().Set(reflect.ValueOf(o).Elem())
+			bare.Interface().(client.Object).SetManagedFields(nil)
+			object = bare.Interface().(client.Object)
+		}
+	}
+	return w.TypeConverter.ObjectToTyped(object, options...)
+}
+
+func without(m map[string]any, field string) map[string]any {
+	rest := make(map[string]any, len(m))
+	for name, value := range m {
+		if name != field {
+			rest[name] = value
+		}
+	}
+	return rest
+}

@@ -1,0 +1,100 @@
+package reconciletest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Action is something that a user does. The next one comes when the operator has become quiet.
+type Action struct {
+	Name string // as the trace shows it; short
+	Do   func(ctx context.Context, c client.Client) error
+
+	wait time.Duration
+}
+
+// Create creates a copy of the object.
+func Create(obj client.Object) Action {
+	return Action{
+		Name: "create " + describe(obj),
+		Do: func(ctx context.Context, c client.Client) error {
+			return c.Create(ctx, obj.DeepCopyObject().(client.Object))
+		},
+	}
+}
+
+// Change reads the object anew, changes it and writes it. Only obj's namespace and name are used.
+// A change of the status is written to it as well.
+func Change[T client.Object](obj T, change func(T)) Action {
+	return Action{
+		Name: "change " + describe(obj),
+		Do: func(ctx context.Context, c client.Client) error {
+			now := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(T)
+			if err := c.Get(ctx, client.ObjectKeyFromObject(obj), now); err != nil {
+				return err
+			}
+			change(now)
+			with := now.DeepCopyObject().(T)
+			if err := c.Update(ctx, now); err != nil {
+				return err
+			}
+			if !dropsStatus(with, now) {
+				return nil
+			}
+			with.SetResourceVersion(now.GetResourceVersion())
+			return c.Status().Update(ctx, with)
+		},
+	}
+}
+
+// dropsStatus reports whether an answer lacks the status that was sent, since that is written apart.
+func dropsStatus(sent, answer client.Object) bool {
+	status := func(obj client.Object) any {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil
+		}
+		return content["status"]
+	}
+	return !reflect.DeepEqual(status(sent), status(answer))
+}
+
+// Delete deletes the object. Only its namespace and name are used.
+func Delete(obj client.Object) Action {
+	return Action{
+		Name: "delete " + describe(obj),
+		Do: func(ctx context.Context, c client.Client) error {
+			return c.Delete(ctx, obj.DeepCopyObject().(client.Object))
+		},
+	}
+}
+
+// Do is an action of your own. It must do the same in every run.
+func Do(name string, do func(ctx context.Context, c client.Client) error) Action {
+	return Action{Name: name, Do: do}
+}
+
+// Wait lets time pass, in which whatever is due comes.
+func Wait(d time.Duration) Action {
+	return Action{Name: fmt.Sprintf("wait %s", d), wait: d}
+}
+
+func describe(obj client.Object) string {
+	kind := reflect.TypeOf(obj).Elem().Name()
+	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
+		kind = gvk.Kind
+	}
+	return kind + " " + nameOf(client.ObjectKeyFromObject(obj))
+}
+
+func nameOf(key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.String()
+}

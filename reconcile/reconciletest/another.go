@@ -1,0 +1,92 @@
+package reconciletest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Names of what another writer adds just before a write of the operator.
+const (
+	anotherAnnotation = "reconciletest.opblocks.dev/another-writer"
+	anotherFinalizer  = "reconciletest.opblocks.dev/another-writer"
+)
+
+// touch writes the object as somebody else: an annotation and a finalizer, which must survive.
+func (r *run) touch(request *Request) {
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(request.Kind)
+	if err := r.user.Get(context.Background(), request.Object, obj); err != nil {
+		return // there is nothing to conflict with
+	}
+	before := obj.DeepCopy()
+	metav1.SetMetaDataAnnotation(&obj.ObjectMeta, anotherAnnotation, "here")
+	if obj.DeletionTimestamp == nil {
+		obj.Finalizers = append(obj.Finalizers, anotherFinalizer)
+	}
+	if err := r.user.Patch(context.Background(), obj, client.MergeFrom(before)); err != nil {
+		r.failLocked(fmt.Errorf("another writer's patch of %s: %w", request, err))
+		return
+	}
+	r.touched = append(r.touched, obj)
+	r.trace.addBefore(row{what: "another writer: annotate " + request.Kind.Kind + " " + nameOf(request.Object)})
+}
+
+// remove deletes the object as somebody else.
+func (r *run) remove(request *Request) {
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(request.Kind)
+	obj.Namespace, obj.Name = request.Object.Namespace, request.Object.Name
+	if err := r.user.Delete(context.Background(), obj); client.IgnoreNotFound(err) != nil {
+		r.failLocked(fmt.Errorf("another writer's deletion before %s: %w", request, err))
+		return
+	}
+	r.trace.addBefore(row{what: "another writer: delete " + request.Kind.Kind + " " + nameOf(request.Object)})
+}
+
+// checkTouched makes sure that what another writer wrote just before the operator's own write is still there.
+func (r *run) checkTouched() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, obj := range r.touched {
+		now := r.present[madeKey{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}]
+		if now == nil || now.GetUID() != obj.GetUID() || now.GetDeletionTimestamp() != nil {
+			continue
+		}
+		lost := func(what string) error {
+			return fmt.Errorf("lost what another writer wrote just before: %s of %s %s", what, obj.GetObjectKind().GroupVersionKind().Kind, nameOf(client.ObjectKeyFromObject(obj)))
+		}
+		if now.GetAnnotations()[anotherAnnotation] == "" {
+			return lost("the annotation " + anotherAnnotation)
+		}
+		if slices.Contains(obj.GetFinalizers(), anotherFinalizer) && !slices.Contains(now.GetFinalizers(), anotherFinalizer) {
+			return lost("the finalizer " + anotherFinalizer)
+		}
+	}
+	return nil
+}
+
+// releaseFinalizers is what the other writer does when an object is to go.
+func (r *run) releaseFinalizers() {
+	r.mu.Lock()
+	touched := slices.Clone(r.touched)
+	r.mu.Unlock()
+	for _, obj := range touched {
+		now := obj.DeepCopyObject().(client.Object)
+		if err := r.user.Get(r.context(), client.ObjectKeyFromObject(obj), now); err != nil {
+			continue
+		}
+		i := slices.Index(now.GetFinalizers(), anotherFinalizer)
+		if now.GetDeletionTimestamp() == nil || i < 0 {
+			continue
+		}
+		before := now.DeepCopyObject().(client.Object)
+		now.SetFinalizers(slices.Delete(slices.Clone(now.GetFinalizers()), i, i+1))
+		if err := r.user.Patch(r.context(), now, client.MergeFrom(before)); err != nil {
+			r.fail(fmt.Errorf("another writer's finalizer: %w", err))
+		}
+	}
+}

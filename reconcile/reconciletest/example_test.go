@@ -1,0 +1,112 @@
+package reconciletest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// A reconciler written by hand makes a ConfigMap and sets the status. It swallows the error of the creation.
+func ExampleTry() {
+	t := new(testing.T) // in a test it is the function's own
+	report := reconciletest.Try(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		Start: func(p *reconciletest.Process) error {
+			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+				if err := ensure(ctx, c, s, owned(c, s, s.Name, nil)); err != nil {
+					ctrl.LoggerFrom(ctx).Error(err, "Cannot make the ConfigMap")
+				}
+				return ctrl.Result{}, nil
+			}})
+			return nil
+		},
+		Actions: []reconciletest.Action{reconciletest.Create(shop())},
+	})
+	text, _, _ := strings.Cut(report.String(), "\nreplay it:")
+	fmt.Println(text)
+	// Output:
+	// It does not survive one fault: connection refused at: create ConfigMap default/web #1.
+	//
+	// after "create Shop default/web" it is not as it is without faults:
+	//   ConfigMap default/web: is missing
+	//
+	// pass  what happened, and what came of it (passes that sent nothing are left out)
+	//       user: create Shop default/web
+	// 1     pass over Shop default/web      added Shop default/web
+	// 1       create ConfigMap default/web  Create "https://api.example.com/configmap": connection refused   ← it does not reach the server
+	// 1       log                           Cannot make the ConfigMap: Create "https://api.example.com/configmap": connection refused
+}
+
+// In an ordinary test the ledger says what the operator sent.
+func ExamplePlay() {
+	t := new(testing.T) // in a test it is the function's own
+	scenario := reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		Start: func(p *reconciletest.Process) error {
+			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+				want := owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto})
+				return ctrl.Result{}, ensure(ctx, c, s, want)
+			}})
+			return nil
+		},
+		Actions: []reconciletest.Action{reconciletest.Create(shop())},
+	}
+	reconciletest.Play(t, scenario, func(t *testing.T, w *reconciletest.World) {
+		w.Do(reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" }))
+		w.Ledger.AssertWrites(t, "update ConfigMap default/web")
+
+		w.Do(reconciletest.Delete(config("web")))
+		fmt.Println(w.Ledger.Writes())
+	})
+	// Output:
+	// [create ConfigMap default/web]
+}
+
+// Effects outside of the cluster are struck by faults too, and what they leave is compared. This operator
+// cleans up in the wrong order: the finalizer goes before the account.
+func ExampleProcess_Effect() {
+	t := new(testing.T) // in a test it is the function's own
+	report := reconciletest.Try(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		Outside: func() reconciletest.Outside { return &directory{users: map[string]bool{}} },
+		Start: func(p *reconciletest.Process) error {
+			users := p.Outside().(*directory)
+			add := func(ctx context.Context, name string) error {
+				return p.Effect(ctx, "add "+name, func() error { users.users[name] = true; return nil })
+			}
+			remove := func(ctx context.Context, name string) error {
+				return p.Effect(ctx, "remove "+name, func() error { delete(users.users, name); return nil })
+			}
+			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+				if s.DeletionTimestamp != nil {
+					if err := removeFinalizer(ctx, c, s); err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, remove(ctx, s.Name)
+				}
+				if err := ensureFinalizer(ctx, c, s); err != nil {
+					return ctrl.Result{}, err
+				}
+				return ctrl.Result{}, add(ctx, s.Name)
+			}})
+			return nil
+		},
+		Actions: []reconciletest.Action{reconciletest.Create(shop()), reconciletest.Delete(shop())},
+	})
+	fmt.Println(report.Failures[0].Faults[0])
+	fmt.Println(report.Failures[0].Err)
+	// Output:
+	// crash after: update Shop default/web #2
+	// after "delete Shop default/web" it is not as it is without faults:
+	//   outside: want null, got {"web":true}
+}
+
+type directory struct{ users map[string]bool }
+
+func (d *directory) State() any { return d.users }

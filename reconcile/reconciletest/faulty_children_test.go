@@ -1,0 +1,334 @@
+package reconciletest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+var changeMotto = reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" })
+
+// source is a ConfigMap that shops take their data from.
+func source() *corev1.ConfigMap {
+	made := config("source")
+	made.Data = map[string]string{"colour": "red"}
+	return made
+}
+
+func deployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(1)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+			},
+		},
+	}
+}
+
+func deploymentOf(c client.Client, s *Shop) *appsv1.Deployment {
+	d := deployment(s.Name)
+	if err := controllerutil.SetControllerReference(s, d, c.Scheme()); err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func serviceOf(c client.Client, s *Shop) *corev1.Service {
+	made := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": s.Name},
+			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},
+		},
+	}
+	if err := controllerutil.SetControllerReference(s, made, c.Scheme()); err != nil {
+		panic(err)
+	}
+	return made
+}
+
+var faultyChildren = map[string]faulty{
+	"create without AlreadyExists": {
+		about: "after a crash it is there already, and the pass never gets further",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Phase == "Created" {
+						return ctrl.Result{}, nil
+					}
+					err := c.Create(ctx, owned(c, s, s.Name, nil))
+					if sound && apierrors.IsAlreadyExists(err) {
+						err = nil // it would look whose it is
+					}
+					if err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, open(ctx, c, s, "Created")
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.CrashAfter,
+		says:  []string{"create ConfigMap default/web #1", `status.phase: want "Created", got nothing`, "already exists"},
+	},
+	"stale cache creates twice": {
+		about: "the cache does not show the child yet, and the name is the server's choice",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					var all corev1.ConfigMapList
+					if err := c.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
+						return ctrl.Result{}, err
+					}
+					if slices.ContainsFunc(all.Items, func(m corev1.ConfigMap) bool { return metav1.IsControlledBy(&m, s) }) {
+						return ctrl.Result{}, nil
+					}
+					made := owned(c, s, "", nil)
+					made.GenerateName = s.Name + "-"
+					if sound {
+						made.GenerateName, made.Name = "", s.Name+"-till"
+					}
+					return ctrl.Result{}, c.Create(ctx, made)
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.Stale,
+		says:  []string{"ConfigMap default/web-<2>: should not be there", "create ConfigMap default/web-*"},
+	},
+	"prune after error": {
+		about: "what could not be built is taken for unwanted, and deleted",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					wanted := map[string]bool{}
+					var errs []error
+					for _, name := range s.Spec.Counters {
+						from := source()
+						if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(from), from); err != nil {
+							errs = append(errs, err)
+							continue
+						}
+						wanted[name] = true
+						errs = append(errs, ensure(ctx, c, s, owned(c, s, name, from.Data)))
+					}
+					if err := errors.Join(errs...); sound && err != nil {
+						return ctrl.Result{}, err
+					}
+					var all corev1.ConfigMapList
+					errs = append(errs, c.List(ctx, &all, client.InNamespace(s.Namespace)))
+					for i := range all.Items {
+						if m := &all.Items[i]; metav1.IsControlledBy(m, s) && !wanted[m.Name] {
+							errs = append(errs, client.IgnoreNotFound(c.Delete(ctx, m)))
+						}
+					}
+					return ctrl.Result{}, errors.Join(errs...)
+				}
+			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Counters = []string{"till"} })), changeMotto)
+			s.Objects = []client.Object{source()}
+			return s
+		},
+		fault: reconciletest.InternalError,
+		says:  []string{"get ConfigMap default/source", "it deletes ConfigMap default/till, which it never does without faults"},
+	},
+	"wrong owner check": {
+		about: "an object of somebody else is taken for ours, because it has its name",
+		scenario: func(sound bool) reconciletest.Scenario {
+			foreign := config("web")
+			foreign.Data = map[string]string{"belongs": "to somebody else"}
+			s := of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					want := owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto})
+					if sound {
+						return ctrl.Result{}, ensure(ctx, c, s, want)
+					}
+					is := config(s.Name)
+					err := c.Get(ctx, client.ObjectKeyFromObject(is), is)
+					if apierrors.IsNotFound(err) {
+						return ctrl.Result{}, c.Create(ctx, want)
+					}
+					if err != nil || maps.Equal(is.Data, want.Data) {
+						return ctrl.Result{}, err
+					}
+					is.Data, is.OwnerReferences = want.Data, want.OwnerReferences
+					return ctrl.Result{}, c.Update(ctx, is)
+				}
+			}, reconciletest.Create(shop()))
+			s.Objects = []client.Object{foreign}
+			s.Finally = func(w *reconciletest.World) error {
+				is := config("web")
+				if err := w.Get(context.Background(), client.ObjectKeyFromObject(is), is); err != nil {
+					return err
+				}
+				if !maps.Equal(is.Data, foreign.Data) {
+					return fmt.Errorf("somebody else's ConfigMap was changed: %v", is.Data)
+				}
+				return nil
+			}
+			return s
+		},
+		says: []string{"somebody else's ConfigMap was changed", "update ConfigMap default/web"},
+	},
+	"swallowed error": {
+		about: "the creation failed, the log says so, and nobody tries again",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					err := ensure(ctx, c, s, owned(c, s, s.Name, nil))
+					if !sound && err != nil {
+						ctrl.LoggerFrom(ctx).Error(err, "Cannot create the ConfigMap")
+						err = nil
+					}
+					return ctrl.Result{}, err
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.InternalError,
+		says:  []string{"create ConfigMap default/web #1", "ConfigMap default/web: is missing", "Cannot create the ConfigMap"},
+	},
+	"name from the clock": {
+		about: "after a crash it is another name, and another object",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Phase != "" {
+						return ctrl.Result{}, nil
+					}
+					name := fmt.Sprintf("%s-%d", s.Name, time.Now().Unix())
+					if sound {
+						name = fmt.Sprintf("%s-%d", s.Name, s.Generation)
+					}
+					if err := c.Create(ctx, owned(c, s, name, nil)); err != nil && !apierrors.IsAlreadyExists(err) {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, open(ctx, c, s, "Open")
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.CrashAfter,
+		says:  []string{"create ConfigMap default/web-9", "should not be there"},
+	},
+	"any error of Get taken as absence": {
+		about: "what cannot be read for a moment counts as gone, for ever",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Phase != "" {
+						return ctrl.Result{}, nil
+					}
+					from := source()
+					err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(from), from)
+					if sound && client.IgnoreNotFound(err) != nil {
+						return ctrl.Result{}, err
+					}
+					if err != nil {
+						return ctrl.Result{}, open(ctx, c, s, "SourceMissing")
+					}
+					return ctrl.Result{}, open(ctx, c, s, "Open")
+				}
+			}, reconciletest.Create(shop()))
+			s.Objects = []client.Object{source()}
+			return s
+		},
+		fault: reconciletest.TooManyRequests,
+		says:  []string{"get ConfigMap default/source #1", `status.phase: want "Open", got "SourceMissing"`},
+	},
+	"update without a version": {
+		about: "what somebody else wrote just before is overwritten",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					want := owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto})
+					is := config(s.Name)
+					err := c.Get(ctx, client.ObjectKeyFromObject(is), is)
+					if apierrors.IsNotFound(err) {
+						return ctrl.Result{}, c.Create(ctx, want)
+					}
+					if err != nil || maps.Equal(is.Data, want.Data) {
+						return ctrl.Result{}, err
+					}
+					is.Data = want.Data
+					if !sound {
+						is.ResourceVersion = ""
+					}
+					return ctrl.Result{}, c.Update(ctx, is)
+				}
+			}, reconciletest.Create(shop()), changeMotto)
+		},
+		fault: reconciletest.Conflict,
+		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the annotation"},
+	},
+	"second child guarded by the first": {
+		about: "a tutorial's operator: when the Service could not be created once, it never will be",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				b.For(&Shop{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{})
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					d := &appsv1.Deployment{}
+					err := c.Get(ctx, client.ObjectKeyFromObject(s), d)
+					if client.IgnoreNotFound(err) != nil {
+						return ctrl.Result{}, err
+					}
+					if apierrors.IsNotFound(err) {
+						if err := c.Create(ctx, deploymentOf(c, s)); err != nil {
+							return ctrl.Result{}, err
+						}
+					} else if !sound {
+						return ctrl.Result{}, nil // it is all there
+					}
+					if err := c.Get(ctx, client.ObjectKeyFromObject(s), &corev1.Service{}); !apierrors.IsNotFound(err) {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, c.Create(ctx, serviceOf(c, s))
+				}}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.InternalError,
+		says:  []string{"create Service default/web #1", "Service default/web: is missing"},
+	},
+	"restart not recorded": {
+		about: "a crash between restart and record restarts twice",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Phase == s.Spec.Motto {
+						return ctrl.Result{}, nil
+					}
+					at := time.Now().Format(time.RFC3339)
+					if sound {
+						at = s.Spec.Motto // the same when it is done again
+					}
+					patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, at)
+					target := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}
+					if err := c.Patch(ctx, target, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, open(ctx, c, s, s.Spec.Motto)
+				}
+			}, reconciletest.Create(shop()), changeMotto)
+			s.Objects = []client.Object{deployment("web")}
+			return s
+		},
+		fault: reconciletest.CrashAfter,
+		says:  []string{"patch Deployment default/web #1", "it changes the pod template of Deployment default/web 2 times, without faults 1 time"},
+	},
+}

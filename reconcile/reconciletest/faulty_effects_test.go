@@ -1,0 +1,139 @@
+package reconciletest_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// vault is a service that keeps a password for each user.
+type vault struct{ passwords map[string]string }
+
+func (v *vault) State() any { return len(v.passwords) }
+
+var faultyEffects = map[string]faulty{
+	"effect before status": {
+		about: "a crash between the two forgets which account is ours, and makes another one",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Account != "" {
+						return ctrl.Result{}, nil
+					}
+					outside := p.Outside().(*accounts)
+					name := fmt.Sprintf("%s-%d", s.Name, len(outside.All)+1)
+					if sound {
+						name = s.Name // the key by which it is found again
+					}
+					do := accountsOf(p).create
+					if sound {
+						do = accountsOf(p).keep
+					}
+					if err := do(ctx, name); err != nil {
+						return ctrl.Result{}, err
+					}
+					s.Status.Account = name
+					return ctrl.Result{}, c.Status().Update(ctx, s)
+				}
+			}, reconciletest.Create(shop()))
+			s.Outside = newAccounts
+			return s
+		},
+		fault: reconciletest.CrashAfter,
+		says:  []string{"effect create account web-1 #1", "effect create account web-2", `outside: want ["web-1"], got ["web-1","web-2"]`},
+	},
+	"error taken as absence": {
+		about: "a service that cannot be asked has no account, so another one is made",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
+					found, err := accountsOf(p).exists(ctx, s.Name)
+					if sound && err != nil {
+						return ctrl.Result{}, err
+					}
+					if found {
+						return ctrl.Result{}, nil
+					}
+					if sound {
+						return ctrl.Result{}, accountsOf(p).keep(ctx, s.Name)
+					}
+					return ctrl.Result{}, accountsOf(p).create(ctx, s.Name)
+				}
+			}, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
+			s.Outside = newAccounts
+			return s
+		},
+		fault: reconciletest.ConnectionRefused,
+		says:  []string{"query account web", `got ["web","web"]`, "connection refused"},
+	},
+	"password made up twice": {
+		about: "a crash after the user was made leaves a Secret with another password",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				v := p.Outside().(*vault)
+				create := func(ctx context.Context, name, password string) error {
+					return p.Effect(ctx, "create user "+name, func() error {
+						if _, exists := v.passwords[name]; !exists {
+							v.passwords[name] = password
+						}
+						return nil
+					})
+				}
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					secret := &corev1.Secret{}
+					err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), secret)
+					if client.IgnoreNotFound(err) != nil {
+						return ctrl.Result{}, err
+					}
+					if err == nil && (!sound || v.passwords[s.Name] != "") {
+						return ctrl.Result{}, nil
+					}
+					made := &corev1.Secret{
+						ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name},
+						Data:       map[string][]byte{"password": []byte(rand.Text())},
+					}
+					if sound { // first what can be found again
+						if apierrors.IsNotFound(err) {
+							if err := c.Create(ctx, made); err != nil {
+								return ctrl.Result{}, err
+							}
+							secret = made
+						}
+						return ctrl.Result{}, create(ctx, s.Name, string(secret.Data["password"]))
+					}
+					if err := create(ctx, s.Name, string(made.Data["password"])); err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, c.Create(ctx, made)
+				}
+			}, reconciletest.Create(shop()))
+			s.Outside = func() reconciletest.Outside { return &vault{map[string]string{}} }
+			s.Ignore = func(obj *unstructured.Unstructured) {
+				unstructured.RemoveNestedField(obj.Object, "data", "password") // it is random
+			}
+			s.Finally = func(w *reconciletest.World) error {
+				secret := &corev1.Secret{}
+				if err := w.Get(context.Background(), client.ObjectKeyFromObject(shop()), secret); err != nil {
+					return err
+				}
+				if w.Outside.(*vault).passwords["web"] != string(secret.Data["password"]) {
+					return errors.New("the Secret's password is not the user's")
+				}
+				return nil
+			}
+			return s
+		},
+		fault: reconciletest.CrashAfter,
+		says:  []string{"effect create user web", "the Secret's password is not the user's"},
+	},
+}

@@ -1,0 +1,152 @@
+package reconciletest_test
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+var createAndDelete = []reconciletest.Action{reconciletest.Create(shop()), reconciletest.Delete(shop())}
+
+var faultyFinalizers = map[string]faulty{
+	"finalizer after effect": {
+		about: "an object that is deleted between the two leaks its account",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.DeletionTimestamp != nil {
+						if err := accountsOf(p).drop(ctx, s.Name); err != nil && !errors.Is(err, errNoAccount) {
+							return ctrl.Result{}, err
+						}
+						return ctrl.Result{}, removeFinalizer(ctx, c, s)
+					}
+					if sound {
+						if err := ensureFinalizer(ctx, c, s); err != nil {
+							return ctrl.Result{}, err
+						}
+					}
+					if err := accountsOf(p).keep(ctx, s.Name); err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, ensureFinalizer(ctx, c, s)
+				}
+			}, createAndDelete...)
+			s.Outside = newAccounts
+			return s
+		},
+		fault: reconciletest.Away,
+		says:  []string{"away after: effect keep account web #1", `outside: want null, got ["web"]`},
+	},
+	"finalizer list overwritten": {
+		about: "the finalizers of others are lost",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.DeletionTimestamp != nil {
+						return ctrl.Result{}, removeFinalizer(ctx, c, s)
+					}
+					if sound {
+						return ctrl.Result{}, ensureFinalizer(ctx, c, s)
+					}
+					if controllerutil.ContainsFinalizer(s, finalizer) {
+						return ctrl.Result{}, nil
+					}
+					patch := []byte(`{"metadata":{"finalizers":["` + finalizer + `"]}}`)
+					return ctrl.Result{}, c.Patch(ctx, s, client.RawPatch(types.MergePatchType, patch))
+				}
+			}, createAndDelete...)
+		},
+		fault: reconciletest.Conflict,
+		says:  []string{"conflict at: patch Shop default/web #1", "lost what another writer wrote just before: the finalizer"},
+	},
+	"cleanup not idempotent": {
+		about: "after a crash the account is gone, and the object never goes",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.DeletionTimestamp == nil {
+						if err := ensureFinalizer(ctx, c, s); err != nil {
+							return ctrl.Result{}, err
+						}
+						return ctrl.Result{}, accountsOf(p).keep(ctx, s.Name)
+					}
+					if !controllerutil.ContainsFinalizer(s, finalizer) {
+						return ctrl.Result{}, nil
+					}
+					err := accountsOf(p).drop(ctx, s.Name)
+					if sound && errors.Is(err, errNoAccount) {
+						err = nil
+					}
+					if err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, removeFinalizer(ctx, c, s)
+				}
+			}, createAndDelete...)
+			s.Outside = newAccounts
+			return s
+		},
+		fault: reconciletest.CrashAfter,
+		says:  []string{"effect drop account web", "Shop default/web: should not be there", errNoAccount.Error()},
+	},
+	"edge-triggered deletion": {
+		about: "the event of a deletion comes to no one while the operator is down",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				b.For(&Shop{})
+				if !sound {
+					b.Watches(&Shop{}, handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+						_ = accountsOf(p).drop(ctx, e.Object.GetName())
+					}})
+				}
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if sound && s.DeletionTimestamp != nil {
+						if err := accountsOf(p).drop(ctx, s.Name); err != nil && !errors.Is(err, errNoAccount) {
+							return ctrl.Result{}, err
+						}
+						return ctrl.Result{}, removeFinalizer(ctx, c, s)
+					}
+					if sound {
+						if err := ensureFinalizer(ctx, c, s); err != nil {
+							return ctrl.Result{}, err
+						}
+					}
+					return ctrl.Result{}, accountsOf(p).keep(ctx, s.Name)
+				}}
+			}, createAndDelete...)
+			s.Outside = newAccounts
+			return s
+		},
+		fault: reconciletest.CrashBefore,
+		says:  []string{"effect drop account web", "outside"},
+	},
+	"error of the finalizer's removal swallowed": {
+		about: "nobody tries again, and the object never goes",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.DeletionTimestamp == nil {
+						return ctrl.Result{}, ensureFinalizer(ctx, c, s)
+					}
+					err := removeFinalizer(ctx, c, s)
+					if !sound {
+						err = nil
+					}
+					return ctrl.Result{}, err
+				}
+			}, createAndDelete...)
+		},
+		fault: reconciletest.InternalError,
+		says:  []string{"update Shop default/web #2", "Shop default/web: should not be there"},
+	},
+}

@@ -1,0 +1,69 @@
+package reconciletest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// faulty is an operator with one classic fault. Sound is the same operator without it.
+type faulty struct {
+	about    string // what is wrong with it
+	scenario func(sound bool) reconciletest.Scenario
+	fault    reconciletest.FaultKind // that shows it; "" if none is needed
+	says     []string                // what the report must say, so that the author knows
+}
+
+// TestFindsEveryFault is the proof that the exploration finds what operators get wrong again and again, and
+// nothing where they get it right.
+func TestFindsEveryFault(t *testing.T) {
+	found := 0
+	for name, f := range faultyOperators {
+		t.Run(name, func(t *testing.T) {
+			report := reconciletest.Try(t, f.scenario(false))
+			if !assert.NotEmpty(t, report.Failures, "not found: %s", f.about) {
+				return
+			}
+			text := report.String()
+			for _, want := range f.says {
+				assert.Contains(t, text, want, f.about)
+			}
+			if f.fault == "" {
+				assert.Empty(t, report.Failures[0].Faults, "it shows without any fault")
+			} else {
+				assert.True(t, hasFault(report, f.fault), "none of the failures is of kind %q:\n%s", f.fault, text)
+			}
+			found++
+			reconciletest.Explore(t, f.scenario(true))
+		})
+	}
+	t.Logf("found %d of %d", found, len(faultyOperators))
+}
+
+func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
+	for _, f := range r.Failures {
+		if len(f.Faults) == 1 && f.Faults[0].Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// faultyOperators are by the name of what is wrong with them.
+var faultyOperators = merged(faultyFinalizers, faultyStatus, faultyChildren, faultyEffects, faultyWiring)
+
+func merged(all ...map[string]faulty) map[string]faulty {
+	made := map[string]faulty{}
+	for _, some := range all {
+		for name, f := range some {
+			if _, twice := made[name]; twice || strings.TrimSpace(f.about) == "" {
+				panic("faulty operator " + name)
+			}
+			made[name] = f
+		}
+	}
+	return made
+}

@@ -1,0 +1,117 @@
+package reconciletest_test
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+const label = "example.com/open"
+
+func isOpen(obj client.Object) bool { return obj.GetLabels()[label] != "" }
+
+var faultyWiring = map[string]faulty{
+	"missing watch": {
+		about: "a child that is deleted by hand is not made again",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				if b.For(&Shop{}); sound {
+					b.Owns(&corev1.ConfigMap{})
+				}
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					return ctrl.Result{}, ensure(ctx, c, s, owned(c, s, s.Name, nil))
+				}}
+			}, reconciletest.Create(shop()), reconciletest.Delete(config("web")))
+		},
+		says: []string{"a watch is missing", "create ConfigMap default/web", "no pass came after", "deleted ConfigMap default/web"},
+	},
+	"predicate sees only the new object": {
+		about: "an object that leaves is not noticed",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				filter := predicate.NewPredicateFuncs(isOpen)
+				if sound {
+					filter.UpdateFunc = func(e event.UpdateEvent) bool { return isOpen(e.ObjectOld) || isOpen(e.ObjectNew) }
+				}
+				b.For(&Shop{}, builder.WithPredicates(filter)).Owns(&corev1.ConfigMap{})
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if isOpen(s) {
+						return ctrl.Result{}, ensure(ctx, c, s, owned(c, s, s.Name, nil))
+					}
+					is := config(s.Name)
+					if err := c.Get(ctx, client.ObjectKeyFromObject(is), is); err != nil {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					return ctrl.Result{}, client.IgnoreNotFound(c.Delete(ctx, is))
+				}}
+			}, reconciletest.Create(shop(func(s *Shop) { s.Labels = map[string]string{label: "yes"} })),
+				reconciletest.Change(shop(), func(s *Shop) { s.Labels = nil }))
+		},
+		says: []string{"a watch is missing", "delete ConfigMap default/web", "modified Shop default/web"},
+	},
+	"RequeueAfter beside an error": {
+		about: "controller-runtime ignores the delay",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, _ *Shop) (ctrl.Result, error) {
+					from := source()
+					err := c.Get(ctx, client.ObjectKeyFromObject(from), from)
+					if err == nil {
+						return ctrl.Result{}, nil
+					}
+					if sound {
+						return ctrl.Result{RequeueAfter: time.Minute}, client.IgnoreNotFound(err)
+					}
+					return ctrl.Result{RequeueAfter: time.Minute}, err
+				}
+			}, reconciletest.Create(shop()), reconciletest.Create(source()))
+		},
+		says: []string{"returns RequeueAfter 1m0s beside an error", "controller-runtime ignores the delay"},
+	},
+	"goroutine left": {
+		about: "each pass leaves one behind",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, _ client.Client, _ *Shop) (ctrl.Result, error) {
+					news := make(chan string)
+					if sound {
+						return ctrl.Result{}, nil
+					}
+					go func() { <-news }()
+					return ctrl.Result{}, nil
+				}
+			}, reconciletest.Create(shop()))
+		},
+		says: []string{"a goroutine is left", "faulty_wiring_test.go", "chan receive"},
+	},
+	"panic": {
+		about: "the cache does not show the child yet, and the first of none is taken",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if err := ensure(ctx, c, s, owned(c, s, s.Name, nil)); err != nil {
+						return ctrl.Result{}, err
+					}
+					var all corev1.ConfigMapList
+					if err := c.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
+						return ctrl.Result{}, err
+					}
+					if sound && len(all.Items) == 0 {
+						return ctrl.Result{}, nil // its event comes
+					}
+					return ctrl.Result{}, open(ctx, c, s, all.Items[0].Name)
+				}
+			}, reconciletest.Create(shop()))
+		},
+		says: []string{"panic in pass", "index out of range [0]"},
+	},
+}

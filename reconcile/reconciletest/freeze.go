@@ -1,0 +1,161 @@
+package reconciletest
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+)
+
+// freeze keeps a kind in a process's cache as it is.
+type freeze struct {
+	passes int  // that still run before the cache catches up, unless all is quiet before
+	merged bool // what happened meanwhile comes as one event an object
+	counts bool // it was frozen when the pass began
+	asked  bool // passes over everything known have been asked for
+}
+
+// missedPasses is for how many passes a watch may be broken: an operator that repairs what the
+// garbage collector takes away again would otherwise go on for ever.
+const missedPasses = 5
+
+// note takes the server's changes since the last call: it names them, freezes what a fault is
+// planned for, and leaves them to the process.
+func (r *run) note() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.server.Revision()
+	changes := r.server.Changes(r.seen)
+	r.seen = max(now, r.seen)
+	if len(changes) == 0 {
+		return
+	}
+	r.seen = max(r.seen, changes[len(changes)-1].Revision)
+	r.changes = append(r.changes, changes...)
+	for i := range changes {
+		key := madeKey{changes[i].GVK, changes[i].Key}
+		if r.present[key] = changes[i].New; changes[i].New == nil {
+			delete(r.present, key)
+		}
+		name := changeName(&changes[i])
+		r.nth[name]++
+		if r.process == nil {
+			continue
+		}
+		r.points = append(r.points, point{nil, name, r.nth[name]})
+		r.trace.add(row{change: name})
+		switch fault := r.planned(name, r.nth[name]); fault {
+		case "":
+		case Stale:
+			r.freeze(&changes[i], fault, &freeze{passes: 1})
+		case StaleLong:
+			r.freeze(&changes[i], fault, &freeze{passes: 2})
+		case MissedEvent:
+			r.freeze(&changes[i], fault, &freeze{passes: missedPasses, merged: true, asked: true})
+		}
+		r.process.cache.note(changes[i : i+1])
+	}
+}
+
+func changeName(c *memoryserver.Change) string {
+	verb := map[watch.EventType]string{watch.Added: "added", watch.Modified: "modified", watch.Deleted: "deleted"}[c.Type]
+	return verb + " " + c.GVK.Kind + " " + nameOf(c.Key)
+}
+
+func (r *run) freeze(c *memoryserver.Change, fault FaultKind, f *freeze) {
+	cache := r.process.cache
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
+	k := cache.kinds[c.GVK]
+	if k == nil || k.frozen != nil {
+		return // nobody looks
+	}
+	k.frozen = f
+	r.trace.add(row{what: "  " + changeName(c), fault: string(fault), answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
+}
+
+// passBegins marks what is frozen: only passes that begin later than the change count.
+func (c *processCache) passBegins() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kinds {
+		if k.frozen != nil {
+			k.frozen.counts = true
+		}
+	}
+}
+
+// passEnded counts a pass against what was frozen when it began.
+func (c *processCache) passEnded() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kinds {
+		if f := k.frozen; f != nil && f.counts {
+			if f.passes--; f.passes == 0 {
+				k.thaw()
+			}
+		}
+	}
+}
+
+// ask reports whether a kind is frozen for which no passes were asked for yet.
+func (c *processCache) ask() (kind string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kinds {
+		if f := k.frozen; f != nil && !f.asked {
+			f.asked = true
+			return k.gvk.Kind
+		}
+	}
+	return ""
+}
+
+// thaw lets a kind that is frozen go on, and reports whether there was one.
+func (c *processCache) thaw() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kinds {
+		if k.frozen != nil {
+			k.thaw()
+			return true
+		}
+	}
+	return false
+}
+
+func (k *cachedKind) thaw() {
+	if k.frozen.merged {
+		k.merge()
+	}
+	k.frozen = nil
+}
+
+// merge makes one change of all that are pending for an object, as a new list shows them.
+func (k *cachedKind) merge() {
+	merged := map[client.ObjectKey]int{}
+	var pending []memoryserver.Change
+	for _, change := range k.pending {
+		i, known := merged[change.Key]
+		if !known {
+			merged[change.Key] = len(pending)
+			pending = append(pending, change)
+			continue
+		}
+		change.Old = pending[i].Old
+		pending[i] = change
+	}
+	last := k.seen
+	if len(k.pending) > 0 {
+		last = k.pending[len(k.pending)-1].Revision
+	}
+	k.pending = k.pending[:0]
+	for _, change := range pending {
+		if change.Old != nil || change.New != nil {
+			change.Revision = last // a list shows all at once
+			k.pending = append(k.pending, change)
+		}
+	}
+}

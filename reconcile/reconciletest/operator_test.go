@@ -1,0 +1,174 @@
+package reconciletest_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// shopFunc is one pass over a shop, as authors write it by hand.
+type shopFunc func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error)
+
+type shopReconciler struct {
+	client.Client
+	pass shopFunc
+}
+
+func (r *shopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s := &Shop{}
+	if err := r.Get(ctx, req.NamespacedName, s); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	return r.pass(ctx, r.Client, s)
+}
+
+// of makes the scenario of an operator that needs no manager.
+func of(pass func(p *reconciletest.Process) shopFunc, actions ...reconciletest.Action) reconciletest.Scenario {
+	return reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		Start: func(p *reconciletest.Process) error {
+			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), pass(p)})
+			return nil
+		},
+		Actions: actions,
+	}
+}
+
+// managed makes the scenario of an operator whose watches matter.
+func managed(setup func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler, actions ...reconciletest.Action) reconciletest.Scenario {
+	return reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		Start: func(p *reconciletest.Process) error {
+			b := ctrl.NewControllerManagedBy(p.Manager()).Named("shop")
+			return b.Complete(setup(p, b))
+		},
+		Actions: actions,
+	}
+}
+
+const finalizer = "example.com/account"
+
+func ensureFinalizer(ctx context.Context, c client.Client, s *Shop) error {
+	if !controllerutil.AddFinalizer(s, finalizer) {
+		return nil
+	}
+	return c.Update(ctx, s)
+}
+
+func removeFinalizer(ctx context.Context, c client.Client, s *Shop) error {
+	if !controllerutil.RemoveFinalizer(s, finalizer) {
+		return nil
+	}
+	return client.IgnoreNotFound(c.Update(ctx, s))
+}
+
+// open sets the status.
+func open(ctx context.Context, c client.Client, s *Shop, phase string) error {
+	if s.Status.Phase == phase {
+		return nil
+	}
+	s.Status.Phase = phase
+	return c.Status().Update(ctx, s)
+}
+
+// owned is a ConfigMap that the shop owns.
+func owned(c client.Client, s *Shop, name string, data map[string]string) *corev1.ConfigMap {
+	made := config(name)
+	made.Data = data
+	if err := controllerutil.SetControllerReference(s, made, c.Scheme()); err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// ensure creates a ConfigMap or brings it up to date. One of somebody else is an error.
+func ensure(ctx context.Context, c client.Client, s *Shop, want *corev1.ConfigMap) error {
+	is := &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKeyFromObject(want), is)
+	if apierrors.IsNotFound(err) {
+		return c.Create(ctx, want)
+	}
+	if err != nil {
+		return err
+	}
+	if !metav1.IsControlledBy(is, s) {
+		return errors.New("the ConfigMap is somebody else's")
+	}
+	if maps.Equal(is.Data, want.Data) {
+		return nil
+	}
+	is.Data = want.Data
+	return c.Update(ctx, is)
+}
+
+// accounts is a service outside of the cluster, and what the operator knows it by.
+type accounts struct {
+	All []string // names, or names and numbers
+}
+
+func (a *accounts) State() any { return a.All }
+
+func newAccounts() reconciletest.Outside { return &accounts{} }
+
+type accountClient struct {
+	*accounts
+	process *reconciletest.Process
+}
+
+func accountsOf(p *reconciletest.Process) accountClient {
+	return accountClient{p.Outside().(*accounts), p}
+}
+
+var errNoAccount = errors.New("there is no such account")
+
+func (a accountClient) exists(ctx context.Context, name string) (found bool, err error) {
+	err = a.process.Query(ctx, "account "+name, func() error {
+		found = slices.Contains(a.All, name)
+		return nil
+	})
+	return found, err
+}
+
+// create makes one more, whatever there is.
+func (a accountClient) create(ctx context.Context, name string) error {
+	return a.process.Effect(ctx, "create account "+name, func() error {
+		a.All = append(a.All, name)
+		return nil
+	})
+}
+
+// keep makes one if there is none.
+func (a accountClient) keep(ctx context.Context, name string) error {
+	found, err := a.exists(ctx, name)
+	if err != nil || found {
+		return err
+	}
+	return a.process.Effect(ctx, "keep account "+name, func() error {
+		if !slices.Contains(a.All, name) {
+			a.All = append(a.All, name)
+		}
+		return nil
+	})
+}
+
+func (a accountClient) drop(ctx context.Context, name string) error {
+	return a.process.Effect(ctx, "drop account "+name, func() error {
+		i := slices.Index(a.All, name)
+		if i < 0 {
+			return errNoAccount
+		}
+		a.All = slices.Delete(a.All, i, i+1)
+		return nil
+	})
+}

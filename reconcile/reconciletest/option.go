@@ -1,0 +1,32 @@
+package reconciletest
+
+// Option says how an exploration is done.
+type Option func(*settings)
+
+type settings struct {
+	depth  int
+	limit  int
+	seed   uint64
+	replay string
+}
+
+const (
+	defaultLimit = 1000
+	defaultSeed  = 1
+)
+
+// Depth is how many faults strike in one run, at most: 1, the default, or 2.
+func Depth(n int) Option { return func(s *settings) { s.depth = n } }
+
+// Limit bounds the runs with more than one fault; from more possible ones a sample is taken. The
+// default is 1000.
+func Limit(n int) Option { return func(s *settings) { s.limit = n } }
+
+// Seed chooses the sample; the report prints it. The default is 1.
+func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
+
+// Replay plays one run alone and prints its trace: the faults as a failure's last line names them.
+func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
+
+// replayVariable does what [Replay] does, without a change of the test.
+const replayVariable = "RECONCILETEST_REPLAY"

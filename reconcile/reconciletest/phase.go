@@ -1,0 +1,203 @@
+package reconciletest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// phase is what there was when all was quiet after an action.
+type phase struct {
+	name     string
+	state    state
+	rollouts map[madeKey]int
+}
+
+// versionsPerAction is more than an action costs. What a user writes first has the same version in
+// each run, since operators may keep these, or hashes of them.
+const versionsPerAction = 1000
+
+// play is the whole run. It is called in a bubble.
+func (r *run) play() {
+	defer r.end()
+	defer func() {
+		if p := recover(); p != nil {
+			r.fail(fmt.Errorf("panic: %v", p))
+		}
+	}()
+	r.open()
+	for action, ok := r.nextAction(); ok; action, ok = r.nextAction() {
+		r.do(action)
+	}
+	r.finally()
+}
+
+// open makes what is there at first, and starts the operator.
+func (r *run) open() {
+	for _, obj := range r.scenario.Objects {
+		if err := r.user.Create(r.context(), obj.DeepCopyObject().(client.Object)); err != nil {
+			r.fail(fmt.Errorf("the scenario's objects: %w", err))
+			return
+		}
+	}
+	r.note()
+	r.finishPhase("start")
+}
+
+// do lets the user do something, and the operator come to rest.
+func (r *run) do(action Action) {
+	if r.failure() != nil {
+		return
+	}
+	r.server.Advance(int64(len(r.phases)) * versionsPerAction)
+	r.act(action)
+	r.finishPhase(action.Name)
+}
+
+// act lets the user do something.
+func (r *run) act(action Action) {
+	r.trace.phase()
+	r.trace.add(row{what: "user: " + action.Name})
+	if action.wait > 0 {
+		r.back()
+		r.wait(action.wait)
+		return
+	}
+	err := action.Do(r.context(), r.user)
+	if err != nil && r.isAway() { // perhaps for lack of something that the operator makes
+		r.back()
+		r.settle()
+		err = action.Do(r.context(), r.user)
+	}
+	if r.back(); err != nil {
+		r.fail(fmt.Errorf("the action %q: %w", action.Name, err))
+	}
+}
+
+// nextAction gives the next of the scenario's actions.
+func (r *run) nextAction() (Action, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.acted == len(r.scenario.Actions) {
+		return Action{}, false
+	}
+	r.acted++
+	return r.scenario.Actions[r.acted-1], true
+}
+
+// hasNext reports whether the user does something after the present action that needs no waiting. The caller
+// holds the lock.
+func (r *run) hasNext() bool {
+	return r.acted < len(r.scenario.Actions) && r.scenario.Actions[r.acted].wait == 0
+}
+
+// hurry does the next action now, and reports whether it could be done. The caller holds the lock.
+func (r *run) hurry() bool {
+	action := r.scenario.Actions[r.acted]
+	r.server.Advance(int64(len(r.phases)+1) * versionsPerAction)
+	if err := action.Do(r.context(), r.user); err != nil {
+		return false // perhaps for lack of something that the operator makes
+	}
+	r.acted++
+	r.phases = append(r.phases, phase{name: action.Name})
+	r.trace.addBefore(row{what: "user: " + action.Name})
+	return true
+}
+
+// finishPhase lets the operator come to rest, and checks how it is then.
+func (r *run) finishPhase(name string) {
+	if r.settle(); r.failure() != nil {
+		return
+	}
+	if r.isAway() { // nobody has worked on it
+		r.phases = append(r.phases, phase{name: name})
+		return
+	}
+	if err := r.checkTouched(); err != nil {
+		r.fail(err)
+		return
+	}
+	s, err := r.snapshot()
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.phases = append(r.phases, phase{name, s, maps.Clone(r.rollouts)})
+	if r.baseline != nil {
+		want := r.baseline.phases[len(r.phases)-1]
+		if lines := difference(want.state, s); len(lines) > 0 {
+			r.fail(fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  ")))
+			return
+		}
+		if err := r.checkRollouts(want.rollouts); err != nil {
+			r.fail(err)
+			return
+		}
+	}
+	r.checkRest()
+}
+
+// back lets the process start again that was away.
+func (r *run) back() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away = false
+}
+
+// always checks what must hold at every moment.
+func (r *run) always() {
+	if r.scenario.Always == nil {
+		return
+	}
+	if err := r.scenario.Always(r.world()); err != nil {
+		r.fail(fmt.Errorf("what must always hold does not: %w", err))
+	}
+}
+
+// finally checks what must hold at the end.
+func (r *run) finally() {
+	if r.failure() != nil {
+		return
+	}
+	if r.scenario.Finally != nil {
+		if err := r.scenario.Finally(r.world()); err != nil {
+			r.fail(fmt.Errorf("what must hold at the end does not: %w", err))
+			return
+		}
+	}
+	if r.baseline == nil {
+		return
+	}
+	var errs []error
+	for key, n := range r.writes {
+		if without := r.baseline.writes[key]; n > 2*without+slack {
+			errs = append(errs, fmt.Errorf("%s %s was written %d times, without faults %d", key.kind.Kind, nameOf(key.name), n, without))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		r.fail(err)
+	}
+}
+
+// wait lets time pass, in steps between which the operator does what is due.
+func (r *run) wait(d time.Duration) {
+	end := time.Now().Add(d)
+	for r.failure() == nil {
+		var first time.Time
+		for _, c := range r.process.controllers {
+			if due := c.queue.due(nil, 1); !due.IsZero() && (first.IsZero() || due.Before(first)) {
+				first = due
+			}
+		}
+		if first.IsZero() || first.After(end) {
+			break
+		}
+		time.Sleep(time.Until(first))
+		r.work(0)
+	}
+	time.Sleep(time.Until(end))
+}

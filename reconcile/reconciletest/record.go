@@ -1,0 +1,121 @@
+package reconciletest
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+)
+
+// point is where a fault can strike.
+type point struct {
+	request *Request // nil: a change
+	name    string
+	nth     int
+}
+
+// record puts a request into the ledger and the trace. The caller holds the lock.
+func (r *run) record(p *Process, request *Request) {
+	request.Process = p.number
+	if p.pass != nil {
+		request.Pass = p.pass.number
+	}
+	r.ledger.add(request)
+	r.trace.add(row{pass: request.Pass, request: request})
+}
+
+// strikes notes that a request comes to its point, and gives the fault that is planned there, or "".
+func (r *run) strikes(p *Process, request *Request) FaultKind {
+	name := request.String()
+	r.nth[name]++
+	r.points = append(r.points, point{request, name, r.nth[name]})
+	fault := r.planned(name, r.nth[name])
+	switch {
+	case fault == Deposed && (request.Pass == 0 || p != r.process):
+		return "" // there is no pass to finish, or it is not the leader's
+	case (fault == Away || fault == Meanwhile) && !r.hasNext():
+		return "" // there is no next action
+	}
+	if fault != "" {
+		request.Fault = string(fault)
+	}
+	return fault
+}
+
+func (r *run) planned(name string, nth int) FaultKind {
+	for _, f := range r.faults {
+		if f.At == name && f.Nth == nth {
+			r.struck = append(r.struck, f)
+			return f.Kind
+		}
+	}
+	return ""
+}
+
+// carryOut does it, and notes what changed by it. The caller holds the lock.
+func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) error {
+	if request.Outside != "" {
+		return r.carryOutside(request, lost, do)
+	}
+	before := r.server.Revision()
+	err := do(lost)
+	changes := r.server.Changes(before)
+	for i := range changes {
+		request.Changed = true
+		key := madeKey{changes[i].GVK, changes[i].Key}
+		r.writes[key]++
+		if changes[i].Type == watch.Added {
+			r.made[key] = true
+		}
+		if request.Verb == "delete" || request.Verb == "deletecollection" {
+			r.deleted[key] = true
+			if r.baseline != nil && r.baseline.keeps(key) && !r.isNamedByServer(key) {
+				r.failLocked(fmt.Errorf("it deletes %s %s, which it never does without faults", key.kind.Kind, nameOf(key.name)))
+			}
+		}
+		if changesTemplate(&changes[i]) {
+			r.rollouts[key]++
+		}
+		if err := r.leak(&changes[i]); err != nil {
+			r.failLocked(err)
+		}
+	}
+	return err
+}
+
+// changesTemplate reports whether a change replaces the pods of a workload.
+func changesTemplate(c *memoryserver.Change) bool {
+	if c.Old == nil || c.New == nil {
+		return false
+	}
+	switch now := c.New.(type) {
+	case *appsv1.Deployment:
+		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.Deployment).Spec.Template, now.Spec.Template)
+	case *appsv1.StatefulSet:
+		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.StatefulSet).Spec.Template, now.Spec.Template)
+	case *appsv1.DaemonSet:
+		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.DaemonSet).Spec.Template, now.Spec.Template)
+	}
+	return false
+}
+
+func (r *run) carryOutside(request *Request, lost bool, do func(lost bool) error) error {
+	before := stateOf(r.outside)
+	r.mu.Unlock() // the effect is somebody else's code
+	err := do(lost)
+	r.mu.Lock()
+	request.Changed = stateOf(r.outside) != before
+	if request.Changed {
+		r.effects++
+	}
+	return err
+}
+
+// isNamedByServer reports whether an object got its name by chance.
+func (r *run) isNamedByServer(key madeKey) bool {
+	obj := r.present[key]
+	return obj != nil && obj.GetGenerateName() != ""
+}

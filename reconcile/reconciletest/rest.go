@@ -1,0 +1,79 @@
+package reconciletest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// checkRollouts makes sure that the operator has not replaced pods more often than without faults.
+func (r *run) checkRollouts(without map[madeKey]int) error {
+	for key, n := range r.rollouts {
+		if n > without[key] {
+			return fmt.Errorf("it changes the pod template of %s %s %s, without faults %s",
+				key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(without[key], "time"))
+		}
+	}
+	return nil
+}
+
+// checkRest has every known object reconciled once more, though nothing has changed: that writes nothing.
+func (r *run) checkRest() {
+	time.Sleep(restTime)
+	before := r.moment()
+	r.setCause("nothing: all is quiet")
+	for _, c := range r.process.controllers {
+		c.enqueueKnown()
+	}
+	pass := r.pass
+	for range maxPasses {
+		if r.failure() != nil || !r.next() {
+			break
+		}
+		if r.moment() != before {
+			r.fail(r.unrest(pass))
+			return
+		}
+	}
+}
+
+// unrest explains why a pass changed something that nothing had asked for.
+func (r *run) unrest(pass int) error {
+	var wrote []string
+	for _, request := range r.ledger.Requests() {
+		if request.Pass > pass && request.Changed {
+			wrote = append(wrote, request.String())
+		}
+	}
+	unseen := r.missingWatch()
+	if unseen != "" {
+		return fmt.Errorf("a watch is missing: all was quiet, and one more pass still had to %s: %s", strings.Join(wrote, ", "), unseen)
+	}
+	return fmt.Errorf("it is not quiet: one more pass over what has not changed does %s%s", strings.Join(wrote, ", "), r.flapping(wrote))
+}
+
+// restless explains why the operator does not come to rest.
+func (r *run) restless() error {
+	counts := map[string]int{}
+	most := ""
+	for _, request := range r.ledger.Requests() {
+		if !request.Changed {
+			continue
+		}
+		name := request.String()
+		if counts[name]++; most == "" || counts[name] > counts[most] {
+			most = name
+		}
+	}
+	if most == "" {
+		return fmt.Errorf("it does not become quiet: %d passes, and none changes anything", maxPasses)
+	}
+	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.flapping([]string{most}))
+}
+
+// restTime is how much later a pass comes for which there is no reason: an operator that writes down
+// when it was there last does so again.
+const restTime = 2 * time.Second
+
+// slack is how many writes of an object a fault may cost beyond as many again as without it.
+const slack = 10
