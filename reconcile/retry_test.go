@@ -67,7 +67,7 @@ func TestBackoffOutgrowsRetryAfter(t *testing.T) {
 
 func TestForbidden(t *testing.T) {
 	const message = `create: deployments.apps "web" is forbidden: User "op" cannot create resource "deployments" in API group "apps" in the namespace "shop"`
-	var err error = fmt.Errorf("create: %w", apierrors.NewForbidden(
+	err := fmt.Errorf("create: %w", apierrors.NewForbidden(
 		schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New(`User "op" cannot create resource "deployments" in API group "apps" in the namespace "shop"`)))
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return err })))
 	refusals := func(reason string) {

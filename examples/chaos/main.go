@@ -60,13 +60,13 @@ func run(ctx context.Context, seed uint64, storm time.Duration, kills, objects i
 		}
 	}()
 
-	users := newUsers(c, rand.New(rand.NewPCG(seed, 1)))
+	users := newUsers(c, randomOf(seed, 1))
 	go users.schedules.watch(ctx)
 	if err := users.arrive(ctx, objects); err != nil {
 		return err
 	}
 	report := &report{}
-	if err := c.storm(ctx, users, rand.New(rand.NewPCG(seed, 2)), storm, kills, report); err != nil {
+	if err := c.storm(ctx, users, randomOf(seed, 2), storm, kills, report); err != nil {
 		return err
 	}
 	report.print(users)
@@ -85,4 +85,9 @@ func run(ctx context.Context, seed uint64, storm time.Duration, kills, objects i
 	}
 	fmt.Println("Survived.")
 	return nil
+}
+
+// randomOf gives the same numbers for the same seed.
+func randomOf(seed, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // no secret comes of it, and a run can be repeated
 }

@@ -70,7 +70,7 @@ func (s *schedules) drop(ctx context.Context, name string) error {
 	return again(ctx, func() error {
 		err := s.client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, &eruv1.Eru{})
 		if err == nil {
-			return fmt.Errorf("Eru %s is still there", name)
+			return fmt.Errorf("the Eru %s is still there", name)
 		}
 		return client.IgnoreNotFound(err)
 	})
