@@ -227,3 +227,18 @@ func get[T client.Object](t *testing.T, w *reconciletest.World, obj T) T {
 	require.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	return obj
 }
+
+// An action that needs what the operator makes comes when that is there, whatever goes wrong before.
+func TestActionThatNeedsTheOperator(t *testing.T) {
+	s := of(func(*reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			for _, name := range []string{"a", "b"} {
+				if err := ensure(ctx, c, s, owned(c, s, name, nil)); client.IgnoreAlreadyExists(err) != nil {
+					return ctrl.Result{}, err
+				}
+			}
+			return ctrl.Result{}, nil
+		}
+	}, reconciletest.Create(shop()), reconciletest.Delete(config("b")))
+	reconciletest.Explore(t, s, reconciletest.Depth(2))
+}
