@@ -1,0 +1,58 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+
+	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/examples/eru/controller"
+	"github.com/opblocks/opblocks/examples/eru/restarts"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
+// fault at every point. That pods are not replaced more often than without faults is asserted by reconciletest itself.
+func TestSurvivesEveryFault(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, eruv1.AddToScheme(scheme))
+	web, eru := toRestart("web"), &eruv1.Eru{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
+		Start: func(p *reconciletest.Process) error {
+			return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}})
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(web),
+			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Enabled, e.Spec.Schedule = true, "0 * * * *" }),
+			reconciletest.Wait(time.Hour),
+			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "0 0 30 2 *" }),
+			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "30 * * * *" }),
+			reconciletest.Change(web, func(d *appsv1.Deployment) { d.Annotations = nil }),
+			reconciletest.Delete(web),
+		},
+	}, reconciletest.Depth(2), reconciletest.Limit(100))
+}
+
+// toRestart is a Deployment that asks for an Eru.
+func toRestart(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: asked},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1.27"}}},
+			},
+		},
+	}
+}
