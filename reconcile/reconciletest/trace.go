@@ -125,7 +125,8 @@ func (t *trace) isSilent(i int) bool {
 
 func (r *row) isFault() bool { return r.fault != "" || r.request != nil && r.request.Fault != "" }
 
-// cells gives pass, what happened, and what came of it. Reads of a cache that was up to date are not shown.
+// cells gives pass, what happened, and what came of it. Reads of a cache that was up to date are not shown, nor
+// those of event handlers, while other events are on their way.
 func (r *row) cells() (cells [3]string, shown bool) {
 	if r.change != "" {
 		return cells, false
@@ -136,7 +137,7 @@ func (r *row) cells() (cells [3]string, shown bool) {
 	cells[1], cells[2] = r.what, r.answer
 	fault := r.fault
 	if r.request != nil {
-		if r.request.Cached && r.request.Behind == 0 {
+		if r.request.Cached && (r.request.Behind == 0 || r.request.Pass == 0) {
 			return cells, false
 		}
 		cells[1], cells[2] = "  "+r.request.String(), r.request.answer()
