@@ -15,9 +15,12 @@ const (
 	HindrancePaused = "DeploymentPaused"
 	// HindranceRolloutInProgress: it is replacing its pods, for whatever reason.
 	HindranceRolloutInProgress = "RolloutInProgress"
+	// HindranceNotObserved: its controller has not seen its last change yet, which may be no more than an annotation. That
+	// is over in a moment, and an event of it tells: wait and ask again rather than leave the restart out.
+	HindranceNotObserved = "NotObserved"
 )
 
-// Hindrance is why a restart at a time should be left out. The zero value is none.
+// Hindrance is why a restart at a time should be left out, or wait. The zero value is none.
 type Hindrance struct{ Reason, Message string }
 
 // HindranceOf looks for what is in the way of a [Restart] of a Deployment, StatefulSet or DaemonSet at a time. That very
@@ -37,6 +40,8 @@ func HindranceOf(workload client.Object, at time.Time, scheme *runtime.Scheme) (
 		return Hindrance{HindranceAlreadyRestarted, "it was restarted already, at " + last.UTC().Format(time.RFC3339)}, nil
 	case isPaused(workload):
 		return Hindrance{HindrancePaused, "it is paused"}, nil
+	case rollout.Reason == reasonNotObserved:
+		return Hindrance{HindranceNotObserved, "its last change has not been observed yet"}, nil
 	case rollout.State == RolloutInProgress:
 		return Hindrance{HindranceRolloutInProgress, "it is still rolling out"}, nil
 	}

@@ -28,6 +28,7 @@ func TestHindranceOf(t *testing.T) {
 		"by somebody": {"the pods are newer than the time", restarted(due.Add(time.Second), nil), HindranceAlreadyRestarted},
 		"paused":      {"nothing would be rolled out", rollout(func(d *appsv1.Deployment) { d.Spec.Paused = true }), HindrancePaused},
 		"rolling out": {"pods are being replaced", rollout(slow), HindranceRolloutInProgress},
+		"annotated":   {"its controller is about to see that nothing is to be rolled out", rollout(func(d *appsv1.Deployment) { d.Generation++ }), HindranceNotObserved},
 		"failed":      {"a restart may help", rollout(func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "ProgressDeadlineExceeded" }), ""},
 	}
 	for name, tc := range tests {

@@ -82,10 +82,13 @@ func quickProgress(live client.Object) (p progress, known bool) {
 	return progress{}, false
 }
 
+// reasonNotObserved is kstatus's.
+const reasonNotObserved = "LatestGenerationNotObserved"
+
 func deploymentProgress(d *appsv1.Deployment) progress {
 	s := &d.Status
 	if s.ObservedGeneration != 0 && s.ObservedGeneration != d.Generation {
-		return inProgress("LatestGenerationNotObserved", fmt.Sprintf("%s generation is %d, but latest observed generation is %d", "Deployment", d.Generation, s.ObservedGeneration))
+		return inProgress(reasonNotObserved, fmt.Sprintf("%s generation is %d, but latest observed generation is %d", "Deployment", d.Generation, s.ObservedGeneration))
 	}
 	for i := range s.Conditions { // said by somebody who knows better
 		c := &s.Conditions[i]

@@ -186,7 +186,7 @@ func (r *run) finally() {
 // wait lets time pass, in steps between which the operator does what is due.
 func (r *run) wait(d time.Duration) {
 	end := time.Now().Add(d)
-	for r.failure() == nil {
+	for r.failure() == nil && !r.isAway() { // a process that is away does nothing until the user's next action
 		var first time.Time
 		for _, c := range r.process.controllers {
 			if due := c.queue.due(nil, 1); !due.IsZero() && (first.IsZero() || due.Before(first)) {

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
@@ -21,25 +22,46 @@ import (
 // TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
 // fault at every point. That pods are not replaced more often than without faults is asserted by reconciletest itself.
 func TestSurvivesEveryFault(t *testing.T) {
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, eruv1.AddToScheme(scheme))
-	web, eru := toRestart("web"), &eruv1.Eru{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-	reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
-		Start: func(p *reconciletest.Process) error {
-			return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}})
+	web, eru := toRestart("web"), eruv1.NewEru("default", "web") // which is as if the operator had made it
+	tests := map[string][]reconciletest.Action{
+		"made": {
+			reconciletest.Create(web),
+			reconciletest.Delete(eru),
+			reconciletest.Delete(web),
 		},
-		Actions: []reconciletest.Action{
+		"used": {
+			reconciletest.Create(eru),
 			reconciletest.Create(web),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Enabled, e.Spec.Schedule = true, "0 * * * *" }),
 			reconciletest.Wait(time.Hour),
+			reconciletest.Wait(time.Minute), // what was done is recorded before the user goes on
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "0 0 30 2 *" }),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "30 * * * *" }),
-			reconciletest.Change(web, func(d *appsv1.Deployment) { d.Annotations = nil }),
+			reconciletest.Change(web, func(d *appsv1.Deployment) { delete(d.Annotations, eruv1.AnnotationEru) }),
 			reconciletest.Delete(web),
 		},
-	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	}
+	for name, actions := range tests {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			require.NoError(t, clientgoscheme.AddToScheme(scheme))
+			require.NoError(t, eruv1.AddToScheme(scheme))
+			reconciletest.Explore(t, reconciletest.Scenario{
+				Scheme: scheme, CRDs: []string{"../config/crd/bases"},
+				Start: func(p *reconciletest.Process) error {
+					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}})
+				},
+				Actions: actions, Ignore: earlier,
+			}, reconciletest.Depth(2), reconciletest.Limit(100))
+		})
+	}
+}
+
+// earlier conditions tell of faults that are over.
+func earlier(obj *unstructured.Unstructured) {
+	if all, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions"); obj.GetKind() == "Eru" && len(all) > 0 {
+		_ = unstructured.SetNestedSlice(obj.Object, all[len(all)-1:], "status", "conditions")
+	}
 }
 
 // toRestart is a Deployment that asks for an Eru.

@@ -40,6 +40,8 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	switch {
 	case err != nil:
 		return err
+	case hindrance.Reason == ownedresources.HindranceNotObserved:
+		return reconcile.Wait("DeploymentNotObserved", time.Minute, "%s", hindrance.Message) // an event of it comes sooner
 	case hindrance.Reason != "" && !replaces:
 		return r.Skip(eru, due, hindrance.Reason, hindrance.Message)
 	}
