@@ -17,19 +17,19 @@ type verified struct {
 	byUID map[types.UID]uint64
 }
 
+// verdict says that a live object in this version is what its owner wants.
+type verdict struct {
+	version string
+	owner   types.UID
+	wanted  uint64
+}
+
 func newVerified() *verified {
 	return &verified{seed: maphash.MakeSeed(), byUID: map[types.UID]uint64{}}
 }
 
 func (v *verified) digest(o *owner, live client.Object, encoded []byte) uint64 {
-	var h maphash.Hash
-	h.SetSeed(v.seed)
-	for _, s := range [...]string{live.GetResourceVersion(), string(o.reference.UID)} {
-		h.WriteString(s)
-		h.WriteByte(0)
-	}
-	h.Write(encoded)
-	return h.Sum64()
+	return maphash.Comparable(v.seed, verdict{live.GetResourceVersion(), o.reference.UID, maphash.Bytes(v.seed, encoded)})
 }
 
 func (v *verified) is(o *owner, live client.Object, encoded []byte) bool {
