@@ -108,37 +108,44 @@ func (r *run) hurry() bool {
 	return true
 }
 
-// finishPhase lets the operator come to rest, and checks how it is then.
+// finishPhase lets the operator come to rest, and checks how it is then. A fault that strikes in the very check
+// of the rest has the operator come to rest anew.
 func (r *run) finishPhase(name string) {
-	if r.settle(); r.failure() != nil {
-		return
-	}
-	if r.isAway() { // nobody has worked on it
-		r.phases = append(r.phases, phase{name: name})
-		return
-	}
-	if err := r.checkTouched(); err != nil {
-		r.fail(err)
-		return
-	}
-	s, err := r.snapshot()
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	r.phases = append(r.phases, phase{name, s, maps.Clone(r.rollouts)})
-	if r.baseline != nil {
-		want := r.baseline.phases[len(r.phases)-1]
-		if lines := difference(want.state, s); len(lines) > 0 {
-			r.fail(fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  ")))
+	for {
+		if r.settle(); r.failure() != nil {
 			return
 		}
-		if err := r.checkRollouts(want.rollouts); err != nil {
+		if r.isAway() { // nobody has worked on it
+			r.phases = append(r.phases, phase{name: name})
+			return
+		}
+		s, err := r.checkState(name)
+		if err != nil {
 			r.fail(err)
 			return
 		}
+		at := phase{name, s, maps.Clone(r.rollouts)}
+		if r.checkRest() {
+			r.phases = append(r.phases, at)
+			return
+		}
 	}
-	r.checkRest()
+}
+
+// checkState gives what there is, which must be the same as without faults.
+func (r *run) checkState(name string) (state, error) {
+	if err := r.checkTouched(); err != nil {
+		return nil, err
+	}
+	s, err := r.snapshot()
+	if err != nil || r.baseline == nil {
+		return s, err
+	}
+	want := r.baseline.phases[len(r.phases)]
+	if lines := difference(want.state, s); len(lines) > 0 {
+		return nil, fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  "))
+	}
+	return s, r.checkRollouts(want.rollouts)
 }
 
 // back lets the process start again that was away.
