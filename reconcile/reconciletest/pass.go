@@ -33,6 +33,7 @@ func (r *run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.pass = nil
+	r.ended[over{ended.controller.name, ended.request}] = outcome{ended.number, result, err}
 	says := ""
 	switch {
 	case p.dead:

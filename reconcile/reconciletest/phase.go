@@ -177,6 +177,9 @@ func (r *run) finally() {
 		}
 	}
 	if r.baseline == nil {
+		if err := r.checkErrors(); err != nil {
+			r.fail(err)
+		}
 		return
 	}
 	var errs []error

@@ -77,7 +77,7 @@ func TestSoundOperatorsSurvive(t *testing.T) {
 				reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }),
 				reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "less" }))
 			s.Outside = newAccounts
-			report := reconciletest.Explore(t, s, reconciletest.Depth(2), reconciletest.Limit(200))
+			report := reconciletest.Explore(t, s)
 			assert.NotEmpty(t, report.Survived)
 		})
 	}
