@@ -87,6 +87,9 @@ func (r *Report) String() string {
 func (f *Failure) headline() string {
 	switch len(f.Faults) {
 	case 0:
+		if f.Trace == "" {
+			return "It could not be played."
+		}
 		return "It fails without any fault."
 	case 1:
 		return fmt.Sprintf("It does not survive one fault: %s.", f.Faults[0])
