@@ -51,7 +51,7 @@ func (r *run) inVain(o outcome) string {
 	case o.err != nil:
 		return "in an error: " + o.err.Error()
 	case o.result.RequeueAfter > 0:
-		for _, request := range r.ledger.Requests() {
+		for _, request := range r.ledger.all() {
 			if request.Pass == o.pass && request.isRefused() {
 				return fmt.Sprintf("with a delay of %s, since %s is refused: %s", o.result.RequeueAfter, request.String(), request.Err)
 			}

@@ -19,7 +19,7 @@ type point struct {
 
 // record puts a request into the ledger and the trace. The caller holds the lock.
 func (r *run) record(p *Process, request *Request) {
-	request.Process = p.number
+	request.Process, request.probe = p.number, r.probing
 	if p.pass != nil {
 		request.Pass = p.pass.number
 	}

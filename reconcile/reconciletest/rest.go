@@ -29,6 +29,8 @@ func (r *run) checkRest() (undisturbed bool) {
 		c.enqueueKnown()
 	}
 	pass := r.pass
+	r.probe(true)
+	defer r.probe(false)
 	for range maxPasses {
 		ran := r.failure() == nil && r.next()
 		switch {
@@ -44,6 +46,12 @@ func (r *run) checkRest() (undisturbed bool) {
 	return true
 }
 
+func (r *run) probe(begins bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probing = begins
+}
+
 // struckSoFar gives how many of the planned faults came to their point.
 func (r *run) struckSoFar() int {
 	r.mu.Lock()
@@ -54,7 +62,7 @@ func (r *run) struckSoFar() int {
 // unrest explains why a pass changed something that nothing had asked for.
 func (r *run) unrest(pass int, before moment) error {
 	var wrote []string
-	for _, request := range r.ledger.Requests() {
+	for _, request := range r.ledger.all() {
 		if request.Pass > pass && request.Changed {
 			wrote = append(wrote, request.String())
 		}
@@ -85,7 +93,7 @@ func (r *run) changedSince(before moment) string {
 func (r *run) restless() error {
 	counts := map[string]int{}
 	most := ""
-	for _, request := range r.ledger.Requests() {
+	for _, request := range r.ledger.all() {
 		if !request.Changed {
 			continue
 		}

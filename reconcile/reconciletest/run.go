@@ -44,6 +44,7 @@ type run struct {
 	failures  []error
 	phases    []phase
 	clean     bool             // no process has died
+	probing   bool             // whether all is quiet
 	away      bool             // it starts again only after the next action
 	acted     int              // the user's actions so far
 	deleted   map[madeKey]bool // by the operator

@@ -82,3 +82,14 @@ func TestSoundOperatorsSurvive(t *testing.T) {
 		})
 	}
 }
+
+// The pass that shows whether all is quiet is none of the operator's doing.
+func TestLedgerWithoutTheCheckOfRest(t *testing.T) {
+	s := of(soundOperators["server-side apply of a child in each pass"], reconciletest.Create(shop()))
+	reconciletest.Play(t, s, func(t *testing.T, w *reconciletest.World) {
+		w.Ledger.AssertSent(t)
+		w.Do(reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
+		assert.NotEmpty(t, w.Ledger.Requests())
+		w.Ledger.AssertSent(t, "apply ConfigMap default/web", "apply ConfigMap default/web")
+	})
+}
