@@ -26,7 +26,7 @@ func (r *run) play() {
 	defer r.end()
 	defer func() {
 		if p := recover(); p != nil {
-			r.fail(fmt.Errorf("panic: %v", p))
+			r.fail(panicError("the run", p))
 		}
 	}()
 	r.open()
@@ -67,15 +67,19 @@ func (r *run) act(action Action) {
 		r.wait(action.wait)
 		return
 	}
-	err := action.Do(r.context(), r.user)
+	err := r.carryOutAction(action)
 	if err != nil && r.isAway() { // perhaps for lack of something that the operator makes
 		r.back()
 		r.settle()
-		err = action.Do(r.context(), r.user)
+		err = r.carryOutAction(action)
 	}
 	if r.back(); err != nil {
 		r.fail(fmt.Errorf("the action %q: %w", action.Name, err))
 	}
+}
+
+func (r *run) carryOutAction(action Action) error {
+	return guarded("it", func() error { return action.Do(r.context(), r.user) })
 }
 
 // nextAction gives the next of the scenario's actions.
@@ -99,7 +103,7 @@ func (r *run) hasNext() bool {
 func (r *run) hurry() bool {
 	action := r.scenario.Actions[r.acted]
 	r.server.Advance(int64(len(r.phases)+1) * versionsPerAction)
-	if err := action.Do(r.context(), r.user); err != nil {
+	if err := r.carryOutAction(action); err != nil {
 		return false // perhaps for lack of something that the operator makes
 	}
 	r.acted++
@@ -160,7 +164,7 @@ func (r *run) always() {
 	if r.scenario.Always == nil {
 		return
 	}
-	if err := r.scenario.Always(r.world()); err != nil {
+	if err := guarded("Always", func() error { return r.scenario.Always(r.world()) }); err != nil {
 		r.fail(fmt.Errorf("what must always hold does not: %w", err))
 	}
 }
@@ -171,7 +175,7 @@ func (r *run) finally() {
 		return
 	}
 	if r.scenario.Finally != nil {
-		if err := r.scenario.Finally(r.world()); err != nil {
+		if err := guarded("Finally", func() error { return r.scenario.Finally(r.world()) }); err != nil {
 			r.fail(fmt.Errorf("what must hold at the end does not: %w", err))
 			return
 		}
