@@ -73,7 +73,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "\npass  what happened, and what came of it (passes that sent nothing are left out)\n%s", first.Trace)
 	}
 	if len(first.Faults) > 0 {
-		fmt.Fprintf(&b, "\nreplay it: %s='%s' go test -run '^%s$'\n", replayVariable, formatFaults(first.Faults), r.test)
+		fmt.Fprintf(&b, "\nreplay it: %s='%s' go test -v -run '^%s$'\n", replayVariable, formatFaults(first.Faults), r.test)
 	}
 	if n := len(r.Failures) - 1; n > 0 {
 		fmt.Fprintf(&b, "\n%s of %d not survived; others:\n", plural(n+1, "run"), r.Runs)
