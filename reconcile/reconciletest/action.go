@@ -2,6 +2,7 @@ package reconciletest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -16,10 +17,14 @@ type Action struct {
 	Do   func(ctx context.Context, c client.Client) error
 
 	wait time.Duration
+	err  error // why it is none
 }
 
 // Create creates a copy of the object.
 func Create(obj client.Object) Action {
+	if isNil(obj) {
+		return Action{err: errors.New("Create(nil): give it an object")}
+	}
 	return Action{
 		Name: "create " + describe(obj),
 		Do: func(ctx context.Context, c client.Client) error {
@@ -31,6 +36,9 @@ func Create(obj client.Object) Action {
 // Change reads the object anew, changes it and writes it. Only obj's namespace and name are used.
 // A change of the status is written to it as well.
 func Change[T client.Object](obj T, change func(T)) Action {
+	if isNil(obj) || change == nil {
+		return Action{err: errors.New("Change with nil: give it an object and a function")}
+	}
 	return Action{
 		Name: "change " + describe(obj),
 		Do: func(ctx context.Context, c client.Client) error {
@@ -66,6 +74,9 @@ func dropsStatus(sent, answer client.Object) bool {
 
 // Delete deletes the object. Only its namespace and name are used.
 func Delete(obj client.Object) Action {
+	if isNil(obj) {
+		return Action{err: errors.New("Delete(nil): give it an object")}
+	}
 	return Action{
 		Name: "delete " + describe(obj),
 		Do: func(ctx context.Context, c client.Client) error {
@@ -81,7 +92,26 @@ func Do(name string, do func(ctx context.Context, c client.Client) error) Action
 
 // Wait lets time pass, in which whatever is due comes.
 func Wait(d time.Duration) Action {
+	if d <= 0 {
+		return Action{err: fmt.Errorf("Wait(%s): give it a duration above zero", d)}
+	}
 	return Action{Name: fmt.Sprintf("wait %s", d), wait: d}
+}
+
+func (a *Action) validate() error {
+	switch {
+	case a.err != nil:
+		return a.err
+	case a.Do == nil && a.wait == 0:
+		return fmt.Errorf("the action %q does nothing: set its Do, or use Create, Change, Delete, Do or Wait", a.Name)
+	}
+	return nil
+}
+
+// isNil also finds a pointer that is nil.
+func isNil(obj client.Object) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func describe(obj client.Object) string {

@@ -129,8 +129,8 @@ func (o *observed) Reconcile(ctx context.Context, request ctrl.Request) (result 
 	pass := p.run.beginPass(o.controller, request, o.cause)
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-			p.run.panicked(p, pass, r)
+			err = panicError(fmt.Sprintf("pass %d over %s %s", pass.number, pass.controller.name, nameOf(request.NamespacedName)), r)
+			p.run.panicked(p, err)
 		}
 		p.run.endPass(p, pass, result, err)
 	}()

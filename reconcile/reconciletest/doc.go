@@ -26,13 +26,16 @@
 //
 //   - Whenever all is quiet after an action, the objects and what is outside of the cluster are as they are
 //     without faults. UIDs, versions, times and names that the API server gives do not count.
+//   - Without faults its work ends without an error: no pass still ends in one, or in Requeue, when all is quiet
+//     after the last action. A terminal error is none in this sense.
 //   - The operator comes to rest; and one more pass over everything, for which there is no reason, changes nothing.
-//     If it does, a watch may be missing, and the failure names the change that brought no pass.
+//     If it does, a watch may be missing, and the failure names the change that brought no pass. What a fault
+//     does to that pass is forgiven: the operator comes to rest anew, and is checked again.
 //   - No object is written more than twice as often as without the fault, and ten times more; no pod template is
 //     changed more often; and nothing is deleted that is never deleted without faults.
 //   - What another writer wrote just before is still there.
-//   - No pass panics, ends with a delay beside an error (which controller-runtime ignores), or never ends; no
-//     goroutine is left.
+//   - No pass panics, ends with a delay beside an error (which controller-runtime ignores), sends more than 10,000
+//     requests, or never ends; no goroutine is left.
 //   - No value of a Secret with 8 characters or more stands in any other object, event or log line of the operator.
 //   - [Scenario.Finally] and [Scenario.Always].
 //

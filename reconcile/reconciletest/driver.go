@@ -164,7 +164,7 @@ func (r *run) next() bool {
 func (r *run) others() bool {
 	before := r.server.Revision()
 	for _, act := range r.scenario.others() {
-		if err := act(r.context(), r.user); err != nil {
+		if err := guarded("an actor", func() error { return act(r.context(), r.user) }); err != nil {
 			r.fail(fmt.Errorf("what else runs in the cluster: %w", err))
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // missingWatch names the changes that a pass had not been told of: what it reads changed after the
 // last pass over its object that something had asked for.
 func (r *run) missingWatch() string {
-	requests := r.ledger.Requests()
+	requests := r.ledger.all()
 	last := requests[len(requests)-1].Pass
 	reads := map[string]bool{}
 	for _, request := range requests {
@@ -60,7 +60,7 @@ func (r *run) unheardChanges(pass int) []string {
 func (r *run) flapping(names []string) string {
 	var lines []string
 	history := r.history()
-	for _, request := range slices.Backward(r.ledger.Requests()) {
+	for _, request := range slices.Backward(r.ledger.all()) {
 		if !request.Changed || !slices.Contains(names, request.String()) || request.Outside != "" {
 			continue
 		}

@@ -1,6 +1,7 @@
 package reconciletest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -51,7 +52,25 @@ type explorer struct {
 	results []*result // of single faults, as far as a second one can follow
 }
 
+// validate says what cannot be explored.
+func (e *explorer) validate() error {
+	if err := e.settings.validate(); err != nil {
+		return err
+	}
+	if err := e.scenario.validate(); err != nil {
+		return err
+	}
+	if len(e.scenario.Actions) == 0 {
+		return errors.New("the scenario has no Actions: without any, nothing happens to the operator")
+	}
+	return nil
+}
+
 func (e *explorer) explore() {
+	if err := e.validate(); err != nil {
+		e.report.fail(&result{err: err, trace: &trace{}})
+		return
+	}
 	e.baseline = e.scenario.play(e.t, nil, nil)
 	e.report.Runs++
 	if e.baseline.err != nil {
@@ -77,6 +96,9 @@ func (e *explorer) replay() {
 	}
 	r := e.scenario.play(e.t, faults, e.baseline)
 	e.report.Runs++
+	if came := r.trace.faults(); r.err == nil && came < len(faults) {
+		r.err = fmt.Errorf("replay: %d of %s did not come to be: the run took another way, or the scenario has changed since", len(faults)-came, plural(len(faults), "fault"))
+	}
 	e.report.add(r)
 	e.report.Replayed = r.trace.String()
 }

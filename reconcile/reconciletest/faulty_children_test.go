@@ -172,9 +172,9 @@ var faultyChildren = map[string]faulty{
 					is.Data, is.OwnerReferences = want.Data, want.OwnerReferences
 					return ctrl.Result{}, c.Update(ctx, is)
 				}
-			}, reconciletest.Create(shop()))
+			}, reconciletest.Create(shop()), reconciletest.Delete(shop()))
 			s.Objects = []client.Object{foreign}
-			s.Finally = func(w *reconciletest.World) error {
+			s.Always = func(w *reconciletest.World) error {
 				is := config("web")
 				if err := w.Get(context.Background(), client.ObjectKeyFromObject(is), is); err != nil {
 					return err

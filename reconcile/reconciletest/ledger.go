@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Ledger has all requests of a run in their order. Its methods may be called by several goroutines.
+// Ledger has all requests of a run in their order, except those of the one more pass that shows whether all is
+// quiet. Its methods may be called by several goroutines.
 type Ledger struct {
 	mu       sync.Mutex
 	requests []*Request
@@ -21,6 +22,11 @@ func (l *Ledger) add(r *Request) {
 
 // Requests gives all requests since the last [Ledger.Reset], reads of the cache among them.
 func (l *Ledger) Requests() []Request {
+	return slices.DeleteFunc(l.all(), func(r Request) bool { return r.probe })
+}
+
+// all is Requests with those of the passes that show whether all is quiet, which do not count for users.
+func (l *Ledger) all() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]Request, 0, len(l.requests)-l.from)
@@ -53,7 +59,7 @@ func (l *Ledger) list(counts func(r *Request) bool) []string {
 	defer l.mu.Unlock()
 	var all []string
 	for _, r := range l.requests[l.from:] {
-		if counts(r) {
+		if counts(r) && !r.probe {
 			all = append(all, r.String())
 		}
 	}

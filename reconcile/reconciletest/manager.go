@@ -90,7 +90,7 @@ func (m *processManager) GetLogger() logr.Logger { return m.process.run.logger(m
 
 // GetConfig and GetHTTPClient are for clients that are made besides: there is no server to reach by HTTP.
 func (m *processManager) GetConfig() *rest.Config {
-	return &rest.Config{Host: "https://reconciletest.invalid"}
+	return &rest.Config{Host: "https://reconciletest.invalid", Transport: noServer{}}
 }
 
 func (m *processManager) GetHTTPClient() *http.Client { return &http.Client{Transport: noServer{}} }

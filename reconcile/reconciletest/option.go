@@ -1,5 +1,7 @@
 package reconciletest
 
+import "fmt"
+
 // Option says how an exploration is done.
 type Option func(*settings)
 
@@ -14,6 +16,16 @@ const (
 	defaultLimit = 1000
 	defaultSeed  = 1
 )
+
+func (s *settings) validate() error {
+	switch {
+	case s.depth < 1 || s.depth > 2:
+		return fmt.Errorf("Depth(%d): give it 1 or 2", s.depth)
+	case s.limit < 1:
+		return fmt.Errorf("Limit(%d): give it 1 or more", s.limit)
+	}
+	return nil
+}
 
 // Depth is how many faults strike in one run, at most: 1, the default, or 2.
 func Depth(n int) Option { return func(s *settings) { s.depth = n } }

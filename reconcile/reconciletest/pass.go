@@ -11,6 +11,7 @@ type pass struct {
 	number     int
 	controller *controller
 	request    ctrl.Request
+	requests   int // that it has sent, and reads of the cache
 }
 
 // deposed is an old leader that waits for its turn to finish.
@@ -33,6 +34,7 @@ func (r *run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.pass = nil
+	r.ended[over{ended.controller.name, ended.request}] = outcome{ended.number, result, err}
 	says := ""
 	switch {
 	case p.dead:
@@ -50,11 +52,11 @@ func (r *run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 	r.trace.add(row{pass: ended.number, what: "  the pass ends", answer: says})
 }
 
-func (r *run) panicked(p *Process, during *pass, value any) {
+func (r *run) panicked(p *Process, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !p.dead { // one that is refused everything may be beside itself
-		r.failLocked(fmt.Errorf("panic in pass %d: %v", during.number, value))
+		r.failLocked(err)
 	}
 }
 

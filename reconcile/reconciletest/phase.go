@@ -26,7 +26,7 @@ func (r *run) play() {
 	defer r.end()
 	defer func() {
 		if p := recover(); p != nil {
-			r.fail(fmt.Errorf("panic: %v", p))
+			r.fail(panicError("the run", p))
 		}
 	}()
 	r.open()
@@ -67,15 +67,19 @@ func (r *run) act(action Action) {
 		r.wait(action.wait)
 		return
 	}
-	err := action.Do(r.context(), r.user)
+	err := r.carryOutAction(action)
 	if err != nil && r.isAway() { // perhaps for lack of something that the operator makes
 		r.back()
 		r.settle()
-		err = action.Do(r.context(), r.user)
+		err = r.carryOutAction(action)
 	}
 	if r.back(); err != nil {
 		r.fail(fmt.Errorf("the action %q: %w", action.Name, err))
 	}
+}
+
+func (r *run) carryOutAction(action Action) error {
+	return guarded("it", func() error { return action.Do(r.context(), r.user) })
 }
 
 // nextAction gives the next of the scenario's actions.
@@ -99,7 +103,7 @@ func (r *run) hasNext() bool {
 func (r *run) hurry() bool {
 	action := r.scenario.Actions[r.acted]
 	r.server.Advance(int64(len(r.phases)+1) * versionsPerAction)
-	if err := action.Do(r.context(), r.user); err != nil {
+	if err := r.carryOutAction(action); err != nil {
 		return false // perhaps for lack of something that the operator makes
 	}
 	r.acted++
@@ -108,37 +112,44 @@ func (r *run) hurry() bool {
 	return true
 }
 
-// finishPhase lets the operator come to rest, and checks how it is then.
+// finishPhase lets the operator come to rest, and checks how it is then. A fault that strikes in the very check
+// of the rest has the operator come to rest anew.
 func (r *run) finishPhase(name string) {
-	if r.settle(); r.failure() != nil {
-		return
-	}
-	if r.isAway() { // nobody has worked on it
-		r.phases = append(r.phases, phase{name: name})
-		return
-	}
-	if err := r.checkTouched(); err != nil {
-		r.fail(err)
-		return
-	}
-	s, err := r.snapshot()
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	r.phases = append(r.phases, phase{name, s, maps.Clone(r.rollouts)})
-	if r.baseline != nil {
-		want := r.baseline.phases[len(r.phases)-1]
-		if lines := difference(want.state, s); len(lines) > 0 {
-			r.fail(fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  ")))
+	for {
+		if r.settle(); r.failure() != nil {
 			return
 		}
-		if err := r.checkRollouts(want.rollouts); err != nil {
+		if r.isAway() { // nobody has worked on it
+			r.phases = append(r.phases, phase{name: name})
+			return
+		}
+		s, err := r.checkState(name)
+		if err != nil {
 			r.fail(err)
 			return
 		}
+		at := phase{name, s, maps.Clone(r.rollouts)}
+		if r.checkRest() {
+			r.phases = append(r.phases, at)
+			return
+		}
 	}
-	r.checkRest()
+}
+
+// checkState gives what there is, which must be the same as without faults.
+func (r *run) checkState(name string) (state, error) {
+	if err := r.checkTouched(); err != nil {
+		return nil, err
+	}
+	s, err := r.snapshot()
+	if err != nil || r.baseline == nil {
+		return s, err
+	}
+	want := r.baseline.phases[len(r.phases)]
+	if lines := difference(want.state, s); len(lines) > 0 {
+		return nil, fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  "))
+	}
+	return s, r.checkRollouts(want.rollouts)
 }
 
 // back lets the process start again that was away.
@@ -153,7 +164,7 @@ func (r *run) always() {
 	if r.scenario.Always == nil {
 		return
 	}
-	if err := r.scenario.Always(r.world()); err != nil {
+	if err := guarded("Always", func() error { return r.scenario.Always(r.world()) }); err != nil {
 		r.fail(fmt.Errorf("what must always hold does not: %w", err))
 	}
 }
@@ -164,12 +175,15 @@ func (r *run) finally() {
 		return
 	}
 	if r.scenario.Finally != nil {
-		if err := r.scenario.Finally(r.world()); err != nil {
+		if err := guarded("Finally", func() error { return r.scenario.Finally(r.world()) }); err != nil {
 			r.fail(fmt.Errorf("what must hold at the end does not: %w", err))
 			return
 		}
 	}
 	if r.baseline == nil {
+		if err := r.checkErrors(); err != nil {
+			r.fail(err)
+		}
 		return
 	}
 	var errs []error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,6 +31,7 @@ type Process struct {
 	controllers []*controller
 	manager     *processManager
 	pass        *pass // that runs
+	refused     atomic.Int64
 }
 
 var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
@@ -110,7 +112,7 @@ func (p *Process) isDead() bool {
 
 // start runs what Start has set up.
 func (p *Process) start() error {
-	if err := p.run.scenario.Start(p); err != nil {
+	if err := guarded("Start", func() error { return p.run.scenario.Start(p) }); err != nil {
 		if p.isDead() { // its requests were refused
 			return nil
 		}

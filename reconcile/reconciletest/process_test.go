@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -173,4 +174,15 @@ func TestHTTP(t *testing.T) {
 	require.NotEmpty(t, report.Failures)
 	assert.Contains(t, report.String(), "crash after: effect POST /items/web #1")
 	assert.Contains(t, report.String(), `outside: want ["/items/web"], got ["/items/web","/items/web"]`)
+}
+
+// Whoever makes a clientset is told why it cannot work.
+func TestClientset(t *testing.T) {
+	var err error
+	playing(t, func(ctx context.Context, p *reconciletest.Process) error {
+		set := kubernetes.NewForConfigOrDie(p.Manager().GetConfig())
+		_, err = set.CoreV1().ConfigMaps("default").Get(ctx, "web", metav1.GetOptions{})
+		return nil
+	})
+	assert.ErrorContains(t, err, "reconciletest's server is not reached by HTTP: use the manager's client")
 }

@@ -2,6 +2,7 @@ package reconciletest
 
 import (
 	"fmt"
+	"runtime"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,12 +20,27 @@ type point struct {
 
 // record puts a request into the ledger and the trace. The caller holds the lock.
 func (r *run) record(p *Process, request *Request) {
-	request.Process = p.number
+	request.Process, request.probe = p.number, r.probing
 	if p.pass != nil {
 		request.Pass = p.pass.number
+		r.bound(p, request)
 	}
 	r.ledger.add(request)
 	r.trace.add(row{pass: request.Pass, request: request})
+}
+
+// maxRequests is how many a pass may send, reads of the cache among them.
+const maxRequests = 10_000
+
+// bound ends a pass that never stops to send requests. It may not listen to errors, so its goroutine ends here.
+func (r *run) bound(p *Process, request *Request) {
+	if p.pass.requests++; p.pass.requests <= maxRequests {
+		return
+	}
+	r.failLocked(fmt.Errorf("pass %d over %s %s does not end: it has sent %d requests, the last one %s",
+		p.pass.number, p.pass.controller.name, nameOf(p.pass.request.NamespacedName), maxRequests, request))
+	p.die()
+	runtime.Goexit()
 }
 
 // strikes notes that a request comes to its point, and gives the fault that is planned there, or "".
@@ -104,9 +120,11 @@ func changesTemplate(c *memoryserver.Change) bool {
 
 func (r *run) carryOutside(request *Request, lost bool, do func(lost bool) error) error {
 	before := stateOf(r.outside)
-	r.mu.Unlock() // the effect is somebody else's code
-	err := do(lost)
-	r.mu.Lock()
+	err := func() error {
+		r.mu.Unlock() // the effect is somebody else's code
+		defer r.mu.Lock()
+		return do(lost)
+	}()
 	request.Changed = stateOf(r.outside) != before
 	if request.Changed {
 		r.effects++

@@ -73,7 +73,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "\npass  what happened, and what came of it (passes that sent nothing are left out)\n%s", first.Trace)
 	}
 	if len(first.Faults) > 0 {
-		fmt.Fprintf(&b, "\nreplay it: %s='%s' go test -run '^%s$'\n", replayVariable, formatFaults(first.Faults), r.test)
+		fmt.Fprintf(&b, "\nreplay it: %s='%s' go test -v -run '^%s$'\n", replayVariable, formatFaults(first.Faults), r.test)
 	}
 	if n := len(r.Failures) - 1; n > 0 {
 		fmt.Fprintf(&b, "\n%s of %d not survived; others:\n", plural(n+1, "run"), r.Runs)
@@ -87,6 +87,9 @@ func (r *Report) String() string {
 func (f *Failure) headline() string {
 	switch len(f.Faults) {
 	case 0:
+		if f.Trace == "" {
+			return "It could not be played."
+		}
 		return "It fails without any fault."
 	case 1:
 		return fmt.Sprintf("It does not survive one fault: %s.", f.Faults[0])

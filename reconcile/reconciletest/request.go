@@ -29,7 +29,8 @@ type Request struct {
 	Err     error  // the answer that the operator got
 	Fault   string // what was done to it
 
-	made bool // the object is the operator's own work
+	made  bool // the object is the operator's own work
+	probe bool // it is of the check that all is quiet
 }
 
 // String gives the request as the ledger's assertions and the faults name it, such as

@@ -2,6 +2,7 @@ package reconciletest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,8 +18,10 @@ func (r *run) checkRollouts(without map[madeKey]int) error {
 	return nil
 }
 
-// checkRest has every known object reconciled once more, though nothing has changed: that writes nothing.
-func (r *run) checkRest() {
+// checkRest has every known object reconciled once more, though nothing has changed: that writes nothing. It
+// reports false if a fault struck meanwhile: what comes of that tells nothing about the rest.
+func (r *run) checkRest() (undisturbed bool) {
+	faults := r.struckSoFar()
 	time.Sleep(restTime)
 	before := r.moment()
 	r.setCause("nothing: all is quiet")
@@ -26,24 +29,46 @@ func (r *run) checkRest() {
 		c.enqueueKnown()
 	}
 	pass := r.pass
+	r.probe(true)
+	defer r.probe(false)
 	for range maxPasses {
-		if r.failure() != nil || !r.next() {
-			break
-		}
-		if r.moment() != before {
-			r.fail(r.unrest(pass))
-			return
+		ran := r.failure() == nil && r.next()
+		switch {
+		case r.struckSoFar() > faults:
+			return false
+		case !ran:
+			return true
+		case r.moment() != before:
+			r.fail(r.unrest(pass, before))
+			return true
 		}
 	}
+	return true
+}
+
+func (r *run) probe(begins bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probing = begins
+}
+
+// struckSoFar gives how many of the planned faults came to their point.
+func (r *run) struckSoFar() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.struck)
 }
 
 // unrest explains why a pass changed something that nothing had asked for.
-func (r *run) unrest(pass int) error {
+func (r *run) unrest(pass int, before moment) error {
 	var wrote []string
-	for _, request := range r.ledger.Requests() {
+	for _, request := range r.ledger.all() {
 		if request.Pass > pass && request.Changed {
 			wrote = append(wrote, request.String())
 		}
+	}
+	if len(wrote) == 0 {
+		return fmt.Errorf("it is not quiet: while one more pass ran over what has not changed, something outside of any pass changed %s", r.changedSince(before))
 	}
 	unseen := r.missingWatch()
 	if unseen != "" {
@@ -52,11 +77,23 @@ func (r *run) unrest(pass int) error {
 	return fmt.Errorf("it is not quiet: one more pass over what has not changed does %s%s", strings.Join(wrote, ", "), r.flapping(wrote))
 }
 
+// changedSince names what changed, on the server or else outside of the cluster.
+func (r *run) changedSince(before moment) string {
+	var names []string
+	for _, change := range r.server.Changes(before.revision) {
+		names = append(names, change.GVK.Kind+" "+nameOf(change.Key))
+	}
+	if len(names) == 0 {
+		return "what is outside of the cluster"
+	}
+	return strings.Join(slices.Compact(names), ", ")
+}
+
 // restless explains why the operator does not come to rest.
 func (r *run) restless() error {
 	counts := map[string]int{}
 	most := ""
-	for _, request := range r.ledger.Requests() {
+	for _, request := range r.ledger.all() {
 		if !request.Changed {
 			continue
 		}

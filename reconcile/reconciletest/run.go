@@ -44,10 +44,12 @@ type run struct {
 	failures  []error
 	phases    []phase
 	clean     bool             // no process has died
+	probing   bool             // whether all is quiet
 	away      bool             // it starts again only after the next action
 	acted     int              // the user's actions so far
 	deleted   map[madeKey]bool // by the operator
 	rollouts  map[madeKey]int  // pod templates that the operator changed
+	ended     map[over]outcome // how the last pass over each object ended
 }
 
 // madeKey names an object.
@@ -60,7 +62,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 	r := &run{
 		scenario: s, server: server, user: server.Client(), baseline: baseline, faults: faults,
 		ledger: &Ledger{}, trace: &trace{}, nth: map[string]int{}, made: map[madeKey]bool{}, present: map[madeKey]client.Object{}, writes: map[madeKey]int{},
-		clean: true, deleted: map[madeKey]bool{}, rollouts: map[madeKey]int{},
+		clean: true, deleted: map[madeKey]bool{}, rollouts: map[madeKey]int{}, ended: map[over]outcome{},
 	}
 	if s.Outside != nil {
 		r.outside = s.Outside()

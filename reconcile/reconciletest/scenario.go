@@ -2,6 +2,8 @@ package reconciletest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,6 +59,27 @@ type Outside interface {
 // Actor is something else in the cluster, such as the controller of a built-in kind. It is called
 // whenever the operator has nothing to do, takes one step, and writes nothing when there is none to take.
 type Actor func(ctx context.Context, c client.Client) error
+
+// validate says what is missing.
+func (s *Scenario) validate() error {
+	switch {
+	case s.Scheme == nil:
+		return errors.New("the scenario has no Scheme: set it to the one that the operator's manager has")
+	case s.Start == nil:
+		return errors.New("the scenario has no Start: set it to what the operator's main does")
+	}
+	for i, obj := range s.Objects {
+		if isNil(obj) {
+			return fmt.Errorf("the scenario's Objects[%d] is nil: give it an object", i)
+		}
+	}
+	for i := range s.Actions {
+		if err := s.Actions[i].validate(); err != nil {
+			return fmt.Errorf("the scenario's Actions[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
 
 const defaultHorizon = 15 * time.Minute
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"runtime"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,7 +16,7 @@ import (
 // read records a read of the cache, which no fault of the network can strike.
 func (p *Process) read(ctx context.Context, r *Request, do func() error) error {
 	if p.isDead() {
-		return errDead
+		return p.refuse()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -35,7 +36,7 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	if p.dead {
-		return errDead
+		return p.refuse()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,6 +98,14 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 		r.Err = fmt.Errorf("reconciletest: fault %q is not one of a request", fault)
 	}
 	return r.Err
+}
+
+// refuse answers a process that is dead. A goroutine of it that tries again and again ends here.
+func (p *Process) refuse() error {
+	if p.refused.Add(1) > maxRequests {
+		runtime.Goexit()
+	}
+	return errDead
 }
 
 // lostAnswer is what an HTTP client says.

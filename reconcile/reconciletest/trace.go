@@ -52,6 +52,18 @@ const (
 	widestAnswer = 160
 )
 
+// faults gives how many came to be.
+func (t *trace) faults() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.rows {
+		if t.rows[i].isFault() {
+			n++
+		}
+	}
+	return n
+}
+
 // String gives the table, without passes that sent nothing.
 func (t *trace) String() string { return t.from(0) }
 

@@ -30,6 +30,9 @@ func (r *run) world() *World {
 // it is given.
 func Play(t *testing.T, s Scenario, test func(t *testing.T, w *World)) {
 	t.Helper()
+	if err := s.validate(); err != nil {
+		t.Fatal(err)
+	}
 	var r *run
 	var bubble string
 	left := inBubble(t, func(t *testing.T) {
@@ -58,6 +61,9 @@ func Play(t *testing.T, s Scenario, test func(t *testing.T, w *World)) {
 func (w *World) Do(actions ...Action) {
 	w.t.Helper()
 	for _, action := range actions {
+		if err := action.validate(); err != nil {
+			w.t.Fatal(err)
+		}
 		w.run.do(action)
 	}
 	if err := w.run.failure(); err != nil {
