@@ -139,7 +139,7 @@ type convergence struct {
 func newConvergence(b *testing.B, size int, name string) *convergence {
 	b.Helper()
 	b.StopTimer()
-	cp := controlPlane(b)
+	cp := controlplanetest.Start(b) // what others left in it would slow it down
 	must(b, cp.InstallCRDs(b.Context(), "api"))
 	c := &convergence{operator: operators[name], size: size, namespace: controlplanetest.Namespace(b, cp), scheme: k8sruntime.NewScheme()}
 	must(b, clientgoscheme.AddToScheme(c.scheme))

@@ -46,6 +46,9 @@ func (b backoff) tries(name types.NamespacedName) int { return b.limiter.NumRequ
 // spread makes a delay longer by up to the jitter. How much follows from the object's name and the
 // attempt alone: objects part, and what happened once happens again in a test.
 func spread(d time.Duration, name types.NamespacedName, attempt int) time.Duration {
+	if d == 0 {
+		return 0
+	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, attempt))
 	share := float64(binary.BigEndian.Uint64(sum[:])) / math.MaxUint64
 	return d + time.Duration(share*jitter*float64(d))
