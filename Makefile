@@ -50,6 +50,12 @@ test: control-plane mariadb ## Run all tests, also those against the real contro
 test-of-%:
 	@cd $* && go test $(race) -timeout $(TIMEOUT) ./...
 
+# Explorations play thousands of lives of an operator, one pass at a time. The race detector, with which they take ten times
+# as long, is for the tests with a real control plane.
+test-of-examples:
+	@cd examples && { go test -timeout $(TIMEOUT) ./*/controller; failed=$$?; \
+	go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$') && exit $$failed; }
+
 ##@ Work on it
 
 lint: requirements bin/golangci-lint ## Check style, tidy modules, generated files and the direction of imports.
