@@ -32,8 +32,14 @@ func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference
 // If the owner was deleted and created anew, so that obj is about to be collected with the former
 // one, the error is [ErrOwnerRecreated], and nothing is sent.
 //
+// Of an owner that is being deleted nothing is set: where it leaves what it owned (orphans), the API server has just
+// taken the reference off.
+//
 // Both have to be in one namespace, or the owner in none: anything else is collected at once.
 func SetOwner(ctx context.Context, c client.Client, obj, owner client.Object) (changed bool, err error) {
+	if owner.GetDeletionTimestamp() != nil {
+		return false, nil
+	}
 	ref, err := OwnerReference(c, owner)
 	if err != nil {
 		return false, err

@@ -62,6 +62,11 @@ func TestSetOwner(t *testing.T) {
 	require.ErrorIs(t, err, ErrOwnerRecreated)
 	require.False(t, changed)
 
+	leaving := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "d", DeletionTimestamp: new(metav1.Now())}}
+	changed, err = SetOwner(t.Context(), fake.NewFakeClient(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, leaving)
+	require.NoError(t, err, "it may leave what it owned: nothing is sent, which would be NotFound here")
+	require.False(t, changed)
+
 	_, err = SetOwner(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
 	require.Error(t, err, "a kind that is not known")
 }

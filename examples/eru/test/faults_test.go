@@ -53,6 +53,7 @@ func acts(u *user, clock *clocktesting.FakePassiveClock) []operatortest.Act {
 		{Name: "due", Do: at(four)},
 		{Name: "rolled out again", Do: rollOut},
 		{Name: "due after two days", Do: at(four.Add(49 * time.Hour))},
+		{Name: "seen to roll out", Do: func(t *testing.T) { u.roll(t, "web") }},
 		{Name: "due while it rolls out", Do: at(four.Add(72 * time.Hour))},
 		{Name: "rolled out at last", Do: rollOut},
 		{Name: "paused", Do: change(func(d *appsv1.Deployment) { d.Spec.Paused = true })},

@@ -119,6 +119,13 @@ func (u *user) rollOut(t require.TestingT, name string) {
 	require.NoError(t, u.Status().Update(context.Background(), d))
 }
 
+// roll does what the Deployment controller would have done in the middle.
+func (u *user) roll(t require.TestingT, name string) {
+	d := operatortest.Live(t, u, u.Deployment(name))
+	d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 1
+	require.NoError(t, u.Status().Update(context.Background(), d))
+}
+
 // rolledOut is a Deployment where nobody but us writes anything.
 func (u *user) rolledOut(t testing.TB, name string, asks bool) {
 	t.Helper()

@@ -220,11 +220,12 @@ func TestDeletedWhileBeingCreated(t *testing.T) {
 	u := newUser(t, cluster(t))
 	m := u.memcached("cache", 2)
 	deleted := make(chan error, 1)
+	gone := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}} // the test writes to m itself
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{NewClient: operatortest.Intercept(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			err := c.Create(ctx, obj, opts...)
 			if _, ok := obj.(*appsv1.Deployment); ok && err == nil {
-				deleted <- u.Delete(t.Context(), m)
+				deleted <- u.Delete(t.Context(), gone)
 			}
 			return err
 		},
