@@ -7,8 +7,8 @@ import (
 )
 
 // SetAnnotations makes some annotations of an object have some values, and removes others, by one
-// patch of just these keys; without a request if they are so already. obj gets the annotations
-// and the resource version of the answer, all else in it stays.
+// patch of just these keys; without a request if they are so already. obj gets the annotations, labels,
+// owner references and resource version of the answer, all else in it stays.
 //
 // It may be the pass's own object: the pass goes on from the answer.
 func SetAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {

@@ -59,16 +59,13 @@ func kill(_ context.Context, c *cluster, random *rand.Rand) (string, error) {
 	return what, r.start()
 }
 
+// pick chooses a fault, each as often as its weight says.
 func pick(random *rand.Rand) fault {
-	total := 0
+	var deck []fault
 	for _, f := range faults {
-		total += f.weight
-	}
-	n := random.IntN(total)
-	for _, f := range faults {
-		if n -= f.weight; n < 0 {
-			return f
+		for range f.weight {
+			deck = append(deck, f)
 		}
 	}
-	panic("unreachable")
+	return deck[random.IntN(len(deck))]
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -141,8 +139,5 @@ func (p *proxy) stop() error {
 	err := p.listener.Close()
 	p.reset()
 	p.wg.Wait()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
 	return err
 }
