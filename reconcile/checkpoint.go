@@ -1,19 +1,30 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Checkpoint writes what a step has changed in the object's status so far, before it does
-// something outside of the cluster that this status tells about: after a crash in between, the
-// next pass knows. It is the one exception to a single status request a pass, and sends none if
-// nothing has changed.
+// Checkpoint comes before something is done outside of the cluster. It writes what a step has
+// changed in the object's status so far: after a crash in between, the next pass knows. And it
+// makes sure that the object is as the API server has it: a process that has just started may be
+// shown one that was changed or deleted long ago, and outside nobody would notice.
 //
-// Call it in a step, with the step's context, and do nothing outside if it gives an error. A
-// conflict among them is retried quietly when the step returns it.
+// It costs a status write, with a lock, if something has changed. Else it costs a read of the object,
+// once in the life of a process: what the cache shows later is newer. There is none if the pass has
+// written the object's metadata, with a lock too.
+//
+// Call it in a step or in its Finalize, with the context that it was given, and do nothing outside
+// if it gives an error. A conflict among them is retried quietly when the step returns it.
 func Checkpoint(ctx context.Context) error {
 	p, ok := passcontext.Of(ctx).(interface {
 		checkpoint(ctx context.Context) error
@@ -30,9 +41,40 @@ func (p *pass[T]) checkpoint(ctx context.Context) error {
 	}
 	p.status.fill(p.obj)
 	if p.status.equal(p.before, p.obj) {
-		return nil
+		return p.confirm(ctx)
 	}
 	err := p.write(ctx, true)
 	p.locked = p.locked || err != nil
+	if err == nil {
+		p.confirmed.Store(p.name, p.before.GetUID())
+	}
 	return err
+}
+
+// confirm makes sure, past the cache, that the object was as it was read when this process had already begun. If it
+// was not, that is the conflict that a write with a lock would have met.
+func (p *pass[T]) confirm(ctx context.Context) error {
+	uid := p.before.GetUID()
+	if known, _ := p.confirmed.Load(p.name); known == uid {
+		return nil
+	}
+	if !p.written {
+		switch live, err := p.live(ctx); {
+		case client.IgnoreNotFound(err) != nil:
+			return fmt.Errorf("read %s %s, to make sure that it has not changed: %w", p.kind.Kind, p.name, err)
+		case err != nil, live.GetUID() != uid, live.GetResourceVersion() != p.before.GetResourceVersion():
+			return apierrors.NewConflict(schema.GroupResource{Group: p.kind.Group, Resource: p.kind.Kind}, p.name.Name,
+				errors.New("it was changed or deleted, and the cache has not heard of that yet"))
+		}
+	}
+	p.confirmed.Store(p.name, uid)
+	return nil
+}
+
+// live reads the object from the API server.
+func (p *pass[T]) live(ctx context.Context) (client.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(p.kind)
+	reader := cmp.Or(p.stepClient.live, client.Reader(p.client)) // without a manager: which does not cache unstructured objects
+	return u, reader.Get(ctx, p.name, u)
 }

@@ -107,6 +107,89 @@ func TestOthersWriteAfterTheCheckpoint(t *testing.T) {
 	require.EqualValues(t, 7, h.status(t).ExpectedPods, "the next pass has seen theirs, and wants this")
 }
 
+// What a process is shown after its start may be long past. Its status needs no write then, and only a read of the API
+// server tells.
+func TestCheckpointOfWhatIsPast(t *testing.T) {
+	unreachable := errors.New("connection refused")
+	for name, tc := range map[string]struct {
+		change func(t *testing.T, h *harness)
+		live   error // of the read past the cache
+		reason string
+	}{
+		"changed": {func(t *testing.T, h *harness) {
+			require.NoError(t, h.client.Update(t.Context(), with(h.stored(t), "b")))
+		}, nil, "the spec may be another one"},
+		"deleted": {func(t *testing.T, h *harness) {
+			require.NoError(t, h.client.Delete(t.Context(), newBudget()))
+		}, nil, "nobody would clean up any more"},
+		"not reachable": {func(*testing.T, *harness) {}, unreachable, "nothing is known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			effects, reads := 0, 0
+			var old *budget // that the cache shows
+			var live error
+			h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if b, cached := obj.(*budget); cached && old != nil {
+					old.DeepCopyInto(b)
+					return nil
+				} else if !cached {
+					reads++
+					if live != nil {
+						return live
+					}
+				}
+				return c.Get(ctx, key, obj, opts...)
+			}}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
+				if b.Labels["effect"] == "" {
+					return nil
+				}
+				b.Status.ExpectedPods = 7
+				if err := Checkpoint(ctx); err != nil {
+					return err
+				}
+				effects++
+				return nil
+			})))
+			require.NoError(t, h.client.Update(t.Context(), with(h.stored(t), "a")))
+			h.pass(t)
+			require.Equal(t, 1, effects, "the status was written, and so the object confirmed")
+			require.Zero(t, reads)
+
+			again := New(h.client, h.steps...).WithClock(h.clock) // another process
+			stale := h.stored(t)
+			tc.change(t, h)
+			old, live = stale, tc.live
+			result, err := again.Reconcile(t.Context(), request)
+			require.NoError(t, err)
+			require.NotZero(t, result.RequeueAfter, "it is tried again")
+			require.Equal(t, 1, effects, tc.reason)
+			require.Equal(t, 1, reads)
+			old, live = nil, nil
+			if name == "deleted" {
+				return
+			}
+			for range 3 {
+				_, err = again.Reconcile(t.Context(), request)
+				require.NoError(t, err)
+			}
+			require.Equal(t, 4, effects)
+			require.LessOrEqual(t, reads, 2, "what was current once can only become newer")
+		})
+	}
+}
+
+func (h *harness) stored(t *testing.T) *budget {
+	t.Helper()
+	b := &budget{}
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, b))
+	return b
+}
+
+func with(b *budget, effect string) *budget {
+	b.Labels = map[string]string{"effect": effect}
+	return b
+}
+
 func TestCheckpointOutsideOfItsPlace(t *testing.T) {
 	require.ErrorContains(t, Checkpoint(t.Context()), "outside of a pass")
 

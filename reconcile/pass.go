@@ -27,6 +27,8 @@ type pass[T client.Object] struct {
 	next   delays
 	locked bool // a checkpoint failed: what it was to write must not get there without its lock
 
+	written bool // metadata, with a lock
+
 	running int // the step
 	left    []left
 }
@@ -90,7 +92,7 @@ func (p *pass[T]) rebase() {
 	before.SetAnnotations(p.obj.GetAnnotations())
 	before.SetLabels(p.obj.GetLabels())
 	before.SetOwnerReferences(p.obj.GetOwnerReferences())
-	p.before = before
+	p.before, p.written = before, true
 	p.writes.Record(before)
 }
 
@@ -100,6 +102,7 @@ func (p *pass[T]) forget() {
 	p.backoff.forget(p.name)
 	p.metrics.forget(p.name)
 	p.cleaned.Delete(p.name)
+	p.confirmed.Delete(p.name)
 	p.logged.forget(p.name, noStepName)
 	for i := range p.steps {
 		p.logged.forget(p.name, p.steps[i].name)

@@ -37,6 +37,7 @@ type Reconciler[T client.Object] struct {
 	backoff       backoff
 	logged        logged
 	cleaned       sync.Map             // NamespacedName → UID, of what is deleted and may still be in the cache
+	confirmed     sync.Map             // NamespacedName → UID, of what this process found to be as the cache shows it
 	metrics       *metrics             // nil without a manager
 	recorder      events.EventRecorder // nil without a manager
 	finalizers    []string

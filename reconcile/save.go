@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -71,7 +70,6 @@ func (p *pass[T]) write(ctx context.Context, locked bool) error {
 
 // exists asks the API server past the cache, which may not have heard of the deletion.
 func (p *pass[T]) exists(ctx context.Context) bool {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(p.kind)
-	return p.client.Get(ctx, p.name, u) == nil
+	_, err := p.live(ctx)
+	return err == nil
 }

@@ -135,7 +135,14 @@ func (c *processCache) IndexField(_ context.Context, obj client.Object, field st
 }
 
 // restrict takes what of the options is kept. It must come before the first read.
-func (c *processCache) restrict(options cache.Options) { c.options = options }
+func (c *processCache) restrict(options cache.Options) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.options = options
+	for gvk, k := range c.kinds {
+		k.selection = selectionOf(&c.options, gvk, c.process.run.scenario.Scheme)
+	}
+}
 
 // GetInformer gives the informer of the kind, for the form that obj has: typed, unstructured or
 // metadata alone.

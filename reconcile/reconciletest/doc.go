@@ -18,9 +18,9 @@
 // # What goes wrong
 //
 // The process dies before or after a write, or stays away until the user has done the next thing; or the user
-// does that in the middle of a pass. A write is stored and its answer lost. Somebody else writes or deletes the object just before. The server refuses. The
-// cache is behind, for some passes; the watch breaks. Another replica takes over in the middle of a pass. See
-// [FaultKind].
+// does that in the middle of a pass. A write is stored and its answer lost. Somebody else writes or deletes the
+// object just before. The server refuses. The cache is behind, for some passes, or goes back in time at a start;
+// the watch breaks. Another replica takes over in the middle of a pass. See [FaultKind].
 //
 // # What must hold
 //
@@ -32,7 +32,8 @@
 //     If it does, a watch may be missing, and the failure names the change that brought no pass. What a fault
 //     does to that pass is forgiven: the operator comes to rest anew, and is checked again.
 //   - No object is written more than twice as often as without the fault, and ten times more; no pod template is
-//     changed more often; and nothing is deleted that is never deleted without faults.
+//     changed more often, but for going back to an earlier one, and forward again, by a process that is shown the
+//     past; and nothing is deleted that is never deleted without faults.
 //   - What another writer wrote just before is still there.
 //   - No pass panics, ends with a delay beside an error (which controller-runtime ignores), sends more than 10,000
 //     requests, or never ends; no goroutine is left.

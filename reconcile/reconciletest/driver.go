@@ -49,6 +49,7 @@ func (r *run) work(horizon time.Duration) {
 			passes++
 		case r.others():
 		case r.process.cache.thaw():
+		case r.travel():
 		case r.timer(quietSince.Add(horizon), tried):
 		default:
 			return
@@ -98,6 +99,10 @@ func (r *run) begin() {
 	r.mu.Lock()
 	r.processes++
 	p := newProcess(r, r.processes)
+	if r.past != nil {
+		p.cache.returnTo(r.past, r.changes)
+		r.past, r.returned = nil, true
+	}
 	r.process = p
 	r.mu.Unlock()
 	if p.number > 1 {
@@ -153,7 +158,7 @@ func (r *run) next() bool {
 			p := r.process
 			p.cache.passBegins()
 			r.reconcile(c, i)
-			p.cache.passEnded()
+			p.passEnded(over{c.name, i.request})
 			return true
 		}
 	}

@@ -25,6 +25,10 @@ const (
 	CrashAfter FaultKind = "crash after"
 	// Away is CrashAfter, and the user does the next thing before the process is started again.
 	Away FaultKind = "away after"
+	// CrashUnseen is CrashAfter, and the cache of the process that is started next does not show the write, nor
+	// anything later of that kind, while one pass over every object runs: the API server that it lists from lags
+	// behind the one that was written to.
+	CrashUnseen FaultKind = "crash unseen after"
 	// Meanwhile: the user does the next thing just before a write or an effect.
 	Meanwhile FaultKind = "meanwhile before"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
@@ -44,13 +48,16 @@ const (
 	// writes or deletes it.
 	NotFound FaultKind = "not found at"
 	// Stale: the cache does not show a change, nor later ones of that kind, while one pass over
-	// every object known runs; then it catches up.
+	// every object that it knows runs; then it catches up.
 	Stale FaultKind = "stale after"
 	// StaleLong is Stale for two passes.
 	StaleLong FaultKind = "stale for long after"
 	// MissedEvent: the watch breaks at a change. When all is quiet the kind is listed anew, and
 	// what happened to each object meanwhile arrives as one event.
 	MissedEvent FaultKind = "missed event of"
+	// TimeTravel: when all is quiet after a change, the process is started again, and its cache shows that kind as it
+	// was before the change, while one pass over every object runs; then it catches up.
+	TimeTravel FaultKind = "time travel to before"
 	// Deposed: another replica becomes the leader before a write or an effect, and does what there
 	// is to do; only then the old leader goes on with its pass, to the end.
 	Deposed FaultKind = "deposed before"
@@ -64,6 +71,7 @@ var faultKinds = []struct {
 	{CrashBefore, (*Request).IsWrite},
 	{CrashAfter, (*Request).IsWrite},
 	{Away, (*Request).IsWrite},
+	{CrashUnseen, func(r *Request) bool { return r.Outside == "" && r.IsWrite() }},
 	{Meanwhile, (*Request).IsWrite},
 	{Timeout, (*Request).IsWrite},
 	{Conflict, func(r *Request) bool { return r.Verb == "update" || r.Verb == "patch" || r.Verb == "apply" }},
@@ -76,6 +84,7 @@ var faultKinds = []struct {
 	{Stale, nil},
 	{StaleLong, nil},
 	{MissedEvent, nil},
+	{TimeTravel, nil},
 }
 
 // String is what [Replay] takes.

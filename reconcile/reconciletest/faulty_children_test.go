@@ -252,6 +252,29 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.TooManyRequests,
 		says:  []string{"get ConfigMap default/source #1", `status.phase: want "Open", got "SourceMissing"`},
 	},
+	"NotFound of an update taken as done": {
+		about: "the child is deleted just before, and the status says that it is up to date",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if !sound && s.Status.Message == "has "+s.Spec.Motto {
+						return ctrl.Result{}, nil
+					}
+					err := ensure(ctx, c, s, owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto}))
+					if !sound {
+						err = client.IgnoreNotFound(err)
+					}
+					if err != nil || s.Status.Message == "has "+s.Spec.Motto {
+						return ctrl.Result{}, err
+					}
+					s.Status.Message = "has " + s.Spec.Motto
+					return ctrl.Result{}, c.Status().Update(ctx, s)
+				}
+			}, reconciletest.Create(shop()), changeMotto)
+		},
+		fault: reconciletest.NotFound,
+		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: is missing"},
+	},
 	"update without a version": {
 		about: "what somebody else wrote just before is overwritten",
 		scenario: func(sound bool) reconciletest.Scenario {

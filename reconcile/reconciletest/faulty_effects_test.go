@@ -52,6 +52,32 @@ var faultyEffects = map[string]faulty{
 		fault: reconciletest.CrashAfter,
 		says:  []string{"effect create account web-1 #1", "effect create account web-2", `outside: want ["web-1"], got ["web-1","web-2"]`},
 	},
+	"effect for what is long gone": {
+		about: "a cache that is old after a start shows an object that is deleted, and nobody cleans up any more",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.DeletionTimestamp != nil {
+						if err := accountsOf(p).drop(ctx, s.Name); err != nil && !errors.Is(err, errNoAccount) {
+							return ctrl.Result{}, err
+						}
+						return ctrl.Result{}, removeFinalizer(ctx, c, s)
+					}
+					if err := ensureFinalizer(ctx, c, s); err != nil {
+						return ctrl.Result{}, err
+					}
+					if sound {
+						return ctrl.Result{}, accountsOf(p).keep(ctx, s.Name)
+					}
+					return ctrl.Result{}, accountsOf(p).keepFor(ctx, s.Name)
+				}
+			}, createAndDelete...)
+			s.Outside = newAccounts
+			return s
+		},
+		fault: reconciletest.TimeTravel,
+		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `outside: want null, got ["web"]`},
+	},
 	"error taken as absence": {
 		about: "a service that cannot be asked has no account, so another one is made",
 		scenario: func(sound bool) reconciletest.Scenario {

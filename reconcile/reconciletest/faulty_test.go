@@ -1,6 +1,8 @@
 package reconciletest_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +23,7 @@ type faulty struct {
 // nothing where they get it right.
 func TestFindsEveryFault(t *testing.T) {
 	found := 0
+	useful := map[reconciletest.FaultKind]bool{}
 	for name, f := range faultyOperators {
 		t.Run(name, func(t *testing.T) {
 			report := reconciletest.Try(t, f.scenario(false))
@@ -30,6 +33,11 @@ func TestFindsEveryFault(t *testing.T) {
 			text := report.String()
 			for _, want := range f.says {
 				assert.Contains(t, text, want, f.about)
+			}
+			for _, failure := range report.Failures {
+				if len(failure.Faults) == 1 {
+					useful[failure.Faults[0].Kind] = true
+				}
 			}
 			if f.fault == "" {
 				assert.Empty(t, report.Failures[0].Faults, "it shows without any fault")
@@ -41,6 +49,9 @@ func TestFindsEveryFault(t *testing.T) {
 		})
 	}
 	t.Logf("found %d of %d", found, len(faultyOperators))
+	if found == len(faultyOperators) { // all were run
+		assert.ElementsMatch(t, reconciletest.FaultKinds(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
+	}
 }
 
 func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -57,6 +58,34 @@ var faultyWiring = map[string]faulty{
 				reconciletest.Change(shop(), func(s *Shop) { s.Labels = nil }))
 		},
 		says: []string{"a watch is missing", "delete ConfigMap default/web", "modified Shop default/web"},
+	},
+	"updates not listened to": {
+		about: "one that is deleted and made anew while the watch is broken comes as an update",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				b.For(&Shop{}).Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request {
+					return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(shop())}}
+				}), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return sound }}))
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					from := source()
+					if err := c.Get(ctx, client.ObjectKeyFromObject(from), from); err != nil {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					return ctrl.Result{}, open(ctx, c, s, from.Data["colour"])
+				}}
+			}, reconciletest.Create(shop()), reconciletest.Do("replace the source", func(ctx context.Context, c client.Client) error {
+				if err := c.Delete(ctx, source()); err != nil {
+					return err
+				}
+				anew := source()
+				anew.Immutable, anew.Data["colour"] = new(true), "blue"
+				return c.Create(ctx, anew)
+			}))
+			s.Objects = []client.Object{func() *corev1.ConfigMap { s := source(); s.Immutable = new(true); return s }()}
+			return s
+		},
+		fault: reconciletest.MissedEvent,
+		says:  []string{"missed event of: deleted ConfigMap default/source #1", `status.phase: want "blue", got "red"`},
 	},
 	"RequeueAfter beside an error": {
 		about: "controller-runtime ignores the delay",

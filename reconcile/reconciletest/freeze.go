@@ -11,15 +11,16 @@ import (
 
 // freeze keeps a kind in a process's cache as it is.
 type freeze struct {
-	passes int  // that still run before the cache catches up, unless all is quiet before
-	merged bool // what happened meanwhile comes as one event an object
-	counts bool // it was frozen when the pass began
-	asked  bool // passes over everything known have been asked for
+	passes int          // over every object known, before the cache catches up, unless all is quiet before
+	ran    map[over]int // so far
+	merged bool         // what happened meanwhile comes as one event an object
+	counts bool         // it was frozen when the pass began
+	asked  bool         // passes over everything known have been asked for
 }
 
-// missedPasses is for how many passes a watch may be broken: an operator that repairs what the
-// garbage collector takes away again would otherwise go on for ever.
-const missedPasses = 5
+// mostPasses is how many over one object end a freeze: an operator that repairs what the garbage
+// collector takes away again would otherwise go on for ever.
+const mostPasses = 5
 
 // note takes the server's changes since the last call: it names them, freezes what a fault is
 // planned for, and leaves them to the process.
@@ -53,7 +54,9 @@ func (r *run) note() {
 		case StaleLong:
 			r.freeze(&changes[i], fault, &freeze{passes: 2})
 		case MissedEvent:
-			r.freeze(&changes[i], fault, &freeze{passes: missedPasses, merged: true, asked: true})
+			r.freeze(&changes[i], fault, &freeze{passes: mostPasses, merged: true, asked: true})
+		case TimeTravel:
+			r.plan(&changes[i])
 		}
 		r.process.cache.note(changes[i : i+1])
 	}
@@ -88,16 +91,33 @@ func (c *processCache) passBegins() {
 }
 
 // passEnded counts a pass against what was frozen when it began.
-func (c *processCache) passEnded() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.kinds {
-		if f := k.frozen; f != nil && f.counts {
-			if f.passes--; f.passes == 0 {
-				k.thaw()
+func (p *Process) passEnded(o over) {
+	p.cache.mu.Lock()
+	defer p.cache.mu.Unlock()
+	for _, k := range p.cache.kinds {
+		f := k.frozen
+		if f == nil || !f.counts {
+			continue
+		}
+		if f.ran == nil {
+			f.ran = map[over]int{}
+		}
+		if f.ran[o]++; f.ran[o] == mostPasses || p.hasRun(f) {
+			k.thaw()
+		}
+	}
+}
+
+// hasRun reports whether enough passes over every object that is known have run since the freeze.
+func (p *Process) hasRun(f *freeze) bool {
+	for _, c := range p.controllers {
+		for request := range c.known {
+			if f.ran[over{c.name, request}] < f.passes {
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // ask reports whether a kind is frozen for which no passes were asked for yet.

@@ -148,12 +148,25 @@ func (a accountClient) create(ctx context.Context, name string) error {
 	})
 }
 
-// keep makes one if there is none.
+// keep makes one if there is none, for a shop that is not gone. The cache alone cannot tell: that of a process that has just
+// started may be old.
 func (a accountClient) keep(ctx context.Context, name string) error {
 	found, err := a.exists(ctx, name)
 	if err != nil || found {
 		return err
 	}
+	s := shop()
+	if err := a.process.APIReader().Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+		return err
+	}
+	if s.DeletionTimestamp != nil {
+		return errors.New("the shop is being deleted, and the cache has not heard of that")
+	}
+	return a.keepFor(ctx, name)
+}
+
+// keepFor does so for any.
+func (a accountClient) keepFor(ctx context.Context, name string) error {
 	return a.process.Effect(ctx, "keep account "+name, func() error {
 		if !slices.Contains(a.All, name) {
 			a.All = append(a.All, name)

@@ -3,10 +3,13 @@ package reconciletest
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
@@ -92,7 +95,7 @@ func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) er
 				r.failLocked(fmt.Errorf("it deletes %s %s, which it never does without faults", key.kind.Kind, nameOf(key.name)))
 			}
 		}
-		if changesTemplate(&changes[i]) {
+		if r.rollsOut(&changes[i]) {
 			r.rollouts[key]++
 		}
 		if err := r.leak(&changes[i]); err != nil {
@@ -102,20 +105,32 @@ func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) er
 	return err
 }
 
-// changesTemplate reports whether a change replaces the pods of a workload.
-func changesTemplate(c *memoryserver.Change) bool {
+// rollsOut reports whether a change replaces the pods of a workload. To one that sees the past, what was wanted then is
+// wanted now: that it goes back to an earlier template, and forward again, is no fault of it.
+func (r *run) rollsOut(c *memoryserver.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false
 	}
-	switch now := c.New.(type) {
-	case *appsv1.Deployment:
-		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.Deployment).Spec.Template, now.Spec.Template)
-	case *appsv1.StatefulSet:
-		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.StatefulSet).Spec.Template, now.Spec.Template)
-	case *appsv1.DaemonSet:
-		return !equality.Semantic.DeepEqual(c.Old.(*appsv1.DaemonSet).Spec.Template, now.Spec.Template)
+	was, is := template(c.Old), template(c.New)
+	if is == nil || equality.Semantic.DeepEqual(was, is) {
+		return false
 	}
-	return false
+	return !r.returned || !slices.ContainsFunc(r.changes, func(earlier memoryserver.Change) bool {
+		return earlier.GVK == c.GVK && earlier.Key == c.Key && earlier.New != nil && equality.Semantic.DeepEqual(template(earlier.New), is)
+	})
+}
+
+// template gives a workload's pod template, or nil.
+func template(obj client.Object) *corev1.PodTemplateSpec {
+	switch workload := obj.(type) {
+	case *appsv1.Deployment:
+		return &workload.Spec.Template
+	case *appsv1.StatefulSet:
+		return &workload.Spec.Template
+	case *appsv1.DaemonSet:
+		return &workload.Spec.Template
+	}
+	return nil
 }
 
 func (r *run) carryOutside(request *Request, lost bool, do func(lost bool) error) error {

@@ -46,6 +46,9 @@ type run struct {
 	clean     bool             // no process has died
 	probing   bool             // whether all is quiet
 	away      bool             // it starts again only after the next action
+	journey   *past            // to which the process travels when all is quiet
+	past      *past            // that the next process sees
+	returned  bool             // a process has seen the past
 	acted     int              // the user's actions so far
 	deleted   map[madeKey]bool // by the operator
 	rollouts  map[madeKey]int  // pod templates that the operator changed

@@ -60,6 +60,12 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 		p.die()
 		run.away = true
 		return errDead
+	case CrashUnseen:
+		before := run.server.Revision()
+		r.Err = run.carryOut(r, true, do)
+		run.past = p.cache.past(r.Kind, before)
+		p.die()
+		return errDead
 	case Meanwhile:
 		if !run.hurry() {
 			r.Fault = ""

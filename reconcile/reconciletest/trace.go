@@ -174,6 +174,7 @@ func faultWords(kind FaultKind) string {
 		CrashBefore:       "the process dies before it is sent",
 		CrashAfter:        "it is done, and the process dies before it knows",
 		Away:              "it is done, and the process is dead until after the user's next action",
+		CrashUnseen:       "it is done, and the process dies; the next one does not see it for one pass",
 		Meanwhile:         "the user does the next thing just before",
 		Timeout:           "it is done, and the answer is lost",
 		Conflict:          "somebody else wrote just before",
@@ -186,6 +187,7 @@ func faultWords(kind FaultKind) string {
 		Stale:             "not seen for one pass",
 		StaleLong:         "not seen for two passes",
 		MissedEvent:       "not seen until all is quiet",
+		TimeTravel:        "seen as it was then for one pass",
 	}
 	return words[kind]
 }

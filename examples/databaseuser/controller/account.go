@@ -18,7 +18,8 @@ import (
 // account that the status tells of is ours, whatever happened since.
 type account struct {
 	*Operator
-	cache client.Reader
+	database checkpointed
+	cache    client.Reader
 }
 
 var _ reconcile.Cleaner[*userv1alpha1.DatabaseUser] = &account{}
@@ -86,7 +87,7 @@ func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 		if a.has(u, w) {
 			continue
 		}
-		state, err := a.Database.Lookup(ctx, w)
+		state, err := a.database.Lookup(ctx, w)
 		switch {
 		case err != nil:
 			return nil, err
@@ -117,7 +118,7 @@ func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 		u.Status.Hosts = append(u.Status.Hosts, w.Host)
 	}
 	recordGrants(u, accounts.Normalize(append(granted(u), want.grants...)))
-	return absent, reconcile.Checkpoint(ctx)
+	return absent, nil
 }
 
 func (a *account) exists(w accounts.Account) error {

@@ -88,7 +88,7 @@ func (a *account) dropOne(ctx context.Context, u *userv1alpha1.DatabaseUser, m a
 			return nil
 		}
 	}
-	return a.Database.Drop(ctx, m)
+	return a.database.Drop(ctx, m)
 }
 
 // has says whether the account was made for u, in this database.

@@ -57,7 +57,7 @@ func (o *Operator) Steps(cache client.Reader) []reconcile.NamedStep[*userv1alpha
 		o.Clock = clock.RealClock{}
 	}
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
-		reconcile.Named("account", &account{Operator: o, cache: cache},
+		reconcile.Named("account", &account{Operator: o, database: checkpointed{o.Database}, cache: cache},
 			reconcile.Finalizer(Finalizer),
 			reconcile.Referring(&corev1.Secret{}, secretOf),
 			reconcile.Watching(&userv1alpha1.DatabaseUser{}, sameUser(cache))),

@@ -21,7 +21,7 @@ func (a *account) keep(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 		var state *accounts.State
 		if !slices.Contains(absent, w) {
 			var err error
-			if state, err = a.Database.Lookup(ctx, w); err != nil {
+			if state, err = a.database.Lookup(ctx, w); err != nil {
 				return err
 			}
 		}
@@ -31,8 +31,9 @@ func (a *account) keep(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 		}
 		states = append(states, state)
 	}
+	err := a.keepGrants(ctx, u, want, states)
 	u.Status.PasswordVersion = want.version
-	return a.keepGrants(ctx, u, want, states)
+	return err
 }
 
 // keepOne makes the account and its settings as they should be, and gives what is then there.
@@ -43,9 +44,9 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 	written := true
 	switch {
 	case state == nil:
-		err = a.Database.Create(ctx, w, want.Password, want.settings)
+		err = a.database.Create(ctx, w, want.Password, want.settings)
 	case u.Status.PasswordVersion != want.version, known && last != state.Fingerprint, state.Fingerprint.Differs(want.Password):
-		err = a.Database.SetPassword(ctx, w, want.Password)
+		err = a.database.SetPassword(ctx, w, want.Password)
 	default:
 		written = false
 	}
@@ -57,13 +58,13 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 		return nil, err
 	}
 	if state != nil && state.Settings != normal(want.settings) {
-		if err := a.Database.SetSettings(ctx, w, want.settings); err != nil {
+		if err := a.database.SetSettings(ctx, w, want.settings); err != nil {
 			return nil, err
 		}
 		written = true
 	}
 	if written {
-		if state, err = a.Database.Lookup(ctx, w); err != nil || state == nil {
+		if state, err = a.database.Lookup(ctx, w); err != nil || state == nil {
 			return nil, cmp.Or(err, fmt.Errorf("account %s was dropped by somebody else just now", w))
 		}
 	}
@@ -81,13 +82,13 @@ func (a *account) keepGrants(ctx context.Context, u *userv1alpha1.DatabaseUser, 
 	var errs []error
 	for i, w := range want.accounts {
 		for _, g := range states[i].Surplus(granted(u), want.grants) {
-			errs = append(errs, in("revoke "+g.String(), a.Database.Revoke(ctx, w, g)))
+			errs = append(errs, in("revoke "+g.String(), a.database.Revoke(ctx, w, g)))
 			if unreachable(errs) {
 				return errors.Join(errs...)
 			}
 		}
 		for _, g := range states[i].Missing(want.grants) {
-			errs = append(errs, in("grant "+g.String(), a.Database.Grant(ctx, w, g)))
+			errs = append(errs, in("grant "+g.String(), a.database.Grant(ctx, w, g)))
 			if unreachable(errs) {
 				return errors.Join(errs...)
 			}

@@ -57,11 +57,18 @@ func TestSurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// earlier conditions tell of faults that are over.
+// earlier conditions tell of faults that are over. After one in which its Deployment seemed to be gone, an Eru that was never
+// enabled is disabled, and no longer just created.
 func earlier(obj *unstructured.Unstructured) {
-	if all, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions"); obj.GetKind() == "Eru" && len(all) > 0 {
-		_ = unstructured.SetNestedSlice(obj.Object, all[len(all)-1:], "status", "conditions")
+	all, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if obj.GetKind() != "Eru" || len(all) == 0 {
+		return
 	}
+	last := all[len(all)-1].(map[string]any)
+	if last["type"] == eruv1.ConditionCreated {
+		last["type"], last["reason"], last["message"] = eruv1.ConditionStopped, "Disabled", "spec.enabled is false"
+	}
+	_ = unstructured.SetNestedSlice(obj.Object, []any{last}, "status", "conditions")
 }
 
 // toRestart is a Deployment that asks for an Eru.
