@@ -3,9 +3,12 @@ package reconciletest
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -13,9 +16,11 @@ import (
 const (
 	anotherAnnotation = "reconciletest.opblocks.dev/another-writer"
 	anotherFinalizer  = "reconciletest.opblocks.dev/another-writer"
+	anotherCondition  = "reconciletest.opblocks.dev/AnotherWriter"
 )
 
-// touch writes the object as somebody else: an annotation and a finalizer, which must survive.
+// touch writes the object as somebody else: an annotation and a finalizer, and, before its status is written, a condition.
+// They must survive.
 func (r *run) touch(request *Request) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(request.Kind)
@@ -31,8 +36,43 @@ func (r *run) touch(request *Request) {
 		r.failLocked(fmt.Errorf("another writer's patch of %s: %w", request, err))
 		return
 	}
-	r.touched = append(r.touched, obj)
+	r.touched = append(r.touched, touched{obj, request.Subresource == "status" && r.report(request)})
 	r.trace.addBefore(row{what: "another writer: annotate " + request.Kind.Kind + " " + nameOf(request.Object)})
+}
+
+// touched is an object that another writer wrote.
+type touched struct {
+	client.Object
+	reported bool // a condition too
+}
+
+// report sets a condition as another controller does, if the kind has some, and says whether.
+func (r *run) report(request *Request) bool {
+	made, err := r.scenario.Scheme.New(request.Kind)
+	obj, typed := made.(client.Object)
+	if err != nil || !typed || conditionsOf(obj) == nil {
+		return false
+	}
+	if err := r.user.Get(context.Background(), request.Object, obj); err != nil {
+		return false
+	}
+	before := obj.DeepCopyObject().(client.Object)
+	meta.SetStatusCondition(conditionsOf(obj), metav1.Condition{Type: anotherCondition, Status: metav1.ConditionTrue, Reason: "AnotherWriter"})
+	return r.user.Status().Patch(context.Background(), obj, client.MergeFrom(before)) == nil // before a first status it may be invalid
+}
+
+// conditionsOf gives the standard conditions in an object's status, or nil.
+func conditionsOf(obj runtime.Object) *[]metav1.Condition {
+	status := reflect.Indirect(reflect.ValueOf(obj)).FieldByName("Status")
+	if status.Kind() != reflect.Struct {
+		return nil
+	}
+	if list := status.FieldByName("Conditions"); list.IsValid() {
+		if conditions, ok := reflect.TypeAssert[*[]metav1.Condition](list.Addr()); ok {
+			return conditions
+		}
+	}
+	return nil
 }
 
 // remove deletes the object as somebody else.
@@ -65,6 +105,9 @@ func (r *run) checkTouched() error {
 		if slices.Contains(obj.GetFinalizers(), anotherFinalizer) && !slices.Contains(now.GetFinalizers(), anotherFinalizer) {
 			return lost("the finalizer " + anotherFinalizer)
 		}
+		if obj.reported && meta.FindStatusCondition(*conditionsOf(now), anotherCondition) == nil {
+			return lost("the condition " + anotherCondition)
+		}
 	}
 	return nil
 }
@@ -75,7 +118,7 @@ func (r *run) releaseFinalizers() {
 	touched := slices.Clone(r.touched)
 	r.mu.Unlock()
 	for _, obj := range touched {
-		now := obj.DeepCopyObject().(client.Object)
+		now := obj.Object.DeepCopyObject().(client.Object)
 		if err := r.user.Get(r.context(), client.ObjectKeyFromObject(obj), now); err != nil {
 			continue
 		}

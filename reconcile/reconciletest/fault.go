@@ -33,7 +33,8 @@ const (
 	Meanwhile FaultKind = "meanwhile before"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
 	Timeout FaultKind = "timeout after"
-	// Conflict: somebody else writes the object just before an update, patch or apply.
+	// Conflict: somebody else writes the object just before an update, patch or apply: an annotation and a finalizer,
+	// and before a status write a condition, if the kind has those of type metav1.Condition.
 	Conflict FaultKind = "conflict at"
 	// TooManyRequests: the API server refuses any request, and asks to wait a second.
 	TooManyRequests FaultKind = "too many requests at"

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -41,6 +42,27 @@ var faultyStatus = map[string]faulty{
 		},
 		fault: reconciletest.Conflict,
 		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: want "Open", got nothing`, "somebody else wrote just before"},
+	},
+	"conditions of others overwritten": {
+		about: "a merge patch sends the whole list, as an old reading has it",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					before := s.DeepCopyObject().(*Shop)
+					is := metav1.Condition{Type: "Open", Status: metav1.ConditionTrue, Reason: "Opened", Message: s.Spec.Motto}
+					if !meta.SetStatusCondition(&s.Status.Conditions, is) {
+						return ctrl.Result{}, nil
+					}
+					patch := client.MergeFrom(before)
+					if sound {
+						patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+					}
+					return ctrl.Result{}, client.IgnoreNotFound(c.Status().Patch(ctx, s, patch))
+				}
+			}, reconciletest.Create(shop()), changeMotto)
+		},
+		fault: reconciletest.Conflict,
+		says:  []string{"conflict at: patch Shop/status default/web", "lost what another writer wrote just before: the condition"},
 	},
 	"retry without reading again": {
 		about: "the same outdated version is sent five times",

@@ -34,7 +34,7 @@ type run struct {
 	nth       map[string]int // requests and changes of a name so far
 	struck    []Fault
 	made      map[madeKey]bool
-	touched   []client.Object
+	touched   []touched
 	writes    map[madeKey]int // changes by the operator
 	seen      int64           // the revision up to which present is told
 	present   map[madeKey]client.Object

@@ -31,6 +31,8 @@ type ShopStatus struct {
 	Slot     int          `json:"slot,omitempty"`
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
 	Nodes    []string     `json:"nodes,omitempty"`
+
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 type ShopList struct {
@@ -43,7 +45,7 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 	made := *s
 	s.ObjectMeta.DeepCopyInto(&made.ObjectMeta)
 	made.Spec.Counters, made.Status.Nodes = slices.Clone(s.Spec.Counters), slices.Clone(s.Status.Nodes)
-	made.Status.LastSeen = s.Status.LastSeen.DeepCopy()
+	made.Status.LastSeen, made.Status.Conditions = s.Status.LastSeen.DeepCopy(), slices.Clone(s.Status.Conditions)
 	return &made
 }
 

@@ -95,6 +95,15 @@ func simplify(u *unstructured.Unstructured) {
 			delete(metadata, "finalizers")
 		}
 	}
+	if conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(conditions) > 0 {
+		left := slices.DeleteFunc(conditions, func(c any) bool {
+			condition, ok := c.(map[string]any)
+			return ok && condition["type"] == anotherCondition
+		})
+		if unstructured.RemoveNestedField(u.Object, "status", "conditions"); len(left) > 0 {
+			_ = unstructured.SetNestedSlice(u.Object, left, "status", "conditions") // the status is there
+		}
+	}
 	generation := u.GetGeneration()
 	u.Object["metadata"] = metadata
 	namedGenerations(u.Object, generation)
