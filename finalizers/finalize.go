@@ -2,8 +2,10 @@ package finalizers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -23,6 +25,9 @@ const (
 	// Pending: the finalizer is still there, and the error says why.
 	Pending Outcome = "Pending"
 )
+
+// removalTime is what the removal of a finalizer may take where the pass's own time is over.
+const removalTime = 10 * time.Second
 
 // Finalize runs the cleanup if the object is being deleted and has the finalizer, and takes the finalizer away when it
 // succeeded. It does nothing to an object that is not being deleted, so that it can stand first in a reconciler.
@@ -52,8 +57,13 @@ func Finalize(
 	s := newSettings(options)
 	failure := cleanup(ctx)
 	// A cleanup that was interrupted, because the operator ends, has not failed.
-	if failure != nil && (ctx.Err() != nil || !s.isOver(obj)) {
+	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !s.isOver(obj)) {
 		return Pending, s.limitWait(obj, failure)
+	}
+	if ctx.Err() != nil { // it took all the time that the pass has
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTime)
+		defer cancel()
 	}
 	_, err := Remove(ctx, c, obj, name)
 	switch {

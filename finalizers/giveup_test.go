@@ -78,6 +78,18 @@ func TestGiveUpAfterNotWhenTheOperatorEnds(t *testing.T) {
 	require.Equal(t, []string{account}, read(t, c).Finalizers)
 }
 
+// A cleanup that hangs until its pass's time is over has failed.
+func TestGiveUpAfterAPassWithoutTimeLeft(t *testing.T) {
+	c := newFake(deletedUser(account, theirs))
+	ctx, stop := context.WithDeadline(t.Context(), noon)
+	defer stop()
+	outcome, err := finalizers.Finalize(ctx, c, read(t, c), account, func(ctx context.Context) error { return ctx.Err() },
+		finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon.Add(2*time.Hour))))
+	require.NoError(t, err)
+	require.Equal(t, finalizers.GaveUp, outcome)
+	require.Equal(t, []string{theirs}, read(t, c).Finalizers)
+}
+
 func TestGiveUpAfterSaysNothingBeforeTheFinalizerIsGone(t *testing.T) {
 	c := newFake(deletedUser(account, theirs))
 	stale := read(t, c)

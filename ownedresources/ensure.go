@@ -24,8 +24,9 @@ import (
 )
 
 // Set keeps the children of a T as they are declared. It fits package reconcile's Step and
-// Watcher, and works without it: call Reconcile in a reconciler of your own. It is safe for
-// concurrent use; make it once with [Ensure], not in every pass.
+// Watcher, and works without it: call Reconcile in a reconciler of your own, and SetupWithBuilder
+// when that is set up, since what the Set remembers of an object goes with the event of its
+// deletion. It is safe for concurrent use; make it once with [Ensure], not in every pass.
 //
 // What it made and its functions do not give any more is deleted, also after a restart. Nothing
 // is deleted while one of the functions gives an error.

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
 )
 
 // handOver lets go of fields without changing them: what was sent once and is not sent any
@@ -39,9 +41,9 @@ func (a *applier) handOver(ctx context.Context, w wanted, live client.Object) er
 	answer := w.kind.empty()
 	answer.SetNamespace(live.GetNamespace())
 	answer.SetName(live.GetName())
-	manager := w.owner.fieldManager + "-released"
+	manager := fieldmanager.Released(w.owner.fieldManager)
 	if err := w.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, data), manager, client.ForceOwnership); err != nil {
-		return fmt.Errorf("let go of fields of %s: %w", &w, raced(err))
+		return fmt.Errorf("let go of fields of %s: %w", &w, withoutValues(raced(err)))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +22,9 @@ import (
 // can be read by more people than a Secret. So is a *metav1.PartialObjectMetadata, which has
 // no content. To hash several, see [Versions]. The error is a value's that has no JSON form, or
 // in which there is a Secret.
+//
+// What a value hides when it is encoded does not count either: give Hash the version of the Secret in
+// place of a password from it.
 func Hash(v any) (string, error) {
 	switch obj := v.(type) {
 	case *corev1.Secret:
@@ -32,13 +34,15 @@ func Hash(v any) (string, error) {
 	case corev1.Secret:
 		v = version(&obj)
 	case *metav1.PartialObjectMetadata:
-		v = version(obj)
+		if v = nil; obj != nil {
+			v = version(obj)
+		}
 	case *unstructured.Unstructured:
-		if obj != nil && obj.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") {
+		if obj != nil && isSecret(obj.Object) {
 			v = version(obj)
 		}
 	}
-	if v != nil && holdsSecret(reflect.TypeOf(v)) {
+	if holdsSecret(reflect.ValueOf(v)) {
 		return "", fmt.Errorf("hash of %T: it would tell of the content of Secrets: give it Versions of them", v)
 	}
 	encoded, err := plan.AppendValue(nil, v)
@@ -59,38 +63,6 @@ func Versions(objs ...metav1.Object) [][3]string {
 	}
 	slices.SortFunc(versions, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
 	return versions
-}
-
-var secretHolders sync.Map // reflect.Type → bool: a function of the type
-
-// holdsSecret reports whether values of a type have Secrets in them.
-func holdsSecret(t reflect.Type) bool {
-	known, ok := secretHolders.Load(t)
-	if !ok {
-		known, _ = secretHolders.LoadOrStore(t, findsSecret(t, map[reflect.Type]bool{}))
-	}
-	return known.(bool)
-}
-
-func findsSecret(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return findsSecret(t.Elem(), seen)
-	case reflect.Struct:
-		if t == reflect.TypeFor[corev1.Secret]() {
-			return true
-		}
-		for f := range t.Fields() {
-			if findsSecret(f.Type, seen) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func version(obj metav1.Object) [3]string {

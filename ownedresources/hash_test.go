@@ -63,18 +63,29 @@ func TestHashNeverTakesASecretsContent(t *testing.T) {
 
 func TestHashOfSecretsInsideIsRefused(t *testing.T) {
 	type config struct{ Auth *corev1.Secret }
+	content := map[string]any{"apiVersion": "v1", "kind": "Secret"}
 	for name, v := range map[string]any{
 		"list": []*corev1.Secret{{}}, "items": corev1.SecretList{}, "field": config{}, "map": map[string]corev1.Secret{},
+		"objects": []metav1.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, "anything": struct{ V any }{map[string]any{"a": &corev1.Secret{}}},
+		"untyped": []*unstructured.Unstructured{{Object: content}}, "content": map[string]any{"a": []any{content}},
 	} {
 		_, err := Hash(v)
 		require.ErrorContains(t, err, "give it Versions of them", name)
 	}
+	hashOf(t, []metav1.Object{&corev1.ConfigMap{}, nil})
+	hashOf(t, map[string]any{"kind": "Secret"}) // of some other group
 	untyped := func(data string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "uid": "u"}, "data": map[string]any{"p": data},
 		}}
 	}
 	require.Equal(t, hashOf(t, untyped("YQ==")), hashOf(t, untyped("Yg==")))
+}
+
+func TestHashOfNothing(t *testing.T) {
+	for _, v := range []any{(*corev1.Secret)(nil), (*metav1.PartialObjectMetadata)(nil), (*unstructured.Unstructured)(nil)} {
+		require.Equal(t, hashOf(t, nil), hashOf(t, v))
+	}
 }
 
 func TestHashOfATypeThatContainsItself(t *testing.T) {

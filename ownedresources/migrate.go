@@ -33,7 +33,7 @@ func (a *applier) migrate(ctx context.Context, w wanted) (client.Object, error) 
 		return live, nil
 	}
 	if err := w.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), w.owner.fieldManager); err != nil {
-		return nil, fmt.Errorf("take over the fields of %s: %w", &w, err)
+		return nil, fmt.Errorf("take over the fields of %s: %w", &w, withoutValues(err))
 	}
 	return live, nil
 }

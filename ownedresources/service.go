@@ -3,6 +3,7 @@ package ownedresources
 import (
 	"cmp"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -47,6 +48,6 @@ func NewService(owner client.Object, selector map[string]string, ports ...corev1
 	}
 	return &corev1.Service{
 		ObjectMeta: metadata(owner),
-		Spec:       corev1.ServiceSpec{Selector: maps.Clone(selector), Ports: ports},
+		Spec:       corev1.ServiceSpec{Selector: maps.Clone(selector), Ports: slices.Clone(ports)},
 	}
 }

@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,11 +58,17 @@ func (a *applier) accept(o *owner, k *kind, obj client.Object) error {
 	if obj.GetName() == "" {
 		return fmt.Errorf("%s has no name", k.gvk.Kind)
 	}
-	if o.namespace == "" {
-		return nil // a cluster-scoped owner may own anything
+	if o.namespace == "" { // a cluster-scoped owner may own anything
+		if namespaced, known, err := a.isNamespaced(o, k, obj); err != nil || known && namespaced && obj.GetNamespace() == "" {
+			return cmp.Or(err, fmt.Errorf("%s has no namespace, and %s has none to give it: set one", k.describe(obj), o))
+		}
+		return nil
 	}
-	if err := a.acceptScope(o, k, obj); err != nil {
+	switch namespaced, known, err := a.isNamespaced(o, k, obj); {
+	case err != nil:
 		return err
+	case known && !namespaced:
+		return fmt.Errorf("%s %s is cluster-scoped, and %s is not: the garbage collector would delete it at once", k.gvk.Kind, obj.GetName(), o)
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(o.namespace)
@@ -72,20 +79,19 @@ func (a *applier) accept(o *owner, k *kind, obj client.Object) error {
 	return nil
 }
 
-func (a *applier) acceptScope(o *owner, k *kind, obj client.Object) error {
-	known, ok := a.scopes.Load(k)
+// isNamespaced is not known of a kind that is not served, or by a fake client that knows no scopes: the request will tell.
+func (a *applier) isNamespaced(o *owner, k *kind, obj client.Object) (namespaced, known bool, err error) {
+	scope, ok := a.scopes.Load(k)
 	if !ok {
-		namespaced, err := o.client.IsObjectNamespaced(obj)
+		is, err := o.client.IsObjectNamespaced(obj)
 		switch {
 		case meta.IsNoMatchError(err):
-			return nil // not served, or a fake client that knows no scopes: the request will tell
+			return false, false, nil
 		case err != nil:
-			return fmt.Errorf("scope of %s: %w", k.gvk.Kind, err)
+			return false, false, fmt.Errorf("scope of %s: %w", k.gvk.Kind, err)
 		}
-		known, _ = a.scopes.LoadOrStore(k, namespaced)
+		scope, _ = a.scopes.LoadOrStore(k, is)
 	}
-	if namespaced, _ := known.(bool); !namespaced {
-		return fmt.Errorf("%s %s is cluster-scoped, and %s is not: the garbage collector would delete it at once", k.gvk.Kind, obj.GetName(), o)
-	}
-	return nil
+	namespaced, _ = scope.(bool)
+	return namespaced, true, nil
 }

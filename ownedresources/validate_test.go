@@ -19,6 +19,9 @@ func TestInvalidCalls(t *testing.T) {
 	nameless := w.deployment()
 	nameless.Name = ""
 	var missing *appsv1.Deployment
+	nowhere := w.deployment()
+	nowhere.Namespace = ""
+	cluster := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "u"}}
 	tests := map[string]struct {
 		owner  client.Object
 		wanted []client.Object
@@ -33,6 +36,7 @@ func TestInvalidCalls(t *testing.T) {
 		"other namespace":   {w.owner, []client.Object{elsewhere}, "another namespace"},
 		"cluster-scoped": {w.owner, []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x"}}},
 			"is cluster-scoped"},
+		"no namespace": {cluster, []client.Object{nowhere}, "has no namespace"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 
 // AfterSteps leaves something for the end of the pass that the context is of: it is done after
 // all steps have run, and only if none failed or was skipped. Deleting belongs there, so that what
-// moves from one step to another is not deleted in between. Its error is the step's outcome.
+// moves from one step to another is not deleted in between. Its error is the step's outcome. In a
+// Finalize it is done right after it has succeeded, before its finalizer goes.
 func AfterSteps(ctx context.Context, do func(ctx context.Context) error) error {
 	p, ok := passcontext.Of(ctx).(interface {
 		AfterSteps(do func(ctx context.Context) error)
@@ -41,10 +42,21 @@ func (p *pass[T]) afterSteps(ctx context.Context, outcomes []outcome) {
 			return
 		}
 	}
-	for _, l := range p.left {
-		o := p.call(ctx, l.step, func(ctx context.Context, _ client.Client, _ T) error { return l.do(ctx) })
+	for i := 0; len(p.left) > 0 && i < len(outcomes); i++ {
+		o := p.call(ctx, i, func(ctx context.Context, _ client.Client, _ T) error { return p.doLeft(ctx, i) })
 		if o.state != succeeded {
-			outcomes[l.step] = o
+			outcomes[i] = o
 		}
 	}
+}
+
+// doLeft does what a step has left, and what that leaves.
+func (p *pass[T]) doLeft(ctx context.Context, step int) error {
+	var errs []error
+	for i := 0; i < len(p.left); i++ {
+		if p.left[i].step == step {
+			errs = append(errs, p.left[i].do(ctx))
+		}
+	}
+	return errors.Join(errs...)
 }

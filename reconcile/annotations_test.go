@@ -130,3 +130,27 @@ func TestSetAnnotationsOfWhatIsGoneOrUnknown(t *testing.T) {
 	_, err = SetAnnotations(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), d, map[string]string{"a": "b"})
 	require.ErrorContains(t, err, "add its types to the scheme")
 }
+
+// What a step changes of the metadata in memory is its own business, also after a write of them.
+func TestAnnotationsChangedInMemory(t *testing.T) {
+	var stale *budget
+	var seen []string
+	want := "1"
+	h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		if b, ok := obj.(*budget); ok && stale != nil {
+			stale.DeepCopyInto(b)
+			return nil
+		}
+		return c.Get(ctx, key, obj, opts...)
+	}}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
+		seen = append(seen, b.Annotations["scratch"])
+		_, err := SetAnnotations(ctx, c, b, map[string]string{"a": want})
+		b.Annotations["scratch"] = "x"
+		return err
+	})))
+	h.pass(t)
+	want, stale = "2", h.stored(t) // the cache lags from now on
+	h.pass(t)
+	h.pass(t)
+	require.Equal(t, []string{"", "", ""}, seen)
+}

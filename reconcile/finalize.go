@@ -20,6 +20,7 @@ func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	}
 	added, err := finalizers.Ensure(ctx, p.client, p.obj, p.finalizers...)
 	if added {
+		p.obj.SetManagedFields(nil) // which no step gets
 		p.rebase()
 	}
 	if err == nil {
@@ -76,11 +77,10 @@ func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
 			options = append(options, finalizers.GiveUpAfter(step.giveUpAfter, p.recorder))
 		}
 		_, err := finalizers.Finalize(ctx, p.client, obj, step.finalizer, func(ctx context.Context) error {
-			err := step.cleaner.Finalize(ctx, c, obj)
-			if outcomeOf(err).state == succeeded {
-				return nil // also Halt(nil) and Done
+			if err := step.cleaner.Finalize(ctx, c, obj); outcomeOf(err).state != succeeded { // which Halt(nil) and Done are too
+				return err
 			}
-			return err
+			return p.doLeft(ctx, p.running)
 		}, options...)
 		return err
 	}

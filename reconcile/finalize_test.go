@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/conditions"
 )
 
 // cleaning is a step that cleans up.
@@ -362,4 +364,86 @@ func TestWhatIsCleanedIsNotMadeAgain(t *testing.T) {
 	require.NoError(t, h.client.Create(t.Context(), again))
 	h.pass(t)
 	require.Equal(t, 2, made, "a namesake is another object")
+}
+
+// What a cleanup leaves for the end, such as deletions, is done before its finalizer goes.
+func TestWhatACleanupLeaves(t *testing.T) {
+	fail := errors.New("boom")
+	done := 0
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
+		return AfterSteps(ctx, func(context.Context) error { done++; return fail })
+	}}, Finalizer("example.com/one")))
+	h.pass(t)
+	h.delete(t)
+	require.NotZero(t, h.pass(t).RequeueAfter)
+	require.Equal(t, 1, done)
+	require.Equal(t, []string{"example.com/one"}, h.finalizers(t))
+	fail = nil
+	h.pass(t)
+	require.Equal(t, 2, done)
+	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
+}
+
+// That a step is optional says nothing about its cleanup: the object hangs.
+func TestOptionalCleanupThatFails(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{},
+		Named("one", cleaning{giving(nil), giving(errors.New("boom"))}, Finalizer("example.com/one"), Optional()))
+	h.pass(t)
+	h.delete(t)
+	h.pass(t)
+	ready, _ := conditions.Get(h.status(t).Conditions, conditions.Ready)
+	require.Equal(t, metav1.ConditionFalse, ready.Status)
+}
+
+// Another process has finished the deletion, and the cache has not heard of it: the removal of the last step's finalizer
+// finds nothing, and so does not vouch for the object before the first step's cleanup.
+func TestCheckpointInTheCleanupOfWhatIsGone(t *testing.T) {
+	effects := 0
+	var old *budget
+	h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		if b, cached := obj.(*budget); cached && old != nil {
+			old.DeepCopyInto(b)
+			return nil
+		}
+		return c.Get(ctx, key, obj, opts...)
+	}},
+		Named("first", cleaning{giving(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
+			err := Checkpoint(ctx)
+			if err == nil {
+				effects++
+			}
+			return err
+		}}, Finalizer("example.com/first")),
+		Named("second", cleaning{giving(nil), giving(nil)}, Finalizer("example.com/second")))
+	h.pass(t)
+	h.delete(t)
+	stale := h.stored(t)
+	gone := h.stored(t)
+	gone.Finalizers = nil
+	require.NoError(t, h.client.Update(t.Context(), gone))
+	old = stale
+	again := New(h.client, h.steps...).WithClock(h.clock)
+	result, err := again.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.NotZero(t, result.RequeueAfter)
+	require.Zero(t, effects)
+}
+
+// A pass that took all the time it has still shows why.
+func TestPassWithoutTimeLeft(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+	}}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})))
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	_, err := h.Reconcile(ctx, request)
+	require.NoError(t, err)
+	ready, _ := conditions.Get(h.status(t).Conditions, conditions.Ready)
+	require.Equal(t, context.DeadlineExceeded.Error(), ready.Message)
 }

@@ -14,12 +14,18 @@ import (
 type conditionMetric struct {
 	desc     *prometheus.Desc
 	mu       sync.Mutex
-	byObject map[shownObject][]shownCondition
+	byObject map[shownObject]shownConditions
 }
 
 type shownObject struct {
 	kind string
 	name types.NamespacedName
+}
+
+// shownConditions are one reconciler's. Another one of a kind of that name may have an object of the same name.
+type shownConditions struct {
+	by  *metrics
+	all []shownCondition
 }
 
 type shownCondition struct {
@@ -34,7 +40,7 @@ func newConditionMetric() *conditionMetric {
 		desc: prometheus.NewDesc("opblocks_condition",
 			"A condition of an object: 1 for True, 0 for False, -1 for Unknown; absent when the object has none of that type.",
 			[]string{"kind", "namespace", "name", "type"}, nil),
-		byObject: map[shownObject][]shownCondition{},
+		byObject: map[shownObject]shownConditions{},
 	}
 }
 
@@ -47,7 +53,7 @@ func (m *conditionMetric) Collect(series chan<- prometheus.Metric) {
 	all := maps.Clone(m.byObject) // passes need not wait for whoever reads
 	m.mu.Unlock()
 	for object, shown := range all {
-		for _, c := range shown {
+		for _, c := range shown.all {
 			series <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, float64(c.level),
 				object.kind, object.name.Namespace, object.name.Name, c.conditionType)
 		}
@@ -62,20 +68,23 @@ func (m *conditionMetric) knows(object shownObject) bool {
 }
 
 // set shows what conditions say, of which no two are of one type.
-func (m *conditionMetric) set(object shownObject, list []metav1.Condition) {
+func (m *conditionMetric) set(object shownObject, by *metrics, list []metav1.Condition) {
 	var shown []shownCondition
 	for _, c := range list {
 		shown = append(shown, shownCondition{c.Type, level(c.Status)})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.byObject[object] = shown
+	m.byObject[object] = shownConditions{by, shown}
 }
 
-func (m *conditionMetric) forget(object shownObject) {
+// forget drops what a reconciler has shown.
+func (m *conditionMetric) forget(object shownObject, by *metrics) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.byObject, object)
+	if m.byObject[object].by == by {
+		delete(m.byObject, object)
+	}
 }
 
 func level(status metav1.ConditionStatus) int8 {

@@ -61,13 +61,13 @@ func (m *metrics) knows(name types.NamespacedName) bool {
 // show sets what the object's conditions say.
 func (m *metrics) show(name types.NamespacedName, list []metav1.Condition) {
 	if m != nil {
-		m.conditions.set(shownObject{m.kind, name}, list)
+		m.conditions.set(shownObject{m.kind, name}, m, list)
 	}
 }
 
 // forget is for an object that is gone.
 func (m *metrics) forget(name types.NamespacedName) {
 	if m != nil {
-		m.conditions.forget(shownObject{m.kind, name})
+		m.conditions.forget(shownObject{m.kind, name}, m)
 	}
 }

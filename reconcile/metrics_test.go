@@ -102,6 +102,19 @@ func TestMetricsOfConditions(t *testing.T) {
 	want("nothing is left of an object that is gone")
 }
 
+// Two reconcilers may have objects of one kind and name: those of a kind in two groups, or one after the other.
+func TestMetricsOfAnother(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(nil)))
+	r := h.withMetrics(t)
+	h.pass(t)
+	other := &harness{Reconciler: New(h.client, Named("one", giving(nil))).Only(func(*budget) bool { return false }), client: h.client}
+	var err error
+	other.metrics, err = newMetrics(r, "PodDisruptionBudget")
+	require.NoError(t, err)
+	other.pass(t)
+	require.NotEmpty(t, r.series(t, "opblocks_condition"), "what is not ours is not forgotten for the other one")
+}
+
 func TestMetricsOfSteps(t *testing.T) {
 	outcomes := []error{nil, nil, Wait("X", 0, "x"), errors.New("boom"), Terminal("X", errors.New("x"))}
 	n := 0

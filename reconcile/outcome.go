@@ -74,12 +74,18 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
+// joinedError is made of several, by errors.Join or fmt.Errorf.
+type joinedError interface {
+	error
+	Unwrap() []error
+}
+
 // leaves takes joined errors apart.
 func leaves(err error) []error {
 	if err == nil {
 		return nil
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
+	joined, ok := err.(joinedError) //nolint:errorlint // what it wraps is taken apart later
 	if !ok {
 		return []error{err}
 	}
@@ -90,39 +96,61 @@ func leaves(err error) []error {
 	return all
 }
 
+// outcomeOfOne walks from the outermost error inwards: the first that says what it is decides, and one that is joined
+// of several is taken apart.
 func outcomeOfOne(err error) outcome {
-	if halt, ok := errors.AsType[*haltError](err); ok {
-		o := outcomeOf(halt.err)
-		o.halts = true
-		return o
+	reason := ""
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if reasoned, ok := e.(Reasoned); ok { //nolint:errorlint // the chain is walked
+			reason = cmp.Or(reason, reasoned.Reason())
+		}
+		if isTerminalError(e) {
+			o := outcomeOf(errors.Unwrap(e))
+			o.state, o.reason, o.after, o.retries, o.refused = terminal, cmp.Or(reason, reasonInvalid), 0, false, false
+			return o
+		}
+		switch e := e.(type) { //nolint:errorlint // the same
+		case *haltError:
+			o := outcomeOf(e.err).because(reason)
+			o.halts = true
+			return o
+		case *unshownError:
+			o := outcomeOf(e.err).because(reason)
+			o.unshown = true
+			return o
+		case *doneError:
+			return outcome{reason: e.reason, message: e.message, after: e.again}
+		case Waiting:
+			o := outcome{state: waiting}
+			o.reason, o.after = e.Waiting()
+			return o
+		case joinedError:
+			return outcomeOf(e).because(reason)
+		}
 	}
-	if unshown, ok := errors.AsType[*unshownError](err); ok {
-		o := outcomeOf(unshown.err)
-		o.unshown = true
-		return o
+	return outcomeOfLeaf(err).because(reason)
+}
+
+// because gives a failure the reason that an outer error has for it.
+func (o outcome) because(reason string) outcome {
+	if reason != "" && o.state >= conflicted {
+		o.reason = reason
 	}
-	if done, ok := errors.AsType[*doneError](err); ok {
-		return outcome{reason: done.reason, message: done.message, after: done.again}
-	}
-	o := outcome{reason: reasonFailed, err: err}
-	if waits, ok := errors.AsType[Waiting](err); ok {
-		o.state = waiting
-		o.reason, o.after = waits.Waiting()
-		return o
-	}
-	o.notBefore = retryAfter(err)
+	return o
+}
+
+// outcomeOfLeaf is for an error that does not say itself what it is.
+func outcomeOfLeaf(err error) outcome {
+	o := outcome{notBefore: retryAfter(err)}
 	switch {
 	case isConflict(err):
-		o.state, o.retries = conflicted, true
+		o.state, o.reason, o.retries = conflicted, reasonConflict, true
 	case apierrors.IsForbidden(err): // its message names the verb and the resource, or the quota
 		o.state, o.reason, o.refused = terminal, reasonForbidden, true
-	case isTerminal(err):
+	case isRefused(err):
 		o.state, o.reason = terminal, reasonInvalid
 	default:
-		o.state, o.retries = failed, true
-	}
-	if reasoned, ok := errors.AsType[Reasoned](err); ok {
-		o.reason = cmp.Or(reasoned.Reason(), o.reason)
+		o.state, o.reason, o.retries = failed, reasonFailed, true
 	}
 	return o
 }
@@ -144,10 +172,17 @@ func retryAfter(err error) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// isTerminal recognises what the API server would answer again to the same request.
-func isTerminal(err error) bool {
-	_, own := errors.AsType[*terminalError](err)
-	return own || errors.Is(err, ctrlreconcile.TerminalError(nil)) ||
-		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+// isTerminalError recognises [Terminal]'s error, and controller-runtime's, in this very place of a chain.
+func isTerminalError(err error) bool {
+	if _, own := err.(*terminalError); own { //nolint:errorlint // the chain is walked
+		return true
+	}
+	theirs, ok := err.(interface{ Is(target error) bool }) //nolint:errorlint // the same
+	return ok && theirs.Is(ctrlreconcile.TerminalError(nil))
+}
+
+// isRefused recognises what the API server would answer again to the same request.
+func isRefused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

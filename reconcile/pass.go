@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +29,8 @@ type pass[T client.Object] struct {
 	next   delays
 	locked bool // a checkpoint failed: what it was to write must not get there without its lock
 
-	written bool // metadata, with a lock
+	written  bool // metadata, with a lock
+	outdated bool // before is, as a checkpoint found
 
 	running int // the step
 	left    []left
@@ -84,15 +87,16 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 }
 
 // rebase goes on from a write of ours to the object's metadata, whose answer is in obj. Nobody
-// wrote in between: the write had a lock.
+// wrote in between: the write had a lock. Steps may change what they have of it in memory.
 func (p *pass[T]) rebase() {
 	before := p.copyOf(p.before)
+	p.written = p.written || p.obj.GetResourceVersion() != before.GetResourceVersion()
 	before.SetResourceVersion(p.obj.GetResourceVersion())
-	before.SetFinalizers(p.obj.GetFinalizers())
-	before.SetAnnotations(p.obj.GetAnnotations())
-	before.SetLabels(p.obj.GetLabels())
-	before.SetOwnerReferences(p.obj.GetOwnerReferences())
-	p.before, p.written = before, true
+	before.SetFinalizers(slices.Clone(p.obj.GetFinalizers()))
+	before.SetAnnotations(maps.Clone(p.obj.GetAnnotations()))
+	before.SetLabels(maps.Clone(p.obj.GetLabels()))
+	before.SetOwnerReferences(slices.Clone(p.obj.GetOwnerReferences()))
+	p.before = before
 	p.writes.Record(before)
 }
 
@@ -141,16 +145,24 @@ func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome
 	return outcomeOf(do(ctx, p.stepClient, p.obj))
 }
 
+// lateTime is what a status write may take that comes after the pass's own time.
+const lateTime = 10 * time.Second
+
 // finish notes and shows the outcomes, and writes the status.
 func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	if errors.Is(ctx.Err(), context.Canceled) { // the operator ends: no step has failed, and nothing can be written
 		return ctrl.Result{}
 	}
+	if ctx.Err() != nil { // the pass took all the time it has, and that has to be shown
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateTime)
+		defer cancel()
+	}
 	seen := true
 	for i := range outcomes {
 		o := &outcomes[i]
 		if o.state == conflicted && p.backoff.tries(p.name) >= quietConflicts {
-			o.state, o.reason = failed, reasonConflict // it is no race: somebody has to know
+			o.state = failed // it is no race: somebody has to know
 		}
 		p.note(ctx, o)
 		seen = seen && o.state != conflicted && !o.unshown

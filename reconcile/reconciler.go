@@ -159,7 +159,9 @@ func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) erro
 		return err
 	}
 	r.stepClient.live = mgr.GetAPIReader()
-	r.recorder = mgr.GetEventRecorder(string(r.fieldManager))
+	if r.recorder == nil {
+		r.recorder = mgr.GetEventRecorder(fieldmanager.Reporter(r.kind))
+	}
 	var err error
 	if r.metrics, err = newMetrics(ctrlmetrics.Registry, r.kind.Kind); err != nil {
 		return err

@@ -380,6 +380,16 @@ func TestJoinedErrors(t *testing.T) {
 		"refusal alone":        {"no backoff", errors.Join(forbidden), terminal, false, false, 0},
 		"two waits":            {"the shortest", errors.Join(Wait("A", 0, "a"), errors.Join(Wait("B", time.Minute, "b"), Wait("C", time.Second, "c"))), waiting, false, false, time.Second},
 		"halted wait":          {"both", Halt(Wait("A", time.Second, "a")), waiting, false, true, time.Second},
+
+		"wrapped wait and failure": {"nor does one under a wrapper", fmt.Errorf("x: %w", errors.Join(Wait("W", 0, "w"), boom)), failed, true, false, 0},
+		"failure of two formatted": {"formatted ones are joined too", fmt.Errorf("%w, %w", Wait("W", 0, "w"), boom), failed, true, false, 0},
+		"reason for both":          {"a reason is none to wait", Because("X", errors.Join(Wait("W", 0, "w"), boom)), failed, true, false, 0},
+		"wrapped halt and failure": {"both", fmt.Errorf("x: %w", errors.Join(Halt(nil), boom)), failed, true, true, 0},
+		"wrapped done and failure": {"it is not done", fmt.Errorf("x: %w", errors.Join(Done("D", 0, ""), boom)), failed, true, false, 0},
+		"terminal race":            {"the step knows better", Terminal("Taken", conflict), terminal, false, false, 0},
+		"terminal wait":            {"the same", Terminal("Never", Wait("W", time.Second, "w")), terminal, false, false, 0},
+		"terminal halt":            {"both", Terminal("Never", Halt(boom)), terminal, false, true, 0},
+		"controller-runtime's":     {"the same as ours", ctrlreconcile.TerminalError(fmt.Errorf("x: %w", errors.Join(conflict, boom))), terminal, false, false, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -398,6 +408,13 @@ func TestConflictWithoutEndIsShown(t *testing.T) {
 	h.pass(t)
 	ready, _ := conditions.Get(h.status(t).Conditions, "Ready")
 	require.Equal(t, "Conflict", ready.Reason)
+
+	h = newHarness(t, interceptor.Funcs{}, Named("one", giving(Because("NameTaken", apierrors.NewAlreadyExists(resource, "x")))))
+	for range quietConflicts + 1 {
+		h.pass(t)
+	}
+	ready, _ = conditions.Get(h.status(t).Conditions, "Ready")
+	require.Equal(t, "NameTaken", ready.Reason, "the step's own words")
 }
 
 func TestTerminalOfNothingIsNothing(t *testing.T) {
@@ -496,6 +513,7 @@ func TestWhatIsWrongWithTheSteps(t *testing.T) {
 		"kind not known":    {[]NamedStep[*budget]{Named("a", giving(nil), Watching(&unknown{}, nil))}, "add its types to the manager's scheme"},
 		"condition no type": {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("not good"))}, `condition "not good", which is no valid type`},
 		"condition taken":   {[]NamedStep[*budget]{Named("a", giving(nil), Reporting("Ready"))}, `condition "Ready", which the pass sets itself`},
+		"name taken":        {[]NamedStep[*budget]{Named("Stalled", giving(nil))}, `named "Stalled", by which the pass itself speaks`},
 		"literal, not made": {[]NamedStep[*budget]{{}}, "make it with Named"},
 	}
 	for name, tc := range tests {
@@ -565,6 +583,23 @@ func TestAfterStepsAndNeverAfterAnError(t *testing.T) {
 	}
 }
 
+// What one step leaves is one outcome, whose worst part counts, and what that leaves is done too.
+func TestSeveralThingsLeft(t *testing.T) {
+	var got []string
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
+		return errors.Join(
+			AfterSteps(ctx, func(ctx context.Context) error {
+				got = append(got, "first")
+				return errors.Join(errors.New("boom"), AfterSteps(ctx, func(context.Context) error { got = append(got, "third"); return nil }))
+			}),
+			AfterSteps(ctx, func(context.Context) error { got = append(got, "second"); return Wait("W", 0, "waits") }))
+	})))
+	require.NotZero(t, h.pass(t).RequeueAfter, "the failure is tried again")
+	require.Equal(t, []string{"first", "second", "third"}, got)
+	ready, _ := conditions.Get(h.status(t).Conditions, "Ready")
+	require.Equal(t, "Failed", ready.Reason)
+}
+
 type unknown struct{ corev1.Pod }
 
 func TestKindWithoutStatus(t *testing.T) {
@@ -632,6 +667,8 @@ type lampState struct {
 	Conditions         []light  `json:"conditions,omitempty"`
 	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
 	Rooms              []string `json:"rooms"`
+
+	Levels map[string]int `json:"levels"`
 }
 
 type light struct {
@@ -673,9 +710,9 @@ func TestConditionsOfOnesOwn(t *testing.T) {
 	_, err = New(c, step).WithConditions(conditions.Of[light](lights{})).Reconcile(t.Context(), request)
 	require.NoError(t, err)
 	require.NoError(t, c.Get(t.Context(), request.NamespacedName, l))
-	want := lampState{Conditions: []light{{"Ready", "True"}}, ObservedGeneration: 2, Rooms: []string{}}
+	want := lampState{Conditions: []light{{"Ready", "True"}}, ObservedGeneration: 2, Rooms: []string{}, Levels: map[string]int{}}
 	if diff := cmp.Diff(want, l.Status.lampState); diff != "" {
-		t.Errorf("found through an embedded struct; a required list is empty, not null (-want +got)\n%s", diff)
+		t.Errorf("found through an embedded struct; a required list or map is empty, not null (-want +got)\n%s", diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,10 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 		}
 		return
 	}
+	if p.outdated { // the write would meet the same conflict
+		p.next.failed = true
+		return
+	}
 	was, _ := p.ready(p.before)
 	is, message := p.ready(p.obj)
 	logger := log.FromContext(ctx)
@@ -35,11 +40,8 @@ func (p *pass[T]) save(ctx context.Context, seen bool) {
 		}
 		p.metrics.show(p.name, p.shown(p.before))
 	case errors.Is(ctx.Err(), context.Canceled): // the operator ends
-	case apierrors.IsNotFound(err) && !p.exists(ctx):
+	case isGone(err):
 		p.forget()
-	case apierrors.IsNotFound(err):
-		p.next.failed = true
-		logger.Error(err, "The kind has no status subresource: add the marker +kubebuilder:subresource:status to its type, in a test WithStatusSubresource to the fake client")
 	case isConflict(err):
 		p.next.failed = true
 		logger.V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
@@ -59,7 +61,10 @@ func (p *pass[T]) write(ctx context.Context, locked bool) error {
 	answer := p.empty()
 	answer.SetNamespace(p.name.Namespace)
 	answer.SetName(p.name.Name)
-	if err := p.client.Status().Patch(ctx, answer, statusPatch(data), p.fieldManager); err != nil {
+	switch err := p.client.Status().Patch(ctx, answer, statusPatch(data), p.fieldManager); {
+	case apierrors.IsNotFound(err):
+		return p.missing(ctx, err)
+	case err != nil:
 		return err
 	}
 	p.writes.Record(answer)
@@ -68,8 +73,25 @@ func (p *pass[T]) write(ctx context.Context, locked bool) error {
 	return nil
 }
 
-// exists asks the API server past the cache, which may not have heard of the deletion.
-func (p *pass[T]) exists(ctx context.Context) bool {
-	_, err := p.live(ctx)
-	return err == nil
+// goneError is the conflict with a deletion.
+type goneError struct{ error }
+
+func (e goneError) Unwrap() error { return e.error }
+
+func isGone(err error) bool {
+	_, gone := errors.AsType[goneError](err)
+	return gone
+}
+
+var errNoSubresource = errors.New("the kind has no status subresource: add the marker +kubebuilder:subresource:status to its type, in a test WithStatusSubresource to the fake client")
+
+// missing says what is not there, the object or its status. The cache may not have heard of the deletion.
+func (p *pass[T]) missing(ctx context.Context, answer error) error {
+	switch _, err := p.live(ctx); {
+	case apierrors.IsNotFound(err):
+		return goneError{p.conflict()}
+	case err != nil:
+		return errors.Join(answer, err)
+	}
+	return fmt.Errorf("%w: %w", errNoSubresource, answer)
 }

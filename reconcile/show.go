@@ -46,6 +46,7 @@ func (p *pass[T]) show(outcomes []outcome) error {
 		if o.step != noStep {
 			says = p.steps[o.step].stepOptions
 		}
+		says.optional = says.optional && p.before.GetDeletionTimestamp() == nil // a cleanup is not
 		if o.state == conflicted || o.unshown {
 			// The next pass, or somebody else, is about to know. Until then what was said holds.
 			raced = raced || !says.optional

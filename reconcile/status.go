@@ -19,7 +19,7 @@ type statusType struct {
 	status             int   // index of the object's field; -1 when there is none
 	conditions         []int // index in the status, through embedded structs; nil when there is none
 	observedGeneration []int
-	required           [][]int // lists that are in the status even when empty
+	required           [][]int // lists and maps of it that are there even when empty
 	values             *plan.Value
 	binder             conditions.Binder
 }
@@ -46,7 +46,8 @@ func newStatusType(object reflect.Type, binder conditions.Binder) (*statusType, 
 		case name == "observedGeneration" && field.Type.Kind() == reflect.Int64:
 			s.observedGeneration = field.Index
 		}
-		if field.Type.Kind() == reflect.Slice && name != "" && name != "-" && !strings.Contains(options, "omit") {
+		collection := field.Type.Kind() == reflect.Slice || field.Type.Kind() == reflect.Map
+		if collection && name != "" && name != "-" && !strings.Contains(options, "omit") {
 			s.required = append(s.required, field.Index)
 		}
 	}
@@ -63,7 +64,7 @@ func (s *statusType) list(obj reflect.Value) (conditions.List, error) {
 	return s.binder.Bind(s.of(obj).FieldByIndex(s.conditions).Addr().Interface())
 }
 
-// finish sets what every pass sets: the generation seen, and empty lists for those that the
+// finish sets what every pass sets: the generation seen, and empty lists and maps for those that the
 // schema requires, since a nil one would be null, which the API server refuses. After a
 // conflict the conditions still tell of the generation before, and so does the status.
 func (s *statusType) finish(before, obj client.Object, seen bool) {
@@ -81,12 +82,16 @@ func (s *statusType) finish(before, obj client.Object, seen bool) {
 	s.fill(obj)
 }
 
-// fill sets empty lists for those that the schema requires.
+// fill sets empty lists and maps for those that the schema requires, but for those in structs of the status.
 func (s *statusType) fill(obj client.Object) {
 	status := s.of(reflect.ValueOf(obj))
 	for _, i := range s.required {
-		if list := status.FieldByIndex(i); list.IsNil() {
-			list.Set(reflect.MakeSlice(list.Type(), 0, 0))
+		switch field := status.FieldByIndex(i); {
+		case !field.IsNil():
+		case field.Kind() == reflect.Map:
+			field.Set(reflect.MakeMap(field.Type()))
+		default:
+			field.Set(reflect.MakeSlice(field.Type(), 0, 0))
 		}
 	}
 }
@@ -96,9 +101,13 @@ func (s *statusType) keepTransitions(before, after client.Object) {
 	if s.status < 0 || s.conditions == nil {
 		return
 	}
+	standard := reflect.TypeFor[[]metav1.Condition]()
 	field := func(obj client.Object) []metav1.Condition {
-		list, _ := reflect.TypeAssert[[]metav1.Condition](s.of(reflect.ValueOf(obj)).FieldByIndex(s.conditions))
-		return list
+		list := s.of(reflect.ValueOf(obj)).FieldByIndex(s.conditions)
+		if !list.CanConvert(standard) { // structs of the kind's own, whose adapter has the clock
+			return nil
+		}
+		return list.Convert(standard).Interface().([]metav1.Condition)
 	}
 	old := field(before)
 	for i, c := range field(after) {

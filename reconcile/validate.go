@@ -12,6 +12,9 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
+// reserved are the conditions that the pass sets itself.
+var reserved = []string{conditions.Ready, conditions.Reconciling, conditions.Stalled, conditions.Paused}
+
 func validateSteps[T client.Object](steps []NamedStep[T]) error {
 	if len(steps) == 0 {
 		return errors.New("a reconciler needs a step")
@@ -23,7 +26,9 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 			return errors.New("every step needs a name and something to do: make it with Named")
 		case slices.Contains(names, s.name):
 			return fmt.Errorf("two steps are named %q", s.name)
-		case slices.Contains([]string{conditions.Ready, conditions.Reconciling, conditions.Stalled, conditions.Paused}, s.condition):
+		case slices.Contains(reserved, s.name) || s.name == noStepName:
+			return fmt.Errorf("a step is named %q, by which the pass itself speaks: choose another name", s.name)
+		case slices.Contains(reserved, s.condition):
 			return fmt.Errorf("step %q reports the condition %q, which the pass sets itself: choose another type", s.name, s.condition)
 		case s.cleaner != nil && s.finalizer == "":
 			return fmt.Errorf("step %q cleans up: name its finalizer with the option Finalizer", s.name)

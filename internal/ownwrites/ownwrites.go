@@ -6,6 +6,7 @@
 package ownwrites
 
 import (
+	"maps"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,9 @@ import (
 // selector excludes the object, or the server's versions went back with a restored backup.
 const trust = 10 * time.Second
 
+// firstSweep is with how many writes it is first looked for those whose time is over.
+const firstSweep = 64
+
 // Writes remembers objects as the API server answered them, until the cache has caught
 // up. It is safe for concurrent use.
 type Writes struct {
@@ -29,6 +33,8 @@ type Writes struct {
 	count atomic.Int64 // of the entries: reading it spares the lock when there are none
 	mu    sync.Mutex
 	byKey map[key]entry
+
+	sweepAt int // so many entries: then those whose time is over go
 }
 
 type key struct {
@@ -44,7 +50,7 @@ type entry struct {
 
 // New gives an empty memory.
 func New(c clock.PassiveClock) *Writes {
-	return &Writes{clock: c, byKey: map[key]entry{}}
+	return &Writes{clock: c, byKey: map[key]entry{}, sweepAt: firstSweep}
 }
 
 func keyOf(obj client.Object) key { return namedKey(obj, client.ObjectKeyFromObject(obj)) }
@@ -61,7 +67,12 @@ func namedKey(obj client.Object, name types.NamespacedName) key {
 func (w *Writes) Record(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.byKey[keyOf(obj)] = entry{object: obj, until: w.clock.Now().Add(trust)}
+	now := w.clock.Now()
+	if len(w.byKey) >= w.sweepAt { // where the cache's events are filtered, nobody else forgets
+		maps.DeleteFunc(w.byKey, func(_ key, e entry) bool { return !now.Before(e.until) })
+		w.sweepAt = max(firstSweep, 2*len(w.byKey))
+	}
+	w.byKey[keyOf(obj)] = entry{object: obj, until: now.Add(trust)}
 	w.count.Store(int64(len(w.byKey)))
 }
 

@@ -1,6 +1,7 @@
 package ownwrites
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -79,4 +80,16 @@ func TestPendingEnds(t *testing.T) {
 	require.True(t, w.Pending())
 	clock.SetTime(clock.Now().Add(trust))
 	require.False(t, w.Pending(), "a cache that never shows it is not waited for")
+}
+
+func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	w := New(clock)
+	for i := range 10_000 {
+		named := version("u", "20")
+		named.SetName(strconv.Itoa(i))
+		w.Record(named)
+		clock.SetTime(clock.Now().Add(trust / 10))
+	}
+	require.Less(t, len(w.byKey), 2*firstSweep, "the cache's events may be filtered")
 }
