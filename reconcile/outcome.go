@@ -177,7 +177,7 @@ func isTerminalError(err error) bool {
 	if _, own := err.(*terminalError); own { //nolint:errorlint // the chain is walked
 		return true
 	}
-	theirs, ok := err.(interface{ Is(target error) bool }) //nolint:errorlint // the same
+	theirs, ok := err.(interface{ Is(target error) bool })
 	return ok && theirs.Is(ctrlreconcile.TerminalError(nil))
 }
 
