@@ -6,10 +6,7 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,18 +80,6 @@ func (a *applier) collect(ctx context.Context, w *wanted, live client.Object, or
 
 // isCurrent asks the API server whether it is the owner that lives, and not its namesake: the cache may be behind.
 func (a *applier) isCurrent(ctx context.Context, o *owner) (bool, error) {
-	reader := a.live
-	if reader == nil {
-		reader = o.client // which does not cache unstructured objects
-	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.reference.APIVersion, o.reference.Kind))
-	err := reader.Get(ctx, client.ObjectKeyFromObject(o.object), u)
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("read %s: %w", o, err)
-	}
-	return u.GetUID() == o.reference.UID, nil
+	live, err := a.readOwner(ctx, o)
+	return live != nil && live.GetUID() == o.reference.UID, err
 }

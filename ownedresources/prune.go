@@ -124,6 +124,9 @@ func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Obje
 			slices.ContainsFunc(want, func(d desired) bool { return d.is(k.gvk, obj) }) {
 			continue
 		}
+		if err := s.applier.confirm(ctx, owner); err != nil {
+			return err
+		}
 		// The version too: what the cache shows as ours may have another owner, or set, by now.
 		uid, version := obj.GetUID(), obj.GetResourceVersion()
 		err := owner.client.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))

@@ -80,6 +80,9 @@ func (a *applier) recreate(ctx context.Context, w wanted, refusal error) error {
 	if _, err := a.trial(ctx, w, ""); err != nil {
 		return errors.Join(refusal, fmt.Errorf("%s is not recreated, since that would be refused too: %w", &w, err))
 	}
+	if err := a.confirm(ctx, w.owner); err != nil {
+		return err
+	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	err = w.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {

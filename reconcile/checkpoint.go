@@ -51,6 +51,17 @@ func (p *pass[T]) checkpoint(ctx context.Context) error {
 	return err
 }
 
+// Confirm is [Checkpoint] for packages that know the pass by its context alone, and do in the cluster what cannot be
+// undone. It records nothing. Known tells whether the pass is over the object.
+func (p *pass[T]) Confirm(ctx context.Context, obj client.Object) (known bool, err error) {
+	if !p.owns(obj) {
+		return false, nil
+	}
+	err = p.confirm(ctx)
+	p.outdated = p.outdated || err != nil && isConflict(err)
+	return true, err
+}
+
 // confirm makes sure, past the cache, that the object was as it was read when this process had already begun. If it
 // was not, that is the conflict that a write with a lock would have met.
 func (p *pass[T]) confirm(ctx context.Context) error {

@@ -16,8 +16,9 @@ type Action struct {
 	Name string // as the trace shows it; short
 	Do   func(ctx context.Context, c client.Client) error
 
-	wait time.Duration
-	err  error // why it is none
+	outside func(Outside) error
+	wait    time.Duration
+	err     error // why it is none
 }
 
 // Create creates a copy of the object.
@@ -62,14 +63,17 @@ func Change[T client.Object](obj T, change func(T)) Action {
 
 // dropsStatus reports whether an answer lacks the status that was sent, since that is written apart.
 func dropsStatus(sent, answer client.Object) bool {
-	status := func(obj client.Object) any {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			return nil
-		}
-		return content["status"]
+	return !reflect.DeepEqual(statusOf(sent), statusOf(answer))
+}
+
+func hasStatus(obj client.Object) bool { return nonempty(statusOf(obj)) != nil }
+
+func statusOf(obj client.Object) any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
 	}
-	return !reflect.DeepEqual(status(sent), status(answer))
+	return content["status"]
 }
 
 // Delete deletes the object. Only its namespace and name are used.
@@ -90,6 +94,18 @@ func Do(name string, do func(ctx context.Context, c client.Client) error) Action
 	return Action{Name: name, Do: do}
 }
 
+// DoOutside changes what is outside of the cluster, of which the operator hears only by asking. It gets what
+// [Scenario.Outside] made, and must do the same in every run.
+func DoOutside[T Outside](name string, do func(outside T) error) Action {
+	return Action{Name: name, outside: func(outside Outside) error {
+		is, ok := outside.(T)
+		if !ok {
+			return fmt.Errorf("it is for an Outside of type %T, and the scenario has one of type %T", is, outside)
+		}
+		return do(is)
+	}}
+}
+
 // Wait lets time pass, in which whatever is due comes.
 func Wait(d time.Duration) Action {
 	if d <= 0 {
@@ -102,8 +118,8 @@ func (a *Action) validate() error {
 	switch {
 	case a.err != nil:
 		return a.err
-	case a.Do == nil && a.wait == 0:
-		return fmt.Errorf("the action %q does nothing: set its Do, or use Create, Change, Delete, Do or Wait", a.Name)
+	case a.Do == nil && a.outside == nil && a.wait == 0:
+		return fmt.Errorf("the action %q does nothing: set its Do, or use Create, Change, Delete, Do, DoOutside or Wait", a.Name)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 	anotherCondition  = "reconciletest.opblocks.dev/AnotherWriter"
 )
 
-// touch writes the object as somebody else: an annotation and a finalizer, and, before its status is written, a condition.
+// touch writes the object as somebody else: an annotation, a label and a finalizer, and, before its status is written, a condition.
 // They must survive.
 func (r *run) touch(request *Request) {
 	obj := &metav1.PartialObjectMetadata{}
@@ -29,6 +29,7 @@ func (r *run) touch(request *Request) {
 	}
 	before := obj.DeepCopy()
 	metav1.SetMetaDataAnnotation(&obj.ObjectMeta, anotherAnnotation, "here")
+	metav1.SetMetaDataLabel(&obj.ObjectMeta, anotherAnnotation, "here")
 	if obj.DeletionTimestamp == nil {
 		obj.Finalizers = append(obj.Finalizers, anotherFinalizer)
 	}
@@ -101,6 +102,9 @@ func (r *run) checkTouched() error {
 		}
 		if now.GetAnnotations()[anotherAnnotation] == "" {
 			return lost("the annotation " + anotherAnnotation)
+		}
+		if now.GetLabels()[anotherAnnotation] == "" {
+			return lost("the label " + anotherAnnotation)
 		}
 		if slices.Contains(obj.GetFinalizers(), anotherFinalizer) && !slices.Contains(now.GetFinalizers(), anotherFinalizer) {
 			return lost("the finalizer " + anotherFinalizer)

@@ -21,13 +21,13 @@ type result struct {
 	phases  []phase
 	writes  map[madeKey]int
 	made    map[madeKey]bool
-	deleted map[madeKey]bool
+	deleted map[madeKey]int
 	ledger  *Ledger
 }
 
 // keeps reports whether the operator makes an object in this run and never deletes it. Objects whose
 // names the API server gives are not told apart.
-func (r *result) keeps(key madeKey) bool { return r.made[key] && !r.deleted[key] }
+func (r *result) keeps(key madeKey) bool { return r.made[key] && r.deleted[key] == 0 }
 
 // play plays the scenario in a bubble of its own, with some faults.
 func (s *Scenario) play(t *testing.T, faults []Fault, baseline *result) *result {

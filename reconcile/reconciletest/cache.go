@@ -91,6 +91,21 @@ func (c *processCache) List(ctx context.Context, list client.ObjectList, opts ..
 	return meta.SetList(list, found)
 }
 
+// otherVersion gives a version of the kind that is watched instead of the one given.
+func (c *processCache) otherVersion(gvk schema.GroupVersionKind) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kinds[gvk] != nil {
+		return ""
+	}
+	for other := range c.kinds {
+		if other.GroupKind() == gvk.GroupKind() {
+			return other.Version
+		}
+	}
+	return ""
+}
+
 // indexed gives what a field selector asks for.
 func (c *processCache) indexed(gvk schema.GroupVersionKind, options *client.ListOptions) (func(client.Object) bool, error) {
 	if options.FieldSelector == nil {

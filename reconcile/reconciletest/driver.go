@@ -15,7 +15,6 @@ const (
 	maxStale  = 10 * time.Second // for which a cache stays behind while a pass waits
 	restart   = 2 * time.Second  // until a process that died has started again
 	maxSteps  = 100              // of all else in the cluster meanwhile
-	rounds    = 3                // of delayed passes that change nothing, until all counts as quiet
 )
 
 // settle lets the operator work until it is quiet: no event is left, and nothing is due within the
@@ -140,7 +139,7 @@ func (r *run) deliver() bool {
 
 // ask asks for passes while a kind is frozen.
 func (r *run) ask() bool {
-	kind := r.process.cache.ask()
+	kind := r.process.ask()
 	if kind == "" {
 		return false
 	}
@@ -183,7 +182,7 @@ func (r *run) timer(until time.Time, t tries) bool {
 	var first time.Time
 	var whose *controller
 	for _, c := range r.process.controllers {
-		due := c.queue.due(t[c], rounds)
+		due := c.queue.due(t[c], r.scenario.rounds())
 		if !due.IsZero() && (first.IsZero() || due.Before(first)) {
 			first, whose = due, c
 		}

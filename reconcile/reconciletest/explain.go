@@ -98,3 +98,18 @@ func changedFields(old, now client.Object) []string {
 	}
 	return lines
 }
+
+// mostPaths is how many paths say what a change was.
+const mostPaths = 3
+
+// changedPaths gives where two versions of an object differ.
+func changedPaths(old, now client.Object) []string {
+	var paths []string
+	for _, line := range changedFields(old, now) {
+		path, _, _ := strings.Cut(line, ": ")
+		if paths = append(paths, path); len(paths) == mostPaths {
+			break
+		}
+	}
+	return paths
+}

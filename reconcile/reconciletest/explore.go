@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,7 +36,7 @@ func Try(t *testing.T, s Scenario, options ...Option) *Report {
 	for _, o := range options {
 		o(&settings)
 	}
-	e := &explorer{t: t, scenario: &s, settings: settings, report: &Report{test: t.Name(), Survived: map[FaultKind]int{}}}
+	e := &explorer{t: t, scenario: &s, settings: settings, report: &Report{test: t.Name(), Without: settings.left, Survived: map[FaultKind]int{}}}
 	start := time.Now()
 	e.explore()
 	e.report.Elapsed = time.Since(start)
@@ -81,7 +83,7 @@ func (e *explorer) explore() {
 		e.replay()
 		return
 	}
-	e.playAll(singleFaults(e.baseline))
+	e.playAll(e.singleFaults())
 	if e.settings.depth > 1 && len(e.report.Failures) == 0 {
 		e.report.Seed = e.settings.seed
 		e.playAll(e.pairs())
@@ -128,30 +130,46 @@ func (e *explorer) playAll(all [][]Fault) {
 	workers.Wait()
 }
 
-// singleFaults gives every fault at every point of a run.
-func singleFaults(r *result) [][]Fault {
+// singleFaults gives every fault at every point of the run without faults.
+func (e *explorer) singleFaults() [][]Fault {
 	var all [][]Fault
-	for _, p := range r.points {
-		for _, kind := range p.faults() {
+	for i := range e.baseline.points {
+		p := &e.baseline.points[i]
+		for _, kind := range e.faultsAt(p) {
 			all = append(all, []Fault{{kind, p.name, p.nth}})
 		}
 	}
 	return all
 }
 
+// faultsAt gives what is to be tried at a point.
+func (e *explorer) faultsAt(p *point) []FaultKind {
+	return slices.DeleteFunc(p.faults(), func(kind FaultKind) bool { return slices.Contains(e.settings.left, kind) })
+}
+
 // faults gives what can strike at the point.
 func (p *point) faults() []FaultKind {
 	var kinds []FaultKind
 	for _, k := range faultKinds {
-		if p.request == nil && k.request == nil || p.request != nil && k.request != nil && k.request(p.request) {
-			kinds = append(kinds, k.kind)
+		switch {
+		case p.request == nil && k.request == nil && p.watched:
+		case p.request == nil || k.request == nil || !k.request(p.request):
+			continue
+		case !p.next && (k.kind == Away || k.kind == AwayUnseen || k.kind == Meanwhile):
+			continue
+		case !p.watched && (k.kind == CrashUnseen || k.kind == AwayUnseen):
+			continue
 		}
+		kinds = append(kinds, k.kind)
 	}
 	return kinds
 }
 
 // pairs gives runs in which a second fault follows a first one: all, or a sample.
 func (e *explorer) pairs() [][]Fault {
+	slices.SortFunc(e.results, func(a, b *result) int { // they came as their runs ended
+		return strings.Compare(formatFaults(a.faults), formatFaults(b.faults))
+	})
 	var all [][]Fault
 	for _, first := range e.results {
 		struck := false
@@ -164,7 +182,7 @@ func (e *explorer) pairs() [][]Fault {
 			if !struck {
 				continue
 			}
-			for _, kind := range p.faults() {
+			for _, kind := range e.faultsAt(p) {
 				all = append(all, []Fault{first.faults[0], {kind, p.name, p.nth}})
 			}
 		}

@@ -25,20 +25,23 @@ const (
 	CrashAfter FaultKind = "crash after"
 	// Away is CrashAfter, and the user does the next thing before the process is started again.
 	Away FaultKind = "away after"
-	// CrashUnseen is CrashAfter, and the cache of the process that is started next does not show the write, nor
-	// anything later of that kind, while one pass over every object runs: the API server that it lists from lags
-	// behind the one that was written to.
+	// CrashUnseen is CrashAfter, and the cache of the process that goes on does not show the write, nor anything
+	// later of that kind, while one pass over every object runs: a replica that stood by takes over whose watch
+	// lags, or a list comes from an API server that does.
 	CrashUnseen FaultKind = "crash unseen after"
+	// AwayUnseen is CrashUnseen, and the user does the next thing before the process is started again.
+	AwayUnseen FaultKind = "away unseen after"
 	// Meanwhile: the user does the next thing just before a write or an effect.
 	Meanwhile FaultKind = "meanwhile before"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
 	Timeout FaultKind = "timeout after"
-	// Conflict: somebody else writes the object just before an update, patch or apply: an annotation and a finalizer,
+	// Conflict: somebody else writes the object just before an update, patch or apply: an annotation, a label and a finalizer,
 	// and before a status write a condition, if the kind has those of type metav1.Condition.
 	Conflict FaultKind = "conflict at"
-	// TooManyRequests: the API server refuses any request, and asks to wait a second.
+	// TooManyRequests: the API server, or the peer of [Process.RoundTripper], refuses any request, and asks to wait
+	// a second.
 	TooManyRequests FaultKind = "too many requests at"
-	// InternalError: the API server fails at any request.
+	// InternalError: the API server fails at any request; a peer of RoundTripper is not available (503).
 	InternalError FaultKind = "internal error at"
 	// ConnectionRefused: any request, effect or query does not get through.
 	ConnectionRefused FaultKind = "connection refused at"
@@ -56,8 +59,8 @@ const (
 	// MissedEvent: the watch breaks at a change. When all is quiet the kind is listed anew, and
 	// what happened to each object meanwhile arrives as one event.
 	MissedEvent FaultKind = "missed event of"
-	// TimeTravel: when all is quiet after a change, the process is started again, and its cache shows that kind as it
-	// was before the change, while one pass over every object runs; then it catches up.
+	// TimeTravel: when all is quiet after a change, another process goes on, whose cache shows that kind as it was
+	// before the change, while one pass over every object runs; then it catches up.
 	TimeTravel FaultKind = "time travel to before"
 	// Deposed: another replica becomes the leader before a write or an effect, and does what there
 	// is to do; only then the old leader goes on with its pass, to the end.
@@ -73,11 +76,12 @@ var faultKinds = []struct {
 	{CrashAfter, (*Request).IsWrite},
 	{Away, (*Request).IsWrite},
 	{CrashUnseen, func(r *Request) bool { return r.Outside == "" && r.IsWrite() }},
+	{AwayUnseen, func(r *Request) bool { return r.Outside == "" && r.IsWrite() }},
 	{Meanwhile, (*Request).IsWrite},
 	{Timeout, (*Request).IsWrite},
 	{Conflict, func(r *Request) bool { return r.Verb == "update" || r.Verb == "patch" || r.Verb == "apply" }},
-	{TooManyRequests, func(r *Request) bool { return r.Outside == "" }},
-	{InternalError, func(r *Request) bool { return r.Outside == "" }},
+	{TooManyRequests, func(r *Request) bool { return r.Outside == "" || r.http }},
+	{InternalError, func(r *Request) bool { return r.Outside == "" || r.http }},
 	{ConnectionRefused, func(*Request) bool { return true }},
 	{AlreadyExists, func(r *Request) bool { return r.Verb == "create" && r.Subresource == "" }},
 	{NotFound, func(r *Request) bool { return r.made && r.IsWrite() && r.Verb != "create" }},
@@ -125,10 +129,17 @@ func parseFault(text string) (Fault, error) {
 	if err != nil {
 		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
 	}
+	if !isKind(FaultKind(kind)) {
+		return Fault{}, fmt.Errorf("fault %q: there is no kind %q", text, kind)
+	}
+	return Fault{FaultKind(kind), rest[:number], nth}, nil
+}
+
+func isKind(kind FaultKind) bool {
 	for _, known := range faultKinds {
-		if known.kind == FaultKind(kind) {
-			return Fault{known.kind, rest[:number], nth}, nil
+		if known.kind == kind {
+			return true
 		}
 	}
-	return Fault{}, fmt.Errorf("fault %q: there is no kind %q", text, kind)
+	return false
 }

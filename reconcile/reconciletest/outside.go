@@ -2,6 +2,8 @@ package reconciletest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 )
@@ -19,27 +21,35 @@ func (p *Process) Query(ctx context.Context, name string, do func() error) error
 }
 
 // RoundTripper is for an operator that speaks HTTP with what is outside: give it to its client.
-// GET and HEAD are queries, all else are effects, named by method and path.
+// GET and HEAD are queries, all else are effects, named by method and path. Faults answer 429 and 503, or not at all.
 func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		var answer *http.Response
-		do := func() error {
-			recorder := httptest.NewRecorder()
-			peer.ServeHTTP(recorder, r)
-			answer = recorder.Result()
-			return nil
-		}
-		send := p.Effect
+		recorder := httptest.NewRecorder()
+		verb := "effect"
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			send = p.Query
+			verb = "query"
 		}
-		if err := send(r.Context(), r.Method+" "+r.URL.Path, do); err != nil {
+		err := p.send(r.Context(), &Request{Verb: verb, Outside: r.Method + " " + r.URL.Path, http: true}, func(bool) error {
+			peer.ServeHTTP(recorder, r)
+			return nil
+		})
+		if refused, ok := errors.AsType[httpError](err); ok {
+			recorder.Header().Set("Retry-After", "1")
+			http.Error(recorder, refused.Error(), int(refused))
+			err = nil
+		}
+		if err != nil {
 			return nil, err
 		}
-		return answer, nil
+		return recorder.Result(), nil
 	})
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// httpError is the status of an answer.
+type httpError int
+
+func (e httpError) Error() string { return fmt.Sprintf("%d %s", int(e), http.StatusText(int(e))) }

@@ -2,6 +2,7 @@ package reconciletest
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -26,9 +27,15 @@ func (c *processCache) past(kind schema.GroupVersionKind, revision int64) *past 
 	return &past{kind: kind, revision: revision}
 }
 
+func (c *processCache) watches(kind schema.GroupVersionKind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kinds[kind] != nil
+}
+
 // returnTo lets the cache of a process that begins show a kind as it was. All other changes so far are still to come.
 func (c *processCache) returnTo(was *past, changes []memoryserver.Change) {
-	k := &cachedKind{gvk: was.kind, seen: was.revision, frozen: &freeze{passes: 1, counts: true, asked: true}}
+	k := &cachedKind{gvk: was.kind, seen: was.revision, frozen: &freeze{passes: 1, counts: true, asked: 1}}
 	for _, change := range changes {
 		if change.GVK == was.kind && change.Revision > was.revision {
 			k.pending = append(k.pending, change)
@@ -40,8 +47,13 @@ func (c *processCache) returnTo(was *past, changes []memoryserver.Change) {
 // plan keeps in mind that the process travels back to before a change when all is quiet.
 func (r *run) plan(c *memoryserver.Change) {
 	if was := r.process.cache.past(c.GVK, c.Revision-1); was != nil && r.journey == nil {
-		was.change = changeName(c)
+		name := changeName(c)
+		was.change = fmt.Sprintf("%s #%d", name, r.nth[name])
+		if c.Old != nil && c.New != nil {
+			was.change += " (" + strings.Join(changedPaths(c.Old, c.New), ", ") + ")"
+		}
 		r.journey = was
+		r.strike(TimeTravel, name, r.nth[name])
 	}
 }
 

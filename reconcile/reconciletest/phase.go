@@ -15,6 +15,7 @@ type phase struct {
 	name     string
 	state    state
 	rollouts map[madeKey]int
+	deleted  map[madeKey]int
 }
 
 // versionsPerAction is more than an action costs. What a user writes first has the same version in
@@ -39,13 +40,28 @@ func (r *run) play() {
 // open makes what is there at first, and starts the operator.
 func (r *run) open() {
 	for _, obj := range r.scenario.Objects {
-		if err := r.user.Create(r.context(), obj.DeepCopyObject().(client.Object)); err != nil {
+		if err := r.put(obj); err != nil {
 			r.fail(fmt.Errorf("the scenario's objects: %w", err))
 			return
 		}
 	}
 	r.note()
 	r.finishPhase("start")
+}
+
+// put creates an object as it is, with its status.
+func (r *run) put(obj client.Object) error {
+	made := obj.DeepCopyObject().(client.Object)
+	if err := r.user.Create(r.context(), made); err != nil {
+		return err
+	}
+	if !hasStatus(obj) || !dropsStatus(obj, made) {
+		return nil
+	}
+	with := obj.DeepCopyObject().(client.Object)
+	with.SetUID(made.GetUID())
+	with.SetResourceVersion(made.GetResourceVersion())
+	return r.user.Status().Update(r.context(), with)
 }
 
 // do lets the user do something, and the operator come to rest.
@@ -79,7 +95,12 @@ func (r *run) act(action Action) {
 }
 
 func (r *run) carryOutAction(action Action) error {
-	return guarded("it", func() error { return action.Do(r.context(), r.user) })
+	return guarded("it", func() error {
+		if action.outside != nil {
+			return action.outside(r.outside)
+		}
+		return action.Do(r.context(), r.user)
+	})
 }
 
 // nextAction gives the next of the scenario's actions.
@@ -128,7 +149,7 @@ func (r *run) finishPhase(name string) {
 			r.fail(err)
 			return
 		}
-		at := phase{name, s, maps.Clone(r.rollouts)}
+		at := phase{name, s, maps.Clone(r.rollouts), maps.Clone(r.deleted)}
 		if r.checkRest() {
 			r.phases = append(r.phases, at)
 			return
@@ -149,7 +170,7 @@ func (r *run) checkState(name string) (state, error) {
 	if lines := difference(want.state, s); len(lines) > 0 {
 		return nil, fmt.Errorf("after %q it is not as it is without faults:\n  %s", name, strings.Join(lines, "\n  "))
 	}
-	return s, r.checkRollouts(want.rollouts)
+	return s, r.checkDeeds(&want)
 }
 
 // back lets the process start again that was away.
@@ -210,8 +231,22 @@ func (r *run) wait(d time.Duration) {
 		if first.IsZero() || first.After(end) {
 			break
 		}
-		time.Sleep(time.Until(first))
+		r.sleep(first)
 		r.work(0)
 	}
-	time.Sleep(time.Until(end))
+	r.sleep(end)
 }
+
+// sleep lets time pass, in which the operator may act outside of its passes.
+func (r *run) sleep(until time.Time) {
+	step := max(time.Second, time.Until(until)/mostSteps)
+	for r.failure() == nil && time.Now().Before(until) {
+		time.Sleep(min(step, time.Until(until)))
+		if !r.isAway() {
+			r.work(0)
+		}
+	}
+}
+
+// mostSteps is in how many steps time passes, at most.
+const mostSteps = 100

@@ -30,6 +30,7 @@ type item struct {
 	priority int
 	batch    int       // of those that are ready the first ones come first
 	due      time.Time // zero: ready
+	retry    bool      // after an error
 	cause    string
 }
 
@@ -60,7 +61,7 @@ func (q *queue) AddWithOpts(o priorityqueue.AddOpts, requests ...ctrl.Request) {
 				after, cause = limited, fmt.Sprintf("again after %s", limited)
 			}
 		}
-		added := &item{request: request, batch: batch, cause: cause}
+		added := &item{request: request, batch: batch, retry: o.RateLimited, cause: cause}
 		if o.Priority != nil {
 			added.priority = *o.Priority
 		}
@@ -78,7 +79,7 @@ func (q *queue) merge(added *item) {
 		q.items[added.request] = added
 		return
 	}
-	is.priority = max(is.priority, added.priority)
+	is.priority, is.retry = max(is.priority, added.priority), is.retry || added.retry
 	switch {
 	case is.due.IsZero():
 	case added.due.IsZero():
@@ -188,7 +189,7 @@ func (q *queue) due(tried map[ctrl.Request]int, enough int) time.Time {
 	defer q.mu.Unlock()
 	var first time.Time
 	for request, i := range q.items {
-		if tried[request] >= enough {
+		if tried[request] >= enough && !i.retry {
 			continue
 		}
 		if first.IsZero() || i.due.Before(first) {
@@ -198,14 +199,14 @@ func (q *queue) due(tried map[ctrl.Request]int, enough int) time.Time {
 	return first
 }
 
-// ready gives what is due.
+// ready gives what is due and was asked for by a delay.
 func (q *queue) ready() []ctrl.Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var all []ctrl.Request
 	now := time.Now()
 	for request, i := range q.items {
-		if !i.due.After(now) {
+		if !i.due.After(now) && !i.retry {
 			all = append(all, request)
 		}
 	}

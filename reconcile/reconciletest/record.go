@@ -19,6 +19,8 @@ type point struct {
 	request *Request // nil: a change
 	name    string
 	nth     int
+	next    bool // the user does something after the present action
+	watched bool // the process's cache has the kind
 }
 
 // record puts a request into the ledger and the trace. The caller holds the lock.
@@ -50,28 +52,31 @@ func (r *run) bound(p *Process, request *Request) {
 func (r *run) strikes(p *Process, request *Request) FaultKind {
 	name := request.String()
 	r.nth[name]++
-	r.points = append(r.points, point{request, name, r.nth[name]})
-	fault := r.planned(name, r.nth[name])
+	at := point{request, name, r.nth[name], r.hasNext(), p.cache.watches(request.Kind)}
+	r.points = append(r.points, at)
+	fault := r.planned(name, at.nth)
 	switch {
 	case fault == Deposed && (request.Pass == 0 || p != r.process):
 		return "" // there is no pass to finish, or it is not the leader's
-	case (fault == Away || fault == Meanwhile) && !r.hasNext():
-		return "" // there is no next action
+	case !slices.Contains(at.faults(), fault):
+		return ""
 	}
-	if fault != "" {
-		request.Fault = string(fault)
-	}
+	r.strike(fault, name, at.nth)
+	request.Fault = string(fault)
 	return fault
 }
 
 func (r *run) planned(name string, nth int) FaultKind {
 	for _, f := range r.faults {
 		if f.At == name && f.Nth == nth {
-			r.struck = append(r.struck, f)
 			return f.Kind
 		}
 	}
 	return ""
+}
+
+func (r *run) strike(fault FaultKind, name string, nth int) {
+	r.struck = append(r.struck, Fault{fault, name, nth})
 }
 
 // carryOut does it, and notes what changed by it. The caller holds the lock.
@@ -85,12 +90,20 @@ func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) er
 	for i := range changes {
 		request.Changed = true
 		key := madeKey{changes[i].GVK, changes[i].Key}
+		if changes[i].New != nil && key.kind.Kind == "Secret" {
+			r.present[key] = changes[i].New // what it holds must not be written elsewhere from now on
+		}
 		r.writes[key]++
 		if changes[i].Type == watch.Added {
-			r.made[key] = true
+			if r.made[key] = true; key.runsOnce() && r.deleted[key] > 0 { // it has deleted one of that name itself
+				r.rollouts[key]++
+			}
+			if r.returned {
+				r.undone[changes[i].New.GetUID()] = true
+			}
 		}
-		if request.Verb == "delete" || request.Verb == "deletecollection" {
-			r.deleted[key] = true
+		if isDeletion := request.Verb == "delete" || request.Verb == "deletecollection"; isDeletion && !r.undone[changes[i].Old.GetUID()] {
+			r.deleted[key]++
 			if r.baseline != nil && r.baseline.keeps(key) && !r.isNamedByServer(key) {
 				r.failLocked(fmt.Errorf("it deletes %s %s, which it never does without faults", key.kind.Kind, nameOf(key.name)))
 			}

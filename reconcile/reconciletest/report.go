@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Runs     int
 	Survived map[FaultKind]int // of the runs with a single fault
+	Without  []FaultKind       // that were left out
 	Missed   int               // runs whose fault did not come to be, since they went another way before
 	Pairs    int               // possible runs with two faults; 0 if they were not asked for
 	Tried    int               // of the pairs
@@ -63,12 +64,21 @@ func (r *Report) String() string {
 	if r.Replayed != "" {
 		fmt.Fprintf(&b, "replayed:\n\n%s\n", r.Replayed)
 	}
-	if len(r.Failures) == 0 {
+	switch {
+	case len(r.Failures) > 0:
+	case r.Replayed != "":
+		fmt.Fprintf(&b, "survived")
+		return b.String()
+	default:
 		fmt.Fprintf(&b, "survived %s", r.survived())
 		return b.String()
 	}
 	first := &r.Failures[0]
 	fmt.Fprintf(&b, "%s\n\n%s\n", first.headline(), first.Err)
+	if first.isOfThePast() {
+		b.WriteString("The process is shown the past: before it deletes something, or does something outside, it has to read from the API server\n" +
+			"what that is founded on (mgr.GetAPIReader, or reconcile.Checkpoint).\n")
+	}
 	if first.Trace != "" {
 		fmt.Fprintf(&b, "\npass  what happened, and what came of it (passes that sent nothing are left out)\n%s", first.Trace)
 	}
@@ -82,6 +92,13 @@ func (r *Report) String() string {
 		}
 	}
 	return b.String()
+}
+
+// isOfThePast reports whether a process was shown what is older than itself.
+func (f *Failure) isOfThePast() bool {
+	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
+		return fault.Kind == CrashUnseen || fault.Kind == AwayUnseen || fault.Kind == TimeTravel
+	})
 }
 
 func (f *Failure) headline() string {
@@ -116,6 +133,9 @@ func (r *Report) survived() string {
 	}
 	if r.Missed > 0 {
 		text += fmt.Sprintf("; in %s the fault did not come to be", plural(r.Missed, "run"))
+	}
+	if len(r.Without) > 0 {
+		text += fmt.Sprintf("; left out: %q", r.Without)
 	}
 	return fmt.Sprintf("%s: %s in %s, %.0f a second", text, plural(r.Runs, "run"), r.Elapsed.Round(time.Millisecond), float64(r.Runs)/r.Elapsed.Seconds())
 }

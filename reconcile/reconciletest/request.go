@@ -30,6 +30,7 @@ type Request struct {
 	Fault   string // what was done to it
 
 	made  bool // the object is the operator's own work
+	http  bool // to a peer of a RoundTripper
 	probe bool // it is of the check that all is quiet
 }
 

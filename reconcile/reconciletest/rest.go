@@ -7,15 +7,33 @@ import (
 	"time"
 )
 
-// checkRollouts makes sure that the operator has not replaced pods more often than without faults.
-func (r *run) checkRollouts(without map[madeKey]int) error {
+// checkDeeds makes sure that the operator has not done more often than without faults what does harm each time: replaced
+// pods, run a Job again, or deleted something.
+func (r *run) checkDeeds(without *phase) error {
 	for key, n := range r.rollouts {
-		if n > without[key] {
-			return fmt.Errorf("it changes the pod template of %s %s %s, without faults %s",
-				key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(without[key], "time"))
+		if want := without.rollouts[key]; n > want {
+			return fmt.Errorf("it %s of %s %s %s, without faults %s", key.deed(), key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(want, "time"))
+		}
+	}
+	for key, n := range r.deleted {
+		if want := without.deleted[key]; n > want && r.baseline.made[key] && !r.isNamedByServer(key) {
+			return fmt.Errorf("it deletes %s %s %s, without faults %s", key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(want, "time"))
 		}
 	}
 	return nil
+}
+
+// deed is what counts as a rollout.
+func (k *madeKey) deed() string {
+	if k.runsOnce() {
+		return "begins the work anew"
+	}
+	return "changes the pod template"
+}
+
+// runsOnce reports whether objects of the kind do their work when they are created.
+func (k *madeKey) runsOnce() bool {
+	return k.kind.Group == "batch" && k.kind.Kind == "Job" || k.kind.Group == "" && k.kind.Kind == "Pod"
 }
 
 // checkRest has every known object reconciled once more, though nothing has changed: that writes nothing. It

@@ -43,16 +43,17 @@ type run struct {
 	points    []point
 	failures  []error
 	phases    []phase
-	clean     bool             // no process has died
-	probing   bool             // whether all is quiet
-	away      bool             // it starts again only after the next action
-	journey   *past            // to which the process travels when all is quiet
-	past      *past            // that the next process sees
-	returned  bool             // a process has seen the past
-	acted     int              // the user's actions so far
-	deleted   map[madeKey]bool // by the operator
-	rollouts  map[madeKey]int  // pod templates that the operator changed
-	ended     map[over]outcome // how the last pass over each object ended
+	clean     bool               // no process has died
+	probing   bool               // whether all is quiet
+	away      bool               // it starts again only after the next action
+	journey   *past              // to which the process travels when all is quiet
+	past      *past              // that the next process sees
+	returned  bool               // a process has seen the past
+	undone    map[types.UID]bool // what was made since then, which it may delete when it sees the present
+	acted     int                // the user's actions so far
+	deleted   map[madeKey]int    // by the operator, how often
+	rollouts  map[madeKey]int    // pod templates that the operator changed, and Jobs that it ran again
+	ended     map[over]outcome   // how the last pass over each object ended
 }
 
 // madeKey names an object.
@@ -65,7 +66,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 	r := &run{
 		scenario: s, server: server, user: server.Client(), baseline: baseline, faults: faults,
 		ledger: &Ledger{}, trace: &trace{}, nth: map[string]int{}, made: map[madeKey]bool{}, present: map[madeKey]client.Object{}, writes: map[madeKey]int{},
-		clean: true, deleted: map[madeKey]bool{}, rollouts: map[madeKey]int{}, ended: map[over]outcome{},
+		clean: true, deleted: map[madeKey]int{}, undone: map[types.UID]bool{}, rollouts: map[madeKey]int{}, ended: map[over]outcome{},
 	}
 	if s.Outside != nil {
 		r.outside = s.Outside()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,8 +45,9 @@ type Scenario struct {
 	Ignore func(obj *unstructured.Unstructured)
 
 	// Horizon is how far into the future the operator's delays are followed after each action. Zero
-	// means 15 minutes, which is more than the backoff of a failed request. An operator that
-	// acts at regular times needs a smaller one, and the action [Wait].
+	// means 15 minutes, which is more than the backoff of a failed request, and less if three delays of an object
+	// in a row bring nothing new. An operator that waits for something by such delays needs one that is longer than
+	// that; one that acts at regular times a shorter one than their distance, and the action [Wait].
 	Horizon time.Duration
 }
 
@@ -88,6 +90,14 @@ func (s *Scenario) horizon() time.Duration {
 		return s.Horizon
 	}
 	return defaultHorizon
+}
+
+// rounds is how many delayed passes over an object may change nothing until it counts as quiet.
+func (s *Scenario) rounds() int {
+	if s.Horizon > 0 {
+		return math.MaxInt
+	}
+	return 3
 }
 
 func (s *Scenario) others() []Actor {

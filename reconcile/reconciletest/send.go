@@ -3,14 +3,14 @@ package reconciletest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"runtime"
+	"strings"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"strings"
 )
 
 // read records a read of the cache, which no fault of the network can strike.
@@ -60,11 +60,12 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 		p.die()
 		run.away = true
 		return errDead
-	case CrashUnseen:
+	case CrashUnseen, AwayUnseen:
 		before := run.server.Revision()
 		r.Err = run.carryOut(r, true, do)
 		run.past = p.cache.past(r.Kind, before)
 		p.die()
+		run.away = fault == AwayUnseen
 		return errDead
 	case Meanwhile:
 		if !run.hurry() {
@@ -79,8 +80,16 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 		run.touch(r)
 		r.Err = run.carryOut(r, false, do)
 	case TooManyRequests:
+		if r.http {
+			r.Err = httpError(http.StatusTooManyRequests)
+			break
+		}
 		r.Err = apierrors.NewTooManyRequests("the server has asked for the client to wait", 1)
 	case InternalError:
+		if r.http {
+			r.Err = httpError(http.StatusServiceUnavailable)
+			break
+		}
 		r.Err = apierrors.NewInternalError(fmt.Errorf("etcdserver: leader changed"))
 	case ConnectionRefused:
 		r.Err = lostAnswer(r, syscall.ECONNREFUSED)

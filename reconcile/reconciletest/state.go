@@ -88,6 +88,9 @@ func simplify(u *unstructured.Unstructured) {
 	}
 	if labels, ok := metadata["labels"].(map[string]any); ok {
 		delete(labels, templateLabel)
+		if delete(labels, anotherAnnotation); len(labels) == 0 {
+			delete(metadata, "labels")
+		}
 	}
 	if finalizers, ok := metadata["finalizers"].([]any); ok {
 		left := slices.DeleteFunc(finalizers, func(f any) bool { return f == anotherFinalizer })
@@ -100,6 +103,11 @@ func simplify(u *unstructured.Unstructured) {
 			condition, ok := c.(map[string]any)
 			return ok && condition["type"] == anotherCondition
 		})
+		if types := typesOf(left); len(types) == len(left) { // a map by type: its order says nothing
+			slices.SortFunc(left, func(a, b any) int {
+				return cmp.Compare(a.(map[string]any)["type"].(string), b.(map[string]any)["type"].(string))
+			})
+		}
 		if unstructured.RemoveNestedField(u.Object, "status", "conditions"); len(left) > 0 {
 			_ = unstructured.SetNestedSlice(u.Object, left, "status", "conditions") // the status is there
 		}
@@ -107,6 +115,19 @@ func simplify(u *unstructured.Unstructured) {
 	generation := u.GetGeneration()
 	u.Object["metadata"] = metadata
 	namedGenerations(u.Object, generation)
+}
+
+// typesOf gives the types of conditions.
+func typesOf(conditions []any) map[string]bool {
+	types := map[string]bool{}
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok {
+			if of, ok := condition["type"].(string); ok {
+				types[of] = true
+			}
+		}
+	}
+	return types
 }
 
 // namedGenerations says of each observed generation whether it is the object's: how often a spec was

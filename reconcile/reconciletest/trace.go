@@ -175,6 +175,7 @@ func faultWords(kind FaultKind) string {
 		CrashAfter:        "it is done, and the process dies before it knows",
 		Away:              "it is done, and the process is dead until after the user's next action",
 		CrashUnseen:       "it is done, and the process dies; the next one does not see it for one pass",
+		AwayUnseen:        "it is done, and the process is dead until after the user's next action; the next one does not see it for one pass",
 		Meanwhile:         "the user does the next thing just before",
 		Timeout:           "it is done, and the answer is lost",
 		Conflict:          "somebody else wrote just before",

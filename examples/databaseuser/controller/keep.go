@@ -50,6 +50,9 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 	default:
 		written = false
 	}
+	if errors.Is(err, accounts.ErrExists) {
+		state, err = a.replicas(ctx, w, want, err)
+	}
 	switch {
 	case errors.Is(err, accounts.ErrExists) && !u.Spec.Adopt: // somebody else has made it since we looked
 		u.Status.Hosts = slices.DeleteFunc(u.Status.Hosts, func(host string) bool { return host == w.Host })
@@ -69,6 +72,19 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 		}
 	}
 	fingerprints[w.Host] = state.Fingerprint
+	return state, nil
+}
+
+// replicas gives an account that has come to be since we looked, if another replica of this operator made it, which has gone
+// since: then it has the password that is wanted. Otherwise it gives the error.
+func (a *account) replicas(ctx context.Context, w accounts.Account, want desired, exists error) (*accounts.State, error) {
+	state, err := a.database.Lookup(ctx, w)
+	switch {
+	case err != nil:
+		return nil, err
+	case state == nil || state.Global || !state.Fingerprint.Is(want.Password):
+		return nil, exists
+	}
 	return state, nil
 }
 

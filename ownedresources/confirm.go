@@ -1,0 +1,52 @@
+package ownedresources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
+)
+
+// confirm comes before something is deleted for an owner. A process that has just started, or taken over, may be shown
+// an owner as it was long ago, which did not want what it wants now; in a pass that is asked once in the life of the process.
+func (a *applier) confirm(ctx context.Context, o *owner) error {
+	if pass, ok := passcontext.Of(ctx).(interface {
+		Confirm(ctx context.Context, obj client.Object) (known bool, err error)
+	}); ok {
+		if known, err := pass.Confirm(ctx, o.object); known {
+			return err
+		}
+	}
+	live, err := a.readOwner(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case live == nil, live.GetUID() != o.reference.UID, live.GetResourceVersion() != o.object.GetResourceVersion():
+		return apierrors.NewConflict(schema.GroupResource{Resource: o.reference.Kind}, o.reference.Name,
+			errors.New("it was changed or deleted, and the cache has not heard of that yet"))
+	}
+	return nil
+}
+
+// readOwner reads the owner past the cache; nil if there is none of its name.
+func (a *applier) readOwner(ctx context.Context, o *owner) (client.Object, error) {
+	reader := a.live
+	if reader == nil {
+		reader = o.client // which does not cache unstructured objects
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.reference.APIVersion, o.reference.Kind))
+	switch err := reader.Get(ctx, client.ObjectKeyFromObject(o.object), u); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", o, err)
+	}
+	return u, nil
+}
