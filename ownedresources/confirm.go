@@ -2,7 +2,6 @@ package ownedresources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,12 +23,12 @@ func (a *applier) confirm(ctx context.Context, o *owner) error {
 		}
 	}
 	live, err := a.readOwner(ctx, o)
-	switch {
-	case err != nil:
+	if err != nil || live == nil || live.GetUID() != o.reference.UID { // of one that is gone the garbage collector deletes all
 		return err
-	case live == nil, live.GetUID() != o.reference.UID, live.GetResourceVersion() != o.object.GetResourceVersion():
+	}
+	if version := o.object.GetResourceVersion(); live.GetResourceVersion() != version {
 		return apierrors.NewConflict(schema.GroupResource{Resource: o.reference.Kind}, o.reference.Name,
-			errors.New("it was changed or deleted, and the cache has not heard of that yet"))
+			fmt.Errorf("it has changed since version %q, which is what its children were built from: read it again", version))
 	}
 	return nil
 }

@@ -54,13 +54,37 @@ func TestPrune(t *testing.T) {
 	w.count.Sent()
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 	require.False(t, w.exists(t, extra(w.owner)), "what is not wanted goes, also after a restart")
-	require.Equal(t, []string{"GET configmaps", "DELETE configmaps"}, w.count.Sent())
+	require.Equal(t, []string{"GET configmaps", "GET configmaps", "DELETE configmaps"}, w.count.Sent(), "the child that stays, the owner, and what goes")
 	for _, kept := range []string{"web-settings", "of-the-other-set", "by-hand"} {
 		require.True(t, w.exists(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: kept}}), kept)
 	}
 
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 	require.Equal(t, []string{"GET configmaps"}, w.count.Sent(), "looked for once")
+}
+
+// The cache of a process that has just started may show an owner as it was before it wanted what it has now.
+func TestNothingIsDeletedForAnOldOwner(t *testing.T) {
+	w := newWorld(t)
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "wanted-now"}}
+	build := func(c *corev1.ConfigMap) *corev1.ConfigMap {
+		if c.Data["wants"] == "" {
+			return nil
+		}
+		return owned.DeepCopy()
+	}
+	old := w.owner.DeepCopy()
+	now := w.owner.DeepCopy()
+	now.Data = map[string]string{"wants": "it"}
+	require.NoError(t, w.other.Update(t.Context(), now))
+	s := Ensure(Build(build))
+	require.NoError(t, s.Reconcile(t.Context(), w.client, now))
+
+	restarted := Ensure(Build(build))
+	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), w.client, old)), "it is tried again when the cache has caught up")
+	require.True(t, w.exists(t, owned))
+	require.NoError(t, restarted.Reconcile(t.Context(), w.client, now))
+	require.True(t, w.exists(t, owned))
 }
 
 func TestNothingIsPrunedBeforeItsReplacementIsThere(t *testing.T) {

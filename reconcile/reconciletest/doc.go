@@ -31,13 +31,14 @@
 //   - The operator comes to rest; and one more pass over everything, for which there is no reason, changes nothing.
 //     If it does, a watch may be missing, and the failure names the change that brought no pass. What a fault
 //     does to that pass is forgiven: the operator comes to rest anew, and is checked again.
-//   - No object is written more than twice as often as without the fault, and ten times more; no pod template is
-//     changed more often, but for going back to an earlier one, and forward again, by a process that is shown the
-//     past; and nothing is deleted that is never deleted without faults.
+//   - No object is written more than twice as often as without the fault, and ten times more. Nothing is deleted
+//     more often, no Job or Pod that the operator deleted is made again more often, and no pod template is changed
+//     more often. A process that is shown the past may go back and forward again, but delete nothing for that.
 //   - What another writer wrote just before is still there.
 //   - No pass panics, ends with a delay beside an error (which controller-runtime ignores), sends more than 10,000
 //     requests, or never ends; no goroutine is left.
-//   - No value of a Secret with 8 characters or more stands in any other object, event or log line of the operator.
+//   - No value of a Secret with 8 characters or more stands in any other object, event or log line of the operator,
+//     except those of well-known keys that are no secret, such as username and tls.crt.
 //   - [Scenario.Finally] and [Scenario.Always].
 //
 // # How a run goes

@@ -87,8 +87,9 @@ func changedFields(old, now client.Object) []string {
 			return nil
 		}
 		if metadata, ok := made["metadata"].(map[string]any); ok {
-			delete(metadata, "resourceVersion")
-			delete(metadata, "managedFields")
+			for _, field := range []string{"resourceVersion", "generation", "managedFields", "deletionGracePeriodSeconds"} {
+				delete(metadata, field)
+			}
 		}
 		return made
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -274,6 +275,53 @@ var faultyChildren = map[string]faulty{
 		},
 		fault: reconciletest.NotFound,
 		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: is missing"},
+	},
+	"labels replaced": {
+		about: "what others label the child with goes at each update",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					want := config(s.Name)
+					_, err := controllerutil.CreateOrUpdate(ctx, c, want, func() error {
+						if want.Labels == nil || !sound {
+							want.Labels = map[string]string{}
+						}
+						want.Labels["motto"], want.Labels["of"] = s.Spec.Motto, s.Name
+						return nil
+					})
+					return ctrl.Result{}, err
+				}
+			}, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
+		},
+		fault: reconciletest.Conflict,
+		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the label"},
+	},
+	"Job run again": {
+		about: "it is deleted when it is done, before that is recorded, and so made again after a crash",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+						Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+					}}}
+					if s.Status.Phase != "" {
+						return ctrl.Result{}, nil
+					}
+					if err := client.IgnoreAlreadyExists(c.Create(ctx, job)); err != nil {
+						return ctrl.Result{}, err
+					}
+					if sound { // it stays, as what tells that it has run
+						return ctrl.Result{}, open(ctx, c, s, "Done")
+					}
+					if err := client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, open(ctx, c, s, "Done")
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.CrashBefore,
+		says:  []string{"update Shop/status default/web #1", "it begins the work of Job default/web anew 1 time, without faults 0 times"},
 	},
 	"update without a version": {
 		about: "what somebody else wrote just before is overwritten",

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,13 @@ import (
 type vault struct{ passwords map[string]string }
 
 func (v *vault) State() any { return len(v.passwords) }
+
+// shelf is an HTTP server outside of the cluster, on which things are put.
+type shelf struct{ items map[string]bool }
+
+func (s *shelf) State() any { return s.items }
+
+func (s *shelf) ServeHTTP(_ http.ResponseWriter, r *http.Request) { s.items[r.URL.Path] = true }
 
 var faultyEffects = map[string]faulty{
 	"effect before status": {
@@ -77,6 +85,36 @@ var faultyEffects = map[string]faulty{
 		},
 		fault: reconciletest.TimeTravel,
 		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `outside: want null, got ["web"]`},
+	},
+	"HTTP status not looked at": {
+		about: "an answer that refuses is taken for success",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				web := &http.Client{Transport: p.RoundTripper(p.Outside().(*shelf))}
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Phase == "Open" {
+						return ctrl.Result{}, nil
+					}
+					put, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://peer/items/"+s.Name, nil)
+					if err != nil {
+						return ctrl.Result{}, err
+					}
+					answer, err := web.Do(put)
+					if err != nil {
+						return ctrl.Result{}, err
+					}
+					defer answer.Body.Close()
+					if sound && answer.StatusCode != http.StatusOK {
+						return ctrl.Result{}, errors.New(answer.Status)
+					}
+					return ctrl.Result{}, open(ctx, c, s, "Open")
+				}
+			}, reconciletest.Create(shop()))
+			s.Outside = func() reconciletest.Outside { return &shelf{items: map[string]bool{}} }
+			return s
+		},
+		fault: reconciletest.InternalError,
+		says:  []string{"effect PUT /items/web #1", `outside: want {"/items/web":true}, got null`},
 	},
 	"error taken as absence": {
 		about: "a service that cannot be asked has no account, so another one is made",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -98,6 +99,40 @@ var faultyFinalizers = map[string]faulty{
 		},
 		fault: reconciletest.CrashAfter,
 		says:  []string{"effect drop account web", "Shop default/web: should not be there", errNoAccount.Error()},
+	},
+	"cleanup trusts the cache": {
+		about: "the child is deleted only where the cache shows it, and no owner reference crosses namespaces",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					child := config(s.Name)
+					child.Namespace = "kube-system"
+					if s.DeletionTimestamp == nil {
+						if err := ensureFinalizer(ctx, c, s); err != nil {
+							return ctrl.Result{}, err
+						}
+						if err := c.Get(ctx, client.ObjectKeyFromObject(child), child); !apierrors.IsNotFound(err) {
+							return ctrl.Result{}, err
+						}
+						if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), s); err != nil || s.DeletionTimestamp != nil {
+							return ctrl.Result{}, client.IgnoreNotFound(err)
+						}
+						return ctrl.Result{}, client.IgnoreAlreadyExists(c.Create(ctx, child))
+					}
+					if !sound {
+						if err := c.Get(ctx, client.ObjectKeyFromObject(child), child); apierrors.IsNotFound(err) {
+							return ctrl.Result{}, removeFinalizer(ctx, c, s)
+						}
+					}
+					if err := c.Delete(ctx, child); client.IgnoreNotFound(err) != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, removeFinalizer(ctx, c, s)
+				}
+			}, createAndDelete...)
+		},
+		fault: reconciletest.AwayUnseen,
+		says:  []string{"away unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: should not be there"},
 	},
 	"edge-triggered deletion": {
 		about: "the event of a deletion comes to no one while the operator is down",

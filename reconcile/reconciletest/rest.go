@@ -12,7 +12,7 @@ import (
 func (r *run) checkDeeds(without *phase) error {
 	for key, n := range r.rollouts {
 		if want := without.rollouts[key]; n > want {
-			return fmt.Errorf("it %s of %s %s %s, without faults %s", key.deed(), key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(want, "time"))
+			return fmt.Errorf(key.deed(), key.kind.Kind, nameOf(key.name), plural(n, "time"), plural(want, "time"))
 		}
 	}
 	for key, n := range r.deleted {
@@ -23,12 +23,12 @@ func (r *run) checkDeeds(without *phase) error {
 	return nil
 }
 
-// deed is what counts as a rollout.
+// deed says what counts as a rollout, of which object, how often, and how often without faults.
 func (k *madeKey) deed() string {
 	if k.runsOnce() {
-		return "begins the work anew"
+		return "it begins the work of %s %s anew %s, without faults %s"
 	}
-	return "changes the pod template"
+	return "it changes the pod template of %s %s %s, without faults %s"
 }
 
 // runsOnce reports whether objects of the kind do their work when they are created.

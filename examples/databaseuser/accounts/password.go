@@ -32,7 +32,7 @@ func (p Password) Validate() error {
 	return nil
 }
 
-const nativePassword = "mysql_native_password"
+const nativePlugin = "mysql_native_password"
 
 // Fingerprint stands for the password that an account has, as the server stores it. Two of them are equal if neither the
 // password nor the way of logging in was changed in between. It is derived from the password: it prints as (hidden), and is
@@ -49,12 +49,12 @@ func NewFingerprint(plugin, stored string) Fingerprint {
 func (f Fingerprint) Differs(p Password) bool {
 	once := sha1.Sum([]byte(p)) //nolint:gosec // the plugin's own hash, to compare with
 	twice := sha1.Sum(once[:])  //nolint:gosec // likewise
-	return f.plugin == nativePassword && f.stored != fmt.Sprintf("*%X", twice)
+	return f.plugin == nativePlugin && f.stored != fmt.Sprintf("*%X", twice)
 }
 
 // Is says that the password is certainly what the server has stored, of the plugins of which it can tell.
 func (f Fingerprint) Is(p Password) bool {
-	return f.plugin == nativePassword && !f.Differs(p)
+	return f.plugin == nativePlugin && !f.Differs(p)
 }
 
 // Format hides the fingerprint, whatever the verb.
