@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -92,11 +91,10 @@ func (u *users) live(ctx context.Context) error {
 // leave deletes everything.
 func (u *users) leave(ctx context.Context) error {
 	for _, p := range u.populations {
-		names := p.names()
-		errs := make([]error, len(names))
-		workqueue.ParallelizeUntil(ctx, 8, len(names), func(i int) { errs[i] = p.drop(ctx, names[i]) })
-		if err := errors.Join(errs...); err != nil {
-			return err
+		for _, name := range p.names() {
+			if err := p.drop(ctx, name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
