@@ -16,8 +16,7 @@ type past struct {
 	change   string // that it does not show yet
 }
 
-// past gives what the next process sees of a kind if it lists it from an API server that lags behind; nil if the kind
-// is not watched.
+// past gives what the next process sees of a kind at a revision; nil if the kind is not watched.
 func (c *processCache) past(kind schema.GroupVersionKind, revision int64) *past {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -58,7 +58,7 @@ func (r *run) strikes(p *Process, request *Request) FaultKind {
 	switch {
 	case fault == Deposed && (request.Pass == 0 || p != r.process):
 		return "" // there is no pass to finish, or it is not the leader's
-	case !slices.Contains(at.faults(), fault):
+	case fault == "", !slices.Contains(at.faults(), fault):
 		return ""
 	}
 	r.strike(fault, name, at.nth)

@@ -73,8 +73,14 @@ func TestRequests(t *testing.T) {
 	setSpec(func(s *appv1.AppSpec) { s.Image = "nginx:1.18" })
 	assert.Equal(t, map[string]int{"PATCH deployments": 1, "PATCH apps/status": 1}, sent(), "a change of the spec")
 
+	var ports []corev1.ServicePort
+	setSpec(func(s *appv1.AppSpec) { ports, s.Ports = s.Ports, nil })
+	assert.Equal(t, map[string]int{"GET apps": 1, "PATCH deployments": 1, "DELETE services": 1, "PATCH apps/status": 1}, sent(),
+		"a child that is not wanted any more: once in the life of a process it is made sure that its owner does not want it")
+	setSpec(func(s *appv1.AppSpec) { s.Ports = ports })
+	sent()
 	setSpec(func(s *appv1.AppSpec) { s.Ports = nil })
-	assert.Equal(t, map[string]int{"PATCH deployments": 1, "DELETE services": 1, "PATCH apps/status": 1}, sent(), "a child that is not wanted any more")
+	assert.Equal(t, map[string]int{"PATCH deployments": 1, "DELETE services": 1, "PATCH apps/status": 1}, sent(), "another one")
 
 	o.Stop()
 	o = startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
