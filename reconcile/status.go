@@ -104,6 +104,9 @@ func (s *statusType) keepTransitions(before, after client.Object) {
 	standard := reflect.TypeFor[[]metav1.Condition]()
 	field := func(obj client.Object) []metav1.Condition {
 		list := s.of(reflect.ValueOf(obj)).FieldByIndex(s.conditions)
+		if is, ok := reflect.TypeAssert[[]metav1.Condition](list); ok {
+			return is
+		}
 		if !list.CanConvert(standard) { // structs of the kind's own, whose adapter has the clock
 			return nil
 		}
