@@ -22,6 +22,9 @@ func (a *applier) confirm(ctx context.Context, o *owner) error {
 			return err
 		}
 	}
+	if o.confirmed {
+		return nil
+	}
 	live, err := a.readOwner(ctx, o)
 	if err != nil || live == nil || live.GetUID() != o.reference.UID { // of one that is gone the garbage collector deletes all
 		return err
@@ -30,6 +33,7 @@ func (a *applier) confirm(ctx context.Context, o *owner) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: o.reference.Kind}, o.reference.Name,
 			fmt.Errorf("it has changed since version %q, which is what its children were built from: read it again", version))
 	}
+	o.confirmed = true
 	return nil
 }
 

@@ -24,6 +24,7 @@ type owner struct {
 	fieldManager client.FieldOwner
 	set          string // name of the set that the children belong to
 	deeds        map[deed][]string
+	confirmed    bool // to be what the API server has
 }
 
 func newOwner(obj client.Object, c client.Client) (owner, error) {

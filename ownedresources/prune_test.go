@@ -80,6 +80,23 @@ func TestNothingIsDeletedForAnOldOwner(t *testing.T) {
 	s := Ensure(Build(build))
 	require.NoError(t, s.Reconcile(t.Context(), w.client, now))
 
+	none := Ensure(Build(build), Build(func(*corev1.ConfigMap) *corev1.Secret { return nil }))
+	many := Ensure(
+		Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+		}),
+		Build(func(*corev1.ConfigMap) *corev1.Secret {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
+		}))
+	none.SetName("several")
+	many.SetName("several")
+	require.NoError(t, many.Reconcile(t.Context(), w.client, now))
+	unwanted := now.DeepCopy()
+	unwanted.Data = nil
+	w.count.Sent()
+	require.NoError(t, none.Reconcile(t.Context(), w.client, unwanted))
+	require.Equal(t, []string{"GET configmaps", "DELETE configmaps", "DELETE secrets"}, w.count.Sent(), "the owner is read once for all that goes")
+
 	restarted := Ensure(Build(build))
 	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), w.client, old)), "it is tried again when the cache has caught up")
 	require.True(t, w.exists(t, owned))

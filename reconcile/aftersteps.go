@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,7 +43,10 @@ func (p *pass[T]) afterSteps(ctx context.Context, outcomes []outcome) {
 			return
 		}
 	}
-	for i := 0; len(p.left) > 0 && i < len(outcomes); i++ {
+	for i := range outcomes {
+		if !slices.ContainsFunc(p.left, func(l left) bool { return l.step == i }) {
+			continue
+		}
 		o := p.call(ctx, i, func(ctx context.Context, _ client.Client, _ T) error { return p.doLeft(ctx, i) })
 		if o.state != succeeded {
 			outcomes[i] = o

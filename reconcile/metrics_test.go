@@ -134,6 +134,19 @@ func TestMetricsOfSteps(t *testing.T) {
 	require.Equal(t, []string{"kind=PodDisruptionBudget step=one 5"}, r.series(t, "opblocks_step_duration_seconds"))
 }
 
+// What a step leaves for the end is counted as its own, and the other steps are not.
+func TestMetricsOfWhatIsLeft(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{},
+		Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
+			return AfterSteps(ctx, func(context.Context) error { return nil })
+		})),
+		Named("two", giving(nil)))
+	r := h.withMetrics(t)
+	h.pass(t)
+	const of = "kind=PodDisruptionBudget result=succeeded step="
+	require.Equal(t, []string{of + "one 2", of + "two 1"}, r.series(t, "opblocks_step_results_total"))
+}
+
 // What comes and goes leaves nothing behind, and messages, reasons and versions are no labels.
 func TestMetricsAreBounded(t *testing.T) {
 	n := 0

@@ -36,7 +36,7 @@ func Try(t *testing.T, s Scenario, options ...Option) *Report {
 	for _, o := range options {
 		o(&settings)
 	}
-	e := &explorer{t: t, scenario: &s, settings: settings, report: &Report{test: t.Name(), Without: settings.left, Survived: map[FaultKind]int{}}}
+	e := &explorer{t: t, scenario: &s, settings: settings, report: &Report{test: t.Name(), Without: settings.without, Survived: map[FaultKind]int{}}}
 	start := time.Now()
 	e.explore()
 	e.report.Elapsed = time.Since(start)
@@ -144,7 +144,7 @@ func (e *explorer) singleFaults() [][]Fault {
 
 // faultsAt gives what is to be tried at a point.
 func (e *explorer) faultsAt(p *point) []FaultKind {
-	return slices.DeleteFunc(p.faults(), func(kind FaultKind) bool { return slices.Contains(e.settings.left, kind) })
+	return slices.DeleteFunc(p.faults(), func(kind FaultKind) bool { return slices.Contains(e.settings.without, kind) })
 }
 
 // faults gives what can strike at the point.

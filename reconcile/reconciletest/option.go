@@ -6,11 +6,11 @@ import "fmt"
 type Option func(*settings)
 
 type settings struct {
-	depth  int
-	limit  int
-	seed   uint64
-	replay string
-	left   []FaultKind // out
+	depth   int
+	limit   int
+	seed    uint64
+	replay  string
+	without []FaultKind
 }
 
 const (
@@ -25,7 +25,7 @@ func (s *settings) validate() error {
 	case s.limit < 1:
 		return fmt.Errorf("Limit(%d): give it 1 or more", s.limit)
 	}
-	for _, kind := range s.left {
+	for _, kind := range s.without {
 		if !isKind(kind) {
 			return fmt.Errorf("Without(%q): there is no such kind of fault", kind)
 		}
@@ -49,7 +49,7 @@ func Replay(faults string) Option { return func(s *settings) { s.replay = faults
 // Without leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report
 // names them.
 func Without(kinds ...FaultKind) Option {
-	return func(s *settings) { s.left = append(s.left, kinds...) }
+	return func(s *settings) { s.without = append(s.without, kinds...) }
 }
 
 // replayVariable does what [Replay] does, without a change of the test.

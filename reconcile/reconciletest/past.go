@@ -26,12 +26,6 @@ func (c *processCache) past(kind schema.GroupVersionKind, revision int64) *past 
 	return &past{kind: kind, revision: revision}
 }
 
-func (c *processCache) watches(kind schema.GroupVersionKind) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kinds[kind] != nil
-}
-
 // returnTo lets the cache of a process that begins show a kind as it was. All other changes so far are still to come.
 func (c *processCache) returnTo(was *past, changes []memoryserver.Change) {
 	k := &cachedKind{gvk: was.kind, seen: was.revision, frozen: &freeze{passes: 1, counts: true, asked: 1}}
@@ -67,7 +61,7 @@ func (r *run) travel() bool {
 	r.process.die()
 	r.trace.add(row{
 		what: "the process ends", fault: string(TimeTravel),
-		answer: fmt.Sprintf("the next one lists %s from before: %s", r.past.kind.Kind, r.past.change),
+		answer: fmt.Sprintf("the next one sees %s as before: %s", r.past.kind.Kind, r.past.change),
 	})
 	return true
 }

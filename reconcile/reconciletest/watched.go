@@ -47,6 +47,12 @@ func (c *processCache) watchEverything() {
 	c.all = true
 }
 
+func (c *processCache) watches(kind schema.GroupVersionKind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kinds[kind] != nil
+}
+
 // note takes changes that the process is to hear of.
 func (c *processCache) note(changes []memoryserver.Change) {
 	c.mu.Lock()

@@ -32,7 +32,7 @@ func (a *account) keep(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 		states = append(states, state)
 	}
 	err := a.keepGrants(ctx, u, want, states)
-	u.Status.PasswordVersion = want.version
+	u.Status.PasswordVersion = want.version // not before: a checkpoint would write it by a request of its own
 	return err
 }
 
@@ -51,7 +51,7 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 		written = false
 	}
 	if errors.Is(err, accounts.ErrExists) {
-		state, err = a.replicas(ctx, w, want, err)
+		state, err = a.madeByReplica(ctx, w, want, err)
 	}
 	switch {
 	case errors.Is(err, accounts.ErrExists) && !u.Spec.Adopt: // somebody else has made it since we looked
@@ -75,9 +75,9 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 	return state, nil
 }
 
-// replicas gives an account that has come to be since we looked, if another replica of this operator made it, which has gone
+// madeByReplica gives an account that has come to be since we looked, if another replica of this operator made it, which has gone
 // since: then it has the password that is wanted. Otherwise it gives the error.
-func (a *account) replicas(ctx context.Context, w accounts.Account, want desired, exists error) (*accounts.State, error) {
+func (a *account) madeByReplica(ctx context.Context, w accounts.Account, want desired, exists error) (*accounts.State, error) {
 	state, err := a.database.Lookup(ctx, w)
 	switch {
 	case err != nil:
