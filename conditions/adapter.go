@@ -22,14 +22,14 @@ type Adapter[C any] interface {
 	Validate(c metav1.Condition) error
 }
 
-// Editor is this package over lists of C: its methods are the functions of the same name. It is created by [Of].
+// Editor is this package over lists of C: its methods are the functions of the same name. It is created by [NewEditor].
 type Editor[C any] struct {
 	adapter Adapter[C]
 	now     func() time.Time
 }
 
-// Of returns the functions of this package over lists of C. Its clock is time.Now.
-func Of[C any](adapter Adapter[C]) Editor[C] {
+// NewEditor returns the functions of this package over lists of C. Its clock is time.Now.
+func NewEditor[C any](adapter Adapter[C]) Editor[C] {
 	return Editor[C]{adapter: adapter, now: time.Now}
 }
 
@@ -42,7 +42,7 @@ func (e Editor[C]) WithClock(now func() time.Time) Editor[C] {
 	return e
 }
 
-var standard = Of[metav1.Condition](standardAdapter{})
+var standard = NewEditor[metav1.Condition](standardAdapter{})
 
 type standardAdapter struct{}
 

@@ -65,7 +65,7 @@ func TestSetThroughAnAdapter(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			editor := conditions.Of(deploymentConditions{})
+			editor := conditions.NewEditor(deploymentConditions{})
 			list := append([]appsv1.DeploymentCondition(nil), tc.list...)
 			cached := list
 			var got want
@@ -115,7 +115,7 @@ func (lights) Validate(c metav1.Condition) error {
 }
 
 func TestFieldsThatTheStructLacksAreNoChange(t *testing.T) {
-	editor := conditions.Of(lights{})
+	editor := conditions.NewEditor(lights{})
 	list := []light{{Name: "Red", On: true}, {Name: "Green"}}
 	same := metav1.Condition{Type: "Red", Status: "True", Reason: "Stop", Message: "wait", ObservedGeneration: 3}
 	allocations := testing.AllocsPerRun(100, func() {
@@ -151,7 +151,7 @@ func TestAdaptersHaveTheirOwnCheck(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			list := []light{{Name: "Red"}}
-			_, changed, err := conditions.Of(lights{}).Set(&list, metav1.Condition{Type: "Red", Status: tc.status})
+			_, changed, err := conditions.NewEditor(lights{}).Set(&list, metav1.Condition{Type: "Red", Status: tc.status})
 			if changed || !errors.Is(err, tc.want) || !errors.Is(err, conditions.ErrInvalid) {
 				t.Errorf("\n%s\nchanged %v, error %v", tc.reason, changed, err)
 			}

@@ -37,7 +37,7 @@ func (events) Validate(metav1.Condition) error { return nil }
 
 func TestAppend(t *testing.T) {
 	later := metav1.NewTime(noon.Add(time.Hour))
-	history := conditions.Of[event](events{}).WithClock(func() time.Time { return later.Time })
+	history := conditions.NewEditor[event](events{}).WithClock(func() time.Time { return later.Time })
 	first, second := event{Ready: true, Reason: "Created", At: noon}, event{Ready: true, Reason: "Scheduled", At: noon}
 	cases := map[string]struct {
 		reason string

@@ -1,7 +1,7 @@
 // Package conditions sets, reads and sums up status conditions.
 //
 // [Set] stores a condition and says whether anything changed, [Get] and [IsTrue] read one, [Remove] takes one away, and
-// [Summarize] makes one of many. They work on []metav1.Condition. [Of] gives the same over a condition struct of one's
+// [Summarize] makes one of many. They work on []metav1.Condition. [NewEditor] gives the same over a condition struct of one's
 // own, once an [Adapter] says how it reads and is written. [List] is one object's conditions for generic code.
 //
 // The facts:

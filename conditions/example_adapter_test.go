@@ -31,9 +31,9 @@ func (deploymentConditions) Write(
 
 func (deploymentConditions) Validate(metav1.Condition) error { return nil } // its schema has no patterns
 
-func ExampleOf() {
+func ExampleNewEditor() {
 	clock := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
-	editor := conditions.Of(deploymentConditions{}).WithClock(clock)
+	editor := conditions.NewEditor(deploymentConditions{}).WithClock(clock)
 
 	var status appsv1.DeploymentStatus
 	for range 2 {

@@ -62,7 +62,7 @@ func ExampleSummarize() {
 		{Type: "Cache", Status: metav1.ConditionFalse, Reason: "PodsNotReady", Message: "2 of 3 pods ready", ObservedGeneration: 3},
 		{Type: "Degraded", Status: metav1.ConditionTrue, Reason: "SlowDisk", Message: "disk is slow", ObservedGeneration: 3},
 	}
-	ready := conditions.Summarize(list, conditions.Negative("Degraded"))
+	ready := conditions.Summarize(list, conditions.NegativePolarity("Degraded"))
 	fmt.Println(ready.Type, ready.Status, ready.Reason, ready.ObservedGeneration)
 	fmt.Println(ready.Message)
 	// Output:
@@ -70,9 +70,9 @@ func ExampleSummarize() {
 	// Cache: 2 of 3 pods ready; Degraded: disk is slow
 }
 
-func ExampleOver() {
+func ExampleForTypes() {
 	list := []metav1.Condition{{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"}}
-	ready := conditions.Summarize(list, conditions.Over("Database", "Cache"))
+	ready := conditions.Summarize(list, conditions.ForTypes("Database", "Cache"))
 	fmt.Println(ready.Status, ready.Reason, ready.Message)
 	// Output: Unknown Missing no Cache condition yet
 }

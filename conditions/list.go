@@ -25,20 +25,20 @@ type Binder interface {
 
 var _ Binder = Editor[metav1.Condition]{}
 
-// In returns the list as a [List]. Changes go to *list, which must not be nil.
-func (e Editor[C]) In(list *[]C) List { return bound[C]{editor: e, list: list} }
+// AsList returns the list as a [List]. Changes go to *list, which must not be nil.
+func (e Editor[C]) AsList(list *[]C) List { return bound[C]{editor: e, list: list} }
 
 // Bind is [Binder].
 func (e Editor[C]) Bind(list any) (List, error) {
 	if typed, ok := list.(*[]C); ok && typed != nil {
-		return e.In(typed), nil
+		return e.AsList(typed), nil
 	}
 	want := reflect.TypeFor[*[]C]()
 	v := reflect.ValueOf(list)
 	if !v.IsValid() || v.Kind() != reflect.Pointer || v.IsNil() || !v.CanConvert(want) {
 		return nil, fmt.Errorf("conditions: %T is not a list to work on; a %v that is not nil is", list, want)
 	}
-	return e.In(v.Convert(want).Interface().(*[]C)), nil
+	return e.AsList(v.Convert(want).Interface().(*[]C)), nil
 }
 
 type bound[C any] struct {

@@ -36,7 +36,7 @@ func TestBind(t *testing.T) {
 		},
 		"Adapter": {
 			reason: "A struct of one's own.",
-			binder: conditions.Of(deploymentConditions{}), list: &deployed, length: func() int { return len(deployed) },
+			binder: conditions.NewEditor(deploymentConditions{}), list: &deployed, length: func() int { return len(deployed) },
 		},
 		"OtherStruct": {
 			reason: "The error names what was given and what is wanted.",

@@ -27,7 +27,7 @@ const (
 	ReasonFailed = "Failed"
 	// ReasonUnknown: the worst part is unknown and has no reason of its own.
 	ReasonUnknown = "Unknown"
-	// ReasonMissing: a type named by [Over] is not in the list.
+	// ReasonMissing: a type named by [ForTypes] is not in the list.
 	ReasonMissing = "Missing"
 	// ReasonNoConditions: the list holds nothing to sum up.
 	ReasonNoConditions = "NoConditions"
@@ -36,7 +36,7 @@ const (
 // Summarize returns one condition that sums up others; pass it to [Set] to store it.
 //
 // A positive part is good when True, a negative one when False or absent. One bad part makes the summary False; else one
-// Unknown part, or a positive one that [Over] names and the list lacks, makes it Unknown; else it is True.
+// Unknown part, or a positive one that [ForTypes] names and the list lacks, makes it Unknown; else it is True.
 // No part in the list at all is Unknown: an object that nobody has looked at is not ready.
 //
 // Reason and message come from the worst part. If several are equally bad, the reason is that of the first, and the

@@ -191,7 +191,7 @@ type wanted struct {
 func (w *wanted) String() string { return w.kind.describe(w.object) }
 
 // marked gives a copy that carries the controller reference and the mark.
-func (w *wanted) marked(m mark) client.Object {
+func (w *wanted) marked(m lastApplied) client.Object {
 	obj := w.object
 	if m == created {
 		obj = w.full

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Child is one object that a T owns, as a function of it. Make it with [Build] or [TryBuild].
+// Child is one object that a T owns, as a function of it. Make it with [Build] or [BuildOrError].
 type Child[T client.Object] struct {
 	build   func(T) (client.Object, error)
 	sample  client.Object // an empty object of the child's kind
@@ -23,12 +23,12 @@ func Build[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) P, options ...ChildOption) Child[T] {
-	return TryBuild(func(owner T) (P, error) { return f(owner), nil }, options...)
+	return BuildOrError(func(owner T) (P, error) { return f(owner), nil }, options...)
 }
 
-// TryBuild is [Build] for a function that may find that the object cannot be built. Its error
+// BuildOrError is [Build] for a function that may find that the object cannot be built. Its error
 // is the step's; the other children are applied nevertheless.
-func TryBuild[T client.Object, C any, P interface {
+func BuildOrError[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) (P, error), options ...ChildOption) Child[T] {
@@ -50,10 +50,10 @@ func TryBuild[T client.Object, C any, P interface {
 	return child
 }
 
-// BuildUnstructured is [TryBuild] for a kind without a Go type. Reads of unstructured objects go
+// BuildUnstructured is [BuildOrError] for a kind without a Go type. Reads of unstructured objects go
 // past a manager's cache, with a request each, unless its client has Cache.Unstructured set.
 func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(owner T) (*unstructured.Unstructured, error), options ...ChildOption) Child[T] {
-	child := TryBuild(func(owner T) (*unstructured.Unstructured, error) {
+	child := BuildOrError(func(owner T) (*unstructured.Unstructured, error) {
 		obj, err := f(owner)
 		if obj != nil {
 			obj.SetGroupVersionKind(kind)

@@ -15,10 +15,8 @@ import (
 // confirm comes before something is deleted for an owner. A process that has just started, or taken over, may be shown
 // an owner as it was long ago, which did not want what it wants now; in a pass that is asked once in the life of the process.
 func (a *applier) confirm(ctx context.Context, o *owner) error {
-	if pass, ok := passcontext.Of(ctx).(interface {
-		Confirm(ctx context.Context, obj client.Object) (known bool, err error)
-	}); ok {
-		if known, err := pass.Confirm(ctx, o.object); known {
+	if pass := passcontext.FromContext(ctx); pass != nil {
+		if known, err := pass.ConfirmCurrent(ctx, o.object); known {
 			return err
 		}
 	}

@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/compare"
 	"github.com/opblocks/opblocks/internal/controlplane"
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
-	"github.com/opblocks/opblocks/internal/plan"
 )
 
 // corpusPlane has controllers, unlike controlPlane: they write to what we write to.
@@ -134,7 +134,7 @@ func newCorpus(t *testing.T) *corpus {
 	require.NoError(t, err)
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, http)
 	require.NoError(t, err)
-	c.kinds = &kinds{schemas: plan.FromServer(server.OpenAPIV3())}
+	c.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
 	for _, custom := range []client.Object{&gadget{}, &widget{}} {
 		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
 			_, err := c.kinds.of(custom, c.scheme)

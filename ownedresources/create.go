@@ -42,7 +42,7 @@ func (a *applier) unseen(ctx context.Context, w wanted, exists error) (Result, e
 	}
 	result, err := a.update(ctx, w, live)
 	if err == nil && a.guard.clock.Since(live.GetCreationTimestamp().Time) > cacheDelay {
-		err = &CacheError{Kind: w.kind.gvk.Kind, Name: client.ObjectKeyFromObject(live)}
+		err = &NotCachedError{Kind: w.kind.gvk.Kind, Name: client.ObjectKeyFromObject(live)}
 	}
 	return result, err
 }

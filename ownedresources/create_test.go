@@ -65,7 +65,7 @@ func TestOwnObjectThatTheCacheDoesNotShow(t *testing.T) {
 	w.applier = newApplier()
 	w.applier.guard.clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * cacheDelay))
 	_, err = w.apply(t, w.deployment())
-	var hidden *CacheError
+	var hidden *NotCachedError
 	require.ErrorAs(t, err, &hidden, "a cache that is behind for that long will never show it")
 	require.Equal(t, "NotInCache", hidden.Reason())
 }

@@ -20,10 +20,10 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/opblocks/opblocks/internal/plan"
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Set keeps the children of a T as they are declared. It fits package reconcile's Step and
+// ChildSet keeps the children of a T as they are declared. It fits package reconcile's Step and
 // Watcher, and works without it: call Reconcile in a reconciler of your own, and SetupWithBuilder
 // when that is set up, since what the Set remembers of an object goes with the event of its
 // deletion. It is safe for concurrent use; make it once with [Ensure], not in every pass.
@@ -34,7 +34,7 @@ import (
 // Where somebody else changes a child back again and again, the first five repairs come at once,
 // then they become rarer, up to one in 5 minutes, with the error [WaitingError], a warning event
 // on the owner and the metric opblocks_write_loop, which name the fields.
-type Set[T client.Object] struct {
+type ChildSet[T client.Object] struct {
 	name     string
 	children []Child[T]
 	applier  *applier
@@ -46,14 +46,14 @@ type Set[T client.Object] struct {
 
 // Ensure gives the set of some children. All are tried in every pass, whatever happens to the
 // others.
-func Ensure[T client.Object](children ...Child[T]) *Set[T] {
-	return &Set[T]{children: children, applier: newApplier(), pruned: newPruned(), blocked: newBlocked()}
+func Ensure[T client.Object](children ...Child[T]) *ChildSet[T] {
+	return &ChildSet[T]{children: children, applier: newApplier(), pruned: newPruned(), blocked: newBlocked()}
 }
 
 // SetName names the set, before its first use; package reconcile gives it the step's name. Two
 // sets of one owner that hold children of the same kind need names, or each would prune the
 // other's.
-func (s *Set[T]) SetName(name string) { s.name = name }
+func (s *ChildSet[T]) SetName(name string) { s.name = name }
 
 // Reconcile makes the API server hold owner's children, with no request if it does, and deletes
 // what is not wanted any more. Then it looks whether the children are ready, as kstatus defines it.
@@ -63,7 +63,7 @@ func (s *Set[T]) SetName(name string) { s.name = name }
 //
 // In a pass of package reconcile it deletes after all steps of the pass, so that a child may move
 // from one set to another.
-func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	owner, err := newOwner(obj, c)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Set[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 }
 
 // keep applies one child, and gives nil if it is ready.
-func (s *Set[T]) keep(ctx context.Context, owner *owner, child desired) error {
+func (s *ChildSet[T]) keep(ctx context.Context, owner *owner, child desired) error {
 	result, err := s.applier.applyAs(ctx, owner, child.kind, child.object, child.options)
 	if err == nil {
 		return child.kind.ready(result.Object)
@@ -126,7 +126,7 @@ type childKinds struct {
 	kinds  []*kind
 }
 
-func (s *Set[T]) kinds(scheme *runtime.Scheme) ([]*kind, error) {
+func (s *ChildSet[T]) kinds(scheme *runtime.Scheme) ([]*kind, error) {
 	if known := s.known.Load(); known != nil && known.scheme == scheme {
 		return known.kinds, nil
 	}
@@ -143,7 +143,7 @@ func (s *Set[T]) kinds(scheme *runtime.Scheme) ([]*kind, error) {
 }
 
 // Watched gives the kinds of the children.
-func (s *Set[T]) Watched() []client.Object {
+func (s *ChildSet[T]) Watched() []client.Object {
 	var kinds []client.Object
 	for i := range s.children {
 		kinds = append(kinds, s.children[i].empty())
@@ -152,7 +152,7 @@ func (s *Set[T]) Watched() []client.Object {
 }
 
 // SetupWithBuilder watches the children, so that their events bring their owner's next pass.
-func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+func (s *ChildSet[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.live = mgr.GetAPIReader()
 	s.cache = mgr.GetCache()
 	s.applier.recorder = mgr.GetEventRecorder("opblocks")
@@ -163,7 +163,7 @@ func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err != nil {
 		return fmt.Errorf("client for the API server's schemas: %w", err)
 	}
-	s.applier.kinds = &kinds{schemas: plan.FromServer(server.OpenAPIV3())}
+	s.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
 	s.known.Store(nil)
 	b.Watches(reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), s.forgetOwners())
 	seen := map[schema.GroupVersionKind]bool{}
@@ -186,7 +186,7 @@ func (s *Set[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 }
 
 // observe lets every event through, and keeps what we remember in step with the cache.
-func (s *Set[T]) observe() predicate.Predicate {
+func (s *ChildSet[T]) observe() predicate.Predicate {
 	a := s.applier
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { a.writes.Observe(e.Object); return true },
@@ -204,7 +204,7 @@ func (s *Set[T]) observe() predicate.Predicate {
 }
 
 // forgetOwners drops what is remembered of an owner that is gone.
-func (s *Set[T]) forgetOwners() handler.EventHandler {
+func (s *ChildSet[T]) forgetOwners() handler.EventHandler {
 	return handler.Funcs{
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 			s.pruned.forgetOwner(e.Object.GetUID())

@@ -28,20 +28,20 @@ func (e *OwnershipError) Error() string {
 // Reason is the reason of a condition that shows the error.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// CacheError is an object of ours that the cache does not show, long after it was created. It is
+// NotCachedError is an object of ours that the cache does not show, long after it was created. It is
 // as wanted, but each pass costs two requests, and nobody is told when it changes.
-type CacheError struct {
+type NotCachedError struct {
 	Kind string
 	Name types.NamespacedName
 }
 
-func (e *CacheError) Error() string {
+func (e *NotCachedError) Error() string {
 	return fmt.Sprintf("%s %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
 		"give the object what the selector asks for, or widen the cache", e.Kind, e.Name)
 }
 
 // Reason is the reason of a condition that shows the error.
-func (*CacheError) Reason() string { return "NotInCache" }
+func (*NotCachedError) Reason() string { return "NotInCache" }
 
 // FailedError is a child that does not become ready unless something changes, as kstatus defines
 // it: a Job that has failed, a Deployment that exceeded its deadline for progress.
@@ -58,7 +58,7 @@ func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 const reasonTerminating = "ChildTerminating"
 
 // WaitingError says that nothing is to do now: an object is on its way, and an event of it
-// brings the next pass, or it is written too often (see [Set]).
+// brings the next pass, or it is written too often (see [ChildSet]).
 type WaitingError struct {
 	reason, message string
 	after           time.Duration

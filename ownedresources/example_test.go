@@ -113,8 +113,8 @@ func ExampleLabelValue() {
 	// a-name-that-a-custom-resource-may-well-have-but-that-510b5194b0
 }
 
-func ExampleTryBuild() {
-	child := ownedresources.TryBuild(func(cm *corev1.ConfigMap) (*corev1.Service, error) {
+func ExampleBuildOrError() {
+	child := ownedresources.BuildOrError(func(cm *corev1.ConfigMap) (*corev1.Service, error) {
 		if len(cm.Name) < 8 {
 			return nil, fmt.Errorf("name %q: too short for a Service of ours", cm.Name)
 		}
@@ -256,9 +256,9 @@ func ExampleRestart() {
 	// map[kubectl.kubernetes.io/restartedAt:2026-03-01T02:00:00Z]
 }
 
-func ExampleRolloutOf() {
+func ExampleObserveRollout() {
 	d := ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
-	rollout, err := ownedresources.RolloutOf(d, scheme.Scheme) // no controller has looked at it yet
+	rollout, err := ownedresources.ObserveRollout(d, scheme.Scheme) // no controller has looked at it yet
 	fmt.Println(rollout.State, rollout.Message, err)
 	// Output: InProgress Replicas: 0/1 <nil>
 }

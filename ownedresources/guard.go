@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/opblocks/opblocks/internal/plan"
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
 const (
@@ -105,7 +105,7 @@ func (g *guard) drop(uid types.UID) {
 }
 
 // pathsOf names the fields, without values: those may be secret.
-func pathsOf(differences []plan.Difference) string {
+func pathsOf(differences []compare.Difference) string {
 	if len(differences) == 0 {
 		return "metadata"
 	}

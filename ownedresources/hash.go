@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/opblocks/opblocks/internal/plan"
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
 // Hash gives a short text that changes when v does, for annotations: "v1:" and 32
@@ -45,7 +45,7 @@ func Hash(v any) (string, error) {
 	if holdsSecret(reflect.ValueOf(v)) {
 		return "", fmt.Errorf("hash of %T: it would tell of the content of Secrets: give it Versions of them", v)
 	}
-	encoded, err := plan.AppendValue(nil, v)
+	encoded, err := compare.AppendValue(nil, v)
 	if err != nil {
 		return "", fmt.Errorf("hash of %T: %w", v, err)
 	}

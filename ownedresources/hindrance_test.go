@@ -25,20 +25,20 @@ func TestHindranceOf(t *testing.T) {
 		"none":        {"nothing is in the way", rollout(nil), ""},
 		"before":      {"that was another time", restarted(due.Add(-time.Hour), nil), ""},
 		"the same":    {"it is this one, which may have been sent before a crash", restarted(due, slow), ""},
-		"by somebody": {"the pods are newer than the time", restarted(due.Add(time.Second), nil), HindranceAlreadyRestarted},
-		"paused":      {"nothing would be rolled out", rollout(func(d *appsv1.Deployment) { d.Spec.Paused = true }), HindrancePaused},
-		"rolling out": {"pods are being replaced", rollout(slow), HindranceRolloutInProgress},
-		"annotated":   {"its controller is about to see that nothing is to be rolled out", rollout(func(d *appsv1.Deployment) { d.Generation++ }), HindranceNotObserved},
+		"by somebody": {"the pods are newer than the time", restarted(due.Add(time.Second), nil), BlockedAlreadyRestarted},
+		"paused":      {"nothing would be rolled out", rollout(func(d *appsv1.Deployment) { d.Spec.Paused = true }), BlockedPaused},
+		"rolling out": {"pods are being replaced", rollout(slow), BlockedRolloutInProgress},
+		"annotated":   {"its controller is about to see that nothing is to be rolled out", rollout(func(d *appsv1.Deployment) { d.Generation++ }), BlockedNotObserved},
 		"failed":      {"a restart may help", rollout(func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "ProgressDeadlineExceeded" }), ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := HindranceOf(tc.obj, due, scheme.Scheme)
+			got, err := CheckRestart(tc.obj, due, scheme.Scheme)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got.Reason, tc.reason)
 			require.Equal(t, got.Reason == "", got.Message == "")
 		})
 	}
-	_, err := HindranceOf(&corev1.ConfigMap{}, due, scheme.Scheme)
+	_, err := CheckRestart(&corev1.ConfigMap{}, due, scheme.Scheme)
 	require.ErrorContains(t, err, "no pods that could be replaced")
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/opblocks/opblocks/internal/plan"
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
 // kind is what has to be known of a Go type, or of the kind of an unstructured object, once.
@@ -26,17 +26,17 @@ type comparer interface {
 	AppendJSON(b []byte, obj runtime.Object) ([]byte, error)
 	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error)
 	Covers(want, have runtime.Object) bool
-	Differences(want, have runtime.Object) []plan.Difference
+	Differences(want, have runtime.Object) []compare.Difference
 }
 
 var (
-	_ comparer = &plan.Plan{}
-	_ comparer = &plan.Untyped{}
+	_ comparer = &compare.Typed{}
+	_ comparer = &compare.Untyped{}
 )
 
 // kinds remembers them.
 type kinds struct {
-	schemas plan.Schemas
+	schemas compare.Schemas
 	known   sync.Map // kindKey → *kind
 }
 
@@ -48,7 +48,7 @@ type kindKey struct {
 
 // builtInKinds serves where no API server can be asked for schemas. What it remembers is a
 // function of the key alone.
-var builtInKinds = &kinds{schemas: plan.BuiltIn}
+var builtInKinds = &kinds{schemas: compare.BuiltIn}
 
 func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}
@@ -65,9 +65,9 @@ func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	}
 	k := &kind{gvk: gvk, typ: key.typ.Elem()}
 	if untyped {
-		k.plan, err = plan.CompileUntyped(gvk, ks.schemas)
+		k.plan, err = compare.CompileUntyped(gvk, ks.schemas)
 	} else {
-		k.plan, err = plan.Compile(obj, gvk, ks.schemas)
+		k.plan, err = compare.Compile(obj, gvk, ks.schemas)
 	}
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func TestDeedsAreToldAndCounted(t *testing.T) {
 	w := newWorld(t)
 	recorder := events.NewFakeRecorder(10)
 	wanted := true
-	set := Ensure(Build(settings), TryBuild(func(*corev1.ConfigMap) (*appsv1.Deployment, error) {
+	set := Ensure(Build(settings), BuildOrError(func(*corev1.ConfigMap) (*appsv1.Deployment, error) {
 		if !wanted {
 			return nil, nil
 		}

@@ -76,22 +76,20 @@ func (p *pruned) forgetOwner(owner types.UID) {
 
 // prune deletes what the set made for the owner and does not want any more; in a pass at its end.
 // It lists only when what is wanted has changed, or for the first time; the list is the cache's.
-func (s *Set[T]) prune(ctx context.Context, owner *owner, want []desired) error {
+func (s *ChildSet[T]) prune(ctx context.Context, owner *owner, want []desired) error {
 	digest := s.pruned.digest(want)
 	if s.pruned.is(owner.reference.UID, digest) {
 		return nil
 	}
 	now := func(ctx context.Context) error { return s.pruneNow(ctx, owner, want, digest) }
-	if pass, ok := passcontext.Of(ctx).(interface {
-		AfterSteps(do func(ctx context.Context) error)
-	}); ok {
+	if pass := passcontext.FromContext(ctx); pass != nil {
 		pass.AfterSteps(now)
 		return nil
 	}
 	return now(ctx)
 }
 
-func (s *Set[T]) pruneNow(ctx context.Context, owner *owner, want []desired, digest uint64) error {
+func (s *ChildSet[T]) pruneNow(ctx context.Context, owner *owner, want []desired, digest uint64) error {
 	known, err := s.kinds(owner.client.Scheme())
 	if err != nil {
 		return err
@@ -113,7 +111,7 @@ func (s *Set[T]) pruneNow(ctx context.Context, owner *owner, want []desired, dig
 	return nil
 }
 
-func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, k *kind, want []desired) error {
+func (s *ChildSet[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, k *kind, want []desired) error {
 	list, err := s.list(ctx, owner, sample, k.gvk)
 	if err != nil {
 		return err
@@ -141,7 +139,7 @@ func (s *Set[T]) pruneKind(ctx context.Context, owner *owner, sample client.Obje
 }
 
 // list gives the owner's children of a kind, and others. They may be the cache's own.
-func (s *Set[T]) list(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
+func (s *ChildSet[T]) list(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
 	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	var list client.ObjectList
 	if _, untyped := sample.(runtime.Unstructured); !untyped {

@@ -16,9 +16,9 @@ func TestPrune(t *testing.T) {
 	extra := func(owner *corev1.ConfigMap) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "extra"}}
 	}
-	newSet := func() *Set[*corev1.ConfigMap] {
+	newSet := func() *ChildSet[*corev1.ConfigMap] {
 		s := Ensure(
-			TryBuild(func(owner *corev1.ConfigMap) (*corev1.ConfigMap, error) { return settings(owner), broken }),
+			BuildOrError(func(owner *corev1.ConfigMap) (*corev1.ConfigMap, error) { return settings(owner), broken }),
 			Build(func(owner *corev1.ConfigMap) *corev1.ConfigMap {
 				if !wantExtra {
 					return nil

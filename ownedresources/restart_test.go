@@ -90,7 +90,7 @@ func TestRolloutOf(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := RolloutOf(tc.obj, scheme.Scheme)
+			got, err := ObserveRollout(tc.obj, scheme.Scheme)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got.State)
 			require.Equal(t, tc.want == RolloutComplete, got.Reason == "", "what is not complete says why")

@@ -19,7 +19,7 @@ const (
 	RolloutInProgress RolloutState = "InProgress"
 	// RolloutFailed: it will not get there unless something changes.
 	RolloutFailed RolloutState = "Failed"
-	// RolloutUnknown: nobody waits for it any more. Only [RolloutAfter] gives it.
+	// RolloutUnknown: nobody waits for it any more. Only [ObserveRestart] gives it.
 	RolloutUnknown RolloutState = "Unknown"
 )
 
@@ -30,8 +30,8 @@ type Rollout struct {
 	Reason, Message string
 }
 
-// RolloutOf observes an object of any kind, whoever owns it. Its type must be in the scheme.
-func RolloutOf(obj client.Object, scheme *runtime.Scheme) (Rollout, error) {
+// ObserveRollout observes an object of any kind, whoever owns it. Its type must be in the scheme.
+func ObserveRollout(obj client.Object, scheme *runtime.Scheme) (Rollout, error) {
 	p, quick := quickProgress(obj)
 	if !quick {
 		k, err := builtInKinds.of(obj, scheme)
@@ -51,17 +51,17 @@ func RolloutOf(obj client.Object, scheme *runtime.Scheme) (Rollout, error) {
 	return Rollout{RolloutInProgress, p.reason, p.message}, nil
 }
 
-// How long [RolloutAfter] waits for what may never come.
+// How long [ObserveRestart] waits for what may never come.
 const (
 	restartShown = time.Minute // by the cache
 	rolloutLimit = time.Hour
 )
 
-// RolloutAfter observes what came of a [Restart] of a Deployment, StatefulSet or DaemonSet at a time, which was sent so long
+// ObserveRestart observes what came of a [Restart] of a Deployment, StatefulSet or DaemonSet at a time, which was sent so long
 // ago. It is not complete before the object shows the restart, so that a cache that is behind does not tell of the
 // rollout before. It comes to an end: what is in progress for more than an hour, or paused, or shows no restart after a
 // minute, since somebody has taken it back as kubectl rollout undo does, is [RolloutUnknown].
-func RolloutAfter(workload client.Object, at time.Time, age time.Duration, scheme *runtime.Scheme) (Rollout, error) {
+func ObserveRestart(workload client.Object, at time.Time, age time.Duration, scheme *runtime.Scheme) (Rollout, error) {
 	template, err := templateOf(workload)
 	if err != nil {
 		return Rollout{}, err
@@ -72,7 +72,7 @@ func RolloutAfter(workload client.Object, at time.Time, age time.Duration, schem
 		}
 		return Rollout{RolloutInProgress, "RestartNotSeen", "the restart is not seen yet"}, nil
 	}
-	rollout, err := RolloutOf(workload, scheme)
+	rollout, err := ObserveRollout(workload, scheme)
 	switch {
 	case err != nil || rollout.State != RolloutInProgress:
 		return rollout, err

@@ -37,12 +37,12 @@ func TestRolloutAfter(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := RolloutAfter(tc.obj, due, tc.age, scheme.Scheme)
+			got, err := ObserveRestart(tc.obj, due, tc.age, scheme.Scheme)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got.State, tc.reason)
 			require.Equal(t, tc.why, got.Reason, tc.reason)
 		})
 	}
-	_, err := RolloutAfter(&corev1.ConfigMap{}, due, 0, scheme.Scheme)
+	_, err := ObserveRestart(&corev1.ConfigMap{}, due, 0, scheme.Scheme)
 	require.ErrorContains(t, err, "no pods that could be replaced")
 }

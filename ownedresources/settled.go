@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/opblocks/opblocks/internal/plan"
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
 // settled remembers, per object, in what the API server's answer to our last write
@@ -22,14 +22,14 @@ type settled struct {
 
 type settledObject struct {
 	kind        string
-	differences []plan.Difference
+	differences []compare.Difference
 }
 
 func newSettled(m *metrics) *settled {
 	return &settled{metrics: m, byUID: map[types.UID]settledObject{}}
 }
 
-func (s *settled) record(kind string, uid types.UID, differences []plan.Difference) {
+func (s *settled) record(kind string, uid types.UID, differences []compare.Difference) {
 	if len(differences) == 0 && s.count.Load() == 0 {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *settled) show(o settledObject, more float64) {
 
 // holds reports whether every difference stood in the answer to our last write, with the
 // same values.
-func (s *settled) holds(uid types.UID, differences []plan.Difference) bool {
+func (s *settled) holds(uid types.UID, differences []compare.Difference) bool {
 	if s.count.Load() == 0 {
 		return false
 	}

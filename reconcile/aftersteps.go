@@ -6,24 +6,7 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/opblocks/opblocks/internal/passcontext"
 )
-
-// AfterSteps leaves something for the end of the pass that the context is of: it is done after
-// all steps have run, and only if none failed or was skipped. Deleting belongs there, so that what
-// moves from one step to another is not deleted in between. Its error is the step's outcome. In a
-// Finalize it is done right after it has succeeded, before its finalizer goes.
-func AfterSteps(ctx context.Context, do func(ctx context.Context) error) error {
-	p, ok := passcontext.Of(ctx).(interface {
-		AfterSteps(do func(ctx context.Context) error)
-	})
-	if !ok {
-		return errors.New("AfterSteps outside of a pass: call it in a step, with the context that the step was given")
-	}
-	p.AfterSteps(do)
-	return nil
-}
 
 // left is what a step has left for the end of the pass.
 type left struct {
@@ -31,7 +14,7 @@ type left struct {
 	do   func(ctx context.Context) error
 }
 
-// AfterSteps is for steps in packages that know the pass by its context alone.
+// AfterSteps implements [passcontext.Pass].
 func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
 	p.left = append(p.left, left{p.running, do})
 }

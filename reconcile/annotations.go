@@ -6,17 +6,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// SetAnnotations makes some annotations of an object have some values, and removes others, by one
+// PatchAnnotations makes some annotations of an object have some values, and removes others, by one
 // patch of just these keys; without a request if they are so already. obj gets the annotations, labels,
 // owner references and resource version of the answer, all else in it stays.
 //
 // It may be the pass's own object: the pass goes on from the answer.
-func SetAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
+func PatchAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
 	return setKeys(ctx, c, obj, "annotate", "annotations", obj.GetAnnotations(), set, remove)
 }
 
-// SetLabels does with labels what [SetAnnotations] does with annotations.
-func SetLabels(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
+// PatchLabels does with labels what [PatchAnnotations] does with annotations.
+func PatchLabels(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
 	return setKeys(ctx, c, obj, "label", "labels", obj.GetLabels(), set, remove)
 }
 

@@ -51,7 +51,7 @@ func TestSetAnnotations(t *testing.T) {
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 			d.Spec.Paused = true // a change in memory, which is not ours to send or to lose
 			version := d.ResourceVersion
-			changed, err := SetAnnotations(t.Context(), c, d, tc.set, tc.remove...)
+			changed, err := PatchAnnotations(t.Context(), c, d, tc.set, tc.remove...)
 			require.NoError(t, err)
 			require.Equal(t, tc.sent, sent, tc.reason)
 			require.Equal(t, tc.sent != "", changed, tc.reason)
@@ -77,7 +77,7 @@ func stored(t *testing.T, c client.Client, of *appsv1.Deployment) *appsv1.Deploy
 func TestAnnotationsOfThePassesOwnObject(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
 		b.Status.CurrentHealthy = 7
-		changed, err := SetAnnotations(ctx, c, b, map[string]string{"example.com/last": "noon"})
+		changed, err := PatchAnnotations(ctx, c, b, map[string]string{"example.com/last": "noon"})
 		require.Equal(t, b.Status.ObservedGeneration == 0, changed)
 		require.EqualValues(t, 7, b.Status.CurrentHealthy, "what was set in memory stays")
 		if err != nil {
@@ -108,7 +108,7 @@ func TestOwnAnnotationThatLoses(t *testing.T) {
 			theirs.Status.Conditions = []metav1.Condition{{Type: "Theirs", Status: "True", Reason: "Theirs", LastTransitionTime: metav1.Now()}}
 			require.NoError(t, h.client.Status().Update(ctx, theirs))
 		}
-		_, err := SetAnnotations(ctx, c, b, map[string]string{"example.com/last": "noon"})
+		_, err := PatchAnnotations(ctx, c, b, map[string]string{"example.com/last": "noon"})
 		if passes == 1 {
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 		}
@@ -123,11 +123,11 @@ func TestOwnAnnotationThatLoses(t *testing.T) {
 
 func TestSetAnnotationsOfWhatIsGoneOrUnknown(t *testing.T) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
-	_, err := SetAnnotations(t.Context(), fake.NewFakeClient(), d, map[string]string{"a": "b"})
+	_, err := PatchAnnotations(t.Context(), fake.NewFakeClient(), d, map[string]string{"a": "b"})
 	require.True(t, apierrors.IsNotFound(err))
 	require.ErrorContains(t, err, "annotate Deployment ns/a")
 
-	_, err = SetAnnotations(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), d, map[string]string{"a": "b"})
+	_, err = PatchAnnotations(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), d, map[string]string{"a": "b"})
 	require.ErrorContains(t, err, "add its types to the scheme")
 }
 
@@ -144,7 +144,7 @@ func TestAnnotationsChangedInMemory(t *testing.T) {
 		return c.Get(ctx, key, obj, opts...)
 	}}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
 		seen = append(seen, b.Annotations["scratch"])
-		_, err := SetAnnotations(ctx, c, b, map[string]string{"a": want})
+		_, err := PatchAnnotations(ctx, c, b, map[string]string{"a": want})
 		b.Annotations["scratch"] = "x"
 		return err
 	})))

@@ -1,8 +1,8 @@
 package reconcile
 
-// Because gives an error the reason, in CamelCase, of its condition and its event. When it is tried
+// WithReason gives an error the reason, in CamelCase, of its condition and its event. When it is tried
 // again depends on the error, as it would without. Of a nil error it makes nil.
-func Because(reason string, err error) error {
+func WithReason(reason string, err error) error {
 	if err == nil {
 		return nil
 	}

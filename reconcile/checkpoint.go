@@ -26,7 +26,7 @@ import (
 // Call it in a step or in its Finalize, with the context that it was given, and do nothing outside
 // if it gives an error. A conflict among them is retried quietly when the step returns it.
 func Checkpoint(ctx context.Context) error {
-	p, ok := passcontext.Of(ctx).(interface {
+	p, ok := passcontext.FromContext(ctx).(interface {
 		checkpoint(ctx context.Context) error
 	})
 	if !ok {
@@ -51,9 +51,9 @@ func (p *pass[T]) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// Confirm is [Checkpoint] for packages that know the pass by its context alone, and do in the cluster what cannot be
+// ConfirmCurrent is [Checkpoint] for packages that know the pass by its context alone, and do in the cluster what cannot be
 // undone. It records nothing. Known tells whether the pass is over the object.
-func (p *pass[T]) Confirm(ctx context.Context, obj client.Object) (known bool, err error) {
+func (p *pass[T]) ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error) {
 	if !p.owns(obj) {
 		return false, nil
 	}

@@ -71,7 +71,7 @@ func newOutside(t *testing.T) *outside {
 	o := &outside{t: t}
 	o.cluster = fake.NewClientBuilder().WithObjects(newBudget()).WithStatusSubresource(&budget{}).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			if b, ok := obj.(*budget); ok && o.stale != nil && passcontext.Of(ctx) == nil && len(opts) > 0 {
+			if b, ok := obj.(*budget); ok && o.stale != nil && passcontext.FromContext(ctx) == nil && len(opts) > 0 {
 				o.stale.DeepCopyInto(b)
 				return nil
 			}
@@ -92,7 +92,7 @@ func (o *outside) operator() *Reconciler[*budget] {
 	o.dead = false
 	ensure := func(ctx context.Context, _ client.Client, b *budget) error {
 		if o.account && b.Status.ExpectedPods == 0 {
-			return Terminal("AccountExists", errors.New("somebody else's account")) // a leak, were it ours
+			return Stalled("AccountExists", errors.New("somebody else's account")) // a leak, were it ours
 		}
 		b.Status.ExpectedPods = 1 // "the account is ours"
 		if err := Checkpoint(ctx); err != nil {

@@ -88,7 +88,7 @@ func (d *declaredClient) access(obj runtime.Object) (access, error) {
 	}
 	allowed := d.kinds[kind]
 	if allowed == none {
-		return none, fmt.Errorf("read of %s, which no step watches: give the step reconcile.Watching or reconcile.Referring, so that a change of it brings a pass, or read it with a client of your own", kind)
+		return none, fmt.Errorf("read of %s, which no step watches: give the step reconcile.Watching or reconcile.Referencing, so that a change of it brings a pass, or read it with a client of your own", kind)
 	}
 	if !sharedType(obj) {
 		d.types.Store(t, allowed)

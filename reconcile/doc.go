@@ -10,7 +10,7 @@
 // # One pass
 //
 //   - The object is read from the cache. If it is gone, nothing is done. If it is being deleted, the
-//     steps that have to clean up do ([Cleaner]); what it owns is collected by owner references.
+//     steps that have to clean up do ([FinalizingStep]); what it owns is collected by owner references.
 //   - If it is paused ([PausedAnnotation]), a condition says so, and nothing else is done.
 //   - The steps' finalizers are added ([Finalizer]), before any step can act outside of the cluster.
 //   - The steps run in order on a copy, of which they may change the status. A step succeeds,
@@ -30,7 +30,7 @@
 // On an event of the object or of what the steps watch. Beyond that, after the shortest delay
 // that a step waits for; after a failure, with an exponential backoff of its own for the object,
 // from 250 ms to 1 minute, each up to a tenth longer; after an error that only a change can heal
-// ([Terminal], and what the API server calls invalid), in 10 minutes. A conflict is no failure:
+// ([Stalled], and what the API server calls invalid), in 10 minutes. A conflict is no failure:
 // the pass is repeated quietly. Where the API server asks to wait (Retry-After), no pass comes earlier.
 //
 // Reconcile never returns an error for these, since controller-runtime would ignore the delay
@@ -38,7 +38,7 @@
 //
 // # What a step may read
 //
-// The object's own kind, and what a step watches ([Watching]) or refers to ([Referring]). Other
+// The object's own kind, and what a step watches ([Watching]) or refers to ([Referencing]). Other
 // kinds are refused, because a forgotten watch shows only in production: nothing happens when such
 // an object changes.
 package reconcile

@@ -42,12 +42,12 @@ func TestEvents(t *testing.T) {
 		want   []sent
 	}{
 		"ready":               {"once, not with each pass", []error{nil, nil, nil}, []sent{ready}},
-		"ready in own words":  {"as its condition says", []error{Done("Provisioned", 0, "The account is there.")}, []sent{{"Normal", "Ready", "Reconcile", "The account is there."}}},
+		"ready in own words":  {"as its condition says", []error{Success("Provisioned", 0, "The account is there.")}, []sent{{"Normal", "Ready", "Reconcile", "The account is there."}}},
 		"fails":               {"once, not with each pass: the conditions show that it goes on", []error{boom, boom, boom}, []sent{failed}},
 		"fails for something": {"another error is news", []error{boom, errors.New("bang")}, []sent{failed, {"Warning", "Failed", "MyStep", "bang"}}},
 		"heals":               {"and fails again, which is news too", []error{boom, nil, boom, nil}, []sent{failed, ready, failed, ready}},
 		"waits":               {"nothing is wrong", []error{Wait("X", time.Minute, "x"), nil}, []sent{ready}},
-		"terminal":            {"somebody has to do something", []error{Terminal("BadName", boom), Terminal("BadName", boom)}, []sent{{"Warning", "BadName", "MyStep", "boom"}}},
+		"terminal":            {"somebody has to do something", []error{Stalled("BadName", boom), Stalled("BadName", boom)}, []sent{{"Warning", "BadName", "MyStep", "boom"}}},
 		"conflict":            {"no failure", []error{conflict, nil}, []sent{ready}},
 		"conflict in between": {"the same failure still", []error{boom, conflict, boom}, []sent{failed}},
 	}
@@ -138,7 +138,7 @@ func TestCanary(t *testing.T) {
 			return err
 		}
 		return ways[way](value)
-	}), Reporting("Account"), Referring(&corev1.Secret{}, nothing)))
+	}), Reporting("Account"), Referencing(&corev1.Secret{}, nothing)))
 	registry := h.withMetrics(t)
 	h.recorder = recorder
 	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))

@@ -36,7 +36,7 @@ func (a accounts) Finalize(_ context.Context, _ client.Client, b *budget) error 
 	return nil
 }
 
-var _ reconcile.Cleaner[*budget] = accounts{}
+var _ reconcile.FinalizingStep[*budget] = accounts{}
 
 // store is a fake API server with one object.
 func store(annotations map[string]string, others ...client.Object) (client.Client, ctrl.Request) {
@@ -46,7 +46,7 @@ func store(annotations map[string]string, others ...client.Object) (client.Clien
 }
 
 // The finalizer is there before the step runs, and goes when the cleanup has succeeded.
-func ExampleCleaner() {
+func ExampleFinalizingStep() {
 	ctx := context.Background()
 	c, request := store(nil)
 	r := reconcile.New(c, reconcile.Named("account", accounts{}, reconcile.Finalizer("example.com/account")))
@@ -82,7 +82,7 @@ func ExampleCheckpoint() {
 	// Output: <nil> 1
 }
 
-func ExampleReferring() {
+func ExampleReferencing() {
 	password := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
 	login := func(ctx context.Context, c client.Client, b *budget) error {
 		value, version, err := reconcile.ReadSecret(ctx, c, b.Namespace, password)
@@ -93,7 +93,7 @@ func ExampleReferring() {
 		return nil
 	}
 	step := reconcile.Named("login", reconcile.Func(login),
-		reconcile.Referring(&corev1.Secret{}, func(*budget) []types.NamespacedName {
+		reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName {
 			return []types.NamespacedName{{Name: password.Name}}
 		}))
 
@@ -112,11 +112,11 @@ func ExampleReferring() {
 	// <nil>
 }
 
-func ExampleSetAnnotations() {
+func ExamplePatchAnnotations() {
 	ctx := context.Background()
 	c, request := store(map[string]string{"example.com/theirs": "stays", "example.com/old": "goes"})
 	r := reconcile.New(c, reconcile.Named("note", reconcile.Func(func(ctx context.Context, c client.Client, b *budget) error {
-		changed, err := reconcile.SetAnnotations(ctx, c, b, map[string]string{"example.com/last": "2026-03-01"}, "example.com/old")
+		changed, err := reconcile.PatchAnnotations(ctx, c, b, map[string]string{"example.com/last": "2026-03-01"}, "example.com/old")
 		fmt.Println("changed:", changed)
 		return err
 	})))

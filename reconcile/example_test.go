@@ -83,8 +83,8 @@ func ExampleHalt() {
 	// Reconciling True Starting "the database is starting"
 }
 
-func ExampleTerminal() {
-	run(reconcile.Named("check", step(reconcile.Terminal("BadName", errors.New("spec.name: a dot is not allowed")))))
+func ExampleStalled() {
+	run(reconcile.Named("check", step(reconcile.Stalled("BadName", errors.New("spec.name: a dot is not allowed")))))
 	// Output:
 	// again after 10m0s <nil>
 	// Ready False BadName "spec.name: a dot is not allowed"

@@ -118,7 +118,7 @@ func TestWhatACleanupSays(t *testing.T) {
 		"wait":            {reason: "an event brings the next attempt", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
 		"wait with delay": {reason: "the time does", err: Halt(Wait("Dropping", time.Minute, "w")), ready: "Dropping", after: time.Minute},
 		"failure":         {reason: "backoff does", err: boom, ready: "Failed", after: firstBackoff},
-		"terminal":        {reason: "tried again in ten minutes: the object waits for it", err: Terminal("Locked", boom), ready: "Locked", after: terminalRetry},
+		"terminal":        {reason: "tried again in ten minutes: the object waits for it", err: Stalled("Locked", boom), ready: "Locked", after: terminalRetry},
 		"panic":           {reason: "a failure like others", panics: true, ready: "Failed", after: firstBackoff},
 		"joined":          {reason: "a success does not hide a failure", err: errors.Join(Halt(nil), boom), ready: "Failed", after: firstBackoff},
 	}
@@ -371,7 +371,7 @@ func TestWhatACleanupLeaves(t *testing.T) {
 	fail := errors.New("boom")
 	done := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
-		return AfterSteps(ctx, func(context.Context) error { done++; return fail })
+		return afterSteps(ctx, func(context.Context) error { done++; return fail })
 	}}, Finalizer("example.com/one")))
 	h.pass(t)
 	h.delete(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // newHistoryHarness keeps the last three conditions.
-func newHistoryHarness(t *testing.T, step StepFunc[*budget], options ...Option) *harness {
+func newHistoryHarness(t *testing.T, step StepFunc[*budget], options ...StepOption) *harness {
 	t.Helper()
 	h := newHarness(t, interceptor.Funcs{}, Named("one-step", step, options...))
 	h.Reconciler.WithHistory(func(b *budget) conditions.List {
@@ -33,12 +33,12 @@ func TestHistory(t *testing.T) {
 	}{
 		"success": {reason: "the step tells of that itself"},
 		"wait":    {reason: "and of that", err: Wait("Waiting", time.Minute, "for rain")},
-		"done":    {reason: "and of that", err: Done("Watered", time.Minute, "it is wet")},
+		"done":    {reason: "and of that", err: Success("Watered", time.Minute, "it is wet")},
 		"failure": {reason: "nobody else can tell", err: boom, want: []condition{{"OneStep", "False", "Failed", "boom"}}},
 		"terminal": {
-			reason: "nor this", err: Terminal("Wrong", boom), want: []condition{{"OneStep", "False", "Wrong", "boom"}},
+			reason: "nor this", err: Stalled("Wrong", boom), want: []condition{{"OneStep", "False", "Wrong", "boom"}},
 		},
-		"unshown": {reason: "it is not to be told", err: Unshown(boom)},
+		"unshown": {reason: "it is not to be told", err: KeepConditions(boom)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb
 	if uid := obj.GetUID(); uid != "" {
 		metadata["uid"] = uid // never a namesake
 	}
-	own, _ := passcontext.Of(ctx).(interface {
+	own, _ := passcontext.FromContext(ctx).(interface {
 		owns(obj client.Object) bool
 		rebase()
 	})

@@ -107,7 +107,7 @@ func TestMetricsOfAnother(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(nil)))
 	r := h.withMetrics(t)
 	h.pass(t)
-	other := &harness{Reconciler: New(h.client, Named("one", giving(nil))).Only(func(*budget) bool { return false }), client: h.client}
+	other := &harness{Reconciler: New(h.client, Named("one", giving(nil))).WithFilter(func(*budget) bool { return false }), client: h.client}
 	var err error
 	other.metrics, err = newMetrics(r, "PodDisruptionBudget")
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestMetricsOfAnother(t *testing.T) {
 }
 
 func TestMetricsOfSteps(t *testing.T) {
-	outcomes := []error{nil, nil, Wait("X", 0, "x"), errors.New("boom"), Terminal("X", errors.New("x"))}
+	outcomes := []error{nil, nil, Wait("X", 0, "x"), errors.New("boom"), Stalled("X", errors.New("x"))}
 	n := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error {
 		n++
@@ -138,7 +138,7 @@ func TestMetricsOfSteps(t *testing.T) {
 func TestMetricsOfWhatIsLeft(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
-			return AfterSteps(ctx, func(context.Context) error { return nil })
+			return afterSteps(ctx, func(context.Context) error { return nil })
 		})),
 		Named("two", giving(nil)))
 	r := h.withMetrics(t)
@@ -152,7 +152,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	n := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{Func(func(context.Context, client.Client, *budget) error {
 		n++
-		return Terminal(fmt.Sprint("Reason", n), fmt.Errorf("message %d", n))
+		return Stalled(fmt.Sprint("Reason", n), fmt.Errorf("message %d", n))
 	}), giving(nil)}, Finalizer("example.com/one")))
 	r := h.withMetrics(t)
 	for i := range 50 {

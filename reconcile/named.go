@@ -13,7 +13,7 @@ import (
 type NamedStep[T client.Object] struct {
 	name    string
 	step    Step[T]
-	cleaner Cleaner[T] // nil unless the step is one
+	cleaner FinalizingStep[T] // nil unless the step is one
 	stepOptions
 }
 
@@ -23,12 +23,12 @@ type NamedStep[T client.Object] struct {
 //
 // A step that has a method SetName(string) is told. ownedresources.Ensure notes the name on the
 // children: one that stops being wanted in the very release in which its step is renamed stays.
-func Named[T client.Object](name string, step Step[T], options ...Option) NamedStep[T] {
+func Named[T client.Object](name string, step Step[T], options ...StepOption) NamedStep[T] {
 	n := NamedStep[T]{name: name, step: step}
 	for _, o := range options {
 		o(&n.stepOptions)
 	}
-	n.cleaner, _ = step.(Cleaner[T])
+	n.cleaner, _ = step.(FinalizingStep[T])
 	if s, ok := step.(interface{ SetName(name string) }); ok {
 		s.SetName(name)
 	}

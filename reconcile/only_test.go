@@ -26,7 +26,7 @@ func TestOthersObjectsAreLeftAlone(t *testing.T) {
 		runs++
 		return nil
 	})))
-	h.Only(labelled("ours"))
+	h.WithFilter(labelled("ours"))
 	require.Zero(t, h.pass(t))
 	require.Zero(t, runs, "whatever brings the pass")
 	require.Zero(t, h.writes)
@@ -41,7 +41,7 @@ func TestOthersObjectsAreLeftAlone(t *testing.T) {
 }
 
 func TestEventsOfOnly(t *testing.T) {
-	b := (&Builder[*budget]{reconciler: &Reconciler[*budget]{}}).Only(labelled("ours"))
+	b := (&Builder[*budget]{reconciler: &Reconciler[*budget]{}}).WithFilter(labelled("ours"))
 	filter := predicate.And(b.predicates...)
 	ours, theirs := newBudget(), newBudget()
 	ours.Labels = map[string]string{"target": "ours"}
@@ -63,7 +63,7 @@ func TestEventsOfOnly(t *testing.T) {
 }
 
 func TestDoneInOnesOwnWords(t *testing.T) {
-	words := Done("ProvisionSucceeded", 10*time.Minute, "The user is there.")
+	words := Success("ProvisionSucceeded", 10*time.Minute, "The user is there.")
 	tests := map[string]struct {
 		reason string
 		steps  []NamedStep[*budget]
@@ -107,7 +107,7 @@ func TestUnshown(t *testing.T) {
 	say = Wait("ByOther", 0, "another operator works on it")
 	h.pass(t)
 	before := h.status(t)
-	for _, err := range []error{Unshown(nil), Unshown(Wait("Mine", 0, "mine")), Unshown(errDatabaseDown)} {
+	for _, err := range []error{KeepConditions(nil), KeepConditions(Wait("Mine", 0, "mine")), KeepConditions(errDatabaseDown)} {
 		say = err
 		result := h.pass(t)
 		require.Equal(t, before, h.status(t), "the words stay")

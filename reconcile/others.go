@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// All gives all objects of T's kind, as the cache has them: they must only be read.
-func All[T client.Object](ctx context.Context, c client.Client, options ...client.ListOption) (iter.Seq[T], error) {
+// List gives all objects of T's kind, as the cache has them: they must only be read.
+func List[T client.Object](ctx context.Context, c client.Client, options ...client.ListOption) (iter.Seq[T], error) {
 	kind, err := apiutil.GVKForObject(reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), c.Scheme())
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func All[T client.Object](ctx context.Context, c client.Client, options ...clien
 // goes: of those that whom names, such as the next in a queue that the objects' statuses make. An
 // object that comes wakes nobody. Both functions must only read; the objects are read when whom
 // ranges over them.
-func Waking[T client.Object, F comparable](claim func(obj T) F, whom func(all iter.Seq[T]) []types.NamespacedName) Option {
+func Waking[T client.Object, F comparable](claim func(obj T) F, whom func(all iter.Seq[T]) []types.NamespacedName) StepOption {
 	return func(o *stepOptions) {
 		o.wakes = append(o.wakes, func(mgr ctrl.Manager, b *ctrl.Builder) {
 			next := func(ctx context.Context, _ client.Object) (requests []ctrl.Request) {
@@ -71,7 +71,7 @@ func Waking[T client.Object, F comparable](claim func(obj T) F, whom func(all it
 
 func lazily[T client.Object](ctx context.Context, c client.Client) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		all, err := All[T](ctx, c)
+		all, err := List[T](ctx, c)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Cannot find who waits")
 			return

@@ -101,7 +101,7 @@ func leaves(err error) []error {
 func outcomeOfOne(err error) outcome {
 	reason := ""
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if reasoned, ok := e.(Reasoned); ok { //nolint:errorlint // the chain is walked
+		if reasoned, ok := e.(Reasoner); ok { //nolint:errorlint // the chain is walked
 			reason = cmp.Or(reason, reasoned.Reason())
 		}
 		if isTerminalError(e) {
@@ -120,7 +120,7 @@ func outcomeOfOne(err error) outcome {
 			return o
 		case *doneError:
 			return outcome{reason: e.reason, message: e.message, after: e.again}
-		case Waiting:
+		case Waiter:
 			o := outcome{state: waiting}
 			o.reason, o.after = e.Waiting()
 			return o
@@ -172,7 +172,7 @@ func retryAfter(err error) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// isTerminalError recognises [Terminal]'s error, and controller-runtime's, in this very place of a chain.
+// isTerminalError recognises [Stalled]'s error, and controller-runtime's, in this very place of a chain.
 func isTerminalError(err error) bool {
 	if _, own := err.(*terminalError); own { //nolint:errorlint // the chain is walked
 		return true

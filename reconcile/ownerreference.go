@@ -25,9 +25,9 @@ func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference
 	}, nil
 }
 
-// SetOwner lets an object go with another one that does not control it, by one patch; without a
+// PatchOwnerReference lets an object go with another one that does not control it, by one patch; without a
 // request if it does so already. References to others of the owner's kind that do not control it
-// either are replaced. obj gets the answer's metadata, as [SetAnnotations] has it, and it may be the pass's own object.
+// either are replaced. obj gets the answer's metadata, as [PatchAnnotations] has it, and it may be the pass's own object.
 //
 // If the owner was deleted and created anew, so that obj is about to be collected with the former
 // one, the error is [ErrOwnerRecreated], and nothing is sent.
@@ -36,7 +36,7 @@ func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference
 // taken the reference off.
 //
 // Both have to be in one namespace, or the owner in none: anything else is collected at once.
-func SetOwner(ctx context.Context, c client.Client, obj, owner client.Object) (changed bool, err error) {
+func PatchOwnerReference(ctx context.Context, c client.Client, obj, owner client.Object) (changed bool, err error) {
 	if owner.GetDeletionTimestamp() != nil {
 		return false, nil
 	}

@@ -44,7 +44,7 @@ func TestSetOwner(t *testing.T) {
 			c := fake.NewClientBuilder().WithObjects(obj).Build()
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 			stale := obj.DeepCopy()
-			changed, err := SetOwner(t.Context(), c, obj, owner)
+			changed, err := PatchOwnerReference(t.Context(), c, obj, owner)
 			require.NoError(t, err)
 			require.Equal(t, tc.changed, changed, tc.reason)
 			live := &corev1.ConfigMap{}
@@ -52,22 +52,22 @@ func TestSetOwner(t *testing.T) {
 			require.Equal(t, tc.want, live.OwnerReferences, tc.reason)
 			require.Equal(t, live.OwnerReferences, obj.OwnerReferences)
 			if changed {
-				_, err := SetOwner(t.Context(), c, stale, owner)
+				_, err := PatchOwnerReference(t.Context(), c, stale, owner)
 				require.True(t, apierrors.IsConflict(err), "a list that was read before somebody wrote is not sent: %v", err)
 			}
 		})
 	}
 	former := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", OwnerReferences: []metav1.OwnerReference{ownedBy("Deployment", "web", "d", nil)}}}
-	changed, err := SetOwner(t.Context(), fake.NewFakeClient(), former, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "e"}})
+	changed, err := PatchOwnerReference(t.Context(), fake.NewFakeClient(), former, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "e"}})
 	require.ErrorIs(t, err, ErrOwnerRecreated)
 	require.False(t, changed)
 
 	leaving := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "d", DeletionTimestamp: new(metav1.Now())}}
-	changed, err = SetOwner(t.Context(), fake.NewFakeClient(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, leaving)
+	changed, err = PatchOwnerReference(t.Context(), fake.NewFakeClient(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, leaving)
 	require.NoError(t, err, "it may leave what it owned: nothing is sent, which would be NotFound here")
 	require.False(t, changed)
 
-	_, err = SetOwner(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
+	_, err = PatchOwnerReference(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
 	require.Error(t, err, "a kind that is not known")
 }
 
@@ -75,10 +75,10 @@ func TestSetOwner(t *testing.T) {
 func TestOwnerAndLabelOfThePassesOwnObject(t *testing.T) {
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "d"}}
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
-		if _, err := SetOwner(ctx, c, b, owner); err != nil {
+		if _, err := PatchOwnerReference(ctx, c, b, owner); err != nil {
 			return err
 		}
-		_, err := SetLabels(ctx, c, b, map[string]string{"example.com/team": "blue"}, "example.com/old")
+		_, err := PatchLabels(ctx, c, b, map[string]string{"example.com/team": "blue"}, "example.com/old")
 		b.Status.CurrentHealthy = 7
 		return err
 	})))

@@ -61,7 +61,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	}
 	p.obj = p.copyOf(p.before)
 	p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
-	ctx = passcontext.With(ctx, p)
+	ctx = passcontext.NewContext(ctx, p)
 
 	if p.before.GetDeletionTimestamp() != nil {
 		return p.finalize(ctx)

@@ -113,7 +113,7 @@ func TestPauseBeginsAndEnds(t *testing.T) {
 // However a pass after the pause goes, the condition does not stay.
 func TestNoStalePausedCondition(t *testing.T) {
 	for name, err := range map[string]error{
-		"success": nil, "wait": Wait("X", 0, "x"), "failure": errors.New("boom"), "terminal": Terminal("X", errors.New("x")),
+		"success": nil, "wait": Wait("X", 0, "x"), "failure": errors.New("boom"), "terminal": Stalled("X", errors.New("x")),
 		"halt": Halt(errors.New("x")), "conflict": apierrors.NewConflict(resource, "x", errors.New("modified")),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestPauseCoversEveryTrigger(t *testing.T) {
 	w := newWorld(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
 		reconcile.Named("account", cleaning{step(nil), step(nil)}, reconcile.Finalizer("example.com/account"),
-			reconcile.Referring(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
+			reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
 		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
 	).Complete())
 	w.run(t)

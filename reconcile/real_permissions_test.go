@@ -103,7 +103,7 @@ func TestMissingReadPermissionEndsTheProcess(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, reconcile.For[*budget](mgr,
 				reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
-				reconcile.Named("secret", step(nil), reconcile.Referring(&corev1.Secret{}, func(*budget) []types.NamespacedName { return nil })),
+				reconcile.Named("secret", step(nil), reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName { return nil })),
 			).Complete())
 
 			ctx, stop := context.WithCancel(t.Context())

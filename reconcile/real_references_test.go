@@ -66,8 +66,8 @@ func (s *secretReads) take() (byName []string) {
 func TestSecretIsReadWhenItsEventComes(t *testing.T) {
 	var reads secretReads
 	w := newWorldWith(t, reads.wrap)
-	refersTo := func(suffix string) reconcile.Option {
-		return reconcile.Referring(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
+	refersTo := func(suffix string) reconcile.StepOption {
+		return reconcile.Referencing(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
 			return []types.NamespacedName{{Name: b.Name + suffix}}
 		})
 	}
@@ -91,7 +91,7 @@ func TestSecretIsReadWhenItsEventComes(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if cached := metadata("Secret"); c.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, cached) == nil && reconcile.Version(cached) != version {
+			if cached := metadata("Secret"); c.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, cached) == nil && reconcile.VersionOf(cached) != version {
 				return reconcile.Wait("CacheBehind", 0, "the cache is behind")
 			}
 			applied[name] = string(value)
@@ -164,7 +164,7 @@ func TestTwoReconcilersReferToOneKind(t *testing.T) {
 		r := reconcile.New(w.mgr.GetClient(), reconcile.Named(name, reconcile.Func(func(_ context.Context, _ client.Client, b *budget) error {
 			passes <- name
 			return nil
-		}), reconcile.Referring(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
+		}), reconcile.Referencing(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
 			return []types.NamespacedName{{Name: b.Name + "-" + name}}
 		}))).WithoutStatus()
 		builder := ctrl.NewControllerManagedBy(w.mgr).For(&budget{}).Named(name)

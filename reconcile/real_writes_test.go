@@ -39,7 +39,7 @@ func TestForeignDeploymentsAreAnnotatedAndNothingElse(t *testing.T) {
 	require.NoError(t, reconcile.For[*appsv1.Deployment](w.mgr, reconcile.Named("note", reconcile.Func(
 		func(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 			d.Status.Replicas = 9 // in memory
-			_, err := reconcile.SetAnnotations(ctx, c, d, map[string]string{"example.com/seen": d.Labels["app.kubernetes.io/name"]})
+			_, err := reconcile.PatchAnnotations(ctx, c, d, map[string]string{"example.com/seen": d.Labels["app.kubernetes.io/name"]})
 			return err
 		}))).WithoutStatus().Complete())
 	w.run(t)
@@ -72,7 +72,7 @@ func TestOwnAnnotationCheckpointAndStatusInOnePass(t *testing.T) {
 			if stored.Status.ExpectedPods != 7 || len(stored.Finalizers) == 0 {
 				return errors.New("a crash here would leave an account that nobody knows")
 			}
-			_, err := reconcile.SetAnnotations(ctx, c, b, map[string]string{"example.com/account": "made"})
+			_, err := reconcile.PatchAnnotations(ctx, c, b, map[string]string{"example.com/account": "made"})
 			return err
 		}), step(nil)}, reconcile.Finalizer("example.com/account")),
 	).Complete())
@@ -92,7 +92,7 @@ func TestNamesakeIsNotWritten(t *testing.T) {
 	require.NoError(t, w.client.Delete(t.Context(), d, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	w.isGone(t, d.DeepCopy())
 	namesake := w.deployment(t, "web")
-	_, err := reconcile.SetAnnotations(t.Context(), w.client, d, map[string]string{"example.com/seen": "x"})
+	_, err := reconcile.PatchAnnotations(t.Context(), w.client, d, map[string]string{"example.com/seen": "x"})
 	require.Error(t, err)
 	b := w.create(t, "a")
 	_, _ = reconcile.New(w.client, reconcile.Named("one", step(err))).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
@@ -155,7 +155,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,
 		reconcile.Named("login", cleaning{reconcile.Func(login), drop}, reconcile.Finalizer("example.com/login"), reconcile.Reporting("LoggedIn"),
-			reconcile.Referring(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
+			reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
 		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
 	).WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete())
 	w.run(t)

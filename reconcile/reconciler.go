@@ -70,7 +70,7 @@ func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
 	return r
 }
 
-// WithConditions is for a kind whose conditions are structs of its own: [conditions.Of] with
+// WithConditions is for a kind whose conditions are structs of its own: [conditions.NewEditor] with
 // their adapter. It has its own clock. Call it before the first pass.
 func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] {
 	r.ownConditions = true

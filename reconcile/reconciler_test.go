@@ -134,13 +134,13 @@ func TestOutcomesAsConditions(t *testing.T) {
 		},
 		"with its own reason": {
 			reason: "what cannot heal by itself may say why itself",
-			steps:  []NamedStep[*budget]{Named("one", giving(Terminal("", Because("BadImage", errors.New("no such image")))))},
+			steps:  []NamedStep[*budget]{Named("one", giving(Stalled("", WithReason("BadImage", errors.New("no such image")))))},
 			after:  terminalRetry,
 			want:   []condition{{"Ready", "False", "BadImage", "no such image"}, {"Stalled", "True", "BadImage", "no such image"}},
 		},
 		"with a reason": {
 			reason: "who says why is shown, and the rest is as without",
-			steps:  []NamedStep[*budget]{Named("one", giving(Because("CreateFailed", errors.New("boom"))))},
+			steps:  []NamedStep[*budget]{Named("one", giving(WithReason("CreateFailed", errors.New("boom"))))},
 			after:  firstBackoff,
 			want:   []condition{{"Ready", "False", "CreateFailed", "boom"}, {"Reconciling", "True", "CreateFailed", "boom"}},
 		},
@@ -167,7 +167,7 @@ func TestOutcomesAsConditions(t *testing.T) {
 		},
 		"terminal": {
 			reason: "Stalled, and tried again in ten minutes, since policies and quotas heal without an event",
-			steps:  []NamedStep[*budget]{Named("one", giving(Terminal("BadImage", errors.New("no such image"))))},
+			steps:  []NamedStep[*budget]{Named("one", giving(Stalled("BadImage", errors.New("no such image"))))},
 			after:  terminalRetry,
 			want: []condition{
 				{"Ready", "False", "BadImage", "no such image"}, {"Stalled", "True", "BadImage", "no such image"},
@@ -270,7 +270,7 @@ func TestOutcomesAsConditions(t *testing.T) {
 	}
 }
 
-const undeclaredPod = "read of Pod, which no step watches: give the step reconcile.Watching or reconcile.Referring, so that a change of it brings a pass, or read it with a client of your own"
+const undeclaredPod = "read of Pod, which no step watches: give the step reconcile.Watching or reconcile.Referencing, so that a change of it brings a pass, or read it with a client of your own"
 
 func TestRecovery(t *testing.T) {
 	fail := errors.New("boom")
@@ -383,12 +383,12 @@ func TestJoinedErrors(t *testing.T) {
 
 		"wrapped wait and failure": {"nor does one under a wrapper", fmt.Errorf("x: %w", errors.Join(Wait("W", 0, "w"), boom)), failed, true, false, 0},
 		"failure of two formatted": {"formatted ones are joined too", fmt.Errorf("%w, %w", Wait("W", 0, "w"), boom), failed, true, false, 0},
-		"reason for both":          {"a reason is none to wait", Because("X", errors.Join(Wait("W", 0, "w"), boom)), failed, true, false, 0},
+		"reason for both":          {"a reason is none to wait", WithReason("X", errors.Join(Wait("W", 0, "w"), boom)), failed, true, false, 0},
 		"wrapped halt and failure": {"both", fmt.Errorf("x: %w", errors.Join(Halt(nil), boom)), failed, true, true, 0},
-		"wrapped done and failure": {"it is not done", fmt.Errorf("x: %w", errors.Join(Done("D", 0, ""), boom)), failed, true, false, 0},
-		"terminal race":            {"the step knows better", Terminal("Taken", conflict), terminal, false, false, 0},
-		"terminal wait":            {"the same", Terminal("Never", Wait("W", time.Second, "w")), terminal, false, false, 0},
-		"terminal halt":            {"both", Terminal("Never", Halt(boom)), terminal, false, true, 0},
+		"wrapped done and failure": {"it is not done", fmt.Errorf("x: %w", errors.Join(Success("D", 0, ""), boom)), failed, true, false, 0},
+		"terminal race":            {"the step knows better", Stalled("Taken", conflict), terminal, false, false, 0},
+		"terminal wait":            {"the same", Stalled("Never", Wait("W", time.Second, "w")), terminal, false, false, 0},
+		"terminal halt":            {"both", Stalled("Never", Halt(boom)), terminal, false, true, 0},
 		"controller-runtime's":     {"the same as ours", ctrlreconcile.TerminalError(fmt.Errorf("x: %w", errors.Join(conflict, boom))), terminal, false, false, 0},
 	}
 	for name, tc := range tests {
@@ -409,7 +409,7 @@ func TestConflictWithoutEndIsShown(t *testing.T) {
 	ready, _ := conditions.Get(h.status(t).Conditions, "Ready")
 	require.Equal(t, "Conflict", ready.Reason)
 
-	h = newHarness(t, interceptor.Funcs{}, Named("one", giving(Because("NameTaken", apierrors.NewAlreadyExists(resource, "x")))))
+	h = newHarness(t, interceptor.Funcs{}, Named("one", giving(WithReason("NameTaken", apierrors.NewAlreadyExists(resource, "x")))))
 	for range quietConflicts + 1 {
 		h.pass(t)
 	}
@@ -418,9 +418,9 @@ func TestConflictWithoutEndIsShown(t *testing.T) {
 }
 
 func TestTerminalOfNothingIsNothing(t *testing.T) {
-	require.NoError(t, Because("Wrong", nil))
-	require.NoError(t, Because("X", nil))
-	require.NoError(t, Terminal("X", nil))
+	require.NoError(t, WithReason("Wrong", nil))
+	require.NoError(t, WithReason("X", nil))
+	require.NoError(t, Stalled("X", nil))
 }
 
 func TestGoneOrBeingDeleted(t *testing.T) {
@@ -568,7 +568,7 @@ func TestAfterStepsAndNeverAfterAnError(t *testing.T) {
 			h := newHarness(t, interceptor.Funcs{},
 				Named("first", StepFunc[*budget](func(ctx context.Context, c client.Client, b *budget) error {
 					return errors.Join(says("first", nil)(ctx, c, b),
-						AfterSteps(ctx, func(ctx context.Context) error { return says("prune", tc.prune)(ctx, c, b) }))
+						afterSteps(ctx, func(ctx context.Context) error { return says("prune", tc.prune)(ctx, c, b) }))
 				})),
 				Named("second", says("second", tc.second)),
 				Named("third", giving(nil)))
@@ -588,11 +588,11 @@ func TestSeveralThingsLeft(t *testing.T) {
 	var got []string
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
 		return errors.Join(
-			AfterSteps(ctx, func(ctx context.Context) error {
+			afterSteps(ctx, func(ctx context.Context) error {
 				got = append(got, "first")
-				return errors.Join(errors.New("boom"), AfterSteps(ctx, func(context.Context) error { got = append(got, "third"); return nil }))
+				return errors.Join(errors.New("boom"), afterSteps(ctx, func(context.Context) error { got = append(got, "third"); return nil }))
 			}),
-			AfterSteps(ctx, func(context.Context) error { got = append(got, "second"); return Wait("W", 0, "waits") }))
+			afterSteps(ctx, func(context.Context) error { got = append(got, "second"); return Wait("W", 0, "waits") }))
 	})))
 	require.NotZero(t, h.pass(t).RequeueAfter, "the failure is tried again")
 	require.Equal(t, []string{"first", "second", "third"}, got)
@@ -707,7 +707,7 @@ func TestConditionsOfOnesOwn(t *testing.T) {
 	_, err := New(c, step).Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, "give WithConditions an adapter")
 
-	_, err = New(c, step).WithConditions(conditions.Of[light](lights{})).Reconcile(t.Context(), request)
+	_, err = New(c, step).WithConditions(conditions.NewEditor[light](lights{})).Reconcile(t.Context(), request)
 	require.NoError(t, err)
 	require.NoError(t, c.Get(t.Context(), request.NamespacedName, l))
 	want := lampState{Conditions: []light{{"Ready", "True"}}, ObservedGeneration: 2, Rooms: []string{}, Levels: map[string]int{}}
@@ -722,7 +722,7 @@ func TestKindWithoutStatusSubresource(t *testing.T) {
 	types, l := lampScheme(), &lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
 	c := fake.NewClientBuilder().WithScheme(types).WithObjects(l).Build()
 	step := Named("one", Func(func(context.Context, client.Client, *lamp) error { return nil }))
-	result, err := New(c, step).WithConditions(conditions.Of[light](lights{})).Reconcile(ctx, request)
+	result, err := New(c, step).WithConditions(conditions.NewEditor[light](lights{})).Reconcile(ctx, request)
 	require.NoError(t, err)
 	require.NotZero(t, result.RequeueAfter)
 	require.Len(t, lines, 1)

@@ -26,28 +26,28 @@ type reference struct {
 	names  func(obj client.Object) []types.NamespacedName
 }
 
-// Referring declares which objects of a kind (a Secret with a password, a ConfigMap) a T refers
+// Referencing declares which objects of a kind (a Secret with a password, a ConfigMap) a T refers
 // to without owning them. A change of one, its deletion and its re-creation bring the T's pass. An
 // empty namespace is the T's own. The function must only read, and give the same for the same T.
 //
 // Of these objects the cache holds metadata only. The step's client reads them by name from the
-// API server, with a request each: compare [Version] of a *metav1.PartialObjectMetadata first, which
+// API server, with a request each: compare [VersionOf] of a *metav1.PartialObjectMetadata first, which
 // comes from the cache. Lists of their contents are refused.
 //
 // The operator needs get, list and watch on the kind: RBAC cannot tell a watch of metadata from
 // reading, so limit it by namespaces where that matters.
-func Referring[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) Option {
+func Referencing[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) StepOption {
 	return refer(false, kind, names)
 }
 
-// Following is [Referring] for objects that the steps read in every pass, and that hold no secret,
+// ReferencingCached is [Referencing] for objects that the steps read in every pass, and that hold no secret,
 // such as a Deployment whose status is looked at: the cache has them whole, and the step's client
 // reads and lists them there.
-func Following[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) Option {
+func ReferencingCached[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) StepOption {
 	return refer(true, kind, names)
 }
 
-func refer[T client.Object](cached bool, kind client.Object, names func(obj T) []types.NamespacedName) Option {
+func refer[T client.Object](cached bool, kind client.Object, names func(obj T) []types.NamespacedName) StepOption {
 	return func(o *stepOptions) {
 		o.references = append(o.references, reference{object: kind, cached: cached, from: reflect.TypeFor[T](), names: func(obj client.Object) []types.NamespacedName {
 			typed, ok := obj.(T)
@@ -65,8 +65,10 @@ func refer[T client.Object](cached bool, kind client.Object, names func(obj T) [
 	}
 }
 
-// Version tells the states of an object apart without its content: UID and resource version.
-func Version(obj metav1.Object) string { return string(obj.GetUID()) + "/" + obj.GetResourceVersion() }
+// VersionOfOf tells the states of an object apart without its content: UID and resource version.
+func VersionOf(obj metav1.Object) string {
+	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
+}
 
 // watchReferences indexes the objects of the reconciler's kind by what they refer to, and watches that.
 func (r *Reconciler[T]) watchReferences(mgr ctrl.Manager, b *ctrl.Builder) error {

@@ -18,7 +18,7 @@ func nothing(*budget) []types.NamespacedName { return nil }
 
 func TestNamespaceOfAReference(t *testing.T) {
 	kept := []types.NamespacedName{{Name: "own"}, {Namespace: "other", Name: "given"}}
-	n := Named("one", giving(nil), Referring(&corev1.Secret{}, func(*budget) []types.NamespacedName { return kept }))
+	n := Named("one", giving(nil), Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName { return kept }))
 	want := []types.NamespacedName{{Namespace: "ns", Name: "own"}, {Namespace: "other", Name: "given"}}
 	if diff := cmp.Diff(want, n.references[0].names(newBudget())); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -28,10 +28,10 @@ func TestNamespaceOfAReference(t *testing.T) {
 
 func TestReferenceFromAnotherType(t *testing.T) {
 	c := fake.NewFakeClient()
-	_, err := New(c, Named("one", giving(nil), Referring(&corev1.Secret{}, func(*corev1.Pod) []types.NamespacedName { return nil }))).
+	_, err := New(c, Named("one", giving(nil), Referencing(&corev1.Secret{}, func(*corev1.Pod) []types.NamespacedName { return nil }))).
 		Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, `step "one" refers from *v1.Pod, and is a step of *v1.PodDisruptionBudget`)
-	require.NoError(t, New(c, Named("one", giving(nil), Referring(&corev1.Secret{}, func(client.Object) []types.NamespacedName { return nil }))).check(),
+	require.NoError(t, New(c, Named("one", giving(nil), Referencing(&corev1.Secret{}, func(client.Object) []types.NamespacedName { return nil }))).check(),
 		"an interface that T has is as good")
 }
 
@@ -93,8 +93,8 @@ func TestWhereAStepReads(t *testing.T) {
 		"untyped one of neither": {"the same", get(untyped("Service")), refused},
 	}
 	steps := []NamedStep[*budget]{
-		Named("one", giving(nil), Referring(&corev1.Secret{}, nothing), Referring(&corev1.ConfigMap{}, nothing)),
-		Named("two", giving(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil), Referring(&corev1.Secret{}, nothing)),
+		Named("one", giving(nil), Referencing(&corev1.Secret{}, nothing), Referencing(&corev1.ConfigMap{}, nothing)),
+		Named("two", giving(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil), Referencing(&corev1.Secret{}, nothing)),
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestWhereAStepReads(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	of := func(uid, version string) string {
-		return Version(&metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: version})
+		return VersionOf(&metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: version})
 	}
 	require.Equal(t, of("a", "1"), of("a", "1"))
 	require.NotEqual(t, of("a", "1"), of("a", "2"), "changed")

@@ -31,7 +31,7 @@ func TestRetryAfter(t *testing.T) {
 		"shorter than backoff":      {reason: "backoff counts", errs: []error{busy(0)}, after: firstBackoff},
 		"beside a shorter wait":     {reason: "no request is welcome before", errs: []error{wait(time.Second), busy(30)}, after: 30 * time.Second},
 		"beside a longer wait":      {reason: "the failure does not wait for the wait", errs: []error{wait(time.Hour), busy(30)}, after: 30 * time.Second},
-		"beside a terminal failure": {reason: "neither hides the other", errs: []error{Terminal("X", errors.New("x")), busy(30)}, after: 30 * time.Second},
+		"beside a terminal failure": {reason: "neither hides the other", errs: []error{Stalled("X", errors.New("x")), busy(30)}, after: 30 * time.Second},
 		"status write":              {reason: "the same for our own request", errs: []error{nil}, status: busy(30), after: 30 * time.Second},
 		"conflict":                  {reason: "no delay is asked for", errs: []error{apierrors.NewConflict(resource, "x", errors.New("x"))}, after: firstBackoff},
 	}
@@ -95,7 +95,7 @@ func TestForbidden(t *testing.T) {
 }
 
 func TestReasonThatIsEmpty(t *testing.T) {
-	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(Terminal("", errors.New("x")))))
+	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(Stalled("", errors.New("x")))))
 	h.pass(t)
 	require.Equal(t, condition{"Ready", "False", "Invalid", "x"}, conditionsOf(h.status(t))[0])
 }

@@ -35,7 +35,7 @@ const (
 	SecretValueEmpty  = "SecretValueEmpty"
 )
 
-// SecretError says what a selector's value lacks. It is a [Waiting]: with [Referring] the event of
+// SecretError says what a selector's value lacks. It is a [Waiter]: with [Referencing] the event of
 // the Secret brings the next pass.
 type SecretError struct {
 	reason  string
@@ -47,7 +47,7 @@ func (e *SecretError) Error() string { return e.message }
 // Waiting gives [SecretNotFound], [SecretKeyNotFound] or [SecretValueEmpty], and no delay.
 func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.reason, 0 }
 
-// SecretVersion gives the [Version] of the Secret that a selector names, from the cache's metadata: to
+// SecretVersion gives the [VersionOf] of the Secret that a selector names, from the cache's metadata: to
 // see whether it has changed, without a request. One that is missing is a [SecretError].
 func SecretVersion(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
 	if err := incomplete(selector); err != nil {
@@ -62,10 +62,10 @@ func SecretVersion(ctx context.Context, c client.Reader, namespace string, selec
 	case err != nil:
 		return "", fmt.Errorf("read metadata of Secret %s: %w", name, err)
 	}
-	return Version(metadata), nil
+	return VersionOf(metadata), nil
 }
 
-// ReadSecret reads what a selector points to, in the namespace given, and the [Version] of the
+// ReadSecret reads what a selector points to, in the namespace given, and the [VersionOf] of the
 // Secret that it was read from. The selector's Optional is ignored. What is missing is a
 // [SecretError]; other errors are the client's.
 func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
@@ -88,7 +88,7 @@ func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector
 	case len(value) == 0:
 		return nil, "", &SecretError{SecretValueEmpty, fmt.Sprintf("the value of key %q in Secret %s is empty", selector.Key, name)}
 	}
-	return value, Version(&secret), nil
+	return value, VersionOf(&secret), nil
 }
 
 func incomplete(selector corev1.SecretKeySelector) error {

@@ -142,7 +142,7 @@ func TestSecretThatWaits(t *testing.T) {
 			return err
 		}
 		return Wait("Read", time.Minute, "version %s", version)
-	}), Referring(&corev1.Secret{}, nothing)))
+	}), Referencing(&corev1.Secret{}, nothing)))
 	h.pass(t)
 	require.Equal(t, condition{"Ready", "False", "SecretNotFound", "Secret ns/db does not exist"}, conditionsOf(h.status(t))[0])
 	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))

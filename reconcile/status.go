@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/plan"
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
 // statusType knows where a kind's status keeps what the pass sets.
@@ -20,7 +20,7 @@ type statusType struct {
 	conditions         []int // index in the status, through embedded structs; nil when there is none
 	observedGeneration []int
 	required           [][]int // lists and maps of it that are there even when empty
-	values             *plan.Value
+	values             *compare.Value
 	binder             conditions.Binder
 }
 
@@ -34,7 +34,7 @@ func newStatusType(object reflect.Type, binder conditions.Binder) (*statusType, 
 		return nil, fmt.Errorf("the status of %s is no plain struct: a pass could not tell what changed in it", object)
 	}
 	s.status = f.Index[0]
-	s.values = plan.CompileValue(f.Type)
+	s.values = compare.CompileValue(f.Type)
 	for _, field := range reflect.VisibleFields(f.Type) {
 		if field.Anonymous && field.Type.Kind() == reflect.Pointer {
 			return nil, fmt.Errorf("the status of %s embeds the pointer %s: embed the struct", object, field.Type)

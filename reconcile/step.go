@@ -11,8 +11,8 @@ import (
 // changes of obj are lost. obj lacks its managed fields. The step must not keep obj, nor write it: the pass, which has read it before,
 // would lose against that write, and start again.
 //
-// A nil error is success. Others are told apart by [Wait], [Halt] and [Terminal], and by the
-// interfaces [Waiting] and [Reasoned], which errors of any package may have.
+// A nil error is success. Others are told apart by [Wait], [Halt] and [Stalled], and by the
+// interfaces [Waiter] and [Reasoner], which errors of any package may have.
 type Step[T client.Object] interface {
 	Reconcile(ctx context.Context, c client.Client, obj T) error
 }
@@ -32,14 +32,14 @@ func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) e
 	return f
 }
 
-// Cleaner is a step that has to clean up before its object goes, because it made something that
+// FinalizingStep is a step that has to clean up before its object goes, because it made something that
 // Kubernetes does not collect. It needs the option [Finalizer]. Finalize is called in place of
 // all steps once the object is being deleted, also when it is paused, the last step's first;
 // when it gives nil, the finalizer goes. Its errors are those of Reconcile, and shown alike.
 //
 // It has to be idempotent, and to count what is already gone as success: it runs again after a
 // crash, and also where Reconcile never ran to its end.
-type Cleaner[T client.Object] interface {
+type FinalizingStep[T client.Object] interface {
 	Step[T]
 	Finalize(ctx context.Context, c client.Client, obj T) error
 }

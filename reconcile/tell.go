@@ -11,11 +11,11 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Tell emits an event from a step: that for a reason, in CamelCase, something was done to the
+// Eventf emits an event from a step: that for a reason, in CamelCase, something was done to the
 // object about, be it the pass's own or another one. Nothing is emitted without a manager.
 // An event is a request: tell what happened once, and not what is so.
-func Tell(ctx context.Context, about client.Object, eventType, reason, format string, args ...any) {
-	if p, ok := passcontext.Of(ctx).(interface {
+func Eventf(ctx context.Context, about client.Object, eventType, reason, format string, args ...any) {
+	if p, ok := passcontext.FromContext(ctx).(interface {
 		tell(about client.Object, eventType, reason, note string)
 	}); ok {
 		p.tell(about, eventType, reason, fmt.Sprintf(format, args...))

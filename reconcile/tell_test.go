@@ -14,8 +14,8 @@ import (
 func TestTell(t *testing.T) {
 	recorder := &told{}
 	h := newHarness(t, interceptor.Funcs{}, Named("water-plants", Func(func(ctx context.Context, _ client.Client, b *budget) error {
-		Tell(ctx, b, corev1.EventTypeNormal, "Watered", "%d litres", 3)
-		Tell(ctx, &appsv1.Deployment{}, corev1.EventTypeWarning, "Wet", "from above")
+		Eventf(ctx, b, corev1.EventTypeNormal, "Watered", "%d litres", 3)
+		Eventf(ctx, &appsv1.Deployment{}, corev1.EventTypeWarning, "Wet", "from above")
 		return nil
 	})))
 	h.pass(t) // without a manager nobody listens
@@ -24,5 +24,5 @@ func TestTell(t *testing.T) {
 	require.Equal(t, []sent{
 		{"Normal", "Watered", "WaterPlants", "3 litres"}, {"Warning", "Wet", "WaterPlants", "from above"},
 	}, recorder.take())
-	Tell(t.Context(), &appsv1.Deployment{}, corev1.EventTypeNormal, "Nowhere", "outside of a pass nothing is told")
+	Eventf(t.Context(), &appsv1.Deployment{}, corev1.EventTypeNormal, "Nowhere", "outside of a pass nothing is told")
 }

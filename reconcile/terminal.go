@@ -2,16 +2,16 @@ package reconcile
 
 import "errors"
 
-// Reasoned is an error that brings the reason of a condition, in CamelCase.
-type Reasoned interface {
+// Reasoner is an error that brings the reason of a condition, in CamelCase.
+type Reasoner interface {
 	error
 	Reason() string
 }
 
-// Terminal says that the step cannot succeed until somebody changes something, for a reason in
-// CamelCase, or "" for the error's own ([Reasoned]): the object is shown as Stalled and tried again
+// Stalled says that the step cannot succeed until somebody changes something, for a reason in
+// CamelCase, or "" for the error's own ([Reasoner]): the object is shown as Stalled and tried again
 // in 10 minutes, or on an event. Of a nil error it makes nil, so that it can wrap a check.
-func Terminal(reason string, err error) error {
+func Stalled(reason string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
 
 func (e *terminalError) Reason() string {
-	if reasoned, ok := errors.AsType[Reasoned](e.err); ok && e.reason == "" {
+	if reasoned, ok := errors.AsType[Reasoner](e.err); ok && e.reason == "" {
 		return reasoned.Reason()
 	}
 	return e.reason

@@ -1,8 +1,8 @@
 package reconcile
 
-// Unshown keeps a step's outcome, be it nil, out of the conditions: they stay as they are, since
+// KeepConditions keeps a step's outcome, be it nil, out of the conditions: they stay as they are, since
 // somebody else tells of the object. An error is logged and retried as ever.
-func Unshown(err error) error { return &unshownError{err} }
+func KeepConditions(err error) error { return &unshownError{err} }
 
 type unshownError struct{ err error }
 

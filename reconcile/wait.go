@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Waiting is an error that says that nothing is wrong, and that the step has to be tried again:
+// Waiter is an error that says that nothing is wrong, and that the step has to be tried again:
 // after the delay, or when an event brings a pass if the delay is zero. Any package may have
 // such errors; [Wait] makes one.
-type Waiting interface {
+type Waiter interface {
 	error
 	// Waiting gives the reason of a condition, in CamelCase, and the delay.
 	Waiting() (reason string, after time.Duration)

@@ -23,7 +23,7 @@ func BenchmarkDue(b *testing.B) {
 				since time.Time
 			}{{"Minute", now.Add(-time.Minute)}, {"Year", now.AddDate(-1, 0, 0)}, {"Decades", now.AddDate(-40, 0, 0)}} {
 				b.Run(text+"/"+zone+"/"+down.name, func(b *testing.B) {
-					p := schedule.Plan{Schedule: parsed(b, text, zone), Since: new(metav1.NewTime(down.since))}
+					p := schedule.Input{Schedule: parsed(b, text, zone), Since: new(metav1.NewTime(down.since))}
 					b.ReportAllocs()
 					for b.Loop() {
 						if _, err := schedule.Due(now, p); err != nil {
@@ -56,7 +56,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkMayStart(b *testing.B) {
-	turns := make([]schedule.Turn, 10000)
+	turns := make([]schedule.Candidate, 10000)
 	for i := range turns {
 		turns[i].Object = types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
 	}
@@ -67,9 +67,9 @@ func BenchmarkMayStart(b *testing.B) {
 
 // A pass that has nothing to do allocates nothing, and bounded time is a matter of microseconds.
 func TestDueAllocatesNothing(t *testing.T) {
-	p := schedule.Plan{
+	p := schedule.Input{
 		Schedule: parsed(t, "* * * * *", "Europe/Berlin"), Since: at(t, "2025-01-01 00:00"),
-		Windows: windows(t, "Europe/Berlin", schedule.Window{Start: "08:00", End: "18:00"}),
+		BlackoutWindows: windows(t, "Europe/Berlin", schedule.BlackoutWindow{Start: "08:00", End: "18:00"}),
 	}
 	now := utc(t, "2026-01-01 00:00")
 	require.Zero(t, testing.AllocsPerRun(100, func() {

@@ -2,12 +2,12 @@
 // all there is to remember stands in an object's status, so that a restart neither loses a run nor repeats one.
 //
 // [Parse] reads a schedule and a time zone, [Due] decides whether a run has to start now and when to look again, [Offset]
-// spreads many objects over a time, [ParseWindows] keeps times of the week free, and [MayStart] limits how many run at once.
-// [Rules] and [Status] have what they take, for a spec and a status to embed, and [Status.Decide] joins them.
+// spreads many objects over a time, [ParseBlackoutWindows] keeps times of the week free, and [MayStart] limits how many run at once.
+// [Options] and [Status] have what they take, for a spec and a status to embed, and [Status.Decide] joins them.
 //
 //	s, err := schedule.Parse(job.Spec.Schedule, job.Spec.TimeZone)
 //	…
-//	d, err := schedule.Due(clock.Now(), schedule.Plan{Schedule: s, Since: job.Status.Since, LastRun: job.Status.LastRun})
+//	d, err := schedule.Due(clock.Now(), schedule.Input{Schedule: s, Since: job.Status.Since, LastRun: job.Status.LastRun})
 //	…
 //	if d.Verdict == schedule.Start { … }
 //	return ctrl.Result{RequeueAfter: d.After(clock.Now())}, nil

@@ -10,8 +10,8 @@ const (
 	Waiting Verdict = "Waiting"
 	// Start: a run has to start now. Record Latest as the last run, before it or so that a crash cannot repeat it.
 	Start Verdict = "Start"
-	// Held: a run is due, but now is in a window, or in the spread after one.
-	Held Verdict = "Held"
+	// Deferred: a run is due, but now is in a window, or in the spread after one.
+	Deferred Verdict = "Deferred"
 	// TooLate: the latest time that was due is past its deadline, and none is run. Record Latest as the last run all the
 	// same: until then, this is the verdict.
 	TooLate Verdict = "TooLate"
@@ -26,7 +26,7 @@ type Decision struct {
 	Verdict Verdict
 	// Latest is the time that is due: the latest of those after the last run, of which only one is ever run, however many were
 	// missed. It is the schedule's time without the offset, and stands for the run wherever that has to be told from others.
-	// Zero unless the verdict is Start, Held or TooLate.
+	// Zero unless the verdict is Start, Deferred or TooLate.
 	Latest time.Time
 	// Missed is how many due times have had no run and will get none: those before Latest, and Latest itself if it is too late.
 	// It is exact for a *[Schedule], and ends at 100 for other [Times].
@@ -65,7 +65,7 @@ func (d Decision) After(now time.Time) time.Duration {
 //
 // The first three are those of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, but for the offset and
 // windows, which CronJob has not. The error is [ErrInvalid], beside a zero decision.
-func Due(now time.Time, p Plan) (Decision, error) {
+func Due(now time.Time, p Input) (Decision, error) {
 	if err := p.validate(); err != nil {
 		return Decision{}, err
 	}
@@ -101,7 +101,7 @@ func Due(now time.Time, p Plan) (Decision, error) {
 		d.Verdict = TooLate
 		d.Missed++
 	case start.After(now):
-		d.Verdict, d.Wake = Held, start
+		d.Verdict, d.Wake = Deferred, start
 	default:
 		d.Verdict = Start
 	}

@@ -39,14 +39,14 @@ func show(d schedule.Decision) shown {
 
 func TestDue(t *testing.T) {
 	hour := new(int64(3600))
-	office := windows(t, "", schedule.Window{Start: "08:00", End: "18:00"})
+	office := windows(t, "", schedule.BlackoutWindow{Start: "08:00", End: "18:00"})
 	cases := map[string]struct {
 		reason         string
 		schedule, zone string
 		since, last    string
 		deadline       *int64
 		suspended      bool
-		windows        schedule.Windows
+		windows        schedule.BlackoutWindows
 		offset         time.Duration
 		now            string
 		want           shown
@@ -141,10 +141,10 @@ func TestDue(t *testing.T) {
 			schedule: "0 4 * * *", since: "2026-03-01 05:00", suspended: true, now: "2026-03-04 12:00",
 			want: shown{Verdict: "Suspended"},
 		},
-		"Held": {
+		"Deferred": {
 			reason:   "due in a window: look again when it ends",
 			schedule: "0 12 * * *", since: "2026-03-01 13:00", windows: office, now: "2026-03-02 12:00",
-			want: shown{"Held", "2026-03-02 12:00:00", "2026-03-03 12:00:00", "2026-03-02 18:00:00", 0},
+			want: shown{"Deferred", "2026-03-02 12:00:00", "2026-03-03 12:00:00", "2026-03-02 18:00:00", 0},
 		},
 		"LetGo": {
 			reason:   "the window has ended",
@@ -159,7 +159,7 @@ func TestDue(t *testing.T) {
 		"LateInWindow": {
 			reason:   "due before the window, but nobody was there",
 			schedule: "0 7 * * *", since: "2026-03-01 13:00", windows: office, now: "2026-03-02 09:00",
-			want: shown{"Held", "2026-03-02 07:00:00", "2026-03-03 07:00:00", "2026-03-02 18:00:00", 0},
+			want: shown{"Deferred", "2026-03-02 07:00:00", "2026-03-03 07:00:00", "2026-03-02 18:00:00", 0},
 		},
 		"WakeAfterWindow": {
 			reason:   "what will be due in a window is looked at when it ends",
@@ -194,7 +194,7 @@ func TestDue(t *testing.T) {
 		"SpreadAfterWindow": {
 			reason:   "many that a window has put off do not start together at its end",
 			schedule: "0 9 * * *", since: "2026-03-01 13:00", offset: 10 * time.Minute, windows: office, now: "2026-03-02 18:09",
-			want: shown{"Held", "2026-03-02 09:00:00", "2026-03-03 09:00:00", "2026-03-02 18:10:00", 0},
+			want: shown{"Deferred", "2026-03-02 09:00:00", "2026-03-03 09:00:00", "2026-03-02 18:10:00", 0},
 		},
 		"SpreadedAfterWindow": {
 			reason:   "the place after the window has come",
@@ -264,9 +264,9 @@ func TestDue(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, err := schedule.Due(utc(t, tc.now), schedule.Plan{
+			d, err := schedule.Due(utc(t, tc.now), schedule.Input{
 				Schedule: parsed(t, tc.schedule, tc.zone), Since: at(t, tc.since), LastRun: at(t, tc.last),
-				StartingDeadlineSeconds: tc.deadline, Suspended: tc.suspended, Windows: tc.windows, Offset: tc.offset,
+				StartingDeadlineSeconds: tc.deadline, Suspended: tc.suspended, BlackoutWindows: tc.windows, Offset: tc.offset,
 			})
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, show(d)); diff != "" {
@@ -285,24 +285,24 @@ func TestDueRefuses(t *testing.T) {
 	)
 	cases := map[string]struct {
 		reason string
-		plan   schedule.Plan
+		plan   schedule.Input
 		want   string
 	}{
-		"NoSchedule":   {"forgotten", schedule.Plan{Since: since}, none},
-		"ParseFailed":  {"what Parse returns beside an error", schedule.Plan{Since: since, Schedule: (*schedule.Schedule)(nil)}, none},
-		"ZeroSchedule": {"it would never come", schedule.Plan{Since: since, Schedule: &schedule.Schedule{}}, none},
-		"NoSince":      {"every pass would begin anew, and nothing ever be due", schedule.Plan{Schedule: s}, unknown},
-		"ZeroTimes":    {"a zero time is not known", schedule.Plan{Schedule: s, Since: &metav1.Time{}, LastRun: &metav1.Time{}}, unknown},
+		"NoSchedule":   {"forgotten", schedule.Input{Since: since}, none},
+		"ParseFailed":  {"what Parse returns beside an error", schedule.Input{Since: since, Schedule: (*schedule.Schedule)(nil)}, none},
+		"ZeroSchedule": {"it would never come", schedule.Input{Since: since, Schedule: &schedule.Schedule{}}, none},
+		"NoSince":      {"every pass would begin anew, and nothing ever be due", schedule.Input{Schedule: s}, unknown},
+		"ZeroTimes":    {"a zero time is not known", schedule.Input{Schedule: s, Since: &metav1.Time{}, LastRun: &metav1.Time{}}, unknown},
 		"Deadline": {
-			"CronJob's validation refuses it", schedule.Plan{Schedule: s, Since: since, StartingDeadlineSeconds: new(int64(-5))},
+			"CronJob's validation refuses it", schedule.Input{Schedule: s, Since: since, StartingDeadlineSeconds: new(int64(-5))},
 			"startingDeadlineSeconds -5" + negative,
 		},
 		"Suspended": {
 			"what is wrong is said before it matters",
-			schedule.Plan{Schedule: s, Since: since, StartingDeadlineSeconds: new(int64(-1)), Suspended: true},
+			schedule.Input{Schedule: s, Since: since, StartingDeadlineSeconds: new(int64(-1)), Suspended: true},
 			"startingDeadlineSeconds -1" + negative,
 		},
-		"Offset": {"no place is before", schedule.Plan{Schedule: s, Since: since, Offset: -time.Second}, "offset -1s: it is negative; take what Offset returns"},
+		"Offset": {"no place is before", schedule.Input{Schedule: s, Since: since, Offset: -time.Second}, "offset -1s: it is negative; take what Offset returns"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -332,7 +332,7 @@ func TestEveryTimeIsRunOrMissedOnce(t *testing.T) {
 	for _, text := range []string{"*/7 * * * *", "30 2 * * *", "15,45 1-3 * * SUN", "@every 25m"} {
 		s := parsed(t, text, "Europe/Berlin")
 		begin := utc(t, "2026-03-27 00:00")
-		p := schedule.Plan{Schedule: s, Since: new(metav1.NewTime(begin)), Offset: 90 * time.Second, StartingDeadlineSeconds: new(int64(1200))}
+		p := schedule.Input{Schedule: s, Since: new(metav1.NewTime(begin)), Offset: 90 * time.Second, StartingDeadlineSeconds: new(int64(1200))}
 		now, runs, missed := begin, 0, 0
 		for passes := 0; now.Before(begin.AddDate(0, 0, 14)); passes++ {
 			d, err := schedule.Due(now, p)
@@ -351,7 +351,7 @@ func TestEveryTimeIsRunOrMissedOnce(t *testing.T) {
 				now = now.Add(7 * time.Hour)
 			}
 		}
-		d, err := schedule.Due(now, schedule.Plan{Schedule: s, Since: new(metav1.NewTime(begin)), Offset: 90 * time.Second})
+		d, err := schedule.Due(now, schedule.Input{Schedule: s, Since: new(metav1.NewTime(begin)), Offset: 90 * time.Second})
 		require.NoError(t, err)
 		all := d.Missed + 1
 		if d.Latest.After(p.LastRun.Time) {

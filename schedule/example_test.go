@@ -28,7 +28,7 @@ func Example() {
 			fmt.Println("condition:", err)
 			return 0
 		}
-		d, err := schedule.Due(now, schedule.Plan{Schedule: s, Since: status.Since, LastRun: status.LastRun})
+		d, err := schedule.Due(now, schedule.Input{Schedule: s, Since: status.Since, LastRun: status.LastRun})
 		if err != nil {
 			fmt.Println("condition:", err)
 			return 0
@@ -89,7 +89,7 @@ func ExampleDue() {
 	if err != nil {
 		panic(err)
 	}
-	plan := schedule.Plan{Schedule: s, LastRun: new(metav1.NewTime(date(time.March, 1, 0, 0)))}
+	plan := schedule.Input{Schedule: s, LastRun: new(metav1.NewTime(date(time.March, 1, 0, 0)))}
 
 	d, err := schedule.Due(date(time.April, 1, 0, 0), plan)
 	fmt.Println(d.Verdict, d.Latest.Format(time.DateTime), d.Missed, err)
@@ -102,12 +102,12 @@ func ExampleDue() {
 	// Waiting 2026-04-01 00:01:00 <nil>
 }
 
-func ExamplePlan_deadline() {
+func ExampleInput_deadline() {
 	s, err := schedule.Parse("@daily", "")
 	if err != nil {
 		panic(err)
 	}
-	plan := schedule.Plan{
+	plan := schedule.Input{
 		Schedule: s, LastRun: new(metav1.NewTime(date(time.March, 1, 0, 0))), StartingDeadlineSeconds: new(int64(3600)),
 	}
 	for _, hour := range []int{1, 2} {
@@ -130,28 +130,28 @@ func ExampleDecision_After() {
 	// 0s
 }
 
-func ExampleParseWindows() {
+func ExampleParseBlackoutWindows() {
 	s, err := schedule.Parse("0 12 * * *", "")
 	if err != nil {
 		panic(err)
 	}
-	office, err := schedule.ParseWindows("", schedule.Window{Start: "08:00", End: "18:00", Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri"}})
+	office, err := schedule.ParseBlackoutWindows("", schedule.BlackoutWindow{Start: "08:00", End: "18:00", Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri"}})
 	if err != nil {
 		panic(err)
 	}
 	monday := date(time.March, 2, 12, 0)
-	d, err := schedule.Due(monday, schedule.Plan{Schedule: s, Since: new(metav1.NewTime(date(time.March, 2, 0, 0))), Windows: office})
+	d, err := schedule.Due(monday, schedule.Input{Schedule: s, Since: new(metav1.NewTime(date(time.March, 2, 0, 0))), BlackoutWindows: office})
 	fmt.Println(d.Verdict, d.Latest.Format(time.TimeOnly), d.Wake.Format(time.TimeOnly), err)
 
-	_, err = schedule.ParseWindows("", schedule.Window{Start: "18:00", End: "08:00"}, schedule.Window{Start: "08:00", End: "18:00"})
+	_, err = schedule.ParseBlackoutWindows("", schedule.BlackoutWindow{Start: "18:00", End: "08:00"}, schedule.BlackoutWindow{Start: "08:00", End: "18:00"})
 	fmt.Println(err)
 	// Output:
-	// Held 12:00:00 18:00:00 <nil>
-	// invalid windows: they cover the whole week, so nothing would ever start; leave some time open
+	// Deferred 12:00:00 18:00:00 <nil>
+	// invalid blackoutWindows: they cover the whole week, so nothing would ever start; leave some time open
 }
 
-func ExampleWindows_Open() {
-	night, err := schedule.ParseWindows("Europe/Berlin", schedule.Window{Start: "22:00", End: "06:00"})
+func ExampleBlackoutWindows_Open() {
+	night, err := schedule.ParseBlackoutWindows("Europe/Berlin", schedule.BlackoutWindow{Start: "22:00", End: "06:00"})
 	if err != nil {
 		panic(err)
 	}
@@ -175,7 +175,7 @@ func ExampleOffset() {
 func ExampleMayStart() {
 	noon := date(time.March, 1, 12, 0)
 	object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
-	turns := []schedule.Turn{ // from the statuses of all objects
+	turns := []schedule.Candidate{ // from the statuses of all objects
 		{Object: object("web"), Running: true},
 		{Object: object("cart"), Due: noon},
 		{Object: object("mail"), Due: noon.Add(-time.Hour)},
@@ -191,7 +191,7 @@ func ExampleMayStart() {
 
 // What a pass does with a spec that embeds Rules and a status that embeds Status.
 func ExampleStatus() {
-	rules := schedule.Rules{TimeZone: "Europe/Berlin"}
+	rules := schedule.Options{TimeZone: "Europe/Berlin"}
 	var status schedule.Status
 	for _, now := range []time.Time{date(time.March, 1, 12, 0), date(time.March, 2, 3, 0), date(time.March, 2, 3, 1)} {
 		d, err := status.Decide(now, "uid", "0 4 * * *", rules)

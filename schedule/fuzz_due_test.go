@@ -33,15 +33,15 @@ func FuzzDue(f *testing.F) {
 		}
 		o.location = s.Location()
 		o.closed = newHours(closed)
-		w, err := schedule.ParseWindows(name, o.closed.windows()...)
+		w, err := schedule.ParseBlackoutWindows(name, o.closed.windows()...)
 		require.NoError(t, err)
 
 		begin := time.Date(1975+int(year)%100, 1, 1, 0, 0, 0, 0, time.UTC)
 		if _, end := begin.In(o.location).ZoneBounds(); !end.IsZero() {
 			begin = end.UTC()
 		}
-		p := schedule.Plan{
-			Schedule: s, Windows: w, Offset: time.Duration(offset) * time.Second,
+		p := schedule.Input{
+			Schedule: s, BlackoutWindows: w, Offset: time.Duration(offset) * time.Second,
 			Since: new(metav1.NewTime(begin.Add(time.Duration(before) * time.Minute / 4))),
 		}
 		if last > 0 {
@@ -85,7 +85,7 @@ func (o *oracle) text() string {
 }
 
 // due walks until it has met the time that is said to be next.
-func (o *oracle) due(now time.Time, p schedule.Plan, until time.Time) schedule.Decision {
+func (o *oracle) due(now time.Time, p schedule.Input, until time.Time) schedule.Decision {
 	after := p.Since.Time
 	if !p.LastRun.IsZero() && p.LastRun.After(after) {
 		after = p.LastRun.Time
@@ -120,9 +120,9 @@ func (o *oracle) due(now time.Time, p schedule.Plan, until time.Time) schedule.D
 		d.Verdict = schedule.TooLate
 		d.Missed++
 	case o.start(d.Latest.Add(p.Offset), p.Offset).After(now):
-		d.Verdict, d.Wake = schedule.Held, o.start(d.Latest.Add(p.Offset), p.Offset)
+		d.Verdict, d.Wake = schedule.Deferred, o.start(d.Latest.Add(p.Offset), p.Offset)
 	case o.closed.have(now.In(o.location)):
-		d.Verdict, d.Wake = schedule.Held, o.start(now, p.Offset)
+		d.Verdict, d.Wake = schedule.Deferred, o.start(now, p.Offset)
 	default:
 		d.Verdict = schedule.Start
 	}
@@ -227,15 +227,15 @@ func newHours(value uint64) hours {
 	return hours{from: int(value % 96), length: int(value / 96 % 64), weekday: int(value / 96 / 64 % 8)}
 }
 
-func (h hours) windows() []schedule.Window {
+func (h hours) windows() []schedule.BlackoutWindow {
 	if h.length == 0 {
 		return nil
 	}
-	w := schedule.Window{Start: quarter(h.from), End: quarter((h.from + h.length) % 96)}
+	w := schedule.BlackoutWindow{Start: quarter(h.from), End: quarter((h.from + h.length) % 96)}
 	if h.weekday < 7 {
 		w.Days = []string{time.Weekday(h.weekday).String()}
 	}
-	return []schedule.Window{w}
+	return []schedule.BlackoutWindow{w}
 }
 
 func quarter(n int) string { return time.Unix(int64(n)*900, 0).UTC().Format("15:04") }

@@ -58,8 +58,8 @@ func compareWithRobfig(t *testing.T, text string, at time.Time) {
 // FuzzParseWindows proves that windows are refused, or leave a time open within a week.
 func FuzzParseWindows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, start, end, day, otherStart, otherEnd, zone string, from int64) {
-		w, err := schedule.ParseWindows(zone,
-			schedule.Window{Start: start, End: end, Days: []string{day}}, schedule.Window{Start: otherStart, End: otherEnd})
+		w, err := schedule.ParseBlackoutWindows(zone,
+			schedule.BlackoutWindow{Start: start, End: end, Days: []string{day}}, schedule.BlackoutWindow{Start: otherStart, End: otherEnd})
 		if err != nil {
 			require.True(t, errors.Is(err, schedule.ErrInvalid) && utf8.ValidString(err.Error()) && len(err.Error()) < 2000)
 			return

@@ -16,7 +16,7 @@ var ErrInvalid = errors.New("invalid")
 
 // Error is the type of these errors.
 type Error struct {
-	// Field is the one that is wrong, as it is called in JSON: schedule, timeZone, windows[0].start.
+	// Field is the one that is wrong, as it is called in JSON: schedule, timeZone, blackoutWindows[0].start.
 	Field string
 	err   error
 }
@@ -28,7 +28,7 @@ func invalid(field, format string, args ...any) error {
 func (e *Error) Error() string { return e.err.Error() }
 func (e *Error) Unwrap() error { return e.err }
 
-// Reason is that of a condition: InvalidSchedule, InvalidTimeZone, InvalidWindows and so on.
+// Reason is that of a condition: InvalidSchedule, InvalidTimeZone, InvalidBlackoutWindows and so on.
 func (e *Error) Reason() string {
 	field, _, _ := strings.Cut(e.Field, "[")
 	return "Invalid" + strings.ToUpper(field[:1]) + field[1:]

@@ -58,7 +58,7 @@ func TestTimesOfOthers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			d, err := schedule.Due(utc(t, tc.now), schedule.Plan{Schedule: counting{tc.times, &asked}, Since: at(t, tc.since)})
+			d, err := schedule.Due(utc(t, tc.now), schedule.Input{Schedule: counting{tc.times, &asked}, Since: at(t, tc.since)})
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, show(d)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -95,7 +95,7 @@ func TestSearchFindsAnyMoment(t *testing.T) {
 		for _, rest := range []time.Duration{0, 1, 2, time.Second, time.Minute, time.Minute + 1, 7777 * time.Hour} {
 			times := once{begin.Add(gap), begin.Add(2 * gap), begin.Add(2*gap + 1)}
 			now := begin.Add(2*gap + 1 + rest)
-			d, err := schedule.Due(now, schedule.Plan{Schedule: times, Since: since})
+			d, err := schedule.Due(now, schedule.Input{Schedule: times, Since: since})
 			require.NoError(t, err)
 			require.Equal(t, begin.Add(2*gap+1), d.Latest, "%v %v", gap, rest)
 			require.Zero(t, d.Next)

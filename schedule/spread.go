@@ -12,7 +12,7 @@ import (
 // so that many objects with one schedule do not start together, and each starts at equal distances.
 //
 // An object without a UID, as controller-runtime's fake client leaves it, has no offset, and neither has a spread of a second
-// or less. See [Plan] for how the offset goes together with the next time and with the deadline.
+// or less. See [Input] for how the offset goes together with the next time and with the deadline.
 func Offset(uid types.UID, spread time.Duration) time.Duration {
 	places := uint64(max(0, spread+time.Second-1) / time.Second)
 	if uid == "" || places < 2 {

@@ -34,7 +34,7 @@ type Status struct {
 // Decide is [Due] for an object as it stands in the API: the schedule and its rules in the spec, and this in the status. It
 // keeps ScheduleSince and NextScheduleTime; what it says to start, or that it is too late, is to be recorded by [Status.Record].
 // The error is an *[Error], and the schedule is stopped then.
-func (s *Status) Decide(now time.Time, uid types.UID, schedule string, r Rules) (Decision, error) {
+func (s *Status) Decide(now time.Time, uid types.UID, schedule string, r Options) (Decision, error) {
 	d, err := s.decide(now, uid, schedule, r)
 	switch {
 	case err != nil:
@@ -49,21 +49,21 @@ func (s *Status) Decide(now time.Time, uid types.UID, schedule string, r Rules) 
 	return d, err
 }
 
-func (s *Status) decide(now time.Time, uid types.UID, schedule string, r Rules) (Decision, error) {
+func (s *Status) decide(now time.Time, uid types.UID, schedule string, r Options) (Decision, error) {
 	parsed, err := Parse(schedule, r.TimeZone)
 	if err != nil {
 		return Decision{}, err
 	}
-	windows, err := ParseWindows(r.TimeZone, r.Windows...)
+	windows, err := ParseBlackoutWindows(r.TimeZone, r.BlackoutWindows...)
 	if err != nil {
 		return Decision{}, err
 	}
 	if hash := r.hash(schedule); s.ScheduleSince == nil || s.ScheduleHash != hash {
 		s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = wholeSecond(now), hash, nil
 	}
-	return Due(now, Plan{
+	return Due(now, Input{
 		Schedule: parsed, Since: s.ScheduleSince, LastRun: s.LastScheduleTime,
-		StartingDeadlineSeconds: r.StartingDeadlineSeconds, Windows: windows, Offset: r.Offset(uid),
+		StartingDeadlineSeconds: r.StartingDeadlineSeconds, BlackoutWindows: windows, Offset: r.Offset(uid),
 	})
 }
 
@@ -76,10 +76,10 @@ func (s *Status) Record(d Decision) {
 // Stop is for a schedule that is suspended or invalid. When it is followed again, that is since then.
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
-// Turn is the object's claim to run, if it has one: it runs, as the caller knows, or its next time has come. Count none
+// Candidate is the object's claim to run, if it has one: it runs, as the caller knows, or its next time has come. Count none
 // that cannot start, because it is paused, is being deleted or has failed: it would keep the others waiting.
-func (s *Status) Turn(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (turn Turn, ok bool) {
-	turn = Turn{Object: object, Running: running}
+func (s *Status) Candidate(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (turn Candidate, ok bool) {
+	turn = Candidate{Object: object, Running: running}
 	if s.NextScheduleTime != nil {
 		turn.Due = s.NextScheduleTime.Time
 	}

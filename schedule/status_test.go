@@ -14,7 +14,7 @@ import (
 // A life in which the operator comes and goes; every step is a pass.
 func TestStatus(t *testing.T) {
 	var s schedule.Status
-	daily, rules := "0 4 * * *", schedule.Rules{StartingDeadlineSeconds: new(int64(3600))}
+	daily, rules := "0 4 * * *", schedule.Options{StartingDeadlineSeconds: new(int64(3600))}
 	decide := func(now string) schedule.Decision {
 		t.Helper()
 		d, err := s.Decide(utc(t, now), "uid", daily, rules)
@@ -52,7 +52,7 @@ func TestStatus(t *testing.T) {
 	for name, change := range map[string]func(){
 		"schedule": func() { daily = "0 5 * * *" },
 		"zone":     func() { rules.TimeZone = "Europe/Berlin" },
-		"windows":  func() { rules.Windows = []schedule.Window{{Start: "08:00", End: "09:00"}} },
+		"windows":  func() { rules.BlackoutWindows = []schedule.BlackoutWindow{{Start: "08:00", End: "09:00"}} },
 	} {
 		before := s.ScheduleSince.Time
 		change()
@@ -73,7 +73,7 @@ func TestStatus(t *testing.T) {
 // What people are shown is when something will happen, but for the spread.
 func TestNextScheduleTimeInAWindow(t *testing.T) {
 	var s schedule.Status
-	rules := schedule.Rules{Windows: []schedule.Window{{Start: "03:00", End: "06:00"}}, SpreadSeconds: 600}
+	rules := schedule.Options{BlackoutWindows: []schedule.BlackoutWindow{{Start: "03:00", End: "06:00"}}, SpreadSeconds: 600}
 	for _, now := range []string{"2026-03-01 12:00", "2026-03-02 04:30", "2026-03-02 06:00"} {
 		_, err := s.Decide(utc(t, now), "a", "0 4 * * *", rules)
 		require.NoError(t, err)
@@ -85,32 +85,34 @@ func TestTurn(t *testing.T) {
 	name := types.NamespacedName{Namespace: "shop", Name: "a"}
 	var s schedule.Status
 	now := utc(t, "2026-03-01 12:00")
-	turn := func(at time.Time, running bool) (schedule.Turn, bool) { return s.Turn(at, name, running, time.Minute) }
+	turn := func(at time.Time, running bool) (schedule.Candidate, bool) {
+		return s.Candidate(at, name, running, time.Minute)
+	}
 	_, ok := turn(now, false)
 	require.False(t, ok, "it has no schedule")
-	_, err := s.Decide(now, "uid", "0 4 * * *", schedule.Rules{})
+	_, err := s.Decide(now, "uid", "0 4 * * *", schedule.Options{})
 	require.NoError(t, err)
 	due := s.NextScheduleTime.Time
 	_, ok = turn(due.Add(59*time.Second), false)
 	require.False(t, ok, "its place in the spread has not come")
 	waits, ok := turn(due.Add(time.Minute), false)
 	require.True(t, ok)
-	require.Equal(t, schedule.Turn{Object: name, Due: due}, waits)
+	require.Equal(t, schedule.Candidate{Object: name, Due: due}, waits)
 	runs, ok := turn(now, true)
 	require.True(t, ok)
 	require.True(t, runs.Running)
 }
 
 func TestReasons(t *testing.T) {
-	week := []schedule.Window{{Start: "00:00", End: "24:00"}}
+	week := []schedule.BlackoutWindow{{Start: "00:00", End: "24:00"}}
 	for reason, set := range map[string]struct {
 		schedule string
-		rules    schedule.Rules
+		rules    schedule.Options
 	}{
-		"InvalidSchedule":                {"TZ=UTC", schedule.Rules{}},
-		"InvalidTimeZone":                {"@daily", schedule.Rules{TimeZone: "Mars/Olympus"}},
-		"InvalidWindows":                 {"@daily", schedule.Rules{Windows: week}},
-		"InvalidStartingDeadlineSeconds": {"@daily", schedule.Rules{StartingDeadlineSeconds: new(int64(-1))}},
+		"InvalidSchedule":                {"TZ=UTC", schedule.Options{}},
+		"InvalidTimeZone":                {"@daily", schedule.Options{TimeZone: "Mars/Olympus"}},
+		"InvalidBlackoutWindows":         {"@daily", schedule.Options{BlackoutWindows: week}},
+		"InvalidStartingDeadlineSeconds": {"@daily", schedule.Options{StartingDeadlineSeconds: new(int64(-1))}},
 	} {
 		var s schedule.Status
 		_, err := s.Decide(utc(t, "2026-03-01 12:00"), "uid", set.schedule, set.rules)
@@ -119,22 +121,22 @@ func TestReasons(t *testing.T) {
 		require.Equal(t, reason, invalid.Reason())
 		require.ErrorIs(t, err, schedule.ErrInvalid)
 	}
-	_, err := schedule.ParseWindows("", schedule.Window{Start: "8", End: "09:00"})
+	_, err := schedule.ParseBlackoutWindows("", schedule.BlackoutWindow{Start: "8", End: "09:00"})
 	invalid, _ := errors.AsType[*schedule.Error](err)
-	require.Equal(t, "windows[0].start InvalidWindows", invalid.Field+" "+invalid.Reason())
+	require.Equal(t, "blackoutWindows[0].start InvalidBlackoutWindows", invalid.Field+" "+invalid.Reason())
 }
 
 func TestDeepCopies(t *testing.T) {
-	rules := schedule.Rules{StartingDeadlineSeconds: new(int64(1)), Windows: []schedule.Window{{Start: "08:00", End: "09:00", Days: []string{"Mon"}}}}
-	var copied schedule.Rules
+	rules := schedule.Options{StartingDeadlineSeconds: new(int64(1)), BlackoutWindows: []schedule.BlackoutWindow{{Start: "08:00", End: "09:00", Days: []string{"Mon"}}}}
+	var copied schedule.Options
 	rules.DeepCopyInto(&copied)
 	require.Equal(t, rules, copied)
-	rules.Windows[0].Days[0], *rules.StartingDeadlineSeconds = "Tue", 2
-	require.Equal(t, "Mon", copied.Windows[0].Days[0])
+	rules.BlackoutWindows[0].Days[0], *rules.StartingDeadlineSeconds = "Tue", 2
+	require.Equal(t, "Mon", copied.BlackoutWindows[0].Days[0])
 	require.EqualValues(t, 1, *copied.StartingDeadlineSeconds)
 
 	var s, other schedule.Status
-	_, err := s.Decide(utc(t, "2026-03-01 12:00"), "uid", "@daily", schedule.Rules{})
+	_, err := s.Decide(utc(t, "2026-03-01 12:00"), "uid", "@daily", schedule.Options{})
 	require.NoError(t, err)
 	s.DeepCopyInto(&other)
 	require.Equal(t, s, other)

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/opblocks/opblocks/internal/plan"
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
 const statusSubresource = "status"
@@ -18,7 +18,7 @@ const statusSubresource = "status"
 // fieldManagers gives the managers of a built-in kind. What a subresource does not write is reset
 // by it, and so is owned by nobody who writes there.
 func fieldManagers(k *kind) map[string]*managedfields.FieldManager {
-	types := plan.BuiltInTypes()
+	types := compare.BuiltInTypes()
 	managers := map[string]*managedfields.FieldManager{}
 	if !k.status {
 		managers[""] = newFieldManager(k, types, "", nil)

@@ -1,15 +1,38 @@
-// Package passcontext keeps the pass in the context of its steps, for those in packages that do not
-// import package reconcile.
+// Package passcontext carries the current pass of package reconcile in the context that steps are called with. Packages
+// that must not import package reconcile, such as ownedresources, reach the pass through it.
 package passcontext
 
-import "context"
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Pass is what other packages ask of the current pass.
+//
+// Its methods are exported: a type of another package never has the unexported methods of an interface declared here, so
+// From would find no pass, and what should run at the end of the pass would run at once.
+type Pass interface {
+	// AfterSteps registers a function to run at the end of the pass, after all steps, and only if none of them failed or
+	// was skipped. Its error becomes the outcome of the step that registered it. In a cleanup the function runs right
+	// after the cleanup has succeeded, before the finalizer is removed.
+	AfterSteps(do func(ctx context.Context) error)
+
+	// ConfirmCurrent makes sure, past the cache, that obj is not older than this process. It sends at most one request
+	// per object and process. A conflict error means that obj was changed or deleted, and that the cache does not show it
+	// yet. The result known is false, without an error, if the pass is over another object.
+	ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error)
+}
 
 type key struct{}
 
-// With gives the context of a pass.
-func With(ctx context.Context, pass any) context.Context {
+// NewContext returns a context that carries the pass.
+func NewContext(ctx context.Context, pass Pass) context.Context {
 	return context.WithValue(ctx, key{}, pass)
 }
 
-// Of gives the pass, or nil outside of one.
-func Of(ctx context.Context) any { return ctx.Value(key{}) }
+// FromContext returns the pass that the context carries, or nil outside of a pass.
+func FromContext(ctx context.Context) Pass {
+	pass, _ := ctx.Value(key{}).(Pass)
+	return pass
+}

@@ -16,7 +16,7 @@ type Action struct {
 	Name string // as the trace shows it; short
 	Do   func(ctx context.Context, c client.Client) error
 
-	outside func(Outside) error
+	outside func(External) error
 	wait    time.Duration
 	err     error // why it is none
 }
@@ -94,10 +94,10 @@ func Do(name string, do func(ctx context.Context, c client.Client) error) Action
 	return Action{Name: name, Do: do}
 }
 
-// DoOutside changes what is outside of the cluster, of which the operator hears only by asking. It gets what
-// [Scenario.Outside] made, and must do the same in every run.
-func DoOutside[T Outside](name string, do func(outside T) error) Action {
-	return Action{Name: name, outside: func(outside Outside) error {
+// DoExternal changes what is outside of the cluster, of which the operator hears only by asking. It gets what
+// [Scenario.External] made, and must do the same in every run.
+func DoExternal[T External](name string, do func(outside T) error) Action {
+	return Action{Name: name, outside: func(outside External) error {
 		is, ok := outside.(T)
 		if !ok {
 			return fmt.Errorf("it is for an Outside of type %T, and the scenario has one of type %T", is, outside)

@@ -22,7 +22,7 @@ type result struct {
 	writes  map[madeKey]int
 	made    map[madeKey]bool
 	deleted map[madeKey]int
-	ledger  *Ledger
+	ledger  *RequestLog
 }
 
 // keeps reports whether the operator makes an object in this run and never deletes it. Objects whose

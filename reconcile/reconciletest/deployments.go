@@ -19,7 +19,7 @@ import (
 // templateLabel tells the pods of one template from those of the one before.
 const templateLabel = "pod-template-hash"
 
-// Deployments is the [Actor] for Deployments: it makes pods of their templates, which become ready
+// Deployments is the [SimulatedController] for Deployments: it makes pods of their templates, which become ready
 // at its next step, and fills in the status. There are no ReplicaSets: a Deployment owns its pods.
 // Replaced pods go at once.
 func Deployments(ctx context.Context, c client.Client) error {

@@ -45,7 +45,7 @@
 //
 // A run is deterministic, in a bubble of testing/synctest: time.Now is virtual, and so are the delays that a
 // reconciler returns, backoff, and timers. Events are delivered one by one, and one pass runs at a time. When
-// nothing is left to do, the garbage collector and [Scenario.Others] take a step; when they have none to take,
+// nothing is left to do, the garbage collector and [Scenario.SimulatedControllers] take a step; when they have none to take,
 // time moves on to whatever is due. The operator is quiet when nothing is due within [Scenario.Horizon], or
 // what is due changes nothing three times in a row. Then comes the next action.
 //
@@ -55,6 +55,6 @@
 // # What it does not show
 //
 // Races of goroutines within the operator: use go test -race. What the server's admission plug-ins do. Whether
-// the roles suffice. What only the real controllers of Kubernetes do, beyond Deployments: see [Actor]. Only
+// the roles suffice. What only the real controllers of Kubernetes do, beyond Deployments: see [SimulatedController]. Only
 // reads and writes through the clients that [Process] gives can be recorded and struck by faults.
 package reconciletest

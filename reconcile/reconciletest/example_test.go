@@ -13,9 +13,9 @@ import (
 )
 
 // A reconciler written by hand makes a ConfigMap and sets the status. It swallows the error of the creation.
-func ExampleTry() {
+func ExampleExploreQuietly() {
 	t := new(testing.T) // in a test it is the function's own
-	report := reconciletest.Try(t, reconciletest.Scenario{
+	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
 		Start: func(p *reconciletest.Process) error {
 			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -44,7 +44,7 @@ func ExampleTry() {
 }
 
 // In an ordinary test the ledger says what the operator sent.
-func ExamplePlay() {
+func ExampleRun() {
 	t := new(testing.T) // in a test it is the function's own
 	scenario := reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
@@ -57,12 +57,12 @@ func ExamplePlay() {
 		},
 		Actions: []reconciletest.Action{reconciletest.Create(shop())},
 	}
-	reconciletest.Play(t, scenario, func(t *testing.T, w *reconciletest.World) {
+	reconciletest.Run(t, scenario, func(t *testing.T, w *reconciletest.Env) {
 		w.Do(reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" }))
-		w.Ledger.AssertWrites(t, "update ConfigMap default/web")
+		w.RequestLog.AssertWrites(t, "update ConfigMap default/web")
 
 		w.Do(reconciletest.Delete(config("web")))
-		fmt.Println(w.Ledger.Writes())
+		fmt.Println(w.RequestLog.Writes())
 	})
 	// Output:
 	// [create ConfigMap default/web]
@@ -72,11 +72,11 @@ func ExamplePlay() {
 // cleans up in the wrong order: the finalizer goes before the account.
 func ExampleProcess_Effect() {
 	t := new(testing.T) // in a test it is the function's own
-	report := reconciletest.Try(t, reconciletest.Scenario{
+	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
-		Outside: func() reconciletest.Outside { return &directory{users: map[string]bool{}} },
+		External: func() reconciletest.External { return &directory{users: map[string]bool{}} },
 		Start: func(p *reconciletest.Process) error {
-			users := p.Outside().(*directory)
+			users := p.External().(*directory)
 			add := func(ctx context.Context, name string) error {
 				return p.Effect(ctx, "add "+name, func() error { users.users[name] = true; return nil })
 			}

@@ -15,7 +15,7 @@ func (r *run) missingWatch() string {
 	last := requests[len(requests)-1].Pass
 	reads := map[string]bool{}
 	for _, request := range requests {
-		if request.Pass == last && !request.IsWrite() && request.Outside == "" {
+		if request.Pass == last && !request.IsWrite() && request.External == "" {
 			reads[request.Kind.Kind] = true
 		}
 	}
@@ -61,7 +61,7 @@ func (r *run) flapping(names []string) string {
 	var lines []string
 	history := r.history()
 	for _, request := range slices.Backward(r.ledger.all()) {
-		if !request.Changed || !slices.Contains(names, request.String()) || request.Outside != "" {
+		if !request.Changed || !slices.Contains(names, request.String()) || request.External != "" {
 			continue
 		}
 		for _, change := range slices.Backward(history) {

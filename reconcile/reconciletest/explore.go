@@ -20,7 +20,7 @@ import (
 // same state, does not come to rest, or breaks another rule of the package.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
-	report := Try(t, s, options...)
+	report := ExploreQuietly(t, s, options...)
 	if len(report.Failures) > 0 {
 		t.Error(report)
 	} else {
@@ -29,8 +29,8 @@ func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	return report
 }
 
-// Try is [Explore] that does not fail the test.
-func Try(t *testing.T, s Scenario, options ...Option) *Report {
+// ExploreQuietly is [Explore] that does not fail the test.
+func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	settings := settings{depth: 1, limit: defaultLimit, seed: defaultSeed, replay: os.Getenv(replayVariable)}
 	for _, o := range options {
@@ -155,9 +155,9 @@ func (p *point) faults() []FaultKind {
 		case p.request == nil && k.request == nil && p.watched:
 		case p.request == nil || k.request == nil || !k.request(p.request):
 			continue
-		case !p.next && (k.kind == Away || k.kind == AwayUnseen || k.kind == Meanwhile):
+		case !p.next && (k.kind == CrashDowntime || k.kind == CrashDowntimeUnseen || k.kind == ConcurrentAction):
 			continue
-		case !p.watched && (k.kind == CrashUnseen || k.kind == AwayUnseen):
+		case !p.watched && (k.kind == CrashUnseen || k.kind == CrashDowntimeUnseen):
 			continue
 		}
 		kinds = append(kinds, k.kind)

@@ -34,14 +34,14 @@ func twoFaults() reconciletest.Scenario {
 			return ctrl.Result{}, removeFinalizer(ctx, c, s)
 		}
 	}, createAndDelete...)
-	s.Outside = newAccounts
+	s.External = newAccounts
 	return s
 }
 
 func TestPairs(t *testing.T) {
-	assert.Empty(t, reconciletest.Try(t, twoFaults()).Failures, "one fault is not enough")
+	assert.Empty(t, reconciletest.ExploreQuietly(t, twoFaults()).Failures, "one fault is not enough")
 
-	report := reconciletest.Try(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(100_000))
+	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(100_000))
 	require.NotEmpty(t, report.Failures)
 	assert.Len(t, report.Failures[0].Faults, 2)
 	assert.Contains(t, report.String(), "connection refused at: effect drop account web #1; connection refused at: effect drop account web #2")
@@ -49,7 +49,7 @@ func TestPairs(t *testing.T) {
 
 func TestSample(t *testing.T) {
 	some := func(seed uint64) *reconciletest.Report {
-		return reconciletest.Try(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(20), reconciletest.Seed(seed))
+		return reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(20), reconciletest.Seed(seed))
 	}
 	one, again := some(7), some(7)
 	assert.Equal(t, one.Runs, again.Runs)
@@ -60,7 +60,7 @@ func TestSample(t *testing.T) {
 }
 
 func TestReplay(t *testing.T) {
-	report := reconciletest.Try(t, twoFaults(), reconciletest.Replay("crash after: effect drop account web #1"))
+	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("crash after: effect drop account web #1"))
 	assert.Empty(t, report.Failures)
 	assert.Equal(t, 2, report.Runs, "without faults, and with these")
 	assert.Contains(t, report.String(), "it is done, and the process dies before it knows")
@@ -68,27 +68,27 @@ func TestReplay(t *testing.T) {
 
 	for name, fault := range map[string]string{
 		"users' requests are none of the operator's": "crash after: create Shop default/web #1",
-		"there is no next action":                    "away after: effect drop account web #1",
+		"there is no next action":                    "crash with downtime after: effect drop account web #1",
 	} {
-		report = reconciletest.Try(t, twoFaults(), reconciletest.Replay(fault))
+		report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(fault))
 		assert.Contains(t, report.String(), "replay: 1 of 1 fault did not come to be", name)
 	}
 
-	report = reconciletest.Try(t, twoFaults(), reconciletest.Replay("nonsense"))
+	report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("nonsense"))
 	assert.NotEmpty(t, report.Failures)
 }
 
 func TestReplayByTheEnvironment(t *testing.T) {
 	t.Setenv("RECONCILETEST_REPLAY", "crash before: update Shop default/web #1")
-	assert.Equal(t, 2, reconciletest.Try(t, twoFaults()).Runs)
+	assert.Equal(t, 2, reconciletest.ExploreQuietly(t, twoFaults()).Runs)
 }
 
 // A run is the same again: the trace is.
 func TestDeterministic(t *testing.T) {
-	const faults = "deposed before: effect drop account web #1"
-	first := reconciletest.Try(t, twoFaults(), reconciletest.Replay(faults)).Replayed
+	const faults = "leader change before: effect drop account web #1"
+	first := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(faults)).Replayed
 	for range 20 {
-		require.Equal(t, first, reconciletest.Try(t, twoFaults(), reconciletest.Replay(faults)).Replayed)
+		require.Equal(t, first, reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(faults)).Replayed)
 	}
 }
 
@@ -115,10 +115,10 @@ func TestWhatIsWrongWithAScenario(t *testing.T) {
 		},
 		"always": {
 			func(s *reconciletest.Scenario) {
-				s.Always = func(w *reconciletest.World) error {
+				s.Always = func(w *reconciletest.Env) error {
 					return client.IgnoreNotFound(w.Get(context.Background(), client.ObjectKeyFromObject(shop()), &corev1.Node{}))
 				}
-				s.Finally = func(*reconciletest.World) error { return context.Canceled }
+				s.Finally = func(*reconciletest.Env) error { return context.Canceled }
 			}, "what must hold at the end does not: context canceled",
 		},
 	}
@@ -126,7 +126,7 @@ func TestWhatIsWrongWithAScenario(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := twoFaults()
 			tc.edit(&s)
-			report := reconciletest.Try(t, s)
+			report := reconciletest.ExploreQuietly(t, s)
 			require.NotEmpty(t, report.Failures)
 			assert.Empty(t, report.Failures[0].Faults)
 			assert.Contains(t, report.String(), tc.says)
@@ -145,12 +145,12 @@ func TestWait(t *testing.T) {
 			return ctrl.Result{}, open(ctx, c, s, "Open")
 		}
 	}, reconciletest.Create(shop()))
-	reconciletest.Play(t, s, func(t *testing.T, w *reconciletest.World) {
-		w.Ledger.AssertWrites(t)
+	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
+		w.RequestLog.AssertWrites(t)
 		w.Do(reconciletest.Wait(23 * time.Hour))
-		w.Ledger.AssertWrites(t)
+		w.RequestLog.AssertWrites(t)
 		w.Do(reconciletest.Wait(2 * time.Hour))
-		w.Ledger.AssertWrites(t, "update Shop/status default/web")
+		w.RequestLog.AssertWrites(t, "update Shop/status default/web")
 	})
 	s.Actions = append(s.Actions, reconciletest.Wait(25*time.Hour))
 	reconciletest.Explore(t, s)
@@ -183,7 +183,7 @@ func TestPassThatDoesNotEnd(t *testing.T) {
 			return ctrl.Result{}, nil
 		}
 	}, reconciletest.Create(shop()))
-	assert.Contains(t, reconciletest.Try(t, s).String(), "has not ended after 1h0m0s")
+	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "has not ended after 1h0m0s")
 }
 
 func TestDeployments(t *testing.T) {
@@ -191,7 +191,7 @@ func TestDeployments(t *testing.T) {
 		return func(context.Context, client.Client, *Shop) (ctrl.Result, error) { return ctrl.Result{}, nil }
 	})
 	s.Objects = []client.Object{deployment("web")}
-	reconciletest.Play(t, s, func(t *testing.T, w *reconciletest.World) {
+	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
 		podNames := func() (names []string) {
 			var pods corev1.PodList
 			require.NoError(t, w.List(t.Context(), &pods))
@@ -227,7 +227,7 @@ func TestDeployments(t *testing.T) {
 	})
 }
 
-func get[T client.Object](t *testing.T, w *reconciletest.World, obj T) T {
+func get[T client.Object](t *testing.T, w *reconciletest.Env, obj T) T {
 	t.Helper()
 	require.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	return obj

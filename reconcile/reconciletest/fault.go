@@ -23,16 +23,16 @@ const (
 	// CrashAfter: the process dies when a write is stored, or an effect has happened, and before it
 	// learns of that.
 	CrashAfter FaultKind = "crash after"
-	// Away is CrashAfter, and the user does the next thing before the process is started again.
-	Away FaultKind = "away after"
+	// CrashDowntime is CrashAfter, and the user does the next thing before the process is started again.
+	CrashDowntime FaultKind = "crash with downtime after"
 	// CrashUnseen is CrashAfter, and the cache of the process that goes on does not show the write, nor anything
 	// later of that kind, while one pass over every object runs: a replica that stood by takes over whose watch
 	// lags, or a list comes from an API server that does.
 	CrashUnseen FaultKind = "crash unseen after"
-	// AwayUnseen is CrashUnseen, and the user does the next thing before the process is started again.
-	AwayUnseen FaultKind = "away unseen after"
-	// Meanwhile: the user does the next thing just before a write or an effect.
-	Meanwhile FaultKind = "meanwhile before"
+	// CrashDowntimeUnseen is CrashUnseen, and the user does the next thing before the process is started again.
+	CrashDowntimeUnseen FaultKind = "crash with downtime unseen after"
+	// ConcurrentAction: the user does the next thing just before a write or an effect.
+	ConcurrentAction FaultKind = "concurrent action before"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
 	Timeout FaultKind = "timeout after"
 	// Conflict: somebody else writes the object just before an update, patch or apply: an annotation, a label and a finalizer,
@@ -62,9 +62,9 @@ const (
 	// TimeTravel: when all is quiet after a change, another process goes on, whose cache shows that kind as it was
 	// before the change, while one pass over every object runs; then it catches up.
 	TimeTravel FaultKind = "time travel to before"
-	// Deposed: another replica becomes the leader before a write or an effect, and does what there
+	// LeaderChange: another replica becomes the leader before a write or an effect, and does what there
 	// is to do; only then the old leader goes on with its pass, to the end.
-	Deposed FaultKind = "deposed before"
+	LeaderChange FaultKind = "leader change before"
 )
 
 // faultKinds is in the order in which they are tried.
@@ -74,18 +74,18 @@ var faultKinds = []struct {
 }{
 	{CrashBefore, (*Request).IsWrite},
 	{CrashAfter, (*Request).IsWrite},
-	{Away, (*Request).IsWrite},
-	{CrashUnseen, func(r *Request) bool { return r.Outside == "" && r.IsWrite() }},
-	{AwayUnseen, func(r *Request) bool { return r.Outside == "" && r.IsWrite() }},
-	{Meanwhile, (*Request).IsWrite},
+	{CrashDowntime, (*Request).IsWrite},
+	{CrashUnseen, func(r *Request) bool { return r.External == "" && r.IsWrite() }},
+	{CrashDowntimeUnseen, func(r *Request) bool { return r.External == "" && r.IsWrite() }},
+	{ConcurrentAction, (*Request).IsWrite},
 	{Timeout, (*Request).IsWrite},
 	{Conflict, func(r *Request) bool { return r.Verb == "update" || r.Verb == "patch" || r.Verb == "apply" }},
-	{TooManyRequests, func(r *Request) bool { return r.Outside == "" || r.http }},
-	{InternalError, func(r *Request) bool { return r.Outside == "" || r.http }},
+	{TooManyRequests, func(r *Request) bool { return r.External == "" || r.http }},
+	{InternalError, func(r *Request) bool { return r.External == "" || r.http }},
 	{ConnectionRefused, func(*Request) bool { return true }},
 	{AlreadyExists, func(r *Request) bool { return r.Verb == "create" && r.Subresource == "" }},
 	{NotFound, func(r *Request) bool { return r.made && r.IsWrite() && r.Verb != "create" }},
-	{Deposed, (*Request).IsWrite},
+	{LeaderChange, (*Request).IsWrite},
 	{Stale, nil},
 	{StaleLong, nil},
 	{MissedEvent, nil},

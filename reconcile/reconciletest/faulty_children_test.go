@@ -175,7 +175,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Delete(shop()))
 			s.Objects = []client.Object{foreign}
-			s.Always = func(w *reconciletest.World) error {
+			s.Always = func(w *reconciletest.Env) error {
 				is := config("web")
 				if err := w.Get(context.Background(), client.ObjectKeyFromObject(is), is); err != nil {
 					return err

@@ -38,7 +38,7 @@ var faultyEffects = map[string]faulty{
 					if s.Status.Account != "" {
 						return ctrl.Result{}, nil
 					}
-					outside := p.Outside().(*accounts)
+					outside := p.External().(*accounts)
 					name := fmt.Sprintf("%s-%d", s.Name, len(outside.All)+1)
 					if sound {
 						name = s.Name // the key by which it is found again
@@ -54,7 +54,7 @@ var faultyEffects = map[string]faulty{
 					return ctrl.Result{}, c.Status().Update(ctx, s)
 				}
 			}, reconciletest.Create(shop()))
-			s.Outside = newAccounts
+			s.External = newAccounts
 			return s
 		},
 		fault: reconciletest.CrashAfter,
@@ -80,7 +80,7 @@ var faultyEffects = map[string]faulty{
 					return ctrl.Result{}, accountsOf(p).keepFor(ctx, s.Name)
 				}
 			}, createAndDelete...)
-			s.Outside = newAccounts
+			s.External = newAccounts
 			return s
 		},
 		fault: reconciletest.TimeTravel,
@@ -90,7 +90,7 @@ var faultyEffects = map[string]faulty{
 		about: "an answer that refuses is taken for success",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
-				web := &http.Client{Transport: p.RoundTripper(p.Outside().(*shelf))}
+				web := &http.Client{Transport: p.RoundTripper(p.External().(*shelf))}
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 					if s.Status.Phase == "Open" {
 						return ctrl.Result{}, nil
@@ -110,7 +110,7 @@ var faultyEffects = map[string]faulty{
 					return ctrl.Result{}, open(ctx, c, s, "Open")
 				}
 			}, reconciletest.Create(shop()))
-			s.Outside = func() reconciletest.Outside { return &shelf{items: map[string]bool{}} }
+			s.External = func() reconciletest.External { return &shelf{items: map[string]bool{}} }
 			return s
 		},
 		fault: reconciletest.InternalError,
@@ -134,7 +134,7 @@ var faultyEffects = map[string]faulty{
 					return ctrl.Result{}, accountsOf(p).create(ctx, s.Name)
 				}
 			}, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
-			s.Outside = newAccounts
+			s.External = newAccounts
 			return s
 		},
 		fault: reconciletest.ConnectionRefused,
@@ -144,7 +144,7 @@ var faultyEffects = map[string]faulty{
 		about: "a crash after the user was made leaves a Secret with another password",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
-				v := p.Outside().(*vault)
+				v := p.External().(*vault)
 				create := func(ctx context.Context, name, password string) error {
 					return p.Effect(ctx, "create user "+name, func() error {
 						if _, exists := v.passwords[name]; !exists {
@@ -181,16 +181,16 @@ var faultyEffects = map[string]faulty{
 					return ctrl.Result{}, c.Create(ctx, made)
 				}
 			}, reconciletest.Create(shop()))
-			s.Outside = func() reconciletest.Outside { return &vault{map[string]string{}} }
+			s.External = func() reconciletest.External { return &vault{map[string]string{}} }
 			s.Ignore = func(obj *unstructured.Unstructured) {
 				unstructured.RemoveNestedField(obj.Object, "data", "password") // it is random
 			}
-			s.Finally = func(w *reconciletest.World) error {
+			s.Finally = func(w *reconciletest.Env) error {
 				secret := &corev1.Secret{}
 				if err := w.Get(context.Background(), client.ObjectKeyFromObject(shop()), secret); err != nil {
 					return err
 				}
-				if w.Outside.(*vault).passwords["web"] != string(secret.Data["password"]) {
+				if w.External.(*vault).passwords["web"] != string(secret.Data["password"]) {
 					return errors.New("the Secret's password is not the user's")
 				}
 				return nil

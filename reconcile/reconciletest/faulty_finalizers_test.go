@@ -42,11 +42,11 @@ var faultyFinalizers = map[string]faulty{
 					return ctrl.Result{}, ensureFinalizer(ctx, c, s)
 				}
 			}, createAndDelete...)
-			s.Outside = newAccounts
+			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.Away,
-		says:  []string{"away after: effect keep account web #1", `outside: want null, got ["web"]`},
+		fault: reconciletest.CrashDowntime,
+		says:  []string{"crash with downtime after: effect keep account web #1", `outside: want null, got ["web"]`},
 	},
 	"finalizer list overwritten": {
 		about: "the finalizers of others are lost",
@@ -94,7 +94,7 @@ var faultyFinalizers = map[string]faulty{
 					return ctrl.Result{}, removeFinalizer(ctx, c, s)
 				}
 			}, createAndDelete...)
-			s.Outside = newAccounts
+			s.External = newAccounts
 			return s
 		},
 		fault: reconciletest.CrashAfter,
@@ -131,8 +131,8 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: reconciletest.AwayUnseen,
-		says:  []string{"away unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: should not be there"},
+		fault: reconciletest.CrashDowntimeUnseen,
+		says:  []string{"crash with downtime unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: should not be there"},
 	},
 	"edge-triggered deletion": {
 		about: "the event of a deletion comes to no one while the operator is down",
@@ -159,7 +159,7 @@ var faultyFinalizers = map[string]faulty{
 					return ctrl.Result{}, accountsOf(p).keep(ctx, s.Name)
 				}}
 			}, createAndDelete...)
-			s.Outside = newAccounts
+			s.External = newAccounts
 			return s
 		},
 		fault: reconciletest.CrashBefore,

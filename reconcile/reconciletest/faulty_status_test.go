@@ -141,8 +141,8 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: reconciletest.Meanwhile,
-		says:  []string{"meanwhile before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: want "always open", got ""`},
+		fault: reconciletest.ConcurrentAction,
+		says:  []string{"concurrent action before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: want "always open", got ""`},
 	},
 	"unsorted list": {
 		about: "a map has another order in each pass",

@@ -6,27 +6,27 @@ import (
 	"testing"
 )
 
-// Ledger has all requests of a run in their order, except those of the one more pass that shows whether all is
+// RequestLog has all requests of a run in their order, except those of the one more pass that shows whether all is
 // quiet. Its methods may be called by several goroutines.
-type Ledger struct {
+type RequestLog struct {
 	mu       sync.Mutex
 	requests []*Request
 	from     int // of what counts
 }
 
-func (l *Ledger) add(r *Request) {
+func (l *RequestLog) add(r *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = append(l.requests, r)
 }
 
-// Requests gives all requests since the last [Ledger.Reset], reads of the cache among them.
-func (l *Ledger) Requests() []Request {
+// Requests gives all requests since the last [RequestLog.Reset], reads of the cache among them.
+func (l *RequestLog) Requests() []Request {
 	return slices.DeleteFunc(l.all(), func(r Request) bool { return r.probe })
 }
 
 // all is Requests with those of the passes that show whether all is quiet, which do not count for users.
-func (l *Ledger) all() []Request {
+func (l *RequestLog) all() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]Request, 0, len(l.requests)-l.from)
@@ -37,7 +37,7 @@ func (l *Ledger) all() []Request {
 }
 
 // Reset lets the ledger begin anew, so that what comes next is counted alone.
-func (l *Ledger) Reset() {
+func (l *RequestLog) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.from = len(l.requests)
@@ -45,16 +45,16 @@ func (l *Ledger) Reset() {
 
 // Sent gives the requests that went to the API server, and the effects outside, as [Request.String]
 // writes them.
-func (l *Ledger) Sent() []string {
+func (l *RequestLog) Sent() []string {
 	return l.list(func(r *Request) bool { return !r.Cached })
 }
 
-// Writes is [Ledger.Sent] without what only reads.
-func (l *Ledger) Writes() []string {
+// Writes is [RequestLog.Sent] without what only reads.
+func (l *RequestLog) Writes() []string {
 	return l.list(func(r *Request) bool { return r.IsWrite() })
 }
 
-func (l *Ledger) list(counts func(r *Request) bool) []string {
+func (l *RequestLog) list(counts func(r *Request) bool) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []string
@@ -67,15 +67,15 @@ func (l *Ledger) list(counts func(r *Request) bool) []string {
 }
 
 // AssertSent fails the test unless exactly these requests were sent, in this order, since the last
-// [Ledger.Reset]; it resets the ledger.
-func (l *Ledger) AssertSent(t testing.TB, want ...string) {
+// [RequestLog.Reset]; it resets the ledger.
+func (l *RequestLog) AssertSent(t testing.TB, want ...string) {
 	t.Helper()
 	assertSame(t, "requests sent", l.Sent(), want)
 	l.Reset()
 }
 
-// AssertWrites is [Ledger.AssertSent] for the writes alone.
-func (l *Ledger) AssertWrites(t testing.TB, want ...string) {
+// AssertWrites is [RequestLog.AssertSent] for the writes alone.
+func (l *RequestLog) AssertWrites(t testing.TB, want ...string) {
 	t.Helper()
 	assertSame(t, "writes", l.Writes(), want)
 	l.Reset()

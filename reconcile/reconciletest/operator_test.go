@@ -119,7 +119,7 @@ type accounts struct {
 
 func (a *accounts) State() any { return a.All }
 
-func newAccounts() reconciletest.Outside { return &accounts{} }
+func newAccounts() reconciletest.External { return &accounts{} }
 
 type accountClient struct {
 	*accounts
@@ -127,7 +127,7 @@ type accountClient struct {
 }
 
 func accountsOf(p *reconciletest.Process) accountClient {
-	return accountClient{p.Outside().(*accounts), p}
+	return accountClient{p.External().(*accounts), p}
 }
 
 var errNoAccount = errors.New("there is no such account")

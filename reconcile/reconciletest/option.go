@@ -46,9 +46,9 @@ func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
 // Replay plays one run alone and prints its trace: the faults as a failure's last line names them.
 func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
 
-// Without leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report
+// SkipFaults leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report
 // names them.
-func Without(kinds ...FaultKind) Option {
+func SkipFaults(kinds ...FaultKind) Option {
 	return func(s *settings) { s.without = append(s.without, kinds...) }
 }
 

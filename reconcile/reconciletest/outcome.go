@@ -65,5 +65,5 @@ func (r *run) inVain(o outcome) string {
 // isRefused reports whether the API server did not take a write, for a reason that is no answer to a question
 // such as whether the object exists.
 func (r *Request) isRefused() bool {
-	return r.Outside == "" && r.IsWrite() && r.Err != nil && !apierrors.IsNotFound(r.Err) && !apierrors.IsAlreadyExists(r.Err)
+	return r.External == "" && r.IsWrite() && r.Err != nil && !apierrors.IsNotFound(r.Err) && !apierrors.IsAlreadyExists(r.Err)
 }

@@ -12,12 +12,12 @@ import (
 // is asked for; name says which, such as "create user ann", and is the same in each run. The process
 // may die before or after it, or the answer may be lost.
 func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
-	return p.send(ctx, &Request{Verb: "effect", Outside: name}, func(bool) error { return do() })
+	return p.send(ctx, &Request{Verb: "effect", External: name}, func(bool) error { return do() })
 }
 
 // Query asks for something outside of the cluster, and changes nothing there.
 func (p *Process) Query(ctx context.Context, name string, do func() error) error {
-	return p.send(ctx, &Request{Verb: "query", Outside: name}, func(bool) error { return do() })
+	return p.send(ctx, &Request{Verb: "query", External: name}, func(bool) error { return do() })
 }
 
 // RoundTripper is for an operator that speaks HTTP with what is outside: give it to its client.
@@ -29,7 +29,7 @@ func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			verb = "query"
 		}
-		err := p.send(r.Context(), &Request{Verb: verb, Outside: r.Method + " " + r.URL.Path, http: true}, func(bool) error {
+		err := p.send(r.Context(), &Request{Verb: verb, External: r.Method + " " + r.URL.Path, http: true}, func(bool) error {
 			peer.ServeHTTP(recorder, r)
 			return nil
 		})

@@ -61,7 +61,7 @@ func TestPanics(t *testing.T) {
 			`start: panic in Start at panic_test\.go:\d+: oh`,
 		},
 		"finally": {
-			func(s *reconciletest.Scenario) { s.Finally = func(*reconciletest.World) error { panic("oh") } },
+			func(s *reconciletest.Scenario) { s.Finally = func(*reconciletest.Env) error { panic("oh") } },
 			`panic in Finally at panic_test\.go:\d+: oh`,
 		},
 	}
@@ -69,7 +69,7 @@ func TestPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := twoFaults()
 			tc.edit(&s)
-			report := reconciletest.Try(t, s)
+			report := reconciletest.ExploreQuietly(t, s)
 			require.Len(t, report.Failures, 1)
 			assert.Regexp(t, tc.says, report.String())
 		})
@@ -101,7 +101,7 @@ func TestPassThatSendsForEver(t *testing.T) {
 					}
 				}
 			}, reconciletest.Create(shop()))
-			report := reconciletest.Try(t, s)
+			report := reconciletest.ExploreQuietly(t, s)
 			require.Len(t, report.Failures, 1)
 			assert.EqualError(t, report.Failures[0].Err, "pass 1 over Shop default/web does not end: it has sent 10000 requests, the last one "+tc.says)
 		})

@@ -18,7 +18,7 @@ func TestThePastOfEachObject(t *testing.T) {
 		t.Run(other, func(t *testing.T) {
 			s := faultyEffects["effect for what is long gone"].scenario(false)
 			s.Objects = []client.Object{shop(func(s *Shop) { s.Name = other })}
-			assert.True(t, hasFault(reconciletest.Try(t, s), reconciletest.TimeTravel))
+			assert.True(t, hasFault(reconciletest.ExploreQuietly(t, s), reconciletest.TimeTravel))
 		})
 	}
 }
@@ -37,25 +37,25 @@ func TestStaleForLongIsForTwoPasses(t *testing.T) {
 				return ctrl.Result{}, client.IgnoreAlreadyExists(c.Create(ctx, owned(c, s, s.Name, nil)))
 			}
 		}, reconciletest.Create(shop()))
-		assert.Empty(t, reconciletest.Try(t, s, reconciletest.Replay(count(kind))).Failures)
+		assert.Empty(t, reconciletest.ExploreQuietly(t, s, reconciletest.Replay(count(kind))).Failures)
 	}
 	assert.Equal(t, passes[string(reconciletest.Stale)]+1, passes[string(reconciletest.StaleLong)])
 }
 
 // A failure that is told by a cache that was older than the process says how to mend that.
 func TestThePastIsExplained(t *testing.T) {
-	report := reconciletest.Try(t, faultyEffects["effect for what is long gone"].scenario(false)).String()
+	report := reconciletest.ExploreQuietly(t, faultyEffects["effect for what is long gone"].scenario(false)).String()
 	assert.Contains(t, report, "it has to read from the API server")
 	assert.Contains(t, report, "modified Shop default/web #2 (metadata.deletionTimestamp")
 }
 
 func TestWithout(t *testing.T) {
 	s := faultyEffects["effect for what is long gone"].scenario(false)
-	report := reconciletest.Try(t, s, reconciletest.Without(reconciletest.TimeTravel))
+	report := reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults(reconciletest.TimeTravel))
 	assert.False(t, hasFault(report, reconciletest.TimeTravel))
 	assert.Equal(t, []reconciletest.FaultKind{reconciletest.TimeTravel}, report.Without)
 
-	report = reconciletest.Try(t, s, reconciletest.Without("earthquake"))
+	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults("earthquake"))
 	assert.Contains(t, report.String(), `Without("earthquake"): there is no such kind of fault`)
 
 	sound := of(func(*reconciletest.Process) shopFunc {
@@ -63,7 +63,7 @@ func TestWithout(t *testing.T) {
 			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "Open"))
 		}
 	}, reconciletest.Create(shop()))
-	assert.Contains(t, reconciletest.Try(t, sound, reconciletest.Without(reconciletest.TimeTravel)).String(), `left out: ["time travel to before"]`)
+	assert.Contains(t, reconciletest.ExploreQuietly(t, sound, reconciletest.SkipFaults(reconciletest.TimeTravel)).String(), `left out: ["time travel to before"]`)
 }
 
 // In which order conditions were first set says nothing: they are a map by type.
@@ -86,7 +86,7 @@ func TestOrderOfConditions(t *testing.T) {
 			return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
 		}
 	}, reconciletest.Create(shop()))
-	assert.Empty(t, reconciletest.Try(t, s, reconciletest.Replay("conflict at: update Shop/status default/web #1")).Failures)
+	assert.Empty(t, reconciletest.ExploreQuietly(t, s, reconciletest.Replay("conflict at: update Shop/status default/web #1")).Failures)
 }
 
 func isAbsent(err error) bool { return client.IgnoreNotFound(err) == nil && err != nil }

@@ -64,8 +64,8 @@ func (p *Process) EventRecorder() recorder.EventRecorder { return p.recorder }
 // LegacyEventRecorder does so by the interface of the old API of events.
 func (p *Process) LegacyEventRecorder() record.EventRecorder { return legacyRecorder{p.recorder} }
 
-// Outside is what [Scenario.Outside] made for the run.
-func (p *Process) Outside() Outside { return p.run.outside }
+// External is what [Scenario.External] made for the run.
+func (p *Process) External() External { return p.run.outside }
 
 // Manager gives a manager for controllers that are set up as in production, with their watches, so
 // that a missing one is found. Its cache can be restricted as a real one's: namespaces, labels and

@@ -24,7 +24,7 @@ import (
 )
 
 // playing runs one pass, in a world with some objects.
-func playing(t *testing.T, pass func(ctx context.Context, p *reconciletest.Process) error, objects ...client.Object) *reconciletest.World {
+func playing(t *testing.T, pass func(ctx context.Context, p *reconciletest.Process) error, objects ...client.Object) *reconciletest.Env {
 	t.Helper()
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, _ client.Client, _ *Shop) (ctrl.Result, error) {
@@ -32,8 +32,8 @@ func playing(t *testing.T, pass func(ctx context.Context, p *reconciletest.Proce
 		}
 	})
 	s.Objects = slices.Concat(objects, []client.Object{shop()})
-	var world *reconciletest.World
-	reconciletest.Play(t, s, func(_ *testing.T, w *reconciletest.World) { world = w })
+	var world *reconciletest.Env
+	reconciletest.Run(t, s, func(_ *testing.T, w *reconciletest.Env) { world = w })
 	return world
 }
 
@@ -101,7 +101,7 @@ func TestRestrictedCache(t *testing.T) {
 			reconciletest.Change(ours, func(m *corev1.ConfigMap) { m.Labels = nil }),
 		},
 	}
-	reconciletest.Play(t, s, func(*testing.T, *reconciletest.World) {})
+	reconciletest.Run(t, s, func(*testing.T, *reconciletest.Env) {})
 	one, other := "ours *v1.ConfigMap", "ours *v1.PartialObjectMetadata" // a watch each
 	assert.Equal(t, []string{one, other, one, other}, events, "it comes, and it leaves; the others' are not heard of")
 }
@@ -137,8 +137,8 @@ func TestSecretsInEvents(t *testing.T) {
 				s.Objects = []client.Object{secret}
 				return s
 			}
-			assert.Empty(t, reconciletest.Try(t, scenario("as web")).Failures)
-			assert.Contains(t, reconciletest.Try(t, scenario("as web with correct horse")).String(), `the value of key "password" in Secret web`)
+			assert.Empty(t, reconciletest.ExploreQuietly(t, scenario("as web")).Failures)
+			assert.Contains(t, reconciletest.ExploreQuietly(t, scenario("as web with correct horse")).String(), `the value of key "password" in Secret web`)
 		})
 	}
 }
@@ -157,7 +157,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestHTTP(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
-		web := &http.Client{Transport: p.RoundTripper(p.Outside().(*peer))}
+		web := &http.Client{Transport: p.RoundTripper(p.External().(*peer))}
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 			if s.Status.Phase != "" {
 				return ctrl.Result{}, nil
@@ -169,8 +169,8 @@ func TestHTTP(t *testing.T) {
 			return ctrl.Result{}, open(ctx, c, s, answer.Status)
 		}
 	}, reconciletest.Create(shop()))
-	s.Outside = func() reconciletest.Outside { return &peer{} }
-	report := reconciletest.Try(t, s)
+	s.External = func() reconciletest.External { return &peer{} }
+	report := reconciletest.ExploreQuietly(t, s)
 	require.NotEmpty(t, report.Failures)
 	assert.Contains(t, report.String(), "crash after: effect POST /items/web #1")
 	assert.Contains(t, report.String(), `outside: want ["/items/web"], got ["/items/web","/items/web"]`)

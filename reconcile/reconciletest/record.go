@@ -56,7 +56,7 @@ func (r *run) strikes(p *Process, request *Request) FaultKind {
 	r.points = append(r.points, at)
 	fault := r.planned(name, at.nth)
 	switch {
-	case fault == Deposed && (request.Pass == 0 || p != r.process):
+	case fault == LeaderChange && (request.Pass == 0 || p != r.process):
 		return "" // there is no pass to finish, or it is not the leader's
 	case fault == "", !slices.Contains(at.faults(), fault):
 		return ""
@@ -81,7 +81,7 @@ func (r *run) strike(fault FaultKind, name string, nth int) {
 
 // carryOut does it, and notes what changed by it. The caller holds the lock.
 func (r *run) carryOut(request *Request, lost bool, do func(lost bool) error) error {
-	if request.Outside != "" {
+	if request.External != "" {
 		return r.carryOutside(request, lost, do)
 	}
 	before := r.server.Revision()

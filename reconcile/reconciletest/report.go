@@ -97,7 +97,7 @@ func (r *Report) String() string {
 // isOfThePast reports whether a process was shown what is older than itself.
 func (f *Failure) isOfThePast() bool {
 	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
-		return fault.Kind == CrashUnseen || fault.Kind == AwayUnseen || fault.Kind == TimeTravel
+		return fault.Kind == CrashUnseen || fault.Kind == CrashDowntimeUnseen || fault.Kind == TimeTravel
 	})
 }
 

@@ -20,7 +20,7 @@ type Request struct {
 	Kind        schema.GroupVersionKind
 	Object      client.ObjectKey // for a creation without a name the name is the prefix and a star
 	Subresource string
-	Outside     string // what an effect or a query does
+	External    string // what an effect or a query does
 
 	Body    []byte // of a patch as it is sent, of a create or an update as JSON
 	Cached  bool   // a read that did not go to the API server
@@ -40,8 +40,8 @@ func (r *Request) String() string {
 	var b strings.Builder
 	b.WriteString(r.Verb)
 	b.WriteByte(' ')
-	if r.Outside != "" {
-		b.WriteString(r.Outside)
+	if r.External != "" {
+		b.WriteString(r.External)
 		return b.String()
 	}
 	b.WriteString(r.Kind.Kind)

@@ -18,7 +18,7 @@ type run struct {
 	scenario *Scenario
 	server   *memoryserver.Server
 	user     client.WithWatch
-	outside  Outside
+	outside  External
 	baseline *result // the run without faults; nil if this is it
 	faults   []Fault
 
@@ -29,7 +29,7 @@ type run struct {
 	pass      int
 	batch     int
 	causing   string
-	ledger    *Ledger
+	ledger    *RequestLog
 	trace     *trace
 	nth       map[string]int // requests and changes of a name so far
 	struck    []Fault
@@ -65,11 +65,11 @@ type madeKey struct {
 func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *result) *run {
 	r := &run{
 		scenario: s, server: server, user: server.Client(), baseline: baseline, faults: faults,
-		ledger: &Ledger{}, trace: &trace{}, nth: map[string]int{}, made: map[madeKey]bool{}, present: map[madeKey]client.Object{}, writes: map[madeKey]int{},
+		ledger: &RequestLog{}, trace: &trace{}, nth: map[string]int{}, made: map[madeKey]bool{}, present: map[madeKey]client.Object{}, writes: map[madeKey]int{},
 		clean: true, deleted: map[madeKey]int{}, undone: map[types.UID]bool{}, rollouts: map[madeKey]int{}, ended: map[over]outcome{},
 	}
-	if s.Outside != nil {
-		r.outside = s.Outside()
+	if s.External != nil {
+		r.outside = s.External()
 	}
 	return r
 }

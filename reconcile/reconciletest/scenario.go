@@ -28,18 +28,18 @@ type Scenario struct {
 	// Actions are what a user does, one after another.
 	Actions []Action
 
-	// Others are what else runs in the cluster. Nil stands for [Deployments] alone. The garbage
+	// SimulatedControllers are what else runs in the cluster. Nil stands for [Deployments] alone. The garbage
 	// collector always runs.
-	Others []Actor
-	// Outside makes what the operator changes outside of the cluster, such as a fake database, anew
-	// for each run. It outlives the processes of the run. See [Outside].
-	Outside func() Outside
+	SimulatedControllers []SimulatedController
+	// External makes what the operator changes outside of the cluster, such as a fake database, anew
+	// for each run. It outlives the processes of the run. See [External].
+	External func() External
 
 	// Finally checks the end of each run, with faults and without, where it is not enough that it
 	// is the same as without faults.
-	Finally func(w *World) error
+	Finally func(w *Env) error
 	// Always checks every moment at which something was written. It is costly.
-	Always func(w *World) error
+	Always func(w *Env) error
 	// Ignore removes from an object what may differ at the end of two runs: it is called with every
 	// object that is compared. Names that the API server gives, UIDs, versions and times need no mention.
 	Ignore func(obj *unstructured.Unstructured)
@@ -51,16 +51,16 @@ type Scenario struct {
 	Horizon time.Duration
 }
 
-// Outside is something that the operator changes and that is not in the cluster.
-type Outside interface {
+// External is something that the operator changes and that is not in the cluster.
+type External interface {
 	// State gives what there is, for the comparison of runs: any value that encoding/json takes.
 	// Names that the API server gives, UIDs and times in it are treated as in objects.
 	State() any
 }
 
-// Actor is something else in the cluster, such as the controller of a built-in kind. It is called
+// SimulatedController is something else in the cluster, such as the controller of a built-in kind. It is called
 // whenever the operator has nothing to do, takes one step, and writes nothing when there is none to take.
-type Actor func(ctx context.Context, c client.Client) error
+type SimulatedController func(ctx context.Context, c client.Client) error
 
 // validate says what is missing.
 func (s *Scenario) validate() error {
@@ -100,9 +100,9 @@ func (s *Scenario) rounds() int {
 	return 3
 }
 
-func (s *Scenario) others() []Actor {
-	if s.Others != nil {
-		return s.Others
+func (s *Scenario) others() []SimulatedController {
+	if s.SimulatedControllers != nil {
+		return s.SimulatedControllers
 	}
-	return []Actor{Deployments}
+	return []SimulatedController{Deployments}
 }

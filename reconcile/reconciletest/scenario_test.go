@@ -27,7 +27,7 @@ func TestObjectsKeepTheirStatus(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	node.Status.NodeInfo.KubeletVersion = "v1.36.3"
 	s.Objects = []client.Object{shop(func(s *Shop) { s.Status.Phase = "Open" }), node}
-	reconciletest.Play(t, s, func(t *testing.T, w *reconciletest.World) {
+	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
 		is := shop()
 		require.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(is), is))
 		assert.Equal(t, "Open", is.Status.Phase)
@@ -45,16 +45,16 @@ func TestUserActsOutside(t *testing.T) {
 	})
 	s.Actions = []reconciletest.Action{
 		reconciletest.Create(shop()),
-		reconciletest.DoOutside("drop the account", func(a *accounts) error { a.All = nil; return nil }),
+		reconciletest.DoExternal("drop the account", func(a *accounts) error { a.All = nil; return nil }),
 		reconciletest.Wait(11 * time.Minute),
 	}
-	s.Outside, s.Horizon = newAccounts, 5*time.Minute
-	reconciletest.Play(t, s, func(t *testing.T, w *reconciletest.World) {
-		assert.Equal(t, []string{"web"}, w.Outside.State())
+	s.External, s.Horizon = newAccounts, 5*time.Minute
+	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
+		assert.Equal(t, []string{"web"}, w.External.State())
 	})
 
-	s.Actions[1] = reconciletest.DoOutside("drop the account", func(*vault) error { return nil })
-	assert.Contains(t, reconciletest.Try(t, s).String(), "it is for an Outside of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
+	s.Actions[1] = reconciletest.DoExternal("drop the account", func(*vault) error { return nil })
+	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "it is for an Outside of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
 }
 
 // What the operator does by itself while time passes is seen, and it is started again when it dies.
@@ -83,7 +83,7 @@ func TestWorkOutsideOfPasses(t *testing.T) {
 		},
 		Actions: []reconciletest.Action{reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }), reconciletest.Wait(5 * time.Minute)},
 	}
-	report := reconciletest.Try(t, s)
+	report := reconciletest.ExploreQuietly(t, s)
 	assert.Empty(t, report.Failures, report.String())
 	assert.NotZero(t, report.Survived[reconciletest.CrashBefore])
 }
@@ -99,7 +99,7 @@ func TestWaitingByDelays(t *testing.T) {
 		}
 	}, reconciletest.Create(shop()))
 	s.Horizon = 2 * time.Minute
-	reconciletest.Play(t, s, func(t *testing.T, w *reconciletest.World) {
+	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
 		is := shop()
 		require.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(is), is))
 		assert.Equal(t, "Open", is.Status.Phase)
@@ -120,7 +120,7 @@ func TestSecretMadeInThePass(t *testing.T) {
 	}, reconciletest.Create(shop()))
 	for text, leaks := range map[string]bool{"it is correct horse": true, "postgres:16": false} {
 		says = text
-		report := reconciletest.Try(t, s)
+		report := reconciletest.ExploreQuietly(t, s)
 		assert.Equal(t, leaks, len(report.Failures) > 0, report.String())
 		if leaks {
 			assert.Contains(t, report.String(), `the value of key "password" in Secret web stands in status.phase`)
@@ -135,5 +135,5 @@ func TestAnotherVersionOfAKind(t *testing.T) {
 		b.For(other)
 		return &shopReconciler{p.Client(), idle(p)}
 	}, reconciletest.Create(shop()))
-	assert.Empty(t, reconciletest.Try(t, s).Failures, "untyped is no other version")
+	assert.Empty(t, reconciletest.ExploreQuietly(t, s).Failures, "untyped is no other version")
 }

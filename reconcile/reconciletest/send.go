@@ -55,19 +55,19 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 		r.Err = run.carryOut(r, true, do)
 		p.die()
 		return errDead
-	case Away:
+	case CrashDowntime:
 		r.Err = run.carryOut(r, true, do)
 		p.die()
 		run.away = true
 		return errDead
-	case CrashUnseen, AwayUnseen:
+	case CrashUnseen, CrashDowntimeUnseen:
 		before := run.server.Revision()
 		r.Err = run.carryOut(r, true, do)
 		run.past = p.cache.past(r.Kind, before)
 		p.die()
-		run.away = fault == AwayUnseen
+		run.away = fault == CrashDowntimeUnseen
 		return errDead
-	case Meanwhile:
+	case ConcurrentAction:
 		if !run.hurry() {
 			r.Fault = ""
 		}
@@ -103,7 +103,7 @@ func (p *Process) send(ctx context.Context, r *Request, do func(lost bool) error
 	case NotFound:
 		run.remove(r)
 		r.Err = run.carryOut(r, false, do)
-	case Deposed:
+	case LeaderChange:
 		if !run.depose(p) {
 			r.Err = errDead
 			return r.Err
@@ -125,8 +125,8 @@ func (p *Process) refuse() error {
 
 // lostAnswer is what an HTTP client says.
 func lostAnswer(r *Request, err error) error {
-	if r.Outside != "" {
-		return fmt.Errorf("%s: %w", r.Outside, err)
+	if r.External != "" {
+		return fmt.Errorf("%s: %w", r.External, err)
 	}
 	return &url.Error{Op: strings.ToUpper(r.Verb[:1]) + r.Verb[1:], URL: "https://api.example.com/" + strings.ToLower(r.Kind.Kind), Err: err}
 }

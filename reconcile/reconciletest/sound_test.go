@@ -32,7 +32,7 @@ var soundOperators = map[string]func(p *reconciletest.Process) shopFunc{
 		}
 	},
 	"an idempotent effect in each pass": func(p *reconciletest.Process) shopFunc {
-		outside := p.Outside().(*accounts)
+		outside := p.External().(*accounts)
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 			err := p.Effect(ctx, "set account "+s.Name, func() error {
 				outside.All = []string{s.Name + ": " + s.Spec.Motto}
@@ -76,7 +76,7 @@ func TestSoundOperatorsSurvive(t *testing.T) {
 			s := of(operator, reconciletest.Create(shop()),
 				reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }),
 				reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "less" }))
-			s.Outside = newAccounts
+			s.External = newAccounts
 			report := reconciletest.Explore(t, s)
 			assert.NotEmpty(t, report.Survived)
 		})
@@ -86,10 +86,10 @@ func TestSoundOperatorsSurvive(t *testing.T) {
 // The pass that shows whether all is quiet is none of the operator's doing.
 func TestLedgerWithoutTheCheckOfRest(t *testing.T) {
 	s := of(soundOperators["server-side apply of a child in each pass"], reconciletest.Create(shop()))
-	reconciletest.Play(t, s, func(t *testing.T, w *reconciletest.World) {
-		w.Ledger.AssertSent(t)
+	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
+		w.RequestLog.AssertSent(t)
 		w.Do(reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
-		assert.NotEmpty(t, w.Ledger.Requests())
-		w.Ledger.AssertSent(t, "apply ConfigMap default/web", "apply ConfigMap default/web")
+		assert.NotEmpty(t, w.RequestLog.Requests())
+		w.RequestLog.AssertSent(t, "apply ConfigMap default/web", "apply ConfigMap default/web")
 	})
 }

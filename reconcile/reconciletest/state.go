@@ -230,7 +230,7 @@ func nonempty(v any) any {
 }
 
 // stateOf gives what is outside as JSON.
-func stateOf(o Outside) string {
+func stateOf(o External) string {
 	if o == nil {
 		return ""
 	}

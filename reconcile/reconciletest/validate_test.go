@@ -44,7 +44,7 @@ func TestValidate(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(&s)
 			}
-			report := reconciletest.Try(t, s, tc.options...)
+			report := reconciletest.ExploreQuietly(t, s, tc.options...)
 			require.Len(t, report.Failures, 1)
 			assert.Contains(t, report.String(), "It could not be played.\n\n")
 			assert.Contains(t, report.String(), tc.says)

@@ -9,26 +9,26 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// World is a run as a test or a check sees it.
-type World struct {
+// Env is a run as a test or a check sees it.
+type Env struct {
 	client.Client // a user's: its requests are not in the ledger
-	Outside       Outside
-	Ledger        *Ledger
+	External      External
+	RequestLog    *RequestLog
 
 	t   *testing.T
 	run *run
 }
 
-func (r *run) world() *World {
-	return &World{Client: r.user, Outside: r.outside, Ledger: r.ledger, run: r}
+func (r *run) world() *Env {
+	return &Env{Client: r.user, External: r.outside, RequestLog: r.ledger, run: r}
 }
 
-// Play is for ordinary tests: it plays the scenario without faults, and calls the test with the
+// Run is for ordinary tests: it plays the scenario without faults, and calls the test with the
 // ledger reset when the operator has come to rest. Further actions are up to the test.
 //
 // The test runs in a bubble of testing/synctest: time.Now is virtual in it, and it must use the t that
 // it is given.
-func Play(t *testing.T, s Scenario, test func(t *testing.T, w *World)) {
+func Run(t *testing.T, s Scenario, test func(t *testing.T, w *Env)) {
 	t.Helper()
 	if err := s.validate(); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func Play(t *testing.T, s Scenario, test func(t *testing.T, w *World)) {
 		w := r.world()
 		w.t = t
 		w.Do(s.Actions...)
-		w.Ledger.Reset()
+		w.RequestLog.Reset()
 		test(t, w)
 	})
 	if left && !t.Failed() {
@@ -57,8 +57,8 @@ func Play(t *testing.T, s Scenario, test func(t *testing.T, w *World)) {
 }
 
 // Do does what a user does, and lets the operator come to rest each time. It fails the test if the
-// operator does not, or breaks another rule of the package. It is for [Play] only.
-func (w *World) Do(actions ...Action) {
+// operator does not, or breaks another rule of the package. It is for [Run] only.
+func (w *Env) Do(actions ...Action) {
 	w.t.Helper()
 	for _, action := range actions {
 		if err := action.validate(); err != nil {
@@ -72,4 +72,4 @@ func (w *World) Do(actions ...Action) {
 }
 
 // Trace gives what has happened so far, as a table.
-func (w *World) Trace() string { return w.run.trace.String() }
+func (w *Env) Trace() string { return w.run.trace.String() }

@@ -36,10 +36,10 @@ func Steps() []reconcile.NamedStep[*appv1.App] {
 	return []reconcile.NamedStep[*appv1.App]{
 		reconcile.Named("annotation", reconcile.Func(removeSpecAnnotation)),
 		reconcile.Named("configuration", reconcile.Func(readConfiguration),
-			reconcile.Referring(&corev1.ConfigMap{}, configMaps), reconcile.Referring(&corev1.Secret{}, secrets)),
+			reconcile.Referencing(&corev1.ConfigMap{}, configMaps), reconcile.Referencing(&corev1.Secret{}, secrets)),
 		reconcile.Named("workload", ownedresources.Ensure(
 			ownedresources.Build(deployment, former), ownedresources.Build(disruptionBudget))),
-		reconcile.Named("service", exposed{ownedresources.Ensure(ownedresources.TryBuild(service, former))},
+		reconcile.Named("service", exposed{ownedresources.Ensure(ownedresources.BuildOrError(service, former))},
 			reconcile.Reporting(conditionServiceReady)),
 		reconcile.Named("status", reconcile.Func(copyStatus)),
 	}
@@ -73,6 +73,6 @@ func slim() toolscache.TransformFunc {
 const annotationSpec = "spec"
 
 func removeSpecAnnotation(ctx context.Context, c client.Client, app *appv1.App) error {
-	_, err := reconcile.SetAnnotations(ctx, c, app, nil, annotationSpec)
+	_, err := reconcile.PatchAnnotations(ctx, c, app, nil, annotationSpec)
 	return client.IgnoreNotFound(err)
 }

@@ -25,14 +25,14 @@ func service(app *appv1.App) (*corev1.Service, error) {
 		return nil, nil
 	}
 	if problems := validation.IsDNS1035Label(app.Name); len(problems) > 0 {
-		return nil, reconcile.Terminal("InvalidServiceName",
+		return nil, reconcile.Stalled("InvalidServiceName",
 			fmt.Errorf("no Service: %q is not a name for one: %s", app.Name, strings.Join(problems, "; ")))
 	}
 	for i, p := range app.Spec.Ports {
 		if slices.ContainsFunc(app.Spec.Ports[:i], func(other corev1.ServicePort) bool {
 			return other.Port == p.Port && protocol(other) == protocol(p)
 		}) {
-			return nil, reconcile.Terminal("DuplicatePort", fmt.Errorf("spec.ports: %d/%s is there twice", p.Port, protocol(p)))
+			return nil, reconcile.Stalled("DuplicatePort", fmt.Errorf("spec.ports: %d/%s is there twice", p.Port, protocol(p)))
 		}
 	}
 	s := ownedresources.NewService(app, podLabels(app), named(app.Spec.Ports)...)
@@ -56,11 +56,11 @@ func protocol(p corev1.ServicePort) corev1.Protocol { return cmp.Or(p.Protocol, 
 // exposed is the step that keeps the Service, and says in the status where it is. What a failure left of the Service
 // still serves there, unless it is not ours.
 type exposed struct {
-	*ownedresources.Set[*appv1.App]
+	*ownedresources.ChildSet[*appv1.App]
 }
 
 func (e exposed) Reconcile(ctx context.Context, c client.Client, app *appv1.App) error {
-	err := e.Set.Reconcile(ctx, c, app)
+	err := e.ChildSet.Reconcile(ctx, c, app)
 	if _, foreign := errors.AsType[*ownedresources.OwnershipError](err); err == nil || foreign {
 		app.Status.Endpoint = ""
 	}

@@ -46,7 +46,7 @@ func copyStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 }
 
 // Conditions are Deployment conditions, as the status has them.
-var Conditions = conditions.Of[appsv1.DeploymentCondition](deploymentConditions{})
+var Conditions = conditions.NewEditor[appsv1.DeploymentCondition](deploymentConditions{})
 
 type deploymentConditions struct{}
 

@@ -22,7 +22,7 @@ type account struct {
 	cache    client.Reader
 }
 
-var _ reconcile.Cleaner[*userv1alpha1.DatabaseUser] = &account{}
+var _ reconcile.FinalizingStep[*userv1alpha1.DatabaseUser] = &account{}
 
 // Reconcile makes no statement unless the spec, the password or the label has changed, or a resync is due.
 func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
@@ -133,7 +133,7 @@ func (a *account) release(ctx context.Context, u *userv1alpha1.DatabaseUser) err
 	case err != nil && target == "":
 		return err
 	case err != nil:
-		return reconcile.Unshown(err)
+		return reconcile.KeepConditions(err)
 	}
 	u.Status = userv1alpha1.DatabaseUserStatus{ObservedGeneration: u.Status.ObservedGeneration, Conditions: u.Status.Conditions}
 	if target == "" {

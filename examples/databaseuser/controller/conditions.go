@@ -27,7 +27,7 @@ const (
 
 // done is how it looks when all is as wanted.
 func (o *Operator) done() error {
-	return reconcile.Done(reasonSucceeded, o.Resync, "The user provisioning has succeeded.")
+	return reconcile.Success(reasonSucceeded, o.Resync, "The user provisioning has succeeded.")
 }
 
 // failed gives an error the words of the API.
@@ -35,7 +35,7 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[reconcile.Waiting](err); ok {
+	if _, ok := errors.AsType[reconcile.Waiter](err); ok {
 		return err
 	}
 	reason := reasonFailed
@@ -44,7 +44,7 @@ func failed(err error) error {
 	}
 	shown := &failure{reason, err}
 	if _, ok := errors.AsType[*accounts.InvalidError](err); ok {
-		return reconcile.Terminal(reason, shown)
+		return reconcile.Stalled(reason, shown)
 	}
 	return shown
 }
@@ -64,7 +64,7 @@ func (o *Operator) wait(reason, format string, args ...any) error {
 }
 
 // Conditions are those of the API: their update time moves with reason and message.
-var Conditions = conditions.Of[userv1alpha1.Condition](adapter{})
+var Conditions = conditions.NewEditor[userv1alpha1.Condition](adapter{})
 
 type adapter struct{}
 

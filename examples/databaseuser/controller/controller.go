@@ -59,7 +59,7 @@ func (o *Operator) Steps(cache client.Reader) []reconcile.NamedStep[*userv1alpha
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
 		reconcile.Named("account", &account{Operator: o, database: checkpointed{o.Database}, cache: cache},
 			reconcile.Finalizer(Finalizer),
-			reconcile.Referring(&corev1.Secret{}, secretOf),
+			reconcile.Referencing(&corev1.Secret{}, secretOf),
 			reconcile.Watching(&userv1alpha1.DatabaseUser{}, sameUser(cache))),
 	}
 }
@@ -70,7 +70,7 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &userv1alpha1.DatabaseUser{}, UserIndex, IndexUsers); err != nil {
 		return err
 	}
-	return reconcile.For(mgr, o.Steps(mgr.GetClient())...).WithConditions(Conditions).Only(o.Serves).Complete()
+	return reconcile.For(mgr, o.Steps(mgr.GetClient())...).WithConditions(Conditions).WithFilter(o.Serves).Complete()
 }
 
 // Serves says whether a DatabaseUser is this operator's business: by its label, or because its status says that this

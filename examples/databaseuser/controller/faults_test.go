@@ -85,10 +85,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 	require.NoError(t, userv1alpha1.AddToScheme(scheme))
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
-		Objects: []client.Object{secret("correct horse battery")},
-		Outside: func() reconciletest.Outside { return server{&accountstest.Database{}} },
+		Objects:  []client.Object{secret("correct horse battery")},
+		External: func() reconciletest.External { return server{&accountstest.Database{}} },
 		Start: func(p *reconciletest.Process) error {
-			operator := &controller.Operator{Database: connection{p.Outside().(server).Database, p}, Target: "shop", Resync: 10 * time.Minute}
+			operator := &controller.Operator{Database: connection{p.External().(server).Database, p}, Target: "shop", Resync: 10 * time.Minute}
 			return operator.SetupWithManager(p.Manager(controller.Cache()))
 		},
 		Actions: []reconciletest.Action{

@@ -43,7 +43,7 @@ func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {
 // EruSteps are what is done for an Eru.
 func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
 	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", follower{r},
-		reconcile.Reporting(eruv1.ConditionValid), reconcile.Following(&appsv1.Deployment{}, (*eruv1.Eru).Deployments), reconcile.Waking(restarts.Claim, r.NextInLine))}
+		reconcile.Reporting(eruv1.ConditionValid), reconcile.ReferencingCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments), reconcile.Waking(restarts.Claim, r.NextInLine))}
 }
 
 // Cache restricts the manager's cache to some namespaces, or none for all.

@@ -308,7 +308,7 @@ func TestWhatBecomesOfAStart(t *testing.T) {
 			want: "Running: Restarted false SkippedTooLate",
 		},
 		"in a window": {
-			reason: "it waits for the end", spec: func(s *eruv1.EruSpec) { s.Windows = []schedule.Window{{Start: "03:00", End: "05:00"}} },
+			reason: "it waits for the end", spec: func(s *eruv1.EruSpec) { s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "03:00", End: "05:00"}} },
 			want: "Running: Scheduled true Scheduled",
 		},
 		"before its place": {
@@ -385,12 +385,12 @@ func TestStates(t *testing.T) {
 	}{
 		"disabled":         {"made by hand, and not enabled", eruv1.EruSpec{}, "Stoping: Stopped true Disabled", "spec.enabled"},
 		"default":          {"midnight", eruv1.EruSpec{Enabled: true}, "Running: Scheduled true Scheduled", `"0 0 * * *" in UTC`},
-		"zone":             {"it is shown", eruv1.EruSpec{Enabled: true, Rules: schedule.Rules{TimeZone: "Asia/Shanghai"}}, "Running: Scheduled true Scheduled", "Asia/Shanghai"},
+		"zone":             {"it is shown", eruv1.EruSpec{Enabled: true, Options: schedule.Options{TimeZone: "Asia/Shanghai"}}, "Running: Scheduled true Scheduled", "Asia/Shanghai"},
 		"no schedule":      {"field and parser's words", eruv1.EruSpec{Enabled: true, Schedule: "hourly"}, "Failure: Valid false InvalidSchedule", `schedule "hourly"`},
 		"zone inside":      {"there is a field for it", eruv1.EruSpec{Enabled: true, Schedule: "TZ=UTC 0 0 * * *"}, "Failure: Valid false InvalidSchedule", "time zone"},
-		"unknown zone":     {"", eruv1.EruSpec{Enabled: true, Rules: schedule.Rules{TimeZone: "Mars"}}, "Failure: Valid false InvalidTimeZone", `timeZone "Mars"`},
-		"always closed":    {"", eruv1.EruSpec{Enabled: true, Rules: schedule.Rules{Windows: []schedule.Window{{Start: "00:00", End: "24:00"}}}}, "Failure: Valid false InvalidWindows", "windows"},
-		"negative":         {"the schema refuses it", eruv1.EruSpec{Enabled: true, Rules: schedule.Rules{StartingDeadlineSeconds: new(int64(-1))}}, "Failure: Valid false InvalidStartingDeadlineSeconds", "startingDeadlineSeconds -1"},
+		"unknown zone":     {"", eruv1.EruSpec{Enabled: true, Options: schedule.Options{TimeZone: "Mars"}}, "Failure: Valid false InvalidTimeZone", `timeZone "Mars"`},
+		"always closed":    {"", eruv1.EruSpec{Enabled: true, Options: schedule.Options{BlackoutWindows: []schedule.BlackoutWindow{{Start: "00:00", End: "24:00"}}}}, "Failure: Valid false InvalidBlackoutWindows", "blackoutWindows"},
+		"negative":         {"the schema refuses it", eruv1.EruSpec{Enabled: true, Options: schedule.Options{StartingDeadlineSeconds: new(int64(-1))}}, "Failure: Valid false InvalidStartingDeadlineSeconds", "startingDeadlineSeconds -1"},
 		"no Deployment":    {"", eruv1.EruSpec{Enabled: true, DeploymentName: "none"}, "Stoping: Valid false DeploymentNotFound", "no Deployment none"},
 		"disabled and bad": {"nobody asked for it", eruv1.EruSpec{Schedule: "hourly"}, "Stoping: Stopped true Disabled", ""},
 	}
@@ -419,7 +419,7 @@ func TestChangesStartNothing(t *testing.T) {
 	h.clock.SetTime(four.Add(2 * time.Hour))
 	h.set(t, "web", func(s *eruv1.EruSpec) { s.Schedule = "0 5 * * *" })
 	h.set(t, "web", func(s *eruv1.EruSpec) { s.TimeZone = "Asia/Shanghai" })
-	eru := h.set(t, "web", func(s *eruv1.EruSpec) { s.Windows = []schedule.Window{{Start: "01:00", End: "02:00"}} })
+	eru := h.set(t, "web", func(s *eruv1.EruSpec) { s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "01:00", End: "02:00"}} })
 	assert.Empty(t, h.restartedAt(t, "web"))
 	assert.True(t, eru.Status.ScheduleSince.Time.Equal(four.Add(2*time.Hour)))
 	h.clock.SetTime(four.Add(3 * time.Hour))

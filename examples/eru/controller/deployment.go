@@ -22,7 +22,7 @@ func createEru(ctx context.Context, c client.Client, d *appsv1.Deployment) error
 	var there eruv1.Eru
 	switch err := c.Get(ctx, client.ObjectKeyFromObject(d), &there, client.UnsafeDisableDeepCopy); {
 	case err == nil && there.DeploymentName() != d.Name:
-		return reconcile.Terminal("CreateEruFailed", fmt.Errorf("the Eru %s is there already, for Deployment %s: delete it, or create one of another name",
+		return reconcile.Stalled("CreateEruFailed", fmt.Errorf("the Eru %s is there already, for Deployment %s: delete it, or create one of another name",
 			there.Name, there.DeploymentName()))
 	case !apierrors.IsNotFound(err):
 		return err
@@ -33,7 +33,7 @@ func createEru(ctx context.Context, c client.Client, d *appsv1.Deployment) error
 	}
 	eru := eruv1.NewEru(d.Namespace, d.Name)
 	eru.OwnerReferences = []metav1.OwnerReference{owner}
-	return reconcile.Because("CreateEruFailed", c.Create(ctx, eru))
+	return reconcile.WithReason("CreateEruFailed", c.Create(ctx, eru))
 }
 
 func sameName(_ context.Context, obj client.Object) []ctrl.Request {

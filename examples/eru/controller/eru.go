@@ -26,15 +26,15 @@ func (f follower) Reconcile(ctx context.Context, c client.Client, eru *eruv1.Eru
 	var d appsv1.Deployment
 	err := c.Get(ctx, eru.Deployments()[0], &d, client.UnsafeDisableDeepCopy)
 	if err == nil {
-		_, err = reconcile.SetOwner(ctx, c, eru, &d)
+		_, err = reconcile.PatchOwnerReference(ctx, c, eru, &d)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		restarts.Abandon(eru)
-		return stop(eru, eruv1.PhaseStopped, reconcile.Terminal("DeploymentNotFound", fmt.Errorf("there is no Deployment %s: create it", eru.DeploymentName())))
+		return stop(eru, eruv1.PhaseStopped, reconcile.Stalled("DeploymentNotFound", fmt.Errorf("there is no Deployment %s: create it", eru.DeploymentName())))
 	case errors.Is(err, reconcile.ErrOwnerRecreated):
 		restarts.Abandon(eru)
-		return stop(eru, eruv1.PhaseStopped, reconcile.Terminal("DeploymentRecreated", err))
+		return stop(eru, eruv1.PhaseStopped, reconcile.Stalled("DeploymentRecreated", err))
 	case err != nil:
 		return err
 	}
@@ -51,10 +51,10 @@ func (f follower) Reconcile(ctx context.Context, c client.Client, eru *eruv1.Eru
 // introduce does what needs no Deployment.
 func (f follower) introduce(ctx context.Context, c client.Client, eru *eruv1.Eru) (err error) {
 	if eru.IsFormer() {
-		_, err = reconcile.SetLabels(ctx, c, eru, map[string]string{eruv1.LabelCreatedBy: eruv1.CreatedBy})
+		_, err = reconcile.PatchLabels(ctx, c, eru, map[string]string{eruv1.LabelCreatedBy: eruv1.CreatedBy})
 	}
 	if err == nil && eru.IsKnown() { // before that, the annotations would make it a former one
-		_, err = reconcile.SetAnnotations(ctx, c, eru, eru.SpecAnnotations())
+		_, err = reconcile.PatchAnnotations(ctx, c, eru, eru.SpecAnnotations())
 	}
 	if err == nil && eru.IsAskedFor() && len(eru.Status.Conditions) == 0 {
 		err = stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionCreated, eruv1.ReasonCreated, eruv1.ReasonCreated))
@@ -74,9 +74,9 @@ func (f follower) follow(ctx context.Context, c client.Client, eru *eruv1.Eru, d
 		return stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionStopped, "Disabled", "spec.enabled is false"))
 	}
 	now, since, text := f.Clock.Now(), eru.Status.ScheduleSince, cmp.Or(eru.Spec.Schedule, eruv1.DefaultSchedule)
-	due, err := eru.Status.Decide(now, eru.UID, text, eru.Spec.Rules)
+	due, err := eru.Status.Decide(now, eru.UID, text, eru.Spec.Options)
 	if err != nil {
-		return stop(eru, eruv1.PhaseFailure, reconcile.Terminal("", err))
+		return stop(eru, eruv1.PhaseFailure, reconcile.Stalled("", err))
 	}
 	eru.Status.Phase = eruv1.PhaseRunning
 	switch {

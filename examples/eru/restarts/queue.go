@@ -19,7 +19,7 @@ func (r Restarts) mayStart(ctx context.Context, c client.Client, eru *eruv1.Eru)
 	if r.AtOnce <= 0 {
 		return true, nil
 	}
-	all, err := reconcile.All[*eruv1.Eru](ctx, c)
+	all, err := reconcile.List[*eruv1.Eru](ctx, c)
 	if err != nil {
 		return false, err
 	}
@@ -30,7 +30,7 @@ func (r Restarts) mayStart(ctx context.Context, c client.Client, eru *eruv1.Eru)
 
 // NextInLine names those whose turn it is, to be woken when another one's [Claim] changes.
 func (r Restarts) NextInLine(all iter.Seq[*eruv1.Eru]) []types.NamespacedName {
-	return schedule.Startable(r.AtOnce, turns(all, r.Clock.Now()))
+	return schedule.NextToStart(r.AtOnce, turns(all, r.Clock.Now()))
 }
 
 // Claim changes when an Eru begins or ends to restart, leaves a time out, or becomes invalid.
@@ -42,8 +42,8 @@ func Claim(eru *eruv1.Eru) [3]string {
 	return [3]string{eru.Status.LastRolloutResult, last, eru.LastCondition().Type}
 }
 
-func turns(all iter.Seq[*eruv1.Eru], now time.Time) iter.Seq[schedule.Turn] {
-	return func(yield func(schedule.Turn) bool) {
+func turns(all iter.Seq[*eruv1.Eru], now time.Time) iter.Seq[schedule.Candidate] {
+	return func(yield func(schedule.Candidate) bool) {
 		for eru := range all {
 			if t, ok := turn(eru, now); ok && !yield(t) {
 				return
@@ -54,9 +54,9 @@ func turns(all iter.Seq[*eruv1.Eru], now time.Time) iter.Seq[schedule.Turn] {
 
 // turn is an Eru's claim, if it has one. One that cannot restart anything, because it is not valid or paused or about to go,
 // has none: it would keep the others waiting.
-func turn(eru *eruv1.Eru, now time.Time) (t schedule.Turn, ok bool) {
+func turn(eru *eruv1.Eru, now time.Time) (t schedule.Candidate, ok bool) {
 	running := eru.Status.LastRolloutResult == eruv1.RolloutInProgress
-	t, ok = eru.Status.Turn(now, client.ObjectKeyFromObject(eru), running, eru.Spec.Offset(eru.UID))
+	t, ok = eru.Status.Candidate(now, client.ObjectKeyFromObject(eru), running, eru.Spec.Offset(eru.UID))
 	paused, _ := predicates.IsPaused(eru, now)
 	return t, ok && !paused && eru.DeletionTimestamp == nil && (running || eru.LastCondition().Type != eruv1.ConditionValid)
 }

@@ -35,12 +35,12 @@ const fieldManager = client.FieldOwner("eru-operator")
 // Start restarts the Deployment for a time that is due, or records why it does not. The Deployment then shows that time, so a
 // crash before the status is written restarts nothing twice.
 func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment, due schedule.Decision) error {
-	hindrance, err := ownedresources.HindranceOf(d, due.Latest, c.Scheme())
-	replaces := hindrance.Reason == ownedresources.HindranceRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
+	hindrance, err := ownedresources.CheckRestart(d, due.Latest, c.Scheme())
+	replaces := hindrance.Reason == ownedresources.BlockedRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
 	switch {
 	case err != nil:
 		return err
-	case hindrance.Reason == ownedresources.HindranceNotObserved:
+	case hindrance.Reason == ownedresources.BlockedNotObserved:
 		return reconcile.Wait("DeploymentNotObserved", time.Minute, "%s", hindrance.Message) // an event of it comes sooner
 	case hindrance.Reason != "" && !replaces:
 		return r.Skip(eru, due, hindrance.Reason, hindrance.Message)
@@ -83,7 +83,7 @@ func (r Restarts) Watch(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 		status.LastRolloutResult = eruv1.RolloutUnknown
 		return nil
 	}
-	rollout, err := ownedresources.RolloutAfter(d, status.LastScheduleTime.Time, r.Clock.Since(status.LastRestartTime.Time), c.Scheme())
+	rollout, err := ownedresources.ObserveRestart(d, status.LastScheduleTime.Time, r.Clock.Since(status.LastRestartTime.Time), c.Scheme())
 	if err != nil || rollout.State == ownedresources.RolloutInProgress {
 		return err
 	}
@@ -105,8 +105,8 @@ func Abandon(eru *eruv1.Eru) {
 
 // tell emits an event on both.
 func tell(ctx context.Context, eru *eruv1.Eru, d *appsv1.Deployment, eventType, reason, note string) {
-	reconcile.Tell(ctx, eru, eventType, reason, "%s", note)
-	reconcile.Tell(ctx, d, eventType, reason, "%s", note)
+	reconcile.Eventf(ctx, eru, eventType, reason, "%s", note)
+	reconcile.Eventf(ctx, d, eventType, reason, "%s", note)
 }
 
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

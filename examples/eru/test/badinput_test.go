@@ -22,7 +22,7 @@ var kind = eruv1.GroupVersion.WithKind("Eru")
 func TestSchema(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	window := func(start, end string, days ...any) map[string]any {
-		return map[string]any{"windows": []any{map[string]any{"start": start, "end": end, "days": days}}}
+		return map[string]any{"blackoutWindows": []any{map[string]any{"start": start, "end": end, "days": days}}}
 	}
 	long := strings.Repeat("x", 10_000)
 	tests := map[string]struct {
@@ -48,11 +48,11 @@ func TestSchema(t *testing.T) {
 		"enabled as text":    {spec: map[string]any{"enabled": "true"}, refused: "spec.enabled in body must be of type boolean", reason: "YAML quotes slip in"},
 		"window":             {spec: window("22:00", "06:00", "Mon", "tuesday"), reason: "past midnight, in any spelling"},
 		"window to 24:00":    {spec: window("22:00", "24:00"), reason: "the end of the day"},
-		"window from 24:00":  {spec: window("24:00", "06:00"), refused: "spec.windows[0].start in body should match", reason: "that is the next day"},
-		"window of 8 to 6":   {spec: window("8:00", "18:00"), refused: "spec.windows[0].start in body should match", reason: "HH:MM"},
-		"window without end": {spec: map[string]any{"windows": []any{map[string]any{"start": "08:00"}}}, refused: "spec.windows[0].end: Required value", reason: "it would never end"},
-		"day as number":      {spec: window("08:00", "18:00", "1"), refused: "spec.windows[0].days[0] in body should match", reason: "is that Monday?"},
-		"many windows":       {spec: map[string]any{"windows": manyWindows(65)}, refused: "spec.windows: Too many: 65: must have at most 64 items", reason: "nobody could read them"},
+		"window from 24:00":  {spec: window("24:00", "06:00"), refused: "spec.blackoutWindows[0].start in body should match", reason: "that is the next day"},
+		"window of 8 to 6":   {spec: window("8:00", "18:00"), refused: "spec.blackoutWindows[0].start in body should match", reason: "HH:MM"},
+		"window without end": {spec: map[string]any{"blackoutWindows": []any{map[string]any{"start": "08:00"}}}, refused: "spec.blackoutWindows[0].end: Required value", reason: "it would never end"},
+		"day as number":      {spec: window("08:00", "18:00", "1"), refused: "spec.blackoutWindows[0].days[0] in body should match", reason: "is that Monday?"},
+		"many windows":       {spec: map[string]any{"blackoutWindows": manyWindows(65)}, refused: "spec.blackoutWindows: Too many: 65: must have at most 64 items", reason: "nobody could read them"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,14 +137,14 @@ func TestInvalid(t *testing.T) {
 		"unknown-zone":  {with(func(s *eruv1.EruSpec) { s.TimeZone = "Europe/Atlantis" }), "InvalidTimeZone", []string{`timeZone "Europe/Atlantis"`, "there is no such zone"}},
 		"local-zone":    {with(func(s *eruv1.EruSpec) { s.TimeZone = "Local" }), "InvalidTimeZone", []string{`timeZone "Local"`}},
 		"path-zone":     {with(func(s *eruv1.EruSpec) { s.TimeZone = "../../etc/passwd" }), "InvalidTimeZone", []string{"there is no such zone"}},
-		"always-closed": {with(func(s *eruv1.EruSpec) { s.Windows = []schedule.Window{{Start: "00:00", End: "24:00"}} }), "InvalidWindows", []string{"they cover the whole week"}},
+		"always-closed": {with(func(s *eruv1.EruSpec) { s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "00:00", End: "24:00"}} }), "InvalidBlackoutWindows", []string{"they cover the whole week"}},
 		"closed-by-two": {with(func(s *eruv1.EruSpec) {
-			s.Windows = []schedule.Window{{Start: "06:00", End: "20:00"}, {Start: "20:00", End: "06:00"}}
-		}), "InvalidWindows", []string{"they cover the whole week"}},
-		"window-of-none": {with(func(s *eruv1.EruSpec) { s.Windows = []schedule.Window{{Start: "06:00", End: "06:00"}} }), "InvalidWindows", []string{"windows[0].end", "it is the start as well"}},
+			s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "06:00", End: "20:00"}, {Start: "20:00", End: "06:00"}}
+		}), "InvalidBlackoutWindows", []string{"they cover the whole week"}},
+		"window-of-none": {with(func(s *eruv1.EruSpec) { s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "06:00", End: "06:00"}} }), "InvalidBlackoutWindows", []string{"blackoutWindows[0].end", "it is the start as well"}},
 		"no-day": {with(func(s *eruv1.EruSpec) {
-			s.Windows = []schedule.Window{{Start: "06:00", End: "07:00", Days: []string{"Someday"}}}
-		}), "InvalidWindows", []string{`windows[0].days[0] "Someday"`}},
+			s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "06:00", End: "07:00", Days: []string{"Someday"}}}
+		}), "InvalidBlackoutWindows", []string{`blackoutWindows[0].days[0] "Someday"`}},
 	}
 	u.rolledOut(t, "web", false)
 	for name, tc := range tests {
@@ -164,7 +164,7 @@ func TestInvalid(t *testing.T) {
 	assert.Equal(t, "2026-03-02T04:00:00Z", u.restartedAt(t, "web"), "others go on")
 
 	for name := range tests {
-		u.set(t, name, func(s *eruv1.EruSpec) { s.Schedule, s.TimeZone, s.Windows = "@daily", "", nil })
+		u.set(t, name, func(s *eruv1.EruSpec) { s.Schedule, s.TimeZone, s.BlackoutWindows = "@daily", "", nil })
 		u.becomes(t, name, scheduled)
 	}
 }

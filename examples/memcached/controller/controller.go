@@ -34,7 +34,7 @@ func Steps() []reconcile.NamedStep[*cachev1alpha1.Memcached] {
 			reconcile.Reporting("Available"), reconcile.Watching(&corev1.Pod{}, podToMemcached)),
 		reconcile.Named("workload", ownedresources.Ensure(
 			ownedresources.Build(deployment, ownedresources.FormerManagers(tutorialManagers...)))),
-		reconcile.Named("service", ownedresources.Ensure(ownedresources.TryBuild(service)),
+		reconcile.Named("service", ownedresources.Ensure(ownedresources.BuildOrError(service)),
 			reconcile.Reporting("ServiceReady"), reconcile.Optional()),
 	}
 }

@@ -17,7 +17,7 @@ import (
 // which not every Service may have; such a Memcached works without one.
 func service(m *cachev1alpha1.Memcached) (*corev1.Service, error) {
 	if problems := validation.IsDNS1035Label(m.Name); len(problems) > 0 {
-		return nil, reconcile.Terminal("InvalidServiceName",
+		return nil, reconcile.Stalled("InvalidServiceName",
 			fmt.Errorf("no Service: %q is not a name for one: %s", m.Name, strings.Join(problems, "; ")))
 	}
 	s := ownedresources.NewService(m, podLabels(m), corev1.ServicePort{

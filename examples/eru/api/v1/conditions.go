@@ -26,7 +26,7 @@ const ReasonComplete = "RolloutComplete"
 
 // History is the conditions, to which whoever sets one appends. Now is the clock.
 func (e *Eru) History(now func() time.Time) conditions.List {
-	editor := conditions.Of(eruConditions{}).WithClock(now)
+	editor := conditions.NewEditor(eruConditions{}).WithClock(now)
 	return editor.History(&e.Status.Conditions, cmp.Or(max(e.Spec.HistoryLimit, 0), DefaultHistoryLimit))
 }
 

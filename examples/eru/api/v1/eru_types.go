@@ -62,7 +62,7 @@ type EruSpec struct {
 	// +optional
 	Schedule string `json:"schedule,omitempty"`
 
-	schedule.Rules `json:",inline"`
+	schedule.Options `json:",inline"`
 
 	// ConcurrencyPolicy says what becomes of a restart that is due while the Deployment is still rolling out: Forbid leaves
 	// it out, Replace restarts anyway. A paused Deployment is left out under both.

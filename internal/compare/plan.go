@@ -1,4 +1,4 @@
-package plan
+package compare
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Plan serialises and compares objects of one Go type. It is safe for concurrent use.
-type Plan struct {
+// Typed serialises and compares objects of one Go type. It is safe for concurrent use.
+type Typed struct {
 	typ  reflect.Type // the struct, not the pointer
 	root *structNode
 }
@@ -24,7 +24,7 @@ var serverOwned = []string{
 // Compile makes the plan for objects of obj's type, which must be a pointer to a
 // struct. The type's schema is looked up by kind; one that schemas does not know
 // is read by the defaults of custom resources.
-func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) (*Plan, error) {
+func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) (*Typed, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%T: only a pointer to a struct can be planned", obj)
@@ -39,7 +39,7 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 	}
 	root := c.structOf(t.Elem(), typ)
 	// A copy: the type may occur inside itself, where nothing is left out.
-	return &Plan{typ: t.Elem(), root: withoutServerOwned(root)}, nil
+	return &Typed{typ: t.Elem(), root: withoutServerOwned(root)}, nil
 }
 
 func withoutServerOwned(root *structNode) *structNode {
@@ -55,14 +55,14 @@ func withoutServerOwned(root *structNode) *structNode {
 // AppendJSON appends what is sent of obj, beside its kind and uid, to b:
 // deterministic JSON that depends on nothing but obj's values. The error is an
 // *EncodeError when a value's own marshaler refuses it.
-func (p *Plan) AppendJSON(b []byte, obj runtime.Object) (encoded []byte, err error) {
+func (p *Typed) AppendJSON(b []byte, obj runtime.Object) (encoded []byte, err error) {
 	defer refused(&err)
 	return p.root.encode(b, p.pointer(obj)), nil
 }
 
 // AppendApply appends the body of a server-side apply of obj: what AppendJSON
 // gives, with the kind, and with the uid of the object it is meant for unless empty.
-func (p *Plan) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) (encoded []byte, err error) {
+func (p *Typed) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) (encoded []byte, err error) {
 	defer refused(&err)
 	b = append(b, `{"apiVersion":`...)
 	b = appendString(b, kind.GroupVersion().String())
@@ -101,19 +101,19 @@ func refused(err *error) {
 }
 
 // Covers reports whether everything that would be sent of want is in have.
-func (p *Plan) Covers(want, have runtime.Object) bool {
+func (p *Typed) Covers(want, have runtime.Object) bool {
 	return p.root.covers(nil, p.pointer(want), p.pointer(have))
 }
 
 // Differences lists where have does not cover want, in a stable order; nil when it does.
-func (p *Plan) Differences(want, have runtime.Object) []Difference {
+func (p *Typed) Differences(want, have runtime.Object) []Difference {
 	var t trace
 	p.root.covers(&t, p.pointer(want), p.pointer(have))
 	return t.found
 }
 
 // pointer checks the type once, so that what follows may rely on it.
-func (p *Plan) pointer(obj runtime.Object) unsafe.Pointer {
+func (p *Typed) pointer(obj runtime.Object) unsafe.Pointer {
 	v := reflect.ValueOf(obj)
 	if v.Kind() != reflect.Pointer || v.Type().Elem() != p.typ || v.IsNil() {
 		panic(fmt.Sprintf("plan of %s used for %T", p.typ, obj))

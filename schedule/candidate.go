@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Turn is one object's claim to run, as its status tells: it waits for its turn since a run is due, or it is running. Objects
+// Candidate is one object's claim to run, as its status tells: it waits for its turn since a run is due, or it is running. Objects
 // that do neither have no turn.
-type Turn struct {
+type Candidate struct {
 	Object  types.NamespacedName
 	Due     time.Time // the time that is due; of no meaning while running
 	Running bool
@@ -26,7 +26,7 @@ type Turn struct {
 // object that comes in between with an older due time can then start beyond the limit.
 //
 // Who may not start yet asks again when another one's run ends.
-func MayStart(limit int, me Turn, all iter.Seq[Turn]) bool {
+func MayStart(limit int, me Candidate, all iter.Seq[Candidate]) bool {
 	if limit <= 0 || me.Running {
 		return true
 	}
@@ -39,13 +39,13 @@ func MayStart(limit int, me Turn, all iter.Seq[Turn]) bool {
 	return before < limit
 }
 
-// Startable names those that wait and may start, the oldest due first: whom to wake when a run ends. For a limit of zero or
+// NextToStart names those that wait and may start, the oldest due first: whom to wake when a run ends. For a limit of zero or
 // less it names nobody, since nobody waits for another one then.
-func Startable(limit int, all iter.Seq[Turn]) []types.NamespacedName {
+func NextToStart(limit int, all iter.Seq[Candidate]) []types.NamespacedName {
 	if limit <= 0 {
 		return nil
 	}
-	var waiting []Turn
+	var waiting []Candidate
 	free := limit
 	for t := range all {
 		if t.Running {
@@ -54,7 +54,7 @@ func Startable(limit int, all iter.Seq[Turn]) []types.NamespacedName {
 			waiting = append(waiting, t)
 		}
 	}
-	slices.SortFunc(waiting, Turn.compare)
+	slices.SortFunc(waiting, Candidate.compare)
 	var names []types.NamespacedName
 	for _, t := range waiting[:min(len(waiting), max(free, 0))] {
 		names = append(names, t.Object)
@@ -62,7 +62,7 @@ func Startable(limit int, all iter.Seq[Turn]) []types.NamespacedName {
 	return names
 }
 
-func (t Turn) compare(other Turn) int {
+func (t Candidate) compare(other Candidate) int {
 	return cmp.Or(
 		t.Due.Compare(other.Due),
 		cmp.Compare(t.Object.Namespace, other.Object.Namespace),

@@ -14,25 +14,25 @@ const (
 	// format's version, how the object was last written, and the hash of what was sent:
 	// v1:created:… or v1:applied:…, followed by :replicas if those were sent.
 	AnnotationApplied = "opblocks.dev/applied"
-	// AnnotationSet names the [Set] that an object belongs to, so that sets of the same
+	// AnnotationSet names the [ChildSet] that an object belongs to, so that sets of the same
 	// kind and owner leave each other's objects alone.
 	AnnotationSet = "opblocks.dev/set"
 )
 
-// mark says how an object was last written.
-type mark string
+// lastApplied says how an object was last written.
+type lastApplied string
 
 const (
-	created mark = "v1:created:" // by POST: its fields have to be migrated before an apply
-	applied mark = "v1:applied:" // by server-side apply
-	foreign mark = ""            // not by us, or by a version that we do not know
+	created lastApplied = "v1:created:" // by POST: its fields have to be migrated before an apply
+	applied lastApplied = "v1:applied:" // by server-side apply
+	foreign lastApplied = ""            // not by us, or by a version that we do not know
 )
 
 // withReplicas follows the hash where replicas were sent: if they are not any more, they are
 // to stay as they are.
 const withReplicas = ":replicas"
 
-func (m mark) value(s sum, replicas bool) string {
+func (m lastApplied) value(s sum, replicas bool) string {
 	if replicas {
 		return string(m) + string(s[:]) + withReplicas
 	}
@@ -56,9 +56,9 @@ func withoutOurs(obj client.Object) client.Object {
 	return obj
 }
 
-func splitMark(annotation string) (m mark, hash string, replicas bool) {
+func splitMark(annotation string) (m lastApplied, hash string, replicas bool) {
 	annotation, replicas = strings.CutSuffix(annotation, withReplicas)
-	for _, m := range []mark{applied, created} {
+	for _, m := range []lastApplied{applied, created} {
 		if hash, ok := strings.CutPrefix(annotation, string(m)); ok {
 			return m, hash, replicas
 		}

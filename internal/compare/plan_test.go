@@ -1,4 +1,4 @@
-package plan
+package compare
 
 import (
 	"encoding/json"
@@ -64,7 +64,7 @@ func serverDefaults(d *appsv1.Deployment) *appsv1.Deployment {
 	return d
 }
 
-func compiled(t testing.TB, obj runtime.Object) *Plan {
+func compiled(t testing.TB, obj runtime.Object) *Typed {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	require.NoError(t, err)

@@ -13,16 +13,16 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-func waits(name string, due time.Time) schedule.Turn {
-	return schedule.Turn{Object: types.NamespacedName{Namespace: "shop", Name: name}, Due: due}
+func waits(name string, due time.Time) schedule.Candidate {
+	return schedule.Candidate{Object: types.NamespacedName{Namespace: "shop", Name: name}, Due: due}
 }
 
-func runs(name string) schedule.Turn {
-	return schedule.Turn{Object: types.NamespacedName{Namespace: "shop", Name: name}, Running: true}
+func runs(name string) schedule.Candidate {
+	return schedule.Candidate{Object: types.NamespacedName{Namespace: "shop", Name: name}, Running: true}
 }
 
 // admitted lists who may start, each asking for itself.
-func admitted(limit int, all []schedule.Turn) (names []string) {
+func admitted(limit int, all []schedule.Candidate) (names []string) {
 	for _, me := range all {
 		if !me.Running && schedule.MayStart(limit, me, slices.Values(all)) {
 			names = append(names, me.Object.Name)
@@ -34,22 +34,22 @@ func admitted(limit int, all []schedule.Turn) (names []string) {
 
 func TestMayStart(t *testing.T) {
 	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
-	elsewhere := schedule.Turn{Object: types.NamespacedName{Namespace: "bank", Name: "z"}, Due: one}
+	elsewhere := schedule.Candidate{Object: types.NamespacedName{Namespace: "bank", Name: "z"}, Due: one}
 	cases := map[string]struct {
 		reason string
 		limit  int
-		all    []schedule.Turn
+		all    []schedule.Candidate
 		want   []string
 	}{
-		"NoLimit":  {"zero is none", 0, []schedule.Turn{waits("a", one), waits("b", one), runs("c")}, []string{"a", "b"}},
-		"Negative": {"so is less", -1, []schedule.Turn{waits("a", one), runs("c")}, []string{"a"}},
-		"Oldest":   {"the oldest due comes first", 1, []schedule.Turn{waits("a", two), waits("b", one)}, []string{"b"}},
-		"Names":    {"equals by namespace and name", 2, []schedule.Turn{waits("b", one), waits("c", one), waits("a", one), elsewhere}, []string{"a", "z"}},
-		"Running":  {"who runs counts, whenever it was due", 2, []schedule.Turn{waits("a", one), waits("b", one), runs("z")}, []string{"a"}},
-		"Full":     {"none is free", 1, []schedule.Turn{waits("a", one), runs("z")}, nil},
-		"Lowered":  {"more run than the limit is now", 1, []schedule.Turn{waits("a", one), runs("y"), runs("z")}, nil},
-		"Twice":    {"a status beside an older one", 1, []schedule.Turn{waits("a", two), waits("a", two)}, []string{"a", "a"}},
-		"Nobody":   {"nobody waits", 1, []schedule.Turn{runs("z")}, nil},
+		"NoLimit":  {"zero is none", 0, []schedule.Candidate{waits("a", one), waits("b", one), runs("c")}, []string{"a", "b"}},
+		"Negative": {"so is less", -1, []schedule.Candidate{waits("a", one), runs("c")}, []string{"a"}},
+		"Oldest":   {"the oldest due comes first", 1, []schedule.Candidate{waits("a", two), waits("b", one)}, []string{"b"}},
+		"Names":    {"equals by namespace and name", 2, []schedule.Candidate{waits("b", one), waits("c", one), waits("a", one), elsewhere}, []string{"a", "z"}},
+		"Running":  {"who runs counts, whenever it was due", 2, []schedule.Candidate{waits("a", one), waits("b", one), runs("z")}, []string{"a"}},
+		"Full":     {"none is free", 1, []schedule.Candidate{waits("a", one), runs("z")}, nil},
+		"Lowered":  {"more run than the limit is now", 1, []schedule.Candidate{waits("a", one), runs("y"), runs("z")}, nil},
+		"Twice":    {"a status beside an older one", 1, []schedule.Candidate{waits("a", two), waits("a", two)}, []string{"a", "a"}},
+		"Nobody":   {"nobody waits", 1, []schedule.Candidate{runs("z")}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestMayStart(t *testing.T) {
 			}
 		})
 	}
-	require.True(t, schedule.MayStart(1, waits("a", one), slices.Values([]schedule.Turn(nil))), "alone in the world")
-	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Turn{runs("a"), runs("b")})), "who runs may go on")
+	require.True(t, schedule.MayStart(1, waits("a", one), slices.Values([]schedule.Candidate(nil))), "alone in the world")
+	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "who runs may go on")
 }
 
 // Objects ask in any order, and see what started before them late or not at all: still no more run than the limit, and in
@@ -69,7 +69,7 @@ func TestCapHoldsUnderAStaleCache(t *testing.T) {
 	for range 200 {
 		limit, count := 1+random.IntN(5), 1+random.IntN(20)
 		start := utc(t, "2026-03-01 00:00")
-		var live []schedule.Turn
+		var live []schedule.Candidate
 		for i := range count {
 			live = append(live, waits(string(rune('a'+i)), start.Add(time.Duration(random.IntN(3))*time.Hour)))
 		}
@@ -83,7 +83,7 @@ func TestCapHoldsUnderAStaleCache(t *testing.T) {
 					cache[i] = live[i]
 				}
 			}
-			running := slices.IndexFunc(live, func(t schedule.Turn) bool { return t.Running })
+			running := slices.IndexFunc(live, func(t schedule.Candidate) bool { return t.Running })
 			require.GreaterOrEqual(t, running, 0, "somebody may always start")
 			n := 0
 			for _, turn := range live {
@@ -100,10 +100,10 @@ func TestCapHoldsUnderAStaleCache(t *testing.T) {
 
 func TestStartable(t *testing.T) {
 	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
-	all := []schedule.Turn{waits("c", two), runs("r"), waits("b", one), waits("a", one)}
+	all := []schedule.Candidate{waits("c", two), runs("r"), waits("b", one), waits("a", one)}
 	for limit, want := range map[int][]string{-1: nil, 0: nil, 1: nil, 2: {"a"}, 3: {"a", "b"}, 9: {"a", "b", "c"}} {
 		var names []string
-		for _, name := range schedule.Startable(limit, slices.Values(all)) {
+		for _, name := range schedule.NextToStart(limit, slices.Values(all)) {
 			names = append(names, name.Name)
 		}
 		require.Equal(t, want, names, "limit %d", limit)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Window is a time of the week in which nothing may start, as it stands in a spec. It goes from Start until End of the same
+// BlackoutWindow is a time of the week in which nothing may start, as it stands in a spec. It goes from Start until End of the same
 // day, without End itself, or past midnight to End of the next day if End is before Start. Both are HH:MM on the clock on
 // the wall, from 00:00 to 23:59; End may be 24:00.
-type Window struct {
+type BlackoutWindow struct {
 	// Start is when it begins, as HH:MM.
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	Start string `json:"start"`
@@ -27,8 +27,8 @@ type Window struct {
 	Days []string `json:"days,omitempty"`
 }
 
-// Windows are those of one schedule. The zero value is none; they are immutable, and safe for concurrent use.
-type Windows struct {
+// BlackoutWindows are those of one schedule. The zero value is none; they are immutable, and safe for concurrent use.
+type BlackoutWindows struct {
 	location *time.Location
 	closed   []span // in order, and none touches the next
 }
@@ -38,31 +38,31 @@ type span struct{ from, to int64 }
 
 const week = 7 * day
 
-// ParseWindows reads windows and the name of their time zone, which is UTC if empty. Windows may overlap. If they leave no
+// ParseBlackoutWindows reads windows and the name of their time zone, which is UTC if empty. Windows may overlap. If they leave no
 // minute of the week, the error says so, since nothing would ever start. The error is [ErrInvalid].
-func ParseWindows(timeZone string, windows ...Window) (Windows, error) {
+func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutWindows, error) {
 	location, err := loadZone(timeZone)
 	if err != nil {
-		return Windows{}, err
+		return BlackoutWindows{}, err
 	}
 	var closed []span
 	for i, w := range windows {
-		spans, err := w.spans(fmt.Sprintf("windows[%d]", i))
+		spans, err := w.spans(fmt.Sprintf("blackoutWindows[%d]", i))
 		if err != nil {
-			return Windows{}, err
+			return BlackoutWindows{}, err
 		}
 		closed = append(closed, spans...)
 	}
-	w := Windows{location, merge(closed)}
+	w := BlackoutWindows{location, merge(closed)}
 	if slices.Equal(w.closed, []span{{0, week}}) {
-		return Windows{}, invalid("windows", ": they cover the whole week, so nothing would ever start; leave some time open")
+		return BlackoutWindows{}, invalid("blackoutWindows", ": they cover the whole week, so nothing would ever start; leave some time open")
 	}
 	return w, nil
 }
 
 // Open is the first moment at or after t that is in no window: t itself, or the end of the windows that t is in. While the
 // clock repeats an hour, a window in that hour repeats too.
-func (w Windows) Open(t time.Time) time.Time {
+func (w BlackoutWindows) Open(t time.Time) time.Time {
 	if len(w.closed) == 0 {
 		return t
 	}
@@ -82,7 +82,7 @@ func (w Windows) Open(t time.Time) time.Time {
 }
 
 // closedUntil is the end of the span that a time on the wall is in.
-func (w Windows) closedUntil(wall int64) (int64, bool) {
+func (w BlackoutWindows) closedUntil(wall int64) (int64, bool) {
 	const sunday = 3 * day // 1970 began on a Thursday
 	of := floorMod(wall-sunday, week)
 	for _, s := range w.closed {
@@ -93,7 +93,7 @@ func (w Windows) closedUntil(wall int64) (int64, bool) {
 	return 0, false
 }
 
-func (w Window) spans(field string) ([]span, error) {
+func (w BlackoutWindow) spans(field string) ([]span, error) {
 	start, err := timeOfDay(field+".start", w.Start, "23:59")
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Plan is what [Due] decides from, as it stands in the spec and the status of an object.
-type Plan struct {
+// Input is what [Due] decides from, as it stands in the spec and the status of an object.
+type Input struct {
 	// Schedule is required: a *[Schedule], or any other [Times].
 	Schedule Times
 
@@ -26,17 +26,17 @@ type Plan struct {
 	StartingDeadlineSeconds *int64
 	// Suspended starts nothing.
 	Suspended bool
-	// Windows in which nothing may start. To a run, a window is what an operator that is down is: when it ends, the latest that
+	// BlackoutWindows in which nothing may start. To a run, a window is what an operator that is down is: when it ends, the latest that
 	// was missed starts if the deadline allows. So without a deadline a run is put off to the end of a window, and with a short
 	// one it is left out. What a window has put off starts at the offset after it, so that many do not start together there
 	// either; or at its end, if the next window comes before that.
-	Windows Windows
+	BlackoutWindows BlackoutWindows
 	// Offset comes between a due time and its start; see [Offset]. The deadline counts from the start, so that a late place costs
 	// no run. An offset that is longer than the schedule's distances loses none either: all is as if on a clock that is behind.
 	Offset time.Duration
 }
 
-func (p *Plan) validate() error {
+func (p *Input) validate() error {
 	s, ours := p.Schedule.(*Schedule)
 	switch {
 	case p.Schedule == nil, ours && s.isZero():
@@ -53,7 +53,7 @@ func (p *Plan) validate() error {
 }
 
 // after is the moment up to which nothing is due.
-func (p *Plan) after() time.Time {
+func (p *Input) after() time.Time {
 	switch {
 	case p.Since.IsZero():
 		return p.LastRun.Time
@@ -63,7 +63,7 @@ func (p *Plan) after() time.Time {
 	return p.LastRun.Time
 }
 
-func (p *Plan) anchor() int64 {
+func (p *Input) anchor() int64 {
 	if p.Since.IsZero() {
 		return seconds(p.LastRun.Time)
 	}
@@ -71,16 +71,16 @@ func (p *Plan) anchor() int64 {
 }
 
 // start is the moment at which a run may start whose time it would be: the same, unless that is in a window.
-func (p *Plan) start(t time.Time) time.Time {
-	open := p.Windows.Open(t)
-	if spread := open.Add(p.Offset); open.After(t) && p.Windows.Open(spread).Equal(spread) {
+func (p *Input) start(t time.Time) time.Time {
+	open := p.BlackoutWindows.Open(t)
+	if spread := open.Add(p.Offset); open.After(t) && p.BlackoutWindows.Open(spread).Equal(spread) {
 		return spread
 	}
 	return open
 }
 
 // isTooLate says whether the deadline has passed for what is due at a time.
-func (p *Plan) isTooLate(due, now time.Time) bool {
+func (p *Input) isTooLate(due, now time.Time) bool {
 	const most = math.MaxInt64 / int64(time.Second)
 	if p.StartingDeadlineSeconds == nil || *p.StartingDeadlineSeconds > most {
 		return false
@@ -89,7 +89,7 @@ func (p *Plan) isTooLate(due, now time.Time) bool {
 }
 
 // next is the first time after a moment, or the zero time.
-func (p *Plan) next(after time.Time, in *time.Location) time.Time {
+func (p *Input) next(after time.Time, in *time.Location) time.Time {
 	s, ok := p.Schedule.(*Schedule)
 	if !ok {
 		return following(p.Schedule, after)
@@ -99,7 +99,7 @@ func (p *Plan) next(after time.Time, in *time.Location) time.Time {
 }
 
 // latest is the last time after one moment and not after another, and how many there are; none is the zero time.
-func (p *Plan) latest(after, until time.Time, in *time.Location) (time.Time, int) {
+func (p *Input) latest(after, until time.Time, in *time.Location) (time.Time, int) {
 	s, ok := p.Schedule.(*Schedule)
 	if !ok {
 		return search(p.Schedule, after, until)

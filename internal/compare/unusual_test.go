@@ -1,4 +1,4 @@
-package plan
+package compare
 
 import (
 	"encoding/json"
@@ -46,7 +46,7 @@ func (o *unusualObject) DeepCopyObject() runtime.Object { c := *o; return &c }
 
 func TestUnusualObjectIsRefused(t *testing.T) {
 	_, err := Compile(&unusualObject{}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Odd"}, BuiltIn)
-	require.EqualError(t, err, "plan.unusualObject cannot be compared: its field Count has the option string: give the type plain fields")
+	require.EqualError(t, err, "compare.unusualObject cannot be compared: its field Count has the option string: give the type plain fields")
 }
 
 // What is compared may be in an informer's cache, which others read at the same time.

@@ -1,4 +1,4 @@
-package plan
+package compare
 
 import (
 	"encoding/json"
@@ -53,12 +53,12 @@ func withoutKeys(v any, keys []string) any {
 	return kept
 }
 
-// AppendJSON is as [Plan.AppendJSON].
+// AppendJSON is as [Typed.AppendJSON].
 func (*Untyped) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
 	return appendUntyped(b, contentOf(obj)), nil
 }
 
-// AppendApply is as [Plan.AppendApply].
+// AppendApply is as [Typed.AppendApply].
 func (*Untyped) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error) {
 	content := contentOf(obj)
 	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Kind
@@ -68,12 +68,12 @@ func (*Untyped) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersi
 	return appendUntyped(b, content), nil
 }
 
-// Covers is as [Plan.Covers].
+// Covers is as [Typed.Covers].
 func (u *Untyped) Covers(want, have runtime.Object) bool {
 	return u.covers(nil, want, have)
 }
 
-// Differences is as [Plan.Differences].
+// Differences is as [Typed.Differences].
 func (u *Untyped) Differences(want, have runtime.Object) []Difference {
 	var t trace
 	u.covers(&t, want, have)

@@ -10,21 +10,21 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-func windows(t testing.TB, zone string, w ...schedule.Window) schedule.Windows {
+func windows(t testing.TB, zone string, w ...schedule.BlackoutWindow) schedule.BlackoutWindows {
 	t.Helper()
-	parsed, err := schedule.ParseWindows(zone, w...)
+	parsed, err := schedule.ParseBlackoutWindows(zone, w...)
 	require.NoError(t, err)
 	return parsed
 }
 
 func TestOpen(t *testing.T) {
-	office := []schedule.Window{{Start: "08:00", End: "18:00", Days: []string{"Mon", "tuesday", "WED", "Thu", "Fri"}}}
-	weekend := []schedule.Window{{Start: "00:00", End: "24:00", Days: []string{"Sat", "Sun"}}}
-	night := []schedule.Window{{Start: "22:00", End: "06:00"}}
-	saturdayNight := []schedule.Window{{Start: "22:00", End: "06:00", Days: []string{"Sat"}}}
+	office := []schedule.BlackoutWindow{{Start: "08:00", End: "18:00", Days: []string{"Mon", "tuesday", "WED", "Thu", "Fri"}}}
+	weekend := []schedule.BlackoutWindow{{Start: "00:00", End: "24:00", Days: []string{"Sat", "Sun"}}}
+	night := []schedule.BlackoutWindow{{Start: "22:00", End: "06:00"}}
+	saturdayNight := []schedule.BlackoutWindow{{Start: "22:00", End: "06:00", Days: []string{"Sat"}}}
 	cases := map[string]struct {
 		reason  string
-		windows []schedule.Window
+		windows []schedule.BlackoutWindow
 		zone    string
 		at      string
 		want    string
@@ -41,10 +41,10 @@ func TestOpen(t *testing.T) {
 		"SundayEarly": {"the day is that of the start, also over the end of the week", saturdayNight, "UTC", "2026-03-08 05:00", "Sun 2026-03-08 06:00 UTC"},
 		"SundayLate":  {"and of no other", saturdayNight, "UTC", "2026-03-08 23:00", "Sun 2026-03-08 23:00 UTC"},
 		"MondayEarly": {"nor the morning after that", saturdayNight, "UTC", "2026-03-09 05:00", "Mon 2026-03-09 05:00 UTC"},
-		"Overlap":     {"what touches or overlaps is one", append(night, office[0], schedule.Window{Start: "06:00", End: "09:00"}), "UTC", "2026-03-04 23:00", "Thu 2026-03-05 18:00 UTC"},
+		"Overlap":     {"what touches or overlaps is one", append(night, office[0], schedule.BlackoutWindow{Start: "06:00", End: "09:00"}), "UTC", "2026-03-04 23:00", "Thu 2026-03-05 18:00 UTC"},
 		"Spring":      {"the night is an hour shorter", night, "Europe/Berlin", "2026-03-28 23:00", "Sun 2026-03-29 06:00 CEST"},
-		"JumpedOver":  {"a window that the clock jumps out of ends there", []schedule.Window{{Start: "01:00", End: "02:30"}}, "Europe/Berlin", "2026-03-29 01:30", "Sun 2026-03-29 03:00 CEST"},
-		"JumpedInto":  {"one that it jumps into begins there", []schedule.Window{{Start: "02:30", End: "04:00"}}, "Europe/Berlin", "2026-03-29 03:00", "Sun 2026-03-29 04:00 CEST"},
+		"JumpedOver":  {"a window that the clock jumps out of ends there", []schedule.BlackoutWindow{{Start: "01:00", End: "02:30"}}, "Europe/Berlin", "2026-03-29 01:30", "Sun 2026-03-29 03:00 CEST"},
+		"JumpedInto":  {"one that it jumps into begins there", []schedule.BlackoutWindow{{Start: "02:30", End: "04:00"}}, "Europe/Berlin", "2026-03-29 03:00", "Sun 2026-03-29 04:00 CEST"},
 		"Autumn":      {"the night is an hour longer", night, "Europe/Berlin", "2026-10-24 23:00", "Sun 2026-10-25 06:00 CET"},
 	}
 	for name, tc := range cases {
@@ -53,7 +53,7 @@ func TestOpen(t *testing.T) {
 			require.Equal(t, tc.want, got.Format(clock), tc.reason)
 		})
 	}
-	require.Equal(t, time.Unix(1, 5), schedule.Windows{}.Open(time.Unix(1, 5)), "the zero value is no window")
+	require.Equal(t, time.Unix(1, 5), schedule.BlackoutWindows{}.Open(time.Unix(1, 5)), "the zero value is no window")
 	require.Equal(t, time.Unix(1, 5), windows(t, "", office...).Open(time.Unix(1, 5)), "an open moment is given back as it is")
 }
 
@@ -64,13 +64,13 @@ func TestOpenInTheRepeatedHour(t *testing.T) {
 		"02:30": "Sun 2026-10-25 02:30 CEST", // and closed again at 02:00 CET
 		"03:00": "Sun 2026-10-25 03:00 CET",  // the clock is set back into it
 	} {
-		w := windows(t, "Europe/Berlin", schedule.Window{Start: "02:00", End: end})
+		w := windows(t, "Europe/Berlin", schedule.BlackoutWindow{Start: "02:00", End: end})
 		require.Equal(t, want, w.Open(quarterPastTwo).Format(clock))
 	}
 }
 
 func TestOpenWhoseZone(t *testing.T) {
-	w := windows(t, "Asia/Tokyo", schedule.Window{Start: "09:00", End: "10:00"})
+	w := windows(t, "Asia/Tokyo", schedule.BlackoutWindow{Start: "09:00", End: "10:00"})
 	require.Equal(t, "Wed 2026-03-04 02:00 CET", w.Open(on(t, "2026-03-04 01:30", "Europe/Berlin")).Format(clock))
 }
 
@@ -78,9 +78,9 @@ func TestOpenWhoseZone(t *testing.T) {
 func TestOpenByWalking(t *testing.T) {
 	for _, date := range []string{"2026-03-22 00:00", "2026-10-18 00:00"} {
 		w := windows(t, "Europe/Berlin",
-			schedule.Window{Start: "01:15", End: "02:45"},
-			schedule.Window{Start: "23:00", End: "00:30", Days: []string{"Fri", "Sat"}},
-			schedule.Window{Start: "03:00", End: "02:00", Days: []string{"Wed"}})
+			schedule.BlackoutWindow{Start: "01:15", End: "02:45"},
+			schedule.BlackoutWindow{Start: "23:00", End: "00:30", Days: []string{"Fri", "Sat"}},
+			schedule.BlackoutWindow{Start: "03:00", End: "02:00", Days: []string{"Wed"}})
 		begin := on(t, date, "Europe/Berlin")
 		at := begin.AddDate(0, 0, 14).Add(12 * time.Hour)
 		for want := at; !at.Before(begin); at = at.Add(-time.Minute) {
@@ -107,37 +107,37 @@ func isClosed(at time.Time) bool {
 }
 
 func TestParseWindowsRefuses(t *testing.T) {
-	fine := schedule.Window{Start: "01:00", End: "02:00"}
-	week := "windows: they cover the whole week, so nothing would ever start; leave some time open"
+	fine := schedule.BlackoutWindow{Start: "01:00", End: "02:00"}
+	week := "blackoutWindows: they cover the whole week, so nothing would ever start; leave some time open"
 	cases := map[string]struct {
 		reason  string
-		windows []schedule.Window
+		windows []schedule.BlackoutWindow
 		want    string
 	}{
-		"Start":    {"no time", []schedule.Window{fine, {Start: "25:00", End: "02:00"}}, `windows[1].start "25:00": it is no time of day; write HH:MM, from 00:00 to 23:59`},
-		"Start24":  {"no day begins at its end", []schedule.Window{{Start: "24:00", End: "02:00"}}, `windows[0].start "24:00": it is no time of day; write HH:MM, from 00:00 to 23:59`},
-		"Short":    {"one spelling", []schedule.Window{{Start: "9:00", End: "10:00"}}, `windows[0].start "9:00": it is no time of day; write HH:MM, from 00:00 to 23:59`},
-		"Missing":  {"both are needed", []schedule.Window{{Start: "09:00"}}, `windows[0].end "": it is no time of day; write HH:MM, from 00:00 to 24:00`},
-		"Seconds":  {"minutes are enough", []schedule.Window{{Start: "09:00", End: "10:00:00"}}, `windows[0].end "10:00:00": it is no time of day; write HH:MM, from 00:00 to 24:00`},
-		"TenK":     {"what is shown is cut", []schedule.Window{{Start: strings.Repeat("0", 10000)}}, `windows[0].start "` + strings.Repeat("0", 60) + `"…: it is no time of day; write HH:MM, from 00:00 to 23:59`},
-		"Nothing":  {"nothing, or a day?", []schedule.Window{{Start: "09:00", End: "09:00"}}, `windows[0].end "09:00": it is the start as well; for a whole day write 00:00 and 24:00`},
-		"Day":      {"no day", []schedule.Window{{Start: "09:00", End: "10:00", Days: []string{"Mon", "Mo"}}}, `windows[0].days[1] "Mo": it is no day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},
-		"Week":     {"one that is everything", []schedule.Window{{Start: "00:00", End: "24:00"}}, week},
-		"Together": {"several that are", []schedule.Window{{Start: "18:00", End: "06:00"}, {Start: "12:00", End: "18:00"}, {Start: "05:00", End: "13:00"}}, week},
-		"EachDay": {"day by day", []schedule.Window{
+		"Start":    {"no time", []schedule.BlackoutWindow{fine, {Start: "25:00", End: "02:00"}}, `blackoutWindows[1].start "25:00": it is no time of day; write HH:MM, from 00:00 to 23:59`},
+		"Start24":  {"no day begins at its end", []schedule.BlackoutWindow{{Start: "24:00", End: "02:00"}}, `blackoutWindows[0].start "24:00": it is no time of day; write HH:MM, from 00:00 to 23:59`},
+		"Short":    {"one spelling", []schedule.BlackoutWindow{{Start: "9:00", End: "10:00"}}, `blackoutWindows[0].start "9:00": it is no time of day; write HH:MM, from 00:00 to 23:59`},
+		"Missing":  {"both are needed", []schedule.BlackoutWindow{{Start: "09:00"}}, `blackoutWindows[0].end "": it is no time of day; write HH:MM, from 00:00 to 24:00`},
+		"Seconds":  {"minutes are enough", []schedule.BlackoutWindow{{Start: "09:00", End: "10:00:00"}}, `blackoutWindows[0].end "10:00:00": it is no time of day; write HH:MM, from 00:00 to 24:00`},
+		"TenK":     {"what is shown is cut", []schedule.BlackoutWindow{{Start: strings.Repeat("0", 10000)}}, `blackoutWindows[0].start "` + strings.Repeat("0", 60) + `"…: it is no time of day; write HH:MM, from 00:00 to 23:59`},
+		"Nothing":  {"nothing, or a day?", []schedule.BlackoutWindow{{Start: "09:00", End: "09:00"}}, `blackoutWindows[0].end "09:00": it is the start as well; for a whole day write 00:00 and 24:00`},
+		"Day":      {"no day", []schedule.BlackoutWindow{{Start: "09:00", End: "10:00", Days: []string{"Mon", "Mo"}}}, `blackoutWindows[0].days[1] "Mo": it is no day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun`},
+		"Week":     {"one that is everything", []schedule.BlackoutWindow{{Start: "00:00", End: "24:00"}}, week},
+		"Together": {"several that are", []schedule.BlackoutWindow{{Start: "18:00", End: "06:00"}, {Start: "12:00", End: "18:00"}, {Start: "05:00", End: "13:00"}}, week},
+		"EachDay": {"day by day", []schedule.BlackoutWindow{
 			{Start: "12:00", End: "24:00", Days: []string{"Sun"}}, {Start: "00:00", End: "24:00", Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri"}},
 			{Start: "00:00", End: "23:59", Days: []string{"Sat"}}, {Start: "23:00", End: "12:00", Days: []string{"Sat"}},
 		}, week},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := schedule.ParseWindows("", tc.windows...)
+			_, err := schedule.ParseBlackoutWindows("", tc.windows...)
 			require.ErrorIs(t, err, schedule.ErrInvalid, tc.reason)
 			require.EqualError(t, err, "invalid "+tc.want, tc.reason)
 		})
 	}
-	_, err := schedule.ParseWindows("Mars/Base", fine)
+	_, err := schedule.ParseBlackoutWindows("Mars/Base", fine)
 	require.ErrorContains(t, err, `invalid timeZone "Mars/Base"`)
-	_, err = schedule.ParseWindows("", schedule.Window{Start: "00:00", End: "23:59"})
+	_, err = schedule.ParseBlackoutWindows("", schedule.BlackoutWindow{Start: "00:00", End: "23:59"})
 	require.NoError(t, err, "a minute a day is enough")
 }

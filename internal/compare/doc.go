@@ -1,4 +1,4 @@
-// Package plan turns a Go type of the Kubernetes API into one compiled plan that
+// Package compare turns a Go type of the Kubernetes API into one compiled plan that
 // both serialises an object and compares it with the live one. As the same plan
 // does both, what is sent and what is compared cannot differ.
 //
@@ -31,4 +31,4 @@
 // The plan reads fields through unsafe pointers at offsets that reflection gave
 // once per type: comparing a Deployment takes well under a microsecond and no
 // allocation. Types are checked once, when a plan is chosen.
-package plan
+package compare

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rules are what a spec says beside the schedule itself, for a spec to embed inline; the markers are kubebuilder's.
-type Rules struct {
+// Options are what a spec says beside the schedule itself, for a spec to embed inline; the markers are kubebuilder's.
+type Options struct {
 	// TimeZone of the schedule and the windows, by its name in the IANA database. Default: UTC.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -28,33 +28,33 @@ type Rules struct {
 	// +optional
 	SpreadSeconds int64 `json:"spreadSeconds,omitempty"`
 
-	// Windows in which nothing starts.
+	// BlackoutWindows in which nothing starts.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
-	Windows []Window `json:"windows,omitempty"`
+	BlackoutWindows []BlackoutWindow `json:"blackoutWindows,omitempty"`
 }
 
 // Offset is [Offset] for these rules.
-func (r *Rules) Offset(uid types.UID) time.Duration {
+func (r *Options) Offset(uid types.UID) time.Duration {
 	return Offset(uid, time.Duration(min(max(r.SpreadSeconds, 0), day))*time.Second)
 }
 
 // hash tells schedules, zones and windows apart, in every version of this package alike.
-func (r *Rules) hash(schedule string) string {
+func (r *Options) hash(schedule string) string {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%q %q %q", schedule, r.TimeZone, r.Windows)
+	_, _ = fmt.Fprintf(h, "%q %q %q", schedule, r.TimeZone, r.BlackoutWindows)
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // DeepCopyInto is what controller-gen's code calls.
-func (r *Rules) DeepCopyInto(out *Rules) {
+func (r *Options) DeepCopyInto(out *Options) {
 	*out = *r
 	if r.StartingDeadlineSeconds != nil {
 		out.StartingDeadlineSeconds = new(*r.StartingDeadlineSeconds)
 	}
-	out.Windows = slices.Clone(r.Windows)
-	for i := range out.Windows {
-		out.Windows[i].Days = slices.Clone(out.Windows[i].Days)
+	out.BlackoutWindows = slices.Clone(r.BlackoutWindows)
+	for i := range out.BlackoutWindows {
+		out.BlackoutWindows[i].Days = slices.Clone(out.BlackoutWindows[i].Days)
 	}
 }
