@@ -181,7 +181,7 @@ func TestOtherWritersConditionSurvives(t *testing.T) {
 
 func TestMappedWatchBringsAPass(t *testing.T) {
 	w := newWorld(t)
-	byLabel := func(_ context.Context, cm client.Object) []ctrl.Request {
+	byLabel := func(_ context.Context, _ client.Reader, cm *corev1.ConfigMap) []ctrl.Request {
 		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: cm.GetNamespace(), Name: cm.GetLabels()["budget"]}}}
 	}
 	count := func(ctx context.Context, c client.Client, b *budget) error {

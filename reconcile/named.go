@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
 // NamedStep is a step with what the pass has to know of it. Make it with [Named].
@@ -47,17 +45,14 @@ func (n *NamedStep[T]) watched() []client.Object {
 	return kinds
 }
 
-func (n *NamedStep[T]) setupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+func (n *NamedStep[T]) setupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder, r client.Reader) error {
 	if w, ok := n.step.(Watcher); ok {
 		if err := w.SetupWithBuilder(mgr, b); err != nil {
 			return fmt.Errorf("watches of step %q: %w", n.name, err)
 		}
 	}
-	for _, w := range n.watches {
-		b.Watches(w.object, handler.EnqueueRequestsFromMapFunc(w.mapTo), builder.WithPredicates(w.predicates...))
-	}
-	for _, wake := range n.wakes {
-		wake(mgr, b)
+	for i := range n.watches {
+		n.watches[i].setup(b, r)
 	}
 	return nil
 }

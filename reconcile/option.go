@@ -1,9 +1,11 @@
 package reconcile
 
 import (
+	"context"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -14,7 +16,6 @@ type stepOptions struct {
 	optional    bool
 	watches     []watch
 	references  []reference
-	wakes       []func(mgr ctrl.Manager, b *ctrl.Builder)
 	finalizer   string
 	giveUpAfter time.Duration // 0: never
 }
@@ -47,17 +48,33 @@ func GiveUpCleanupAfter(limit time.Duration) StepOption {
 	return func(o *stepOptions) { o.giveUpAfter = limit }
 }
 
-// Watching declares a kind that the step reads, and watches it: mapTo names the objects whose
-// pass an event of obj brings. Predicates limit the events; an update whose old object matters
-// must get through too.
-func Watching(obj client.Object, mapTo handler.MapFunc, predicates ...predicate.Predicate) StepOption {
+// MapFunc returns the requests to enqueue for an event of obj. It reads other objects through r, which reads from the
+// cache what a step may read. It must change neither obj nor what it reads.
+type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) []ctrl.Request
+
+// Watching declares a kind that the step reads, and watches it: for each event of an object of obj's kind, the requests
+// that mapTo returns are enqueued. For an update mapTo is called with the old and with the new object. Predicates limit
+// the events; all of them must pass one. An update whose old object matters must pass too.
+func Watching[O client.Object](obj O, mapTo MapFunc[O], predicates ...predicate.Predicate) StepOption {
 	return func(o *stepOptions) {
-		o.watches = append(o.watches, watch{object: obj, mapTo: mapTo, predicates: predicates})
+		o.watches = append(o.watches, watch{object: obj, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, event client.Object) []ctrl.Request {
+			typed, ok := event.(O)
+			if !ok {
+				return nil
+			}
+			return mapTo(ctx, r, typed)
+		}})
 	}
 }
 
 type watch struct {
 	object     client.Object
-	mapTo      handler.MapFunc
+	mapTo      MapFunc[client.Object]
 	predicates []predicate.Predicate
+}
+
+func (w *watch) setup(b *ctrl.Builder, r client.Reader) {
+	b.Watches(w.object, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, event client.Object) []ctrl.Request {
+		return w.mapTo(ctx, r, event)
+	}), builder.WithPredicates(w.predicates...))
 }

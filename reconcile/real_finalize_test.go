@@ -80,7 +80,7 @@ func TestCleanupInReverseThatWaits(t *testing.T) {
 			return nil
 		}
 	}
-	toA := func(_ context.Context, obj client.Object) []ctrl.Request {
+	toA := func(_ context.Context, _ client.Reader, obj *corev1.ConfigMap) []ctrl.Request {
 		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: "a"}}}
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,

@@ -151,7 +151,7 @@ func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) erro
 		return err
 	}
 	for i := range r.steps {
-		if err := r.steps[i].setupWithBuilder(mgr, b); err != nil {
+		if err := r.steps[i].setupWithBuilder(mgr, b, r.stepClient); err != nil {
 			return err
 		}
 	}

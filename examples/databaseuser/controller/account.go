@@ -19,7 +19,6 @@ import (
 type account struct {
 	*Operator
 	database checkpointed
-	cache    client.Reader
 }
 
 var _ reconcile.FinalizingStep[*userv1alpha1.DatabaseUser] = &account{}
@@ -28,7 +27,7 @@ var _ reconcile.FinalizingStep[*userv1alpha1.DatabaseUser] = &account{}
 func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
 	switch {
 	case !a.wanted(u):
-		return a.release(ctx, u)
+		return a.release(ctx, c, u)
 	case u.Status.Target != "" && !a.made(u):
 		return reconcile.Wait(reasonRelease, 0, "the operator for target %q has yet to release the account", u.Status.Target)
 	}
@@ -51,7 +50,7 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
 		return failed(err)
 	}
-	absent, err := a.take(ctx, u, want)
+	absent, err := a.take(ctx, c, u, want)
 	if err != nil {
 		return failed(err)
 	}
@@ -76,8 +75,8 @@ func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1
 
 // take makes the accounts that are wanted ours, and lets go of those that are not wanted any more. It gives those that
 // are not there yet.
-func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
-	switch other, err := a.claim(ctx, u, want.accounts); {
+func (a *account) take(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
+	switch other, err := a.claim(ctx, c, u, want.accounts); {
 	case err != nil:
 		return nil, err
 	case other != nil:
@@ -103,7 +102,7 @@ func (a *account) take(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 		if slices.Contains(want.accounts, m) {
 			continue
 		}
-		if err := a.dropOne(ctx, u, m); err != nil {
+		if err := a.dropOne(ctx, c, u, m); err != nil {
 			return nil, fmt.Errorf("drop account %s, which is no longer wanted: %w", m, err)
 		}
 	}
@@ -127,9 +126,9 @@ func (a *account) exists(w accounts.Account) error {
 
 // release gives up the account of a DatabaseUser that has another label now. The operator that it names, if any, tells of
 // it meanwhile.
-func (a *account) release(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
+func (a *account) release(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {
 	target := u.Labels[userv1alpha1.TargetLabel]
-	switch err := failed(a.drop(ctx, u)); {
+	switch err := failed(a.drop(ctx, c, u)); {
 	case err != nil && target == "":
 		return err
 	case err != nil:
@@ -143,18 +142,18 @@ func (a *account) release(ctx context.Context, u *userv1alpha1.DatabaseUser) err
 }
 
 // Finalize drops the accounts of a DatabaseUser that is being deleted.
-func (a *account) Finalize(ctx context.Context, _ client.Client, u *userv1alpha1.DatabaseUser) error {
+func (a *account) Finalize(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
 	if abandoned(u) && len(u.Status.Hosts) > 0 {
 		return a.abandon(ctx, u)
 	}
-	return failed(a.drop(ctx, u))
+	return failed(a.drop(ctx, c, u))
 }
 
 // drop drops what was made, unless it is to be retained.
-func (a *account) drop(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
+func (a *account) drop(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {
 	if u.Spec.DeletionPolicy != userv1alpha1.DeletionRetain && a.made(u) {
 		for _, m := range made(u) {
-			if err := a.dropOne(ctx, u, m); err != nil {
+			if err := a.dropOne(ctx, c, u, m); err != nil {
 				return err
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
@@ -23,37 +22,35 @@ func IndexUsers(obj client.Object) []string {
 	return slices.Compact([]string{u.Spec.User, u.Status.User})
 }
 
-// sameUser brings the passes of all who may wait for what a DatabaseUser has.
-func sameUser(cache client.Reader) handler.MapFunc {
-	return func(ctx context.Context, obj client.Object) []ctrl.Request {
-		var requests []ctrl.Request
-		for _, name := range IndexUsers(obj) {
-			others, err := usersNamed(ctx, cache, name)
-			if err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "Cannot find the DatabaseUsers of a name")
-			}
-			for i := range others {
-				if key := client.ObjectKeyFromObject(&others[i]); key != client.ObjectKeyFromObject(obj) {
-					requests = append(requests, ctrl.Request{NamespacedName: key})
-				}
+// enqueueSameUser returns the requests of all other DatabaseUsers that may wait for what this one has.
+func enqueueSameUser(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) []ctrl.Request {
+	var requests []ctrl.Request
+	for _, name := range IndexUsers(u) {
+		others, err := usersNamed(ctx, r, name)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot find the DatabaseUsers of a name")
+		}
+		for i := range others {
+			if key := client.ObjectKeyFromObject(&others[i]); key != client.ObjectKeyFromObject(u) {
+				requests = append(requests, ctrl.Request{NamespacedName: key})
 			}
 		}
-		return requests
 	}
+	return requests
 }
 
-func usersNamed(ctx context.Context, cache client.Reader, name string) ([]userv1alpha1.DatabaseUser, error) {
+func usersNamed(ctx context.Context, r client.Reader, name string) ([]userv1alpha1.DatabaseUser, error) {
 	if name == "" {
 		return nil, nil
 	}
 	var list userv1alpha1.DatabaseUserList
-	err := cache.List(ctx, &list, client.MatchingFields{UserIndex: name}, client.UnsafeDisableDeepCopy)
+	err := r.List(ctx, &list, client.MatchingFields{UserIndex: name}, client.UnsafeDisableDeepCopy)
 	return list.Items, err
 }
 
 // others gives those whose accounts of a name we make, but for u itself.
-func (a *account) others(ctx context.Context, u *userv1alpha1.DatabaseUser, name string) ([]*userv1alpha1.DatabaseUser, error) {
-	all, err := usersNamed(ctx, a.cache, name)
+func (a *account) others(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, name string) ([]*userv1alpha1.DatabaseUser, error) {
+	all, err := usersNamed(ctx, r, name)
 	var others []*userv1alpha1.DatabaseUser
 	for i := range all {
 		if other := &all[i]; other.UID != u.UID && a.Serves(other) {
@@ -64,8 +61,8 @@ func (a *account) others(ctx context.Context, u *userv1alpha1.DatabaseUser, name
 }
 
 // claim gives who has a better claim to the accounts that u wants: who made them, else the older, else the first by name.
-func (a *account) claim(ctx context.Context, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
-	others, err := a.others(ctx, u, u.Spec.User)
+func (a *account) claim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
+	others, err := a.others(ctx, r, u, u.Spec.User)
 	for _, other := range others {
 		for _, w := range want {
 			made, theirs := a.has(u, w), a.has(other, w)
@@ -78,8 +75,8 @@ func (a *account) claim(ctx context.Context, u *userv1alpha1.DatabaseUser, want 
 }
 
 // dropOne drops an account, unless another DatabaseUser has and wants it too: they may have taken it at the same time.
-func (a *account) dropOne(ctx context.Context, u *userv1alpha1.DatabaseUser, m accounts.Account) error {
-	others, err := a.others(ctx, u, m.User)
+func (a *account) dropOne(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, m accounts.Account) error {
+	others, err := a.others(ctx, r, u, m.User)
 	if err != nil {
 		return err
 	}

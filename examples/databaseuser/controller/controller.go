@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
@@ -51,16 +50,16 @@ type Operator struct {
 	checked  checked
 }
 
-// Steps are what is done for a DatabaseUser. The cache given tells who else wants the same account.
-func (o *Operator) Steps(cache client.Reader) []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
+// Steps are what is done for a DatabaseUser.
+func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
-		reconcile.Named("account", &account{Operator: o, database: checkpointed{o.Database}, cache: cache},
+		reconcile.Named("account", &account{Operator: o, database: checkpointed{o.Database}},
 			reconcile.Finalizer(Finalizer),
 			reconcile.Referencing(&corev1.Secret{}, secretOf),
-			reconcile.Watching(&userv1alpha1.DatabaseUser{}, sameUser(cache))),
+			reconcile.Watching(&userv1alpha1.DatabaseUser{}, enqueueSameUser)),
 	}
 }
 
@@ -70,7 +69,7 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &userv1alpha1.DatabaseUser{}, UserIndex, IndexUsers); err != nil {
 		return err
 	}
-	return reconcile.For(mgr, o.Steps(mgr.GetClient())...).WithConditions(Conditions).WithFilter(o.Serves).Complete()
+	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithFilter(o.Serves).Complete()
 }
 
 // Serves says whether a DatabaseUser is this operator's business: by its label, or because its status says that this

@@ -47,7 +47,7 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 		WithStatusSubresource(&userv1alpha1.DatabaseUser{}).
 		WithIndex(&userv1alpha1.DatabaseUser{}, controller.UserIndex, controller.IndexUsers).Build()
 	operator := &controller.Operator{Database: h.database, Target: "Shop", Resync: 10 * time.Minute, Clock: h.clock}
-	h.reconciler = reconcile.New(h.Client, operator.Steps(h.Client)...).WithConditions(controller.Conditions).WithClock(h.clock)
+	h.reconciler = reconcile.New(h.Client, operator.Steps()...).WithConditions(controller.Conditions).WithClock(h.clock)
 	return h
 }
 

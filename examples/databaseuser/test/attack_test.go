@@ -92,7 +92,7 @@ func TestWorkersWithStaleCaches(t *testing.T) {
 	c := process.Client()
 	o := &calls{Database: connect(t, db.Server, passwordOf(db.Server))}
 	operator := &controller.Operator{Database: o, Target: n.unique("shop"), Resync: time.Hour}
-	r := reconcile.New(c, operator.Steps(c)...).WithFilter(operator.Serves).WithConditions(controller.Conditions)
+	r := reconcile.New(c, operator.Steps()...).WithFilter(operator.Serves).WithConditions(controller.Conditions)
 	for lag := 6; lag >= 0; lag-- {
 		process.Lag = lag
 		for _, name := range slices.Backward(names) {

@@ -117,7 +117,7 @@ func (s *teller) begin(f operatortest.Fault) {
 	c := s.process.Client()
 	for _, target := range s.targets {
 		operator := &controller.Operator{Database: mortalDatabase{target.client, s.process}, Target: s.unique(target.name), Resync: time.Hour}
-		r := reconcile.New(c, operator.Steps(c)...).WithFilter(operator.Serves).WithConditions(controller.Conditions)
+		r := reconcile.New(c, operator.Steps()...).WithFilter(operator.Serves).WithConditions(controller.Conditions)
 		s.reconcilers = append(s.reconcilers, r)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/conditions"
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
@@ -43,8 +45,12 @@ func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {
 // EruSteps are what is done for an Eru.
 func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
 	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", follower{r},
-		reconcile.Reporting(eruv1.ConditionValid), reconcile.ReferencingCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments), reconcile.Waking(restarts.Claim, r.NextInLine))}
+		reconcile.Reporting(eruv1.ConditionValid), reconcile.ReferencingCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments),
+		reconcile.Watching(&eruv1.Eru{}, r.NextInLine, predicates.FieldChanged(restarts.Claim), exceptCreations))}
 }
+
+// exceptCreations drops creations: an Eru that is new lets no other one start.
+var exceptCreations = predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
 
 // Cache restricts the manager's cache to some namespaces, or none for all.
 func Cache(namespaces ...string) cache.Options {

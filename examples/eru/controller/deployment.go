@@ -36,6 +36,6 @@ func createEru(ctx context.Context, c client.Client, d *appsv1.Deployment) error
 	return reconcile.WithReason("CreateEruFailed", c.Create(ctx, eru))
 }
 
-func sameName(_ context.Context, obj client.Object) []ctrl.Request {
+func sameName(_ context.Context, _ client.Reader, obj *eruv1.Eru) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
 }

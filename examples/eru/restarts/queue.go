@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
@@ -19,7 +19,7 @@ func (r Restarts) mayStart(ctx context.Context, c client.Client, eru *eruv1.Eru)
 	if r.AtOnce <= 0 {
 		return true, nil
 	}
-	all, err := reconcile.List[*eruv1.Eru](ctx, c)
+	all, err := reconcile.List[*eruv1.Eru](ctx, c, &eruv1.EruList{})
 	if err != nil {
 		return false, err
 	}
@@ -28,9 +28,20 @@ func (r Restarts) mayStart(ctx context.Context, c client.Client, eru *eruv1.Eru)
 	return schedule.MayStart(r.AtOnce, me, turns(all, now)), nil
 }
 
-// NextInLine names those whose turn it is, to be woken when another one's [Claim] changes.
-func (r Restarts) NextInLine(all iter.Seq[*eruv1.Eru]) []types.NamespacedName {
-	return schedule.NextToStart(r.AtOnce, turns(all, r.Clock.Now()))
+// NextInLine returns the requests of the Erus that may start now. It is for a watch of the Erus whose [Claim] changes.
+func (r Restarts) NextInLine(ctx context.Context, c client.Reader, _ *eruv1.Eru) (requests []ctrl.Request) {
+	if r.AtOnce <= 0 { // none waits for another one
+		return nil
+	}
+	all, err := reconcile.List[*eruv1.Eru](ctx, c, &eruv1.EruList{})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot find the Erus that may start")
+		return nil
+	}
+	for _, name := range schedule.NextToStart(r.AtOnce, turns(all, r.Clock.Now())) {
+		requests = append(requests, ctrl.Request{NamespacedName: name})
+	}
+	return requests
 }
 
 // Claim changes when an Eru begins or ends to restart, leaves a time out, or becomes invalid.

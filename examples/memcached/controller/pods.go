@@ -45,7 +45,7 @@ func IndexPods(indexer client.FieldIndexer) error {
 // IndexPod gives a pod's values in the [PodIndex].
 func IndexPod(pod client.Object) []string { return []string{pod.GetLabels()[labelMemcached]} }
 
-func podToMemcached(_ context.Context, pod client.Object) []ctrl.Request {
+func podToMemcached(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.Request {
 	name := cmp.Or(pod.GetAnnotations()[annotationMemcached], pod.GetLabels()[labelMemcached])
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
 }
