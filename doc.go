@@ -5,6 +5,8 @@
 //     A step is a function; the pass does what is alike in every operator: waiting, backoff, conditions, one status write.
 //   - [github.com/opblocks/opblocks/ownedresources]: make the API server hold what an object owns, with no request when it
 //     already does, and without touching what others own. As a step, or as a plain function.
+//   - [github.com/opblocks/opblocks/ownedresources/workload]: restart workloads that somebody else owns, and observe their
+//     rollouts.
 //   - [github.com/opblocks/opblocks/conditions]: set, read and sum up status conditions, over metav1.Condition or a struct
 //     of one's own.
 //   - [github.com/opblocks/opblocks/finalizers]: run cleanup before an object goes, and touch no one else's finalizers.

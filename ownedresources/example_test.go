@@ -3,14 +3,12 @@ package ownedresources_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -237,28 +235,4 @@ func ExampleDiff() {
 	fmt.Println(err, changes[0].Operation, changes[0].Differences)
 	// Output:
 	// <nil> applied [data[mode]: "normal" → "sale"]
-}
-
-func ExampleRestart() {
-	d := ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
-	ctx, c := context.Background(), fake.NewFakeClient(d)
-	due := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-	for range 2 {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
-			fmt.Println(err)
-		}
-		fmt.Println(ownedresources.Restart(ctx, c, d, due, "nightly.example.com"))
-	}
-	fmt.Println(d.Spec.Template.Annotations)
-	// Output:
-	// true <nil>
-	// false <nil>
-	// map[kubectl.kubernetes.io/restartedAt:2026-03-01T02:00:00Z]
-}
-
-func ExampleObserveRollout() {
-	d := ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
-	rollout, err := ownedresources.ObserveRollout(d, scheme.Scheme) // no controller has looked at it yet
-	fmt.Println(rollout.State, rollout.Message, err)
-	// Output: InProgress Replicas: 0/1 <nil>
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
-	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/ownedresources/workload"
 )
 
 // schedules are Erus, each with a Deployment that is restarted every minute.
@@ -91,7 +91,7 @@ func (s *schedules) note(deployments []appsv1.Deployment) {
 	defer s.mu.Unlock()
 	for i := range deployments {
 		d := &deployments[i]
-		if at, ok := d.Spec.Template.Annotations[ownedresources.AnnotationRestartedAt]; ok {
+		if at, ok := d.Spec.Template.Annotations[workload.AnnotationRestartedAt]; ok {
 			if s.restarts[d.UID] == nil {
 				s.restarts[d.UID] = map[string]bool{}
 			}

@@ -61,6 +61,10 @@ var rules = map[string]rule{
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
+	"ownedresources/workload": {
+		external: slices.Concat(controllerRuntime, kstatus),
+		reason:   "a leaf: works on workloads that somebody else owns, so it needs nothing of ownedresources",
+	},
 	"reconcile": {
 		blocks:   []string{"conditions", "finalizers"},
 		external: slices.Concat(controllerRuntime, schemas),

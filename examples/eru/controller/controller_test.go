@@ -23,7 +23,7 @@ import (
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
 	"github.com/opblocks/opblocks/examples/eru/controller"
 	"github.com/opblocks/opblocks/examples/eru/restarts"
-	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/ownedresources/workload"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/schedule"
 )
@@ -132,7 +132,7 @@ func (h *harness) edit(t *testing.T, name string, edit func(*appsv1.Deployment))
 // restartedAt is the time that the pods were told to be replaced for.
 func (h *harness) restartedAt(t *testing.T, name string) string {
 	t.Helper()
-	return h.deployment(t, name).Spec.Template.Annotations[ownedresources.AnnotationRestartedAt]
+	return h.deployment(t, name).Spec.Template.Annotations[workload.AnnotationRestartedAt]
 }
 
 // newDeployment is one that has rolled out, with what the API server would have given it.
@@ -262,7 +262,7 @@ func TestWhatBecomesOfAStart(t *testing.T) {
 	rolling := func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }
 	restarted := func(at string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) {
-			d.Spec.Template.Annotations = map[string]string{ownedresources.AnnotationRestartedAt: at}
+			d.Spec.Template.Annotations = map[string]string{workload.AnnotationRestartedAt: at}
 		}
 	}
 	tests := map[string]struct {

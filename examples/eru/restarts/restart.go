@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
-	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/ownedresources/workload"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/schedule"
 )
@@ -35,12 +35,12 @@ const fieldManager = client.FieldOwner("eru-operator")
 // Start restarts the Deployment for a time that is due, or records why it does not. The Deployment then shows that time, so a
 // crash before the status is written restarts nothing twice.
 func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment, due schedule.Decision) error {
-	hindrance, err := ownedresources.CheckRestart(d, due.Latest, c.Scheme())
-	replaces := hindrance.Reason == ownedresources.BlockedRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
+	hindrance, err := workload.CheckRestart(d, due.Latest, c.Scheme())
+	replaces := hindrance.Reason == workload.BlockedRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
 	switch {
 	case err != nil:
 		return err
-	case hindrance.Reason == ownedresources.BlockedNotObserved:
+	case hindrance.Reason == workload.BlockedNotObserved:
 		return reconcile.Wait("DeploymentNotObserved", time.Minute, "%s", hindrance.Message) // an event of it comes sooner
 	case hindrance.Reason != "" && !replaces:
 		return r.Skip(eru, due, hindrance.Reason, hindrance.Message)
@@ -51,7 +51,7 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	case !may:
 		return reconcile.Wait("WaitingForTurn", time.Minute, "others restart or come first")
 	}
-	restarted, err := ownedresources.Restart(ctx, c, d, due.Latest, fieldManager)
+	restarted, err := workload.Restart(ctx, c, d, due.Latest, fieldManager)
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (r Restarts) Watch(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 		status.LastRolloutResult = eruv1.RolloutUnknown
 		return nil
 	}
-	rollout, err := ownedresources.ObserveRestart(d, status.LastScheduleTime.Time, r.Clock.Since(status.LastRestartTime.Time), c.Scheme())
-	if err != nil || rollout.State == ownedresources.RolloutInProgress {
+	rollout, err := workload.ObserveRestart(d, status.LastScheduleTime.Time, r.Clock.Since(status.LastRestartTime.Time), c.Scheme())
+	if err != nil || rollout.State == workload.RolloutInProgress {
 		return err
 	}
 	status.LastRolloutResult = string(rollout.State)
 	reason, message := "Rollout"+status.LastRolloutResult, timestamp(status.LastScheduleTime.Time)
-	if rollout.State != ownedresources.RolloutComplete {
+	if rollout.State != workload.RolloutComplete {
 		message += ": " + strings.TrimSpace(rollout.Message)
 		tell(ctx, eru, d, corev1.EventTypeWarning, reason, "Restarted for "+message)
 	}

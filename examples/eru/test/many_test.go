@@ -17,7 +17,7 @@ import (
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/ownedresources/workload"
 	"github.com/opblocks/opblocks/schedule"
 )
 
@@ -63,7 +63,7 @@ func (r *rolling) note(e apiwatch.Event, now time.Time) {
 	if !ok {
 		return
 	}
-	due := d.Spec.Template.Annotations[ownedresources.AnnotationRestartedAt]
+	due := d.Spec.Template.Annotations[workload.AnnotationRestartedAt]
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if last := r.restarts[d.Name]; due != "" && (len(last) == 0 || last[len(last)-1].due != due) {

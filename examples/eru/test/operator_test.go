@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	"github.com/opblocks/opblocks/internal/controlplane"
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
-	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/ownedresources/workload"
 )
 
 const crds = "../config/crd/bases"
@@ -135,7 +135,7 @@ func (u *user) rolledOut(t testing.TB, name string, asks bool) {
 
 // restartedAt is the time that a Deployment's pods were told to be replaced for.
 func (u *user) restartedAt(t require.TestingT, name string) string {
-	return operatortest.Live(t, u, u.Deployment(name)).Spec.Template.Annotations[ownedresources.AnnotationRestartedAt]
+	return operatortest.Live(t, u, u.Deployment(name)).Spec.Template.Annotations[workload.AnnotationRestartedAt]
 }
 
 // pods gives the names of a Deployment's pods that are not terminating, in order.

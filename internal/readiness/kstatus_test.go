@@ -1,4 +1,4 @@
-package ownedresources
+package readiness
 
 import (
 	"go/ast"
@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The cases of kstatus's own tests, as they are in the version of that module that we use.
-func TestReadinessInKstatusOwnCases(t *testing.T) {
+// TestTypedEqualsKstatusInItsOwnCases takes the manifests from the tests of kstatus, in the version of that module in
+// go.mod.
+func TestTypedEqualsKstatusInItsOwnCases(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/fluxcd/cli-utils/pkg/kstatus/status").Output()
 	require.NoError(t, err)
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "status_compute_test.go"), nil, 0)
@@ -34,9 +35,9 @@ func TestReadinessInKstatusOwnCases(t *testing.T) {
 			return true // a custom resource
 		}
 		obj := decoded.(client.Object)
-		if _, quick := quickProgress(obj); quick {
+		if _, ok := computeTyped(obj); ok {
 			cases++
-			t.Run(strconv.Itoa(cases)+" "+kind.Kind, func(t *testing.T) { agree(t, obj) })
+			t.Run(strconv.Itoa(cases)+"/"+kind.Kind, func(t *testing.T) { requireEqualsKstatus(t, obj) })
 		}
 		return true
 	})

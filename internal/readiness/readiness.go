@@ -1,0 +1,75 @@
+// Package readiness computes whether an object has reached the state that its spec asks for, by the rules of kstatus
+// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
+//
+// kstatus takes unstructured objects only, and converting a typed object costs more than the computation. The rules
+// for the most frequent kinds, Deployment and Service, are therefore written out for the typed objects. Tests compare
+// both ways.
+package readiness
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// ReasonNotObserved is the Reason of a Deployment, StatefulSet or other object whose controller has not observed its
+// latest generation yet. The word is kstatus's.
+const ReasonNotObserved = "LatestGenerationNotObserved"
+
+// Result is the readiness of an object.
+type Result struct {
+	// Status is CurrentStatus if the object is ready and FailedStatus if it does not become ready unless something
+	// changes. Otherwise the object is not ready yet.
+	Status status.Status
+	// Reason, in CamelCase, and Message explain why the object is not ready. They are empty if Status is CurrentStatus.
+	Reason, Message string
+}
+
+// Compute returns the readiness of obj, an object of any kind with its complete status. gvk is the kind of obj, which
+// typed objects do not carry.
+func Compute(obj client.Object, gvk schema.GroupVersionKind) (Result, error) {
+	if result, ok := computeTyped(obj); ok {
+		return result, nil
+	}
+	return computeUnstructured(obj, gvk)
+}
+
+// ComputeInScheme is like [Compute] and looks up the kind of obj in the scheme where it is needed: not for a
+// *appsv1.Deployment and a *corev1.Service. It returns an error if the scheme does not have the type of obj.
+func ComputeInScheme(obj client.Object, scheme *runtime.Scheme) (Result, error) {
+	if result, ok := computeTyped(obj); ok {
+		return result, nil
+	}
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return Result{}, fmt.Errorf("%w: add its types to the manager's scheme", err)
+	}
+	return computeUnstructured(obj, gvk)
+}
+
+// computeUnstructured converts the object and calls kstatus.
+func computeUnstructured(obj client.Object, gvk schema.GroupVersionKind) (Result, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return Result{}, fmt.Errorf("status of %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	computed, err := status.Compute(u)
+	if err != nil {
+		return Result{}, fmt.Errorf("status of %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
+	}
+	if computed.Status == status.CurrentStatus {
+		return Result{Status: status.CurrentStatus}, nil
+	}
+	result := Result{computed.Status, string(computed.Status), computed.Message}
+	if len(computed.Conditions) > 0 && computed.Conditions[0].Reason != "" {
+		result.Reason = computed.Conditions[0].Reason
+	}
+	return result, nil
+}

@@ -1,0 +1,121 @@
+package readiness
+
+import (
+	"math"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// deployment returns a Deployment of three replicas whose rollout is complete, edited.
+func deployment(edit func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{}
+	d.Namespace, d.Name, d.Generation = "ns", "web", 2
+	d.Spec.Replicas, d.Spec.ProgressDeadlineSeconds = new(int32(3)), new(int32(600))
+	d.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3,
+		Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"},
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+		},
+	}
+	if edit != nil {
+		edit(d)
+	}
+	return d
+}
+
+// TestTypedEqualsKstatus compares the rules written out here with kstatus: Status, Reason and Message are the same.
+func TestTypedEqualsKstatus(t *testing.T) {
+	deployments := map[string]func(*appsv1.Deployment){
+		"Complete":        nil,
+		"NeverObserved":   func(d *appsv1.Deployment) { d.Status = appsv1.DeploymentStatus{} },
+		"OlderGeneration": func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 },
+		"TooFewPods":      func(d *appsv1.Deployment) { d.Status.Replicas = 2 },
+		"TooFewUpdated":   func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 },
+		"OldPodsLeft":     func(d *appsv1.Deployment) { d.Status.Replicas = 4 },
+		"TooFewAvailable": func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 },
+		"TooFewReady":     func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 2 },
+		"ScaledToZero":    func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)); setNoPods(&d.Status) },
+		"ZeroButOnePodLeft": func(d *appsv1.Deployment) {
+			d.Spec.Replicas = new(int32(0))
+			setNoPods(&d.Status)
+			d.Status.Replicas = 1
+		},
+		"ReplicasUnset":    func(d *appsv1.Deployment) { d.Spec.Replicas = nil },
+		"Progressing":      func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "ReplicaSetUpdated" },
+		"DeadlineExceeded": func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "ProgressDeadlineExceeded" },
+		"NoConditions":     func(d *appsv1.Deployment) { d.Status.Conditions = nil },
+		"NoDeadline": func(d *appsv1.Deployment) {
+			d.Spec.ProgressDeadlineSeconds = nil
+			d.Status.Conditions = d.Status.Conditions[:1]
+		},
+		"InfiniteDeadline": func(d *appsv1.Deployment) {
+			d.Spec.ProgressDeadlineSeconds = new(int32(math.MaxInt32))
+			d.Status.Conditions = d.Status.Conditions[:1]
+		},
+		"NotAvailable":              func(d *appsv1.Deployment) { d.Status.Conditions[0].Status = corev1.ConditionFalse },
+		"ReconcilingWithoutMessage": func(d *appsv1.Deployment) { d.Status.Conditions[0].Type = "Reconciling" },
+		"ForeignStalled":            func(d *appsv1.Deployment) { d.Status.Conditions[0] = foreignCondition("Stalled") },
+		"ForeignReconciling":        func(d *appsv1.Deployment) { d.Status.Conditions[0] = foreignCondition("Reconciling") },
+	}
+	for name, edit := range deployments {
+		t.Run("Deployment/"+name, func(t *testing.T) { requireEqualsKstatus(t, deployment(edit)) })
+	}
+	services := map[string]corev1.ServiceSpec{
+		"ClusterIP":                  {ClusterIP: "10.0.0.1"},
+		"Headless":                   {ClusterIP: corev1.ClusterIPNone},
+		"LoadBalancer":               {Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1"},
+		"LoadBalancerWithoutIP":      {Type: corev1.ServiceTypeLoadBalancer},
+		"ExternalName":               {Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"},
+		"WithoutDefaultsOfTheServer": {},
+	}
+	for name, spec := range services {
+		t.Run("Service/"+name, func(t *testing.T) { requireEqualsKstatus(t, &corev1.Service{Spec: spec}) })
+	}
+}
+
+func foreignCondition(conditionType appsv1.DeploymentConditionType) appsv1.DeploymentCondition {
+	return appsv1.DeploymentCondition{Type: conditionType, Status: "True", Reason: "X", Message: "y"}
+}
+
+func setNoPods(s *appsv1.DeploymentStatus) {
+	s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = 0, 0, 0, 0
+}
+
+func requireEqualsKstatus(t *testing.T, obj client.Object) {
+	t.Helper()
+	gvk, err := apiutil.GVKForObject(obj, scheme.Scheme)
+	require.NoError(t, err)
+	want, err := computeUnstructured(obj, gvk)
+	require.NoError(t, err)
+	got, ok := computeTyped(obj)
+	require.True(t, ok, "the rules are written out for this kind")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-kstatus +typed:\n%s", diff)
+	}
+}
+
+func TestComputeInScheme(t *testing.T) {
+	job := &batchv1.Job{}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Reason: "BackoffLimitExceeded", Message: "too often"}}
+	got, err := ComputeInScheme(job, scheme.Scheme)
+	require.NoError(t, err)
+	want := Result{Status: status.FailedStatus, Reason: "JobFailed", Message: "Job Failed. failed: 0/1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	_, err = ComputeInScheme(job, runtime.NewScheme())
+	require.ErrorContains(t, err, "add its types to the manager's scheme")
+	_, err = ComputeInScheme(deployment(nil), runtime.NewScheme())
+	require.NoError(t, err, "the kind of a Deployment need not be looked up")
+}

@@ -1,0 +1,93 @@
+package readiness
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// computeTyped returns the readiness of a Deployment or a Service without converting it. ok is false for other kinds,
+// and for an object that is being deleted.
+func computeTyped(obj client.Object) (result Result, ok bool) {
+	if obj.GetDeletionTimestamp() != nil {
+		return Result{}, false
+	}
+	switch obj := obj.(type) {
+	case *appsv1.Deployment:
+		return ofDeployment(obj), true
+	case *corev1.Service:
+		return ofService(obj), true
+	}
+	return Result{}, false
+}
+
+func inProgress(reason, message string) Result {
+	return Result{status.InProgressStatus, reason, message}
+}
+
+func ofDeployment(d *appsv1.Deployment) Result {
+	s := &d.Status
+	if s.ObservedGeneration != 0 && s.ObservedGeneration != d.Generation {
+		return inProgress(ReasonNotObserved, fmt.Sprintf("%s generation is %d, but latest observed generation is %d", "Deployment", d.Generation, s.ObservedGeneration))
+	}
+	// kstatus prefers these two conditions to the rules of a kind. The Deployment controller sets neither of them.
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case "Reconciling":
+			return inProgress(cmp.Or(c.Reason, string(c.Type)), c.Message)
+		case "Stalled":
+			return Result{status.FailedStatus, cmp.Or(c.Reason, string(c.Type)), c.Message}
+		}
+	}
+	// Without a deadline the Deployment controller sets no condition Progressing.
+	progressing := d.Spec.ProgressDeadlineSeconds == nil || *d.Spec.ProgressDeadlineSeconds == math.MaxInt32
+	available := false
+	for i := range s.Conditions {
+		switch c := &s.Conditions[i]; c.Type {
+		case appsv1.DeploymentProgressing:
+			if c.Reason == "ProgressDeadlineExceeded" {
+				return Result{status.FailedStatus, c.Reason, "Progress deadline exceeded"}
+			}
+			progressing = progressing || c.Status == corev1.ConditionTrue && c.Reason == "NewReplicaSetAvailable"
+		case appsv1.DeploymentAvailable:
+			available = available || c.Status == corev1.ConditionTrue
+		}
+	}
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	switch {
+	case want > s.Replicas:
+		return inProgress("LessReplicas", fmt.Sprintf("Replicas: %d/%d", s.Replicas, want))
+	case want > s.UpdatedReplicas:
+		return inProgress("LessUpdated", fmt.Sprintf("Updated: %d/%d", s.UpdatedReplicas, want))
+	case s.Replicas > want:
+		return inProgress("ExtraPods", fmt.Sprintf("Pending termination: %d", s.Replicas-want))
+	case s.UpdatedReplicas > s.AvailableReplicas:
+		return inProgress("LessAvailable", fmt.Sprintf("Available: %d/%d", s.AvailableReplicas, s.UpdatedReplicas))
+	case want > s.ReadyReplicas:
+		return inProgress("LessReady", fmt.Sprintf("Ready: %d/%d", s.ReadyReplicas, want))
+	case !progressing:
+		return inProgress("ReplicaSetNotAvailable", "ReplicaSet not Available")
+	case !available:
+		return inProgress("DeploymentNotAvailable", "Deployment not Available")
+	}
+	return Result{Status: status.CurrentStatus}
+}
+
+func ofService(s *corev1.Service) Result {
+	if s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.ClusterIP == "" {
+		return inProgress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
+	}
+	return Result{Status: status.CurrentStatus}
+}
