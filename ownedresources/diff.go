@@ -123,7 +123,7 @@ func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]
 		return nil, err
 	}
 	d := differ{hidden: w.kind.gvk.Kind == "Secret"}
-	d.walk("", before, after)
+	d.walk(before, after)
 	if m, _, _ := splitMark(live.GetAnnotations()[AnnotationApplied]); m == applied {
 		return d.found, nil
 	}
@@ -139,7 +139,7 @@ func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]
 	}
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == string(w.owner.fieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
-			d.held("", entry.FieldsV1, before, after)
+			d.held(entry.FieldsV1, before, after)
 		}
 	}
 	return d.found, nil

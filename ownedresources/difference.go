@@ -2,15 +2,15 @@ package ownedresources
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // authored gives two objects as trees of what an author may set.
@@ -39,56 +39,38 @@ func authored(objs ...client.Object) (before, after map[string]any, err error) {
 	return trees[0], trees[1], nil
 }
 
-// differ finds where two trees differ.
+// differ collects the fields that an apply would change.
 type differ struct {
 	hidden bool // no value is shown
 	found  []Difference
 }
 
-func (d *differ) walk(path string, before, after any) {
-	if b, ok := before.(map[string]any); ok {
-		if a, ok := after.(map[string]any); ok {
-			keys := maps.Clone(b)
-			maps.Copy(keys, a)
-			for _, k := range slices.Sorted(maps.Keys(keys)) {
-				d.walk(join(path, k), b[k], a[k])
-			}
-			return
-		}
-	}
-	if b, ok := before.([]any); ok {
-		if a, ok := after.([]any); ok && len(a) == len(b) {
-			for i := range b {
-				d.walk(fmt.Sprintf("%s[%d]", path, i), b[i], a[i])
-			}
-			return
-		}
-	}
-	if !reflect.DeepEqual(before, after) {
-		d.add(path, before, after)
+func (d *differ) walk(before, after any) {
+	for _, found := range diff.Values(before, after, diff.Options{Field: fieldName}) {
+		d.add(found.Path.String(), found.Before, found.After)
 	}
 }
 
-// held walks a managed fields entry, and finds what it holds of before that after lacks.
-func (d *differ) held(path string, entry *metav1.FieldsV1, before, after any) {
+// held adds what a managed fields entry holds of before that after lacks.
+func (d *differ) held(entry *metav1.FieldsV1, before, after any) {
 	var fields map[string]any
 	if json.Unmarshal(entry.GetRawBytes(), &fields) == nil {
-		d.heldFields(path, fields, before, after)
+		d.heldFields(nil, fields, before, after)
 	}
 }
 
-func (d *differ) heldFields(path string, fields map[string]any, before, after any) {
+func (d *differ) heldFields(path diff.Path, fields map[string]any, before, after any) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		below, _ := fields[name].(map[string]any)
 		kind, value, _ := strings.Cut(name, ":")
-		var at string
+		var at diff.Path
 		var b, a any
 		switch kind {
 		case "f":
-			at = join(path, value)
+			at = path.Field(fieldName(value))
 			b, a = child(before, value), child(after, value)
 		case "k":
-			at = path + "[" + value + "]"
+			at = path.Item(value)
 			b, a = item(before, value), item(after, value)
 		default:
 			continue
@@ -96,7 +78,7 @@ func (d *differ) heldFields(path string, fields map[string]any, before, after an
 		switch {
 		case b == nil:
 		case a == nil:
-			d.add(at, b, nil)
+			d.add(at.String(), b, nil)
 		case len(below) > 0:
 			d.heldFields(at, below, b, a)
 		}
@@ -127,30 +109,35 @@ next:
 	return nil
 }
 
-func join(path, name string) string {
-	switch {
-	case strings.ContainsAny(name, "./"):
-		return path + "[" + name + "]"
-	case path == "":
-		return name
+// fieldName returns how a field is written in paths: in brackets if its name has dots or slashes, as keys of
+// labels and annotations have.
+func fieldName(name string) string {
+	if strings.ContainsAny(name, "./") {
+		return "[" + name + "]"
 	}
-	return path + "." + name
+	return name
 }
 
+// add adds a difference, unless the path has one already. Null is the same as absent: an apply sends neither.
 func (d *differ) add(path string, before, after any) {
-	show := func(v any) string {
-		switch {
-		case v == nil:
-			return ""
-		case d.hidden || holdsEnvironment(path, v):
-			return "(hidden)"
-		}
-		return encoded(v)
+	difference := Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
+	if difference.Have == "" && difference.Want == "" {
+		return
 	}
-	difference := Difference{Path: path, Have: show(before), Want: show(after)}
 	if !slices.ContainsFunc(d.found, func(f Difference) bool { return f.Path == path }) {
 		d.found = append(d.found, difference)
 	}
+}
+
+func (d *differ) show(path string, v any) string {
+	_, absent := v.(diff.Absent)
+	switch {
+	case v == nil, absent:
+		return ""
+	case d.hidden || holdsEnvironment(path, v):
+		return "(hidden)"
+	}
+	return encoded(v)
 }
 
 // holdsEnvironment reports whether a value is an environment variable's, or has some in it.

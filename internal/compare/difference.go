@@ -2,7 +2,8 @@ package compare
 
 import (
 	"strconv"
-	"strings"
+
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // Difference is one place where a live object does not cover the wanted one.
@@ -16,28 +17,31 @@ type Difference struct {
 }
 
 // trace collects differences. A nil trace makes comparing stop at the first one.
+//
+// This is not package internal/diff, which asks whether two values are equal: comparing here follows the API's
+// schema, ignores what others added, and walks Go structs without converting them. The two share paths.
 type trace struct {
-	path  []string
+	path  diff.Path
 	found []Difference
 }
 
 // enter is for a struct's field.
 func (t *trace) enter(name string) {
 	if t != nil {
-		t.path = append(t.path, name)
+		t.path = t.path.Field(name)
 	}
 }
 
 func (t *trace) enterItem(i int) {
 	if t != nil {
-		t.path = append(t.path, "["+strconv.Itoa(i)+"]")
+		t.path = t.path.Item(strconv.Itoa(i))
 	}
 }
 
 // enterItemKey is for a map's key, which may hold dots and slashes.
 func (t *trace) enterItemKey(k string) {
 	if t != nil {
-		t.path = append(t.path, "["+k+"]")
+		t.path = t.path.Item(k)
 	}
 }
 
@@ -49,13 +53,6 @@ func (t *trace) leave() {
 
 // missing notes that a value is not there, or not the same; it gives false.
 func (t *trace) missing(want, have []byte) bool {
-	var path strings.Builder
-	for _, step := range t.path {
-		if path.Len() > 0 && !strings.HasPrefix(step, "[") {
-			path.WriteByte('.')
-		}
-		path.WriteString(step)
-	}
-	t.found = append(t.found, Difference{Path: path.String(), Want: string(want), Have: string(have)})
+	t.found = append(t.found, Difference{Path: t.path.String(), Want: string(want), Have: string(have)})
 	return false
 }

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // difference gives what got has and want has not, and the other way round, a line each, by path.
@@ -21,7 +22,7 @@ func difference(want, got state) []string {
 		case !wanted:
 			lines = append(lines, fmt.Sprintf("%s: should not be there", name))
 		default:
-			lines = append(lines, differ(name+": ", "", w, g)...)
+			lines = append(lines, differ(name+": ", w, g)...)
 		}
 	}
 	return lines
@@ -38,52 +39,17 @@ func union[V any](a, b map[string]V) map[string]bool {
 	return all
 }
 
-// absent stands for a field that is not there.
-type absent struct{}
-
-func differ(prefix, path string, want, got any) []string {
-	if reflect.DeepEqual(want, got) {
-		return nil
-	}
-	if w, ok := fields(want, got); ok {
-		if g, ok := fields(got, want); ok {
-			var lines []string
-			for _, key := range slices.Sorted(maps.Keys(union(w, g))) {
-				lines = append(lines, differ(prefix, join(path, key), field(w, key), field(g, key))...)
-			}
-			return lines
+// differ returns a line for each place where two values differ. Each line begins with prefix.
+func differ(prefix string, want, got any) []string {
+	var lines []string
+	for _, found := range diff.Values(want, got, diff.Options{Item: elementName, ExpandMaps: true}) {
+		path := found.Path.String()
+		if path != "" {
+			path += ": "
 		}
+		lines = append(lines, fmt.Sprintf("%s%swant %s, got %s", prefix, path, short(found.Before), short(found.After)))
 	}
-	if w, ok := want.([]any); ok {
-		if g, ok := got.([]any); ok && len(w) == len(g) {
-			var lines []string
-			for i := range w {
-				lines = append(lines, differ(prefix, fmt.Sprintf("%s[%s]", path, element(w[i], i)), w[i], g[i])...)
-			}
-			return lines
-		}
-	}
-	if path != "" {
-		path += ": "
-	}
-	return []string{fmt.Sprintf("%s%swant %s, got %s", prefix, path, short(want), short(got))}
-}
-
-// fields gives a map; where there is nothing beside a map that holds something, that is an empty one.
-func fields(v, beside any) (map[string]any, bool) {
-	if _, none := v.(absent); none {
-		m, ok := beside.(map[string]any)
-		return nil, ok && len(m) > 0
-	}
-	m, ok := v.(map[string]any)
-	return m, ok
-}
-
-func field(m map[string]any, key string) any {
-	if v, ok := m[key]; ok {
-		return v
-	}
-	return absent{}
+	return lines
 }
 
 func join(path, key string) string {
@@ -93,8 +59,9 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// element names one of a list, by what lists in Kubernetes are usually keyed by.
-func element(v any, i int) string {
+// elementName returns what an item of a list is called in paths: its type or name, by which lists in Kubernetes are
+// usually keyed, or its index.
+func elementName(i int, v any) string {
 	if m, ok := v.(map[string]any); ok {
 		for _, key := range []string{"type", "name"} {
 			if s, ok := m[key].(string); ok {
@@ -106,7 +73,7 @@ func element(v any, i int) string {
 }
 
 func short(v any) string {
-	if _, none := v.(absent); none {
+	if _, absent := v.(diff.Absent); absent {
 		return "nothing"
 	}
 	content, err := json.Marshal(v)

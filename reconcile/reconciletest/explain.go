@@ -93,7 +93,7 @@ func changedFields(old, now client.Object) []string {
 		}
 		return made
 	}
-	lines := differ("", "", content(old), content(now))
+	lines := differ("", content(old), content(now))
 	for i := range lines {
 		lines[i] = strings.Replace(strings.Replace(lines[i], ": want ", ": from ", 1), ", got ", " to ", 1)
 	}

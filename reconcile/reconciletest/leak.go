@@ -98,7 +98,7 @@ func find(path string, v any, value []byte) string {
 		}
 	case []any:
 		for i, e := range v {
-			if found := find(fmt.Sprintf("%s[%s]", path, element(e, i)), e, value); found != "" {
+			if found := find(fmt.Sprintf("%s[%s]", path, elementName(i, e)), e, value); found != "" {
 				return found
 			}
 		}
