@@ -24,17 +24,17 @@ const (
 // Decision is what [Due] says.
 type Decision struct {
 	Verdict Verdict
-	// Latest is the time that is due: the latest of those after the last run, of which only one is ever run, however many were
+	// ScheduledTime is the time that is due: the latest of those after the last run, of which only one is ever run, however many were
 	// missed. It is the schedule's time without the offset, and stands for the run wherever that has to be told from others.
 	// Zero unless the verdict is Start, Deferred or TooLate.
-	Latest time.Time
+	ScheduledTime time.Time
 	// Missed is how many due times have had no run and will get none: those before Latest, and Latest itself if it is too late.
 	// It is exact for a *[Schedule], and ends at 100 for other [Times].
 	Missed int
 	// Next is the next due time, without the offset, to show to people. Zero if suspended, or if nothing ever comes again.
 	Next time.Time
-	// Wake is when to decide again: the start of the next run, or the end of a window. Zero if only a change can bring a run.
-	Wake time.Time
+	// RequeueAt is when to decide again: the start of the next run, or the end of a window. Zero if only a change can bring a run.
+	RequeueAt time.Time
 
 	offset time.Duration
 }
@@ -42,14 +42,14 @@ type Decision struct {
 // longest bounds After.
 const longest = 10 * time.Minute
 
-// After is the delay until Wake, to be returned as RequeueAfter: zero for none, else more than zero and at most ten minutes.
+// RequeueAfter is the delay until Wake, to be returned as RequeueAfter: zero for none, else more than zero and at most ten minutes.
 // A timer counts neither the time in which its machine sleeps nor by how much its clock is set, and deciding costs next to
 // nothing.
-func (d Decision) After(now time.Time) time.Duration {
-	if d.Wake.IsZero() {
+func (d Decision) RequeueAfter(now time.Time) time.Duration {
+	if d.RequeueAt.IsZero() {
 		return 0
 	}
-	return min(max(d.Wake.Sub(now), 1), longest)
+	return min(max(d.RequeueAt.Sub(now), 1), longest)
 }
 
 // Due decides whether a run has to start now, and when to decide again. It is a pure function, and takes a microsecond or two
@@ -69,7 +69,7 @@ func Due(now time.Time, p Input) (Decision, error) {
 	if err := p.validate(); err != nil {
 		return Decision{}, err
 	}
-	if p.Suspended {
+	if p.Suspend {
 		return Decision{Verdict: Suspended}, nil
 	}
 	after, until := p.after(), now.Add(-p.Offset)
@@ -78,30 +78,30 @@ func Due(now time.Time, p Input) (Decision, error) {
 	case after.After(now):
 		d.Verdict = ClockBehind
 	case until.After(after):
-		d.Latest, d.Missed = p.latest(after, until, now.Location())
+		d.ScheduledTime, d.Missed = p.latest(after, until, now.Location())
 	}
 	if until.After(after) {
 		after = until
 	}
 	d.Next = p.next(after, now.Location())
 	if !d.Next.IsZero() {
-		d.Wake = p.start(d.Next.Add(p.Offset))
+		d.RequeueAt = p.start(d.Next.Add(p.Offset))
 	}
-	if d.Latest.IsZero() {
+	if d.ScheduledTime.IsZero() {
 		return d, nil
 	}
 
 	d.Missed-- // but for Latest itself
-	start := p.start(d.Latest.Add(p.Offset))
+	start := p.start(d.ScheduledTime.Add(p.Offset))
 	if !start.After(now) {
 		start = p.start(now) // it is late: only where no window is now
 	}
 	switch {
-	case p.isTooLate(d.Latest, now):
+	case p.isTooLate(d.ScheduledTime, now):
 		d.Verdict = TooLate
 		d.Missed++
 	case start.After(now):
-		d.Verdict, d.Wake = Deferred, start
+		d.Verdict, d.RequeueAt = Deferred, start
 	default:
 		d.Verdict = Start
 	}

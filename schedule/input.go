@@ -16,16 +16,16 @@ type Input struct {
 	// zone or windows change or a suspension ends. Nothing is due before it, so that a change takes effect at once and never
 	// starts a surprise run. (CronJob starts what it missed while it was suspended.) An interval (@every) counts from it.
 	Since *metav1.Time
-	// LastRun is the time, as [Decision] named it, of the last run or of the last one that was too late; not the time at which
+	// LastScheduleTime is the time, as [Decision] named it, of the last run or of the last one that was too late; not the time at which
 	// the operator came to it. Nothing up to it is due again. One of Since and LastRun is required, and the later one counts.
 	// An interval counts from LastRun only if there is no Since.
-	LastRun *metav1.Time
+	LastScheduleTime *metav1.Time
 
 	// StartingDeadlineSeconds is how long after its start a run that was missed may still begin, as in CronJob: nil is for
 	// ever. Below some ten seconds, runs are lost when the operator is merely busy.
 	StartingDeadlineSeconds *int64
-	// Suspended starts nothing.
-	Suspended bool
+	// Suspend starts nothing.
+	Suspend bool
 	// BlackoutWindows in which nothing may start. To a run, a window is what an operator that is down is: when it ends, the latest that
 	// was missed starts if the deadline allows. So without a deadline a run is put off to the end of a window, and with a short
 	// one it is left out. What a window has put off starts at the offset after it, so that many do not start together there
@@ -41,7 +41,7 @@ func (p *Input) validate() error {
 	switch {
 	case p.Schedule == nil, ours && s.isZero():
 		return invalid("schedule", ": there is none; give what Parse returned")
-	case p.Since.IsZero() && p.LastRun.IsZero():
+	case p.Since.IsZero() && p.LastScheduleTime.IsZero():
 		return invalid("since", ": neither it nor the last run is known; record when the schedule began to hold")
 	case p.StartingDeadlineSeconds != nil && *p.StartingDeadlineSeconds < 0:
 		return invalid("startingDeadlineSeconds", " %d: it is negative; write 0 or more, or leave it out for no limit",
@@ -56,16 +56,16 @@ func (p *Input) validate() error {
 func (p *Input) after() time.Time {
 	switch {
 	case p.Since.IsZero():
-		return p.LastRun.Time
-	case p.LastRun.IsZero() || p.LastRun.Before(p.Since):
+		return p.LastScheduleTime.Time
+	case p.LastScheduleTime.IsZero() || p.LastScheduleTime.Before(p.Since):
 		return p.Since.Time
 	}
-	return p.LastRun.Time
+	return p.LastScheduleTime.Time
 }
 
 func (p *Input) anchor() int64 {
 	if p.Since.IsZero() {
-		return seconds(p.LastRun.Time)
+		return seconds(p.LastScheduleTime.Time)
 	}
 	return seconds(p.Since.Time)
 }
