@@ -2,6 +2,7 @@ package predicates
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -47,4 +48,40 @@ func changed[T client.Object](differs func(before, after T) bool) predicate.Func
 		DeleteFunc:  func(e event.DeleteEvent) bool { return !isNil(e.Object) },
 		GenericFunc: func(e event.GenericEvent) bool { return !isNil(e.Object) },
 	}
+}
+
+// GenerationChanged passes updates that change metadata.generation, and everything that is no update, as [FieldChanged]
+// does. What moves the generation is the API server's decision:
+//
+//   - a change of the spec does; of a custom resource so does every other field but metadata and, where it is a subresource, status;
+//   - the beginning of a deletion does, when a finalizer holds the object;
+//   - labels, annotations, finalizers and owner references do not, except that annotations of a Deployment do;
+//   - a custom resource without the status subresource gets a new generation with each write of its status, which makes a
+//     controller that writes it wake itself.
+//
+// Kinds without generation, such as ConfigMap, Secret and ServiceAccount, pass with every write, since nothing is known;
+// controller-runtime's GenerationChangedPredicate drops all their updates. Their resyncs do not pass.
+func GenerationChanged() predicate.Predicate {
+	return changed(func(before, after client.Object) bool {
+		if before.GetGeneration() == 0 && after.GetGeneration() == 0 {
+			return before.GetResourceVersion() != after.GetResourceVersion()
+		}
+		return before.GetGeneration() != after.GetGeneration()
+	})
+}
+
+// ConditionChanged passes updates in which the condition of this type comes, goes, or gets another status, reason or
+// observed generation, and everything that is no update, as [FieldChanged] does. Messages and times do not count. For
+// conditions that are another struct than metav1.Condition use FieldChanged.
+//
+// It is for watching the objects of others. Under a filter for one's own object, it makes a controller wake itself.
+func ConditionChanged[T client.Object](conditionType string, conditions func(T) []metav1.Condition) predicate.Predicate {
+	return FieldChanged(func(obj T) metav1.Condition {
+		for _, c := range conditions(obj) {
+			if c.Type == conditionType {
+				return metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, ObservedGeneration: c.ObservedGeneration}
+			}
+		}
+		return metav1.Condition{}
+	})
 }

@@ -1,6 +1,8 @@
 package predicates
 
 import (
+	"slices"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -40,4 +42,16 @@ func matchingForLife(match func(client.Object) bool) predicate.Funcs {
 	p := matching(match)
 	p.DeleteFunc = func(e event.DeleteEvent) bool { return !isNil(e.Object) && match(e.Object) }
 	return p
+}
+
+// Namespaces passes events of all kinds of objects in these namespaces; without any, in all, as an empty flag means. The
+// namespace of a cluster-scoped object is "".
+//
+// The cache still holds all namespaces, and needs the permissions for that. To reduce both use cache.Options.DefaultNamespaces;
+// this is for one watch among others.
+func Namespaces(names ...string) predicate.Predicate {
+	names = slices.Clone(names)
+	return matchingForLife(func(obj client.Object) bool {
+		return len(names) == 0 || slices.Contains(names, obj.GetNamespace())
+	})
 }

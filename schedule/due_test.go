@@ -34,7 +34,7 @@ func show(d schedule.Decision) shown {
 		}
 		return t.UTC().Format(dated + ":05")
 	}
-	return shown{d.Verdict, format(d.Latest), format(d.Next), format(d.Wake), d.Missed}
+	return shown{d.Verdict, format(d.ScheduledTime), format(d.Next), format(d.RequeueAt), d.Missed}
 }
 
 func TestDue(t *testing.T) {
@@ -265,8 +265,8 @@ func TestDue(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d, err := schedule.Due(utc(t, tc.now), schedule.Input{
-				Schedule: parsed(t, tc.schedule, tc.zone), Since: at(t, tc.since), LastRun: at(t, tc.last),
-				StartingDeadlineSeconds: tc.deadline, Suspended: tc.suspended, BlackoutWindows: tc.windows, Offset: tc.offset,
+				Schedule: parsed(t, tc.schedule, tc.zone), Since: at(t, tc.since), LastScheduleTime: at(t, tc.last),
+				StartingDeadlineSeconds: tc.deadline, Suspend: tc.suspended, BlackoutWindows: tc.windows, Offset: tc.offset,
 			})
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, show(d)); diff != "" {
@@ -292,14 +292,14 @@ func TestDueRefuses(t *testing.T) {
 		"ParseFailed":  {"what Parse returns beside an error", schedule.Input{Since: since, Schedule: (*schedule.Schedule)(nil)}, none},
 		"ZeroSchedule": {"it would never come", schedule.Input{Since: since, Schedule: &schedule.Schedule{}}, none},
 		"NoSince":      {"every pass would begin anew, and nothing ever be due", schedule.Input{Schedule: s}, unknown},
-		"ZeroTimes":    {"a zero time is not known", schedule.Input{Schedule: s, Since: &metav1.Time{}, LastRun: &metav1.Time{}}, unknown},
+		"ZeroTimes":    {"a zero time is not known", schedule.Input{Schedule: s, Since: &metav1.Time{}, LastScheduleTime: &metav1.Time{}}, unknown},
 		"Deadline": {
 			"CronJob's validation refuses it", schedule.Input{Schedule: s, Since: since, StartingDeadlineSeconds: new(int64(-5))},
 			"startingDeadlineSeconds -5" + negative,
 		},
 		"Suspended": {
 			"what is wrong is said before it matters",
-			schedule.Input{Schedule: s, Since: since, StartingDeadlineSeconds: new(int64(-1)), Suspended: true},
+			schedule.Input{Schedule: s, Since: since, StartingDeadlineSeconds: new(int64(-1)), Suspend: true},
 			"startingDeadlineSeconds -1" + negative,
 		},
 		"Offset": {"no place is before", schedule.Input{Schedule: s, Since: since, Offset: -time.Second}, "offset -1s: it is negative; take what Offset returns"},
@@ -322,9 +322,9 @@ func TestAfter(t *testing.T) {
 		time.Second:      now.Add(time.Second),
 		10 * time.Minute: now.AddDate(1, 0, 0),
 	} {
-		require.Equal(t, want, schedule.Decision{Wake: wake}.After(now))
+		require.Equal(t, want, schedule.Decision{RequeueAt: wake}.RequeueAfter(now))
 	}
-	require.Equal(t, time.Duration(1), schedule.Decision{Wake: now}.After(now), "zero would be none")
+	require.Equal(t, time.Duration(1), schedule.Decision{RequeueAt: now}.RequeueAfter(now), "zero would be none")
 }
 
 // Stepping the clock from wake to wake, with an operator that is down now and then, each due time is run or missed, once.
@@ -338,15 +338,15 @@ func TestEveryTimeIsRunOrMissedOnce(t *testing.T) {
 			d, err := schedule.Due(now, p)
 			require.NoError(t, err)
 			if d.Verdict == schedule.Start || d.Verdict == schedule.TooLate {
-				require.True(t, p.LastRun.IsZero() || d.Latest.After(p.LastRun.Time))
+				require.True(t, p.LastScheduleTime.IsZero() || d.ScheduledTime.After(p.LastScheduleTime.Time))
 				missed += d.Missed
 				if d.Verdict == schedule.Start {
 					runs++
 				}
-				p.LastRun = new(metav1.NewTime(d.Latest))
+				p.LastScheduleTime = new(metav1.NewTime(d.ScheduledTime))
 			}
-			require.True(t, d.Wake.After(now), "%v at %v", d, now)
-			now = d.Wake
+			require.True(t, d.RequeueAt.After(now), "%v at %v", d, now)
+			now = d.RequeueAt
 			if passes%10 == 9 {
 				now = now.Add(7 * time.Hour)
 			}
@@ -354,7 +354,7 @@ func TestEveryTimeIsRunOrMissedOnce(t *testing.T) {
 		d, err := schedule.Due(now, schedule.Input{Schedule: s, Since: new(metav1.NewTime(begin)), Offset: 90 * time.Second})
 		require.NoError(t, err)
 		all := d.Missed + 1
-		if d.Latest.After(p.LastRun.Time) {
+		if d.ScheduledTime.After(p.LastScheduleTime.Time) {
 			last, err := schedule.Due(now, p)
 			require.NoError(t, err)
 			all -= last.Missed

@@ -28,16 +28,16 @@ func Example() {
 			fmt.Println("condition:", err)
 			return 0
 		}
-		d, err := schedule.Due(now, schedule.Input{Schedule: s, Since: status.Since, LastRun: status.LastRun})
+		d, err := schedule.Due(now, schedule.Input{Schedule: s, Since: status.Since, LastScheduleTime: status.LastRun})
 		if err != nil {
 			fmt.Println("condition:", err)
 			return 0
 		}
 		if d.Verdict == schedule.Start {
-			fmt.Printf("run for %s, %d missed\n", d.Latest.Format(time.RFC3339), d.Missed)
-			status.LastRun = new(metav1.NewTime(d.Latest))
+			fmt.Printf("run for %s, %d missed\n", d.ScheduledTime.Format(time.RFC3339), d.Missed)
+			status.LastRun = new(metav1.NewTime(d.ScheduledTime))
 		}
-		return d.After(now)
+		return d.RequeueAfter(now)
 	}
 	fmt.Println(pass(date(time.March, 1, 1, 28)))
 	fmt.Println(pass(date(time.March, 1, 1, 30)))
@@ -89,14 +89,14 @@ func ExampleDue() {
 	if err != nil {
 		panic(err)
 	}
-	plan := schedule.Input{Schedule: s, LastRun: new(metav1.NewTime(date(time.March, 1, 0, 0)))}
+	plan := schedule.Input{Schedule: s, LastScheduleTime: new(metav1.NewTime(date(time.March, 1, 0, 0)))}
 
 	d, err := schedule.Due(date(time.April, 1, 0, 0), plan)
-	fmt.Println(d.Verdict, d.Latest.Format(time.DateTime), d.Missed, err)
+	fmt.Println(d.Verdict, d.ScheduledTime.Format(time.DateTime), d.Missed, err)
 
-	plan.LastRun = new(metav1.NewTime(d.Latest))
+	plan.LastScheduleTime = new(metav1.NewTime(d.ScheduledTime))
 	d, err = schedule.Due(date(time.April, 1, 0, 0), plan)
-	fmt.Println(d.Verdict, d.Wake.Format(time.DateTime), err)
+	fmt.Println(d.Verdict, d.RequeueAt.Format(time.DateTime), err)
 	// Output:
 	// Start 2026-04-01 00:00:00 44639 <nil>
 	// Waiting 2026-04-01 00:01:00 <nil>
@@ -108,7 +108,7 @@ func ExampleInput_deadline() {
 		panic(err)
 	}
 	plan := schedule.Input{
-		Schedule: s, LastRun: new(metav1.NewTime(date(time.March, 1, 0, 0))), StartingDeadlineSeconds: new(int64(3600)),
+		Schedule: s, LastScheduleTime: new(metav1.NewTime(date(time.March, 1, 0, 0))), StartingDeadlineSeconds: new(int64(3600)),
 	}
 	for _, hour := range []int{1, 2} {
 		d, err := schedule.Due(date(time.March, 3, hour, 0), plan)
@@ -119,11 +119,11 @@ func ExampleInput_deadline() {
 	// TooLate 2 <nil>
 }
 
-func ExampleDecision_After() {
+func ExampleDecision_RequeueAfter() {
 	now := date(time.March, 1, 12, 0)
-	fmt.Println(schedule.Decision{Wake: now.Add(30 * time.Second)}.After(now))
-	fmt.Println(schedule.Decision{Wake: now.AddDate(0, 1, 0)}.After(now))
-	fmt.Println(schedule.Decision{Verdict: schedule.Suspended}.After(now))
+	fmt.Println(schedule.Decision{RequeueAt: now.Add(30 * time.Second)}.RequeueAfter(now))
+	fmt.Println(schedule.Decision{RequeueAt: now.AddDate(0, 1, 0)}.RequeueAfter(now))
+	fmt.Println(schedule.Decision{Verdict: schedule.Suspended}.RequeueAfter(now))
 	// Output:
 	// 30s
 	// 10m0s
@@ -141,7 +141,7 @@ func ExampleParseBlackoutWindows() {
 	}
 	monday := date(time.March, 2, 12, 0)
 	d, err := schedule.Due(monday, schedule.Input{Schedule: s, Since: new(metav1.NewTime(date(time.March, 2, 0, 0))), BlackoutWindows: office})
-	fmt.Println(d.Verdict, d.Latest.Format(time.TimeOnly), d.Wake.Format(time.TimeOnly), err)
+	fmt.Println(d.Verdict, d.ScheduledTime.Format(time.TimeOnly), d.RequeueAt.Format(time.TimeOnly), err)
 
 	_, err = schedule.ParseBlackoutWindows("", schedule.BlackoutWindow{Start: "18:00", End: "08:00"}, schedule.BlackoutWindow{Start: "08:00", End: "18:00"})
 	fmt.Println(err)

@@ -1,6 +1,8 @@
 package schedule
 
-import "time"
+import (
+	"time"
+)
 
 // Times says when something comes next, strictly after t; the zero time is never. It must be a fixed set of times, the same
 // whatever t it is asked with. *[Schedule] is one, robfig's *cron.SpecSchedule and the calendars of others are too.
@@ -92,3 +94,26 @@ func moment(at int64, ok bool, in *time.Location) time.Time {
 	}
 	return time.Unix(at, 0).In(in)
 }
+
+// grid is the times of @every: the anchor, and then one every so many seconds. The anchor itself is none of them.
+//
+// robfig counts an interval from the last run instead, which in an operator that restarts means from the restart: it then
+// comes late, or never if restarts are more frequent.
+type grid struct{ anchor, every int64 }
+
+// steps is how many times have come until t, which is not before the anchor.
+func (g grid) steps(t int64) int64 { return (t - g.anchor) / g.every }
+
+func (g grid) next(after int64) int64 { return g.anchor + (g.steps(after)+1)*g.every }
+
+func (g grid) latest(after, until int64) (at int64, count int) {
+	before, steps := g.steps(after), g.steps(until)
+	if steps <= before {
+		return 0, 0
+	}
+	return g.anchor + steps*g.every, int(steps - before)
+}
+
+// floorDiv and floorMod are division and rest for negative numbers too: the rest is never negative.
+func floorDiv(a, b int64) int64 { return (a - floorMod(a, b)) / b }
+func floorMod(a, b int64) int64 { return ((a % b) + b) % b }

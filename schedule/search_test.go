@@ -97,9 +97,9 @@ func TestSearchFindsAnyMoment(t *testing.T) {
 			now := begin.Add(2*gap + 1 + rest)
 			d, err := schedule.Due(now, schedule.Input{Schedule: times, Since: since})
 			require.NoError(t, err)
-			require.Equal(t, begin.Add(2*gap+1), d.Latest, "%v %v", gap, rest)
+			require.Equal(t, begin.Add(2*gap+1), d.ScheduledTime, "%v %v", gap, rest)
 			require.Zero(t, d.Next)
-			require.Zero(t, d.Wake)
+			require.Zero(t, d.RequeueAt)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (s *Status) Decide(now time.Time, uid types.UID, schedule string, r Options
 		s.Stop()
 	case d.Verdict == Start, d.Verdict == TooLate:
 		if s.NextScheduleTime == nil {
-			s.NextScheduleTime = wholeSecond(d.Latest)
+			s.NextScheduleTime = wholeSecond(d.ScheduledTime)
 		}
 	default:
 		s.NextScheduleTime = d.next()
@@ -62,14 +62,14 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, r Options
 		s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = wholeSecond(now), hash, nil
 	}
 	return Due(now, Input{
-		Schedule: parsed, Since: s.ScheduleSince, LastRun: s.LastScheduleTime,
+		Schedule: parsed, Since: s.ScheduleSince, LastScheduleTime: s.LastScheduleTime,
 		StartingDeadlineSeconds: r.StartingDeadlineSeconds, BlackoutWindows: windows, Offset: r.Offset(uid),
 	})
 }
 
 // Record notes that a decision to start, or that it is too late, is carried out or will never be: its time is not due again.
 func (s *Status) Record(d Decision) {
-	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.Latest), d.next()
+	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.next()
 	s.MissedRuns += int64(d.Missed)
 }
 
@@ -88,10 +88,10 @@ func (s *Status) Candidate(now time.Time, object types.NamespacedName, running b
 
 // next is what to show people: Next, unless that is in a window.
 func (d Decision) next() *metav1.Time {
-	if d.Wake.IsZero() {
+	if d.RequeueAt.IsZero() {
 		return nil
 	}
-	return wholeSecond(d.Wake.Add(-d.offset))
+	return wholeSecond(d.RequeueAt.Add(-d.offset))
 }
 
 func wholeSecond(t time.Time) *metav1.Time { return new(metav1.NewTime(t.Truncate(time.Second))) }

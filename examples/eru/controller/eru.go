@@ -87,7 +87,7 @@ func (f follower) follow(ctx context.Context, c client.Client, eru *eruv1.Eru, d
 	case !eru.Status.ScheduleSince.Equal(since) || last != eruv1.ConditionScheduled && last != eruv1.ConditionRestarted:
 		err = eru.Tell(f.Clock.Now, eruv1.ConditionScheduled, eruv1.ConditionScheduled, fmt.Sprintf("%q in %s", text, cmp.Or(eru.Spec.TimeZone, "UTC")))
 	}
-	return cmp.Or(err, reconcile.Wait(eruv1.ConditionScheduled, due.After(now), "waits for its time"))
+	return cmp.Or(err, reconcile.Wait(eruv1.ConditionScheduled, due.RequeueAfter(now), "waits for its time"))
 }
 
 // stop is for an Eru whose schedule is not followed. When it is followed again, that is since then.

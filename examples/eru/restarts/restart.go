@@ -35,7 +35,7 @@ const fieldManager = client.FieldOwner("eru-operator")
 // Start restarts the Deployment for a time that is due, or records why it does not. The Deployment then shows that time, so a
 // crash before the status is written restarts nothing twice.
 func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment, due schedule.Decision) error {
-	hindrance, err := workload.CheckRestart(d, due.Latest, c.Scheme())
+	hindrance, err := workload.CheckRestart(d, due.ScheduledTime, c.Scheme())
 	replaces := hindrance.Reason == workload.BlockedRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
 	switch {
 	case err != nil:
@@ -51,15 +51,15 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	case !may:
 		return reconcile.Wait("WaitingForTurn", time.Minute, "others restart or come first")
 	}
-	restarted, err := workload.Restart(ctx, c, d, due.Latest, fieldManager)
+	restarted, err := workload.Restart(ctx, c, d, due.ScheduledTime, fieldManager)
 	if err != nil {
 		return err
 	}
 	if restarted {
 		if r.Lateness != nil {
-			r.Lateness.Observe(r.Clock.Since(due.Latest.Add(eru.Spec.Offset(eru.UID))).Seconds())
+			r.Lateness.Observe(r.Clock.Since(due.ScheduledTime.Add(eru.Spec.Offset(eru.UID))).Seconds())
 		}
-		tell(ctx, eru, d, corev1.EventTypeNormal, "Restarted", "The pods are replaced, as was due at "+timestamp(due.Latest))
+		tell(ctx, eru, d, corev1.EventTypeNormal, "Restarted", "The pods are replaced, as was due at "+timestamp(due.ScheduledTime))
 	}
 	eru.Status.Record(due)
 	eru.Status.LastRestartTime = new(metav1.NewTime(r.Clock.Now().Truncate(time.Second)))
@@ -70,7 +70,7 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 // Skip records that a time that is due has no restart.
 func (r Restarts) Skip(eru *eruv1.Eru, due schedule.Decision, reason, message string) error {
 	eru.Status.Record(due)
-	return eru.Tell(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.Latest)+": "+message)
+	return eru.Tell(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.ScheduledTime)+": "+message)
 }
 
 // Watch records what came of the last restart, which is known in an hour at most.

@@ -99,3 +99,60 @@ func equal(a, b metav1.Condition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
 		a.ObservedGeneration == b.ObservedGeneration && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }
+
+// Get returns the condition of that type and whether there is one. Of several with the same type the first counts.
+func Get(list []metav1.Condition, conditionType string) (metav1.Condition, bool) {
+	return standard.Get(list, conditionType)
+}
+
+// IsTrue reports whether there is a condition of that type with status True. Absent and Unknown are not true.
+func IsTrue(list []metav1.Condition, conditionType string) bool {
+	return standard.IsTrue(list, conditionType)
+}
+
+// Get is [Get] over a list of C.
+func (e Editor[C]) Get(list []C, conditionType string) (C, bool) {
+	if i := e.index(list, conditionType); i >= 0 {
+		return list[i], true
+	}
+	var none C
+	return none, false
+}
+
+// IsTrue is [IsTrue] over a list of C.
+func (e Editor[C]) IsTrue(list []C, conditionType string) bool {
+	i := e.index(list, conditionType)
+	return i >= 0 && e.adapter.Read(list[i]).Status == metav1.ConditionTrue
+}
+
+// index is that of the first condition of the type, or -1.
+func (e Editor[C]) index(list []C, conditionType string) int {
+	for i := range list {
+		if e.adapter.Read(list[i]).Type == conditionType {
+			return i
+		}
+	}
+	return -1
+}
+
+// Remove takes every condition of that type out of the list and reports whether there was one.
+// Like [Set] it replaces the slice and keeps the order. What remains is never nil after a removal: a list that the
+// schema requires would otherwise be sent as null and refused.
+func Remove(list *[]metav1.Condition, conditionType string) (changed bool) {
+	return standard.Remove(list, conditionType)
+}
+
+// Remove is [Remove] over a list of C.
+func (e Editor[C]) Remove(list *[]C, conditionType string) (changed bool) {
+	if list == nil || e.index(*list, conditionType) < 0 {
+		return false
+	}
+	kept := make([]C, 0, len(*list)-1)
+	for _, c := range *list {
+		if e.adapter.Read(c).Type != conditionType {
+			kept = append(kept, c)
+		}
+	}
+	*list = kept
+	return true
+}

@@ -45,7 +45,7 @@ func FuzzDue(f *testing.F) {
 			Since: new(metav1.NewTime(begin.Add(time.Duration(before) * time.Minute / 4))),
 		}
 		if last > 0 {
-			p.LastRun = new(metav1.NewTime(p.Since.Add(time.Duration(last) * time.Second)))
+			p.LastScheduleTime = new(metav1.NewTime(p.Since.Add(time.Duration(last) * time.Second)))
 		}
 		if deadline >= 0 {
 			p.StartingDeadlineSeconds = new(int64(deadline))
@@ -87,8 +87,8 @@ func (o *oracle) text() string {
 // due walks until it has met the time that is said to be next.
 func (o *oracle) due(now time.Time, p schedule.Input, until time.Time) schedule.Decision {
 	after := p.Since.Time
-	if !p.LastRun.IsZero() && p.LastRun.After(after) {
-		after = p.LastRun.Time
+	if !p.LastScheduleTime.IsZero() && p.LastScheduleTime.After(after) {
+		after = p.LastScheduleTime.Time
 	}
 	most := now.Add(30 * 24 * time.Hour) // rare times are not walked to
 	o.walk(p.Since.Time, min64(until, most))
@@ -105,24 +105,24 @@ func (o *oracle) due(now time.Time, p schedule.Input, until time.Time) schedule.
 				d.Next = at
 			}
 		default:
-			if !d.Latest.IsZero() {
+			if !d.ScheduledTime.IsZero() {
 				d.Missed++
 			}
-			d.Latest = at
+			d.ScheduledTime = at
 		}
 	}
-	d.Wake = o.start(d.Next.Add(p.Offset), p.Offset)
+	d.RequeueAt = o.start(d.Next.Add(p.Offset), p.Offset)
 	switch {
 	case after.After(now):
 		d.Verdict = schedule.ClockBehind
-	case d.Latest.IsZero():
-	case p.StartingDeadlineSeconds != nil && now.Sub(d.Latest.Add(p.Offset)).Seconds() > float64(*p.StartingDeadlineSeconds):
+	case d.ScheduledTime.IsZero():
+	case p.StartingDeadlineSeconds != nil && now.Sub(d.ScheduledTime.Add(p.Offset)).Seconds() > float64(*p.StartingDeadlineSeconds):
 		d.Verdict = schedule.TooLate
 		d.Missed++
-	case o.start(d.Latest.Add(p.Offset), p.Offset).After(now):
-		d.Verdict, d.Wake = schedule.Deferred, o.start(d.Latest.Add(p.Offset), p.Offset)
+	case o.start(d.ScheduledTime.Add(p.Offset), p.Offset).After(now):
+		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(d.ScheduledTime.Add(p.Offset), p.Offset)
 	case o.closed.have(now.In(o.location)):
-		d.Verdict, d.Wake = schedule.Deferred, o.start(now, p.Offset)
+		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(now, p.Offset)
 	default:
 		d.Verdict = schedule.Start
 	}

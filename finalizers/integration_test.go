@@ -2,17 +2,23 @@ package finalizers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/finalizers"
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
@@ -189,4 +195,129 @@ func TestRealPermissions(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond)
 	_, err = finalizers.Remove(t.Context(), c, obj, account)
 	require.NoError(t, err)
+}
+
+// Controllers with a finalizer each, on one object, each with its own reads: nobody's entry may be lost or come back.
+func TestRealRace(t *testing.T) {
+	s := newServer(t)
+	const rounds = 40
+	names := []string{account, database, theirs}
+	for round := range rounds {
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprint("round-", round)}}
+		require.NoError(t, s.Create(t.Context(), obj))
+		conflicts := race(t, s, obj, names, func(ctx context.Context, mine *corev1.ConfigMap, name string) error {
+			_, err := finalizers.Ensure(ctx, s, mine, name)
+			return err
+		})
+		require.ElementsMatch(t, names, s.read(t, obj), "round %d, %d conflicts", round, conflicts)
+
+		require.NoError(t, s.Delete(t.Context(), obj))
+		race(t, s, obj, names, func(ctx context.Context, mine *corev1.ConfigMap, name string) error {
+			outcome, err := finalizers.Finalize(ctx, s, mine, name, func(ctx context.Context) error {
+				held := &corev1.ConfigMap{}
+				if err := s.Get(ctx, client.ObjectKeyFromObject(obj), held); err != nil {
+					return fmt.Errorf("the object went before the cleanup of %s: %w", name, err)
+				}
+				return nil
+			})
+			if err == nil && outcome != finalizers.Finished {
+				err = fmt.Errorf("outcome %s", outcome)
+			}
+			return err
+		})
+		err := s.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+		require.True(t, apierrors.IsNotFound(err), "round %d: %v", round, err)
+	}
+}
+
+// race runs act for each name at once, again after each conflict, on a copy that was read before all of them.
+func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act func(context.Context, *corev1.ConfigMap, string) error) (conflicts int) {
+	t.Helper()
+	s.read(t, obj)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		errs = make([]error, len(names))
+	)
+	for i, name := range names {
+		wg.Go(func() {
+			mine := obj.DeepCopy()
+			for {
+				err := act(ctx, mine, name)
+				if !apierrors.IsConflict(err) {
+					errs[i] = err
+					return
+				}
+				mu.Lock()
+				conflicts++
+				mu.Unlock()
+				if errs[i] = s.Get(ctx, client.ObjectKeyFromObject(obj), mine); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		require.NoError(t, err, names[i])
+	}
+	require.NotZero(t, conflicts, "the copies were read before, so all but one lose at first")
+	return conflicts
+}
+
+// The event arrives although the object is gone, and however long the error is.
+func TestRealGiveUpTellsByAnEvent(t *testing.T) {
+	s := newServer(t)
+	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+
+	obj := &corev1.ConfigMap{}
+	s.create(t, obj, account)
+	require.NoError(t, s.Delete(t.Context(), obj.DeepCopy()))
+	s.read(t, obj)
+	outcome, err := finalizers.Finalize(t.Context(), s, obj, account,
+		func(context.Context) error { return errors.New(strings.Repeat("the database does not answer; ", 100)) },
+		finalizers.GiveUpAfter(0, mgr.GetEventRecorder("test")),
+		finalizers.WithClock(func() time.Time { return obj.DeletionTimestamp.Time }))
+	require.NoError(t, err)
+	require.Equal(t, finalizers.GaveUp, outcome)
+	require.True(t, apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKeyFromObject(obj), &corev1.ConfigMap{})))
+
+	var list eventsv1.EventList
+	require.Eventually(t, func() bool {
+		return s.List(t.Context(), &list, client.InNamespace(s.namespace)) == nil && len(list.Items) > 0
+	}, 20*time.Second, 10*time.Millisecond)
+	got := list.Items[0]
+	require.Equal(t, "CleanupGivenUp", got.Reason)
+	require.Equal(t, "Warning", got.Type)
+	require.Equal(t, obj.UID, got.Regarding.UID)
+	require.Contains(t, got.Note, "gave up example.com/account after 0s, what it had to remove may still be there: the database does not answer;")
+}
+
+// What the API server makes of events, on which GiveUpAfter's documentation relies.
+func TestRealEvents(t *testing.T) {
+	s := newServer(t)
+	long := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "long"}, EventTime: metav1.NowMicro(),
+		ReportingController: "example.com/test", ReportingInstance: "test", Action: "Finalize", Reason: "CleanupGivenUp", Type: "Warning",
+		Regarding: corev1.ObjectReference{Kind: "ConfigMap", Namespace: s.namespace, Name: "ann"},
+		Note:      strings.Repeat("x", 1025),
+	}
+	require.ErrorContains(t, s.Create(t.Context(), long.DeepCopy()), "can have at most 1024 characters", "why notes are cut")
+	long.Note = long.Note[:1024]
+	require.NoError(t, s.Create(t.Context(), long.DeepCopy()))
+
+	require.NoError(t, s.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
+	long.Name = "late"
+	err := s.Create(t.Context(), long)
+	require.True(t, apierrors.IsForbidden(err), "a namespace that is being deleted takes no event: %v", err)
 }
