@@ -14,21 +14,6 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-var (
-	noon = metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	one  = metav1.NewTime(noon.Add(time.Hour))
-)
-
-func ready(status metav1.ConditionStatus, reason, message string, generation int64, at metav1.Time) metav1.Condition {
-	return metav1.Condition{
-		Type: "Ready", Status: status, Reason: reason, Message: message, ObservedGeneration: generation, LastTransitionTime: at,
-	}
-}
-
-func other(conditionType string) metav1.Condition {
-	return metav1.Condition{Type: conditionType, Status: "True", Reason: "Fine", LastTransitionTime: noon}
-}
-
 func TestSet(t *testing.T) {
 	type want struct {
 		List    []metav1.Condition
@@ -42,7 +27,7 @@ func TestSet(t *testing.T) {
 		want   want
 	}{
 		"Created": {
-			reason: "A condition that is not there is appended, with the time given.",
+			reason: "A new condition is added at the end, with the time that was passed.",
 			list:   []metav1.Condition{other("Zebra"), other("Apple")},
 			set:    ready("False", "Starting", "wait", 1, noon),
 			want: want{
@@ -52,7 +37,7 @@ func TestSet(t *testing.T) {
 			},
 		},
 		"Same": {
-			reason: "Setting what is there is no change, whatever the clock says.",
+			reason: "Setting a condition that is already stored changes nothing, also at a later time.",
 			list:   []metav1.Condition{ready("True", "Done", "ok", 1, noon)},
 			set:    ready("True", "Done", "ok", 1, one),
 			want: want{
@@ -70,7 +55,7 @@ func TestSet(t *testing.T) {
 				Changed: true,
 			},
 		},
-		"UnknownIsAStatus": {
+		"StatusUnknown": {
 			reason: "From True to Unknown is a transition too.",
 			list:   []metav1.Condition{ready("True", "Done", "", 1, noon)},
 			set:    ready("Unknown", "Done", "", 1, one),
@@ -111,7 +96,7 @@ func TestSet(t *testing.T) {
 			},
 		},
 		"WholeSeconds": {
-			reason: "The API keeps whole seconds, so the stored time has no more.",
+			reason: "The API stores whole seconds, so the fraction is dropped.",
 			set:    ready("True", "Done", "", 1, metav1.NewTime(noon.Add(999*time.Millisecond))),
 			want: want{
 				List:    []metav1.Condition{ready("True", "Done", "", 1, noon)},
@@ -119,8 +104,8 @@ func TestSet(t *testing.T) {
 				Changed: true,
 			},
 		},
-		"NullTimeHeals": {
-			reason: "A stored condition without a time would be refused by the API for ever.",
+		"StoredWithoutTime": {
+			reason: "A stored condition without a time gets one; otherwise the API server would refuse every update.",
 			list:   []metav1.Condition{ready("True", "Done", "", 1, metav1.Time{})},
 			set:    ready("True", "Done", "", 1, noon),
 			want: want{
@@ -129,8 +114,8 @@ func TestSet(t *testing.T) {
 				Changed: true,
 			},
 		},
-		"FirstOfTwo": {
-			reason: "In a list with a duplicate the first counts and the second is left alone.",
+		"Duplicate": {
+			reason: "If two conditions have the type, the first is changed and the second is kept.",
 			list:   []metav1.Condition{ready("True", "Done", "", 1, noon), ready("False", "Old", "", 1, noon)},
 			set:    ready("True", "Done", "new", 1, one),
 			want: want{
@@ -140,7 +125,7 @@ func TestSet(t *testing.T) {
 			},
 		},
 		"NotUTF8": {
-			reason: "JSON would replace the byte, and the next pass would see a difference.",
+			reason: "The JSON encoder would replace the byte, and the next reconcile would see a difference.",
 			list:   []metav1.Condition{ready("True", "Done", "a\uFFFDb", 1, noon)},
 			set:    ready("True", "Done", "a\xffb", 1, noon),
 			want: want{
@@ -166,7 +151,7 @@ func TestSet(t *testing.T) {
 				t.Errorf("\n%s\nSet(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(before, cached[:cap(cached)]); diff != "" {
-				t.Errorf("\n%s\nSet(...) wrote into an array that a cache may share: -before, +after:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nSet(...) wrote into an array that may belong to a cache: -before, +after:\n%s", tc.reason, diff)
 			}
 			if _, again, err := conditions.Set(&list, tc.set); again || err != nil {
 				t.Errorf("\n%s\nSet(...) a second time: changed %v, error %v", tc.reason, again, err)
@@ -192,14 +177,14 @@ func TestSetInvalid(t *testing.T) {
 			want:   []string{`invalid condition "Not Ready"`, "type"},
 		},
 		"TypeTooLong": {
-			reason: "A prefix and a name that are each allowed are one character too long together.",
+			reason: "Prefix and name are each allowed, but together one character too long.",
 			set: metav1.Condition{
 				Type: strings.Repeat("a.", 126) + "a/" + strings.Repeat("B", 63), Status: "True", Reason: "Done",
 			},
 			want: []string{"type", "316"},
 		},
 		"NoStatus": {
-			reason: "Empty is not Unknown.",
+			reason: "An empty status does not mean Unknown.",
 			set:    metav1.Condition{Type: "Ready", Reason: "Done"},
 			want:   []string{"status", "True, False or Unknown"},
 		},
@@ -209,7 +194,7 @@ func TestSetInvalid(t *testing.T) {
 			want:   []string{"status", `"true"`, "True, False or Unknown"},
 		},
 		"NoReason": {
-			reason: "The schema wants at least one character.",
+			reason: "The schema requires at least one character.",
 			set:    metav1.Condition{Type: "Ready", Status: "True"},
 			want:   []string{"reason", "such as Succeeded"},
 		},
@@ -257,15 +242,15 @@ func TestSetInvalid(t *testing.T) {
 	}
 }
 
-func TestSetWithoutAList(t *testing.T) {
+func TestSetNilList(t *testing.T) {
 	_, _, err := conditions.Set(nil, other("Ready"))
 	if !errors.Is(err, conditions.ErrInvalid) || !strings.Contains(err.Error(), "&obj.Status.Conditions") {
 		t.Errorf("Set(nil, ...): want ErrInvalid that says what to pass, got %v", err)
 	}
 }
 
-// Whoever reads a condition, edits its status and sets it again hands over the old time without meaning to.
-func TestSetOfWhatGetReturned(t *testing.T) {
+// A caller that gets a condition, edits its status and sets it again passes the old transition time unintentionally.
+func TestSetConditionFromGet(t *testing.T) {
 	editor := conditions.Standard().WithClock(func() time.Time { return one.Time })
 	list := []metav1.Condition{ready("True", "Done", "", 1, noon)}
 	c, _ := editor.Get(list, "Ready")
@@ -275,11 +260,11 @@ func TestSetOfWhatGetReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(one, stored.LastTransitionTime); diff != "" {
-		t.Errorf("the transition kept the time of the one before: -want, +got:\n%s", diff)
+		t.Errorf("the transition has the time of the previous one: -want, +got:\n%s", diff)
 	}
 }
 
-func TestSetWithoutATimeUsesNow(t *testing.T) {
+func TestSetDefaultTime(t *testing.T) {
 	before := time.Now().Truncate(time.Second)
 	var list []metav1.Condition
 	stored, _, err := conditions.Set(&list, ready("True", "Done", "", 1, metav1.Time{}))
@@ -291,8 +276,8 @@ func TestSetWithoutATimeUsesNow(t *testing.T) {
 	}
 }
 
-// reflect.DeepEqual looks into the time's zone and clock readings, which cmp.Diff and the API do not.
-func TestStoredSurvivesARoundTrip(t *testing.T) {
+// reflect.DeepEqual also compares time zones and monotonic clock readings, which cmp.Diff and the API ignore.
+func TestSetRoundTrip(t *testing.T) {
 	for name, at := range map[string]metav1.Time{"Now": {}, "Given": one, "GivenWithNanoseconds": metav1.NewTime(one.Add(123))} {
 		t.Run(name, func(t *testing.T) {
 			var list, back []metav1.Condition
@@ -313,7 +298,7 @@ func TestStoredSurvivesARoundTrip(t *testing.T) {
 	}
 }
 
-func TestNothingIsAllocatedWhenNothingChanges(t *testing.T) {
+func TestNoChangeAllocatesNothing(t *testing.T) {
 	list := []metav1.Condition{other("First"), ready("True", "Done", "ok", 1, noon)}
 	same := ready("True", "Done", "ok", 1, one)
 	allocations := testing.AllocsPerRun(100, func() {
@@ -347,11 +332,11 @@ func TestGetAndIsTrue(t *testing.T) {
 			reason: "A status that was never written has no conditions.",
 		},
 		"Absent": {
-			reason: "A type is compared as it is written.",
+			reason: "Types are compared exactly, including case and prefix.",
 			list:   []metav1.Condition{other("ready"), other("example.com/Ready")},
 		},
 		"True": {
-			reason: "The condition is found wherever it stands.",
+			reason: "The condition is found at any position.",
 			list:   []metav1.Condition{other("First"), ready("True", "Done", "", 1, noon)},
 			want:   want{Condition: ready("True", "Done", "", 1, noon), Found: true, True: true},
 		},
@@ -361,7 +346,7 @@ func TestGetAndIsTrue(t *testing.T) {
 			want:   want{Condition: ready("Unknown", "Lost", "", 1, noon), Found: true},
 		},
 		"Duplicate": {
-			reason: "The first one counts.",
+			reason: "The first one is returned.",
 			list:   []metav1.Condition{ready("False", "Broken", "", 1, noon), ready("True", "Done", "", 1, noon)},
 			want:   want{Condition: ready("False", "Broken", "", 1, noon), Found: true},
 		},
@@ -389,10 +374,10 @@ func TestRemove(t *testing.T) {
 		want   want
 	}{
 		"Nil": {
-			reason: "Nothing to remove leaves nil: empty instead would be a difference to write.",
+			reason: "A nil list stays nil: an empty list instead would be a difference that has to be written.",
 		},
 		"Absent": {
-			reason: "Removing what is gone is no change.",
+			reason: "Removing an absent condition is not a change.",
 			list:   []metav1.Condition{other("B"), other("A")},
 			want:   want{List: []metav1.Condition{other("B"), other("A")}},
 		},
@@ -402,12 +387,12 @@ func TestRemove(t *testing.T) {
 			want:   want{List: []metav1.Condition{other("B"), other("A")}, Changed: true},
 		},
 		"Last": {
-			reason: "An empty list is not nil, which a required list may not be.",
+			reason: "The list becomes empty, not nil: null would be refused where the schema requires the list.",
 			list:   []metav1.Condition{other("Ready")},
 			want:   want{List: []metav1.Condition{}, Changed: true},
 		},
 		"Duplicates": {
-			reason: "One that stayed behind would come back as the first.",
+			reason: "All are removed: one that is left would become the first of its type.",
 			list:   []metav1.Condition{other("Ready"), other("A"), other("Ready")},
 			want:   want{List: []metav1.Condition{other("A")}, Changed: true},
 		},
@@ -423,13 +408,13 @@ func TestRemove(t *testing.T) {
 				t.Errorf("\n%s\nRemove(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(append([]metav1.Condition(nil), tc.list...), cached); diff != "" {
-				t.Errorf("\n%s\nRemove(...) wrote into an array that a cache may share: -before, +after:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nRemove(...) wrote into an array that may belong to a cache: -before, +after:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestRemoveWithoutAList(t *testing.T) {
+func TestRemoveNilList(t *testing.T) {
 	if conditions.Remove(nil, "Ready") {
 		t.Error("Remove(nil, ...) reports a change")
 	}

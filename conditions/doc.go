@@ -1,20 +1,21 @@
-// Package conditions sets, reads and sums up status conditions.
+// Package conditions sets, reads, removes and sums up status conditions.
 //
-// [Set] stores a condition and says whether anything changed, [Get] and [IsTrue] read one, [Remove] takes one away, and
-// [Summarize] makes one of many. They work on []metav1.Condition. [NewEditor] gives the same over a condition struct of one's
-// own, once an [Adapter] says how it reads and is written. [List] is one object's conditions for generic code.
+// [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
+// and [Summarize] computes one condition, such as Ready, from the others. They work on []metav1.Condition. [NewEditor]
+// returns the same functions for another condition struct, which an [Adapter] describes. [List] is the list of one
+// object whatever its condition struct is, for generic code. [Append] is for APIs whose list is a history.
 //
-// The facts:
-//   - lastTransitionTime moves when the status changes and at no other time, as the Kubernetes API conventions want:
+// Facts that hold for all functions:
+//   - lastTransitionTime changes if and only if the status changes, as the Kubernetes API conventions demand:
 //     https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
-//     A new reason, message or observedGeneration is a change to write, but no transition.
-//   - Setting what is there changes nothing, so the object need not be written. For the same reason a message must hold
-//     no time, counter or pointer that differs from pass to pass.
-//   - Slices are replaced, never written into: a shallow copy of a cached object is safe to edit.
-//   - Order is kept. New conditions go to the end.
-//   - What the API server would refuse is an error here ([ErrInvalid]) and stores nothing; only an over-long message is
-//     cut instead, because it often comes from outside and should not cost the rest of the status.
-//   - A summary is never True while a part is Unknown.
+//     A new reason, message or observedGeneration is a change that has to be written, but not a transition.
+//   - Setting a condition that is already stored changes nothing, so the object need not be written. For the same reason a
+//     message must not hold a time, a counter or a pointer that differs in every reconcile.
+//   - A change replaces the slice. The old array is never written to, so a shallow copy of a cached object is safe to edit.
+//   - The order of the list is kept. New conditions are added at the end.
+//   - A condition that the API server would refuse is an error ([ErrInvalid]), and nothing is stored. The only exception is
+//     a message that is too long: it is cut, because it often comes from outside and must not prevent the status update.
+//   - A summary is never True while one of its conditions is Unknown.
 //
-// Functions are safe for concurrent use on different lists; one list needs one writer at a time.
+// All functions are safe for concurrent use on different lists. A list must not be changed by two goroutines at once.
 package conditions

@@ -6,37 +6,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Adapter teaches this package a condition struct other than metav1.Condition.
-// It works on values: what it is given may belong to a shared cache, and what it returns is stored in a new slice.
+// Adapter converts between a condition struct C and metav1.Condition, so that this package works on lists of C.
+// Its methods get and return values. They must not change what a value points to, since it may belong to a shared cache.
 type Adapter[C any] interface {
-	// Read tells what c says. Fields that C lacks stay zero; a status other than True, False, Unknown counts as Unknown.
+	// Read converts c to a metav1.Condition. Fields that C does not have stay zero. A status other than True, False and
+	// Unknown counts as Unknown.
 	Read(c C) metav1.Condition
 
-	// Write returns c with everything in to that C has room for, keeping the fields that metav1.Condition does not know.
-	// C's zero value stands for a new condition. The transition time in to is final: it moved only if the status did.
-	// The time at is that of this change, in whole seconds: what a lastUpdateTime becomes.
+	// Write returns c with the fields of to that C has. Fields that metav1.Condition does not have must be kept. For a new
+	// condition c is the zero value of C. Write must store to.LastTransitionTime as it is: it has changed only if the status
+	// has. The argument at is the time of this change, in whole seconds, for structs with a lastUpdateTime.
 	Write(c C, to metav1.Condition, at metav1.Time) C
 
-	// Validate says what C's API would refuse; [Validate] is the check for structs with metav1.Condition's own patterns.
-	// A type that is empty and a status other than True, False, Unknown never get here.
+	// Validate returns an error if the API of C would refuse c. The function [Validate] is the right check for structs with
+	// the validation patterns of metav1.Condition. An empty type and a status other than True, False and Unknown are
+	// refused before Validate is called.
 	Validate(c metav1.Condition) error
 }
 
-// Editor is this package over lists of C: its methods are the functions of the same name. It is created by [NewEditor].
+// Editor has the functions of this package as methods, for lists of the condition struct C. [NewEditor] creates one.
+// The zero value must not be used.
 type Editor[C any] struct {
 	adapter Adapter[C]
 	now     func() time.Time
 }
 
-// NewEditor returns the functions of this package over lists of C. Its clock is time.Now.
+// NewEditor returns the functions of this package for lists of C. The clock is time.Now; see [Editor.WithClock].
 func NewEditor[C any](adapter Adapter[C]) Editor[C] {
 	return Editor[C]{adapter: adapter, now: time.Now}
 }
 
-// Standard returns the Editor that the package's own functions use: metav1.Condition, time.Now.
+// Standard returns the Editor for metav1.Condition, which the package's functions use. The clock is time.Now.
 func Standard() Editor[metav1.Condition] { return standard }
 
-// WithClock returns the editor with another clock. A test holds the clock; a reconciler gives its own.
+// WithClock returns a copy of the editor that uses another clock, such as that of a test or of a reconciler.
 func (e Editor[C]) WithClock(now func() time.Time) Editor[C] {
 	e.now = now
 	return e

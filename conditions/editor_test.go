@@ -7,19 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/conditions"
 )
 
-func deployed(status corev1.ConditionStatus, reason, message string, update, transition metav1.Time) appsv1.DeploymentCondition {
-	return appsv1.DeploymentCondition{
-		Type: "Ready", Status: status, Reason: reason, Message: message, LastUpdateTime: update, LastTransitionTime: transition,
-	}
-}
-
-func TestSetThroughAnAdapter(t *testing.T) {
+func TestEditorSet(t *testing.T) {
 	type want struct {
 		List    []appsv1.DeploymentCondition
 		Changed bool
@@ -33,31 +26,31 @@ func TestSetThroughAnAdapter(t *testing.T) {
 		want   want
 	}{
 		"Created": {
-			reason: "Both times are set, and the Deployment's own condition is left alone.",
+			reason: "Both times are set, and the condition of the Deployment controller is kept.",
 			list:   []appsv1.DeploymentCondition{progressing},
 			set:    ready("False", "Starting", "wait", 1, noon),
 			want:   want{List: []appsv1.DeploymentCondition{progressing, stored}, Changed: true},
 		},
 		"Same": {
-			reason: "The generation that it has no field for is not a change.",
+			reason: "The struct has no observedGeneration, so another generation is not a change.",
 			list:   []appsv1.DeploymentCondition{stored},
 			set:    ready("False", "Starting", "wait", 7, one),
 			want:   want{List: []appsv1.DeploymentCondition{stored}},
 		},
 		"Message": {
-			reason: "Only lastUpdateTime moves.",
+			reason: "Only lastUpdateTime changes.",
 			list:   []appsv1.DeploymentCondition{stored},
 			set:    ready("False", "Starting", "soon", 1, one),
 			want:   want{List: []appsv1.DeploymentCondition{deployed("False", "Starting", "soon", one, noon)}, Changed: true},
 		},
 		"Status": {
-			reason: "Both times move.",
+			reason: "Both times change.",
 			list:   []appsv1.DeploymentCondition{stored},
 			set:    ready("True", "Done", "", 1, one),
 			want:   want{List: []appsv1.DeploymentCondition{deployed("True", "Done", "", one, one)}, Changed: true},
 		},
 		"NoReason": {
-			reason: "The adapter's check rules, and this one allows it.",
+			reason: "The adapter's Validate decides, and this one allows an empty reason.",
 			list:   []appsv1.DeploymentCondition{stored},
 			set:    ready("True", "", "", 1, one),
 			want:   want{List: []appsv1.DeploymentCondition{deployed("True", "", "", one, one)}, Changed: true},
@@ -78,43 +71,13 @@ func TestSetThroughAnAdapter(t *testing.T) {
 				t.Errorf("\n%s\nSet(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.list, cached); diff != "" {
-				t.Errorf("\n%s\nSet(...) wrote into an array that a cache may share: -before, +after:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nSet(...) wrote into an array that may belong to a cache: -before, +after:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// light is a struct with little room: no reason, no message, no times, and a status that cannot be Unknown.
-type light struct {
-	Name string
-	On   bool
-}
-
-type lights struct{}
-
-var errNoMiddle = errors.New("a light is on or off")
-
-func (lights) Read(l light) metav1.Condition {
-	c := metav1.Condition{Type: l.Name, Status: metav1.ConditionFalse}
-	if l.On {
-		c.Status = metav1.ConditionTrue
-	}
-	return c
-}
-
-func (lights) Write(l light, to metav1.Condition, _ metav1.Time) light {
-	l.Name, l.On = to.Type, to.Status == metav1.ConditionTrue
-	return l
-}
-
-func (lights) Validate(c metav1.Condition) error {
-	if c.Status == metav1.ConditionUnknown {
-		return errNoMiddle
-	}
-	return nil
-}
-
-func TestFieldsThatTheStructLacksAreNoChange(t *testing.T) {
+func TestEditorMissingFields(t *testing.T) {
 	editor := conditions.NewEditor(lights{})
 	list := []light{{Name: "Red", On: true}, {Name: "Green"}}
 	same := metav1.Condition{Type: "Red", Status: "True", Reason: "Stop", Message: "wait", ObservedGeneration: 3}
@@ -139,14 +102,14 @@ func TestFieldsThatTheStructLacksAreNoChange(t *testing.T) {
 	}
 }
 
-func TestAdaptersHaveTheirOwnCheck(t *testing.T) {
+func TestEditorValidate(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		status metav1.ConditionStatus
 		want   error
 	}{
-		"Own":    {"The adapter's error can be asked for.", metav1.ConditionUnknown, errNoMiddle},
-		"Shared": {"A status that is none is refused before the adapter sees it.", "Maybe", conditions.ErrInvalid},
+		"AdapterError":  {"The error of the adapter's Validate is wrapped, so errors.Is finds it.", metav1.ConditionUnknown, errNoMiddle},
+		"InvalidStatus": {"An invalid status is refused before the adapter is called.", "Maybe", conditions.ErrInvalid},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,12 +122,12 @@ func TestAdaptersHaveTheirOwnCheck(t *testing.T) {
 	}
 }
 
-func TestWithClockLeavesTheOriginalAlone(t *testing.T) {
+func TestEditorWithClock(t *testing.T) {
 	original := conditions.Standard()
 	original.WithClock(func() time.Time { return noon.Time })
 	var list []metav1.Condition
 	stored, _, err := original.Set(&list, ready("True", "Done", "", 1, metav1.Time{}))
 	if err != nil || stored.LastTransitionTime.Equal(&noon) {
-		t.Errorf("the clock of a copy is used: %v, error %v", stored.LastTransitionTime, err)
+		t.Errorf("WithClock changed the editor that it was called on: %v, error %v", stored.LastTransitionTime, err)
 	}
 }

@@ -33,7 +33,7 @@ func ExampleSet_invalid() {
 	fmt.Println(err)
 	// Output:
 	// true 0
-	// invalid condition "Available": reason: Required value: give a CamelCase word, such as Succeeded
+	// invalid condition "Available": reason: Required value: use a CamelCase word, such as Succeeded
 }
 
 func ExampleGet() {
@@ -115,7 +115,7 @@ func ExampleAppend() {
 	// Restarted
 }
 
-// deploymentConditions is for objects whose status embeds appsv1.DeploymentStatus.
+// deploymentConditions is an adapter for objects whose status embeds appsv1.DeploymentStatus.
 type deploymentConditions struct{}
 
 func (deploymentConditions) Read(c appsv1.DeploymentCondition) metav1.Condition {
@@ -153,4 +153,40 @@ func ExampleNewEditor() {
 	// false <nil>
 	// 2026-03-01 12:00:00 +0000 UTC
 	// True
+}
+
+func ExampleHistory() {
+	var stored []metav1.Condition
+	list := conditions.History(&stored, 10)
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionTrue} {
+		if _, _, err := list.Set(metav1.Condition{Type: "Ready", Status: status, Reason: "Checked"}); err != nil {
+			panic(err)
+		}
+	}
+	newest, _ := list.Get("Ready")
+	fmt.Println(len(stored), newest.Status)
+	// Output: 2 True
+}
+
+func ExampleValidate() {
+	err := conditions.Validate(metav1.Condition{Type: "Available", Status: metav1.ConditionTrue})
+	fmt.Println(err)
+	// Output: reason: Required value: use a CamelCase word, such as Succeeded
+}
+
+func ExampleTargetType() {
+	list := []metav1.Condition{{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"}}
+	healthy := conditions.Summarize(list, conditions.TargetType("Healthy"))
+	fmt.Println(healthy.Type, healthy.Status)
+	// Output: Healthy True
+}
+
+func ExampleNegativePolarity() {
+	list := []metav1.Condition{
+		{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"},
+		{Type: "Degraded", Status: metav1.ConditionTrue, Reason: "SlowDisk"},
+	}
+	ready := conditions.Summarize(list, conditions.NegativePolarity("Degraded"))
+	fmt.Println(ready.Status, ready.Reason)
+	// Output: False SlowDisk
 }

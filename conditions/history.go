@@ -7,16 +7,57 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// History returns a list that is a history as a [List], for code that sets conditions by type: Set appends as [Append] does,
-// Get gives the newest of a type, and Remove does nothing, since what was so stays told. Changes go to *list, which must not
-// be nil. A limit below 1 is an error of Set.
+// Append adds c at the end of a list that is a history, oldest entry first. It adds nothing if the last entry has the same
+// type, status, reason and message. If the list then has more than limit entries, the oldest are dropped; limit must be 1
+// or more. Append reports whether the list changed.
+//
+// LastTransitionTime of the new entry is c.LastTransitionTime in whole seconds, or now if that is zero. Messages are cut as
+// [Set] does. A change replaces the slice; the old array is never written to. The error wraps [ErrInvalid] (test with
+// errors.Is), and the list is then unchanged.
+func Append(list *[]metav1.Condition, c metav1.Condition, limit int) (changed bool, err error) {
+	return standard.Append(list, c, limit)
+}
+
+// History returns a [List] for a list that is a history, for generic code that sets conditions by type. Its Set appends as
+// [Append] does, its Get returns the newest condition of a type, and its Remove does nothing and returns false, since a
+// history is not rewritten. The methods change *list; the pointer must not be nil. If limit is less than 1, Set returns an
+// error.
 func History(list *[]metav1.Condition, limit int) List { return standard.History(list, limit) }
 
-// History is [History] over a list of C.
+// Append is [Append] for a list of C.
+func (e Editor[C]) Append(list *[]C, c metav1.Condition, limit int) (changed bool, err error) {
+	switch {
+	case list == nil:
+		return false, errNilList(c.Type)
+	case limit < 1:
+		return false, fmt.Errorf("%w %q: the limit of the history is %d: keep at least 1 entry", ErrInvalid, c.Type, limit)
+	}
+	c.Message = truncate(c.Message)
+	if err := e.validate(c); err != nil {
+		return false, fmt.Errorf("%w %q: %w", ErrInvalid, c.Type, err)
+	}
+	c.LastTransitionTime = e.changeTime(c.LastTransitionTime, metav1.Time{})
+	var entry C
+	entry = e.adapter.Write(entry, c, c.LastTransitionTime)
+	if n := len(*list); n > 0 && sameEntry(e.adapter.Read((*list)[n-1]), e.adapter.Read(entry)) {
+		return false, nil
+	}
+	kept := (*list)[max(0, len(*list)+1-limit):]
+	*list = append(append(make([]C, 0, len(kept)+1), kept...), entry)
+	return true, nil
+}
+
+// History is [History] for a list of C.
 func (e Editor[C]) History(list *[]C, limit int) List {
 	return history[C]{bound[C]{editor: e, list: list}, limit}
 }
 
+// sameEntry reports whether an entry repeats the one before. Times and generations do not count.
+func sameEntry(a, b metav1.Condition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
+}
+
+// history is the [List] of a history; All is that of bound.
 type history[C any] struct {
 	bound[C]
 	limit int
@@ -38,39 +79,3 @@ func (h history[C]) Set(c metav1.Condition) (metav1.Condition, bool, error) {
 }
 
 func (h history[C]) Remove(string) bool { return false }
-
-// Append is for APIs whose list is a history, oldest first. It adds c unless the last entry has its type, status, reason
-// and message, and drops the oldest entries until no more than limit are left, which has to be 1 or more.
-//
-// Times and messages are treated as by [Set]: the transition time is now unless c brings one. The slice is replaced, never
-// written into. The error is [ErrInvalid], and the list is unchanged then.
-func Append(list *[]metav1.Condition, c metav1.Condition, limit int) (changed bool, err error) {
-	return standard.Append(list, c, limit)
-}
-
-// Append is [Append] over a list of C.
-func (e Editor[C]) Append(list *[]C, c metav1.Condition, limit int) (changed bool, err error) {
-	switch {
-	case list == nil:
-		return false, fmt.Errorf("%w %q: there is no list to append it to; pass its address, such as &obj.Status.Conditions", ErrInvalid, c.Type)
-	case limit < 1:
-		return false, fmt.Errorf("%w %q: a history of %d entries: keep at least 1", ErrInvalid, c.Type, limit)
-	}
-	c.Message = cut(c.Message)
-	if err := e.validate(c); err != nil {
-		return false, fmt.Errorf("%w %q: %w", ErrInvalid, c.Type, err)
-	}
-	c.LastTransitionTime = e.moment(c.LastTransitionTime, metav1.Time{})
-	var entry C
-	entry = e.adapter.Write(entry, c, c.LastTransitionTime)
-	if n := len(*list); n > 0 && sameWords(e.adapter.Read((*list)[n-1]), e.adapter.Read(entry)) {
-		return false, nil
-	}
-	kept := (*list)[max(0, len(*list)+1-limit):]
-	*list = append(append(make([]C, 0, len(kept)+1), kept...), entry)
-	return true, nil
-}
-
-func sameWords(a, b metav1.Condition) bool {
-	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
-}

@@ -12,29 +12,6 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// event is a condition struct without a status, as an API that keeps a history may have it.
-type event struct {
-	Ready  bool
-	Reason string
-	At     metav1.Time
-}
-
-type events struct{}
-
-func (events) Read(e event) metav1.Condition {
-	status := metav1.ConditionFalse
-	if e.Ready {
-		status = metav1.ConditionTrue
-	}
-	return metav1.Condition{Status: status, Reason: e.Reason, LastTransitionTime: e.At}
-}
-
-func (events) Write(e event, to metav1.Condition, at metav1.Time) event {
-	return event{Ready: to.Status == metav1.ConditionTrue, Reason: to.Reason, At: at}
-}
-
-func (events) Validate(metav1.Condition) error { return nil }
-
 func TestAppend(t *testing.T) {
 	later := metav1.NewTime(noon.Add(time.Hour))
 	history := conditions.NewEditor[event](events{}).WithClock(func() time.Time { return later.Time })
@@ -47,32 +24,32 @@ func TestAppend(t *testing.T) {
 		want   []event
 	}{
 		"First": {
-			reason: "a history begins",
+			reason: "An empty history gets its first entry.",
 			add:    metav1.Condition{Type: "Any", Status: "True", Reason: "Created"}, limit: 2,
 			want: []event{{true, "Created", later}},
 		},
-		"SameAgain": {
-			reason: "saying it again is no event, whenever it is said",
+		"Repeated": {
+			reason: "The same entry again, at a later time, is not added.",
 			list:   []event{first}, add: metav1.Condition{Type: "Any", Status: "True", Reason: "Created"}, limit: 2,
 			want: []event{first},
 		},
-		"SameAsAnEarlierOne": {
-			reason: "only the last one counts: things do happen again",
+		"SameAsEarlier": {
+			reason: "Only the last entry is compared, because the same thing may happen again.",
 			list:   []event{first, second}, add: metav1.Condition{Type: "Any", Status: "True", Reason: "Created"}, limit: 3,
 			want: []event{first, second, {true, "Created", later}},
 		},
 		"Full": {
-			reason: "the oldest goes",
+			reason: "The oldest entry is dropped.",
 			list:   []event{first, second}, add: metav1.Condition{Type: "Any", Status: "False", Reason: "Failed"}, limit: 2,
 			want: []event{second, {false, "Failed", later}},
 		},
 		"LimitLowered": {
-			reason: "what is too much goes with the next entry",
+			reason: "A list over a lowered limit is shortened when the next entry is added.",
 			list:   []event{first, second, first}, add: metav1.Condition{Type: "Any", Status: "False", Reason: "Failed"}, limit: 1,
 			want: []event{{false, "Failed", later}},
 		},
 		"OwnTime": {
-			reason: "what happened earlier says when",
+			reason: "A time that is passed is kept.",
 			add:    metav1.Condition{Type: "Any", Status: "True", Reason: "Created", LastTransitionTime: noon}, limit: 1,
 			want: []event{first},
 		},
@@ -87,27 +64,41 @@ func TestAppend(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 			require.Equal(t, cmp.Diff(before, list) != "", changed)
-			require.Empty(t, cmp.Diff(before, tc.list), "the array may be a cache's")
+			require.Empty(t, cmp.Diff(before, tc.list), "the old array may belong to a cache")
 		})
 	}
 }
 
-func TestAppendIsRefused(t *testing.T) {
+func TestAppendInvalid(t *testing.T) {
 	list := []metav1.Condition{ready("True", "Done", "", 0, noon)}
-	for says, append := range map[string]func() (bool, error){
-		"no list to append": func() (bool, error) { return conditions.Append(nil, list[0], 1) },
-		"keep at least 1":   func() (bool, error) { return conditions.Append(&list, list[0], 0) },
-		"reason":            func() (bool, error) { return conditions.Append(&list, ready("True", "not good", "", 0, noon), 1) },
-	} {
-		changed, err := append()
-		require.ErrorIs(t, err, conditions.ErrInvalid)
-		require.ErrorContains(t, err, says)
-		require.False(t, changed)
+	cases := map[string]struct {
+		reason string
+		list   *[]metav1.Condition
+		add    metav1.Condition
+		limit  int
+		want   string
+	}{
+		"NilList": {"There is no list to append to.", nil, list[0], 1, "the pointer to the list is nil"},
+		"NoLimit": {"A history without entries could not hold the new one.", &list, list[0], 0, "keep at least 1"},
+		"Reason":  {"The API server would refuse it.", &list, ready("True", "not good", "", 0, noon), 1, "reason"},
 	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			changed, err := conditions.Append(tc.list, tc.add, tc.limit)
+			require.ErrorIs(t, err, conditions.ErrInvalid, tc.reason)
+			require.ErrorContains(t, err, tc.want, tc.reason)
+			require.False(t, changed)
+			require.Len(t, list, 1)
+		})
+	}
+}
+
+func TestAppendMessage(t *testing.T) {
+	list := []metav1.Condition{ready("True", "Done", "", 0, noon)}
 	changed, err := conditions.Append(&list, ready("True", "Done", strings.Repeat("é", 40_000), 0, noon), 5)
 	require.NoError(t, err)
 	require.True(t, changed)
-	require.LessOrEqual(t, len(list[1].Message), 32768, "an over-long message is cut as by Set")
+	require.LessOrEqual(t, len(list[1].Message), 32768, "a message that is too long is cut, as Set does")
 }
 
 func TestHistory(t *testing.T) {
@@ -117,27 +108,27 @@ func TestHistory(t *testing.T) {
 	require.False(t, found)
 	set := func(conditionType string, status metav1.ConditionStatus) bool {
 		t.Helper()
-		got, changed, err := list.Set(metav1.Condition{Type: conditionType, Status: status, Reason: "Because"})
+		got, changed, err := list.Set(metav1.Condition{Type: conditionType, Status: status, Reason: "Test"})
 		require.NoError(t, err)
-		require.Equal(t, status, got.Status, "what is stored is the newest of its type")
+		require.Equal(t, status, got.Status, "Set returns the newest entry of the type")
 		return changed
 	}
 	require.True(t, set("Ready", metav1.ConditionFalse))
-	require.False(t, set("Ready", metav1.ConditionFalse), "it is what was said last")
+	require.False(t, set("Ready", metav1.ConditionFalse), "it repeats the last entry")
 	require.True(t, set("Ready", metav1.ConditionTrue))
 	require.True(t, set("Stopped", metav1.ConditionTrue))
-	require.True(t, set("Ready", metav1.ConditionFalse), "something else was said in between")
-	require.False(t, list.Remove("Ready"), "what was so stays told")
+	require.True(t, set("Ready", metav1.ConditionFalse), "another entry came in between")
+	require.False(t, list.Remove("Ready"), "a history is not rewritten")
 
-	var told []string
+	var got []string
 	for _, c := range list.All() {
-		told = append(told, c.Type+" "+string(c.Status))
+		got = append(got, c.Type+" "+string(c.Status))
 	}
-	require.Equal(t, []string{"Ready True", "Stopped True", "Ready False"}, told, "oldest first, and no more than the limit")
+	require.Equal(t, []string{"Ready True", "Stopped True", "Ready False"}, got, "oldest first, and no more than the limit")
 	newest, _ := list.Get("Ready")
 	require.Equal(t, metav1.ConditionFalse, newest.Status)
 
-	_, changed, err := conditions.History(&stored, 0).Set(metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Because"})
+	_, changed, err := conditions.History(&stored, 0).Set(metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Test"})
 	require.ErrorIs(t, err, conditions.ErrInvalid)
 	require.False(t, changed)
 }

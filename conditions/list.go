@@ -7,28 +7,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// List is the conditions of one object, whatever their struct: what generic code works on. All and [Summarize] give a summary.
+// List is the condition list of one object, for generic code that does not know the condition struct. Pass the result of
+// All to [Summarize] for a summary. [Editor.AsList], [Editor.Bind], [History] and [Editor.History] return one.
 type List interface {
-	// All returns what the list says, in its order, as a new slice.
+	// All returns all conditions in the order of the list, as a new slice.
 	All() []metav1.Condition
+	// Get returns the condition of this type, and whether there is one; see [Get].
 	Get(conditionType string) (metav1.Condition, bool)
+	// Set stores c, and returns the condition that is stored now and whether the list changed; see [Set].
 	Set(c metav1.Condition) (stored metav1.Condition, changed bool, err error)
+	// Remove removes the conditions of this type, and reports whether there was one; see [Remove].
 	Remove(conditionType string) (changed bool)
 }
 
-// Binder makes a List of a pointer found by reflection. Every [Editor] is one.
+// Binder makes a [List] from a pointer that was found by reflection. Every [Editor] is a Binder.
 type Binder interface {
-	// Bind returns the list behind a *[]C, or behind a pointer to a named type of []C.
-	// Any other value, or a nil pointer, is an error that names the types.
+	// Bind returns the List for a *[]C, or for a pointer to a named type of []C. For any other value, and for a nil pointer,
+	// it returns an error that names the types.
 	Bind(list any) (List, error)
 }
 
 var _ Binder = Editor[metav1.Condition]{}
 
-// AsList returns the list as a [List]. Changes go to *list, which must not be nil.
+// AsList returns the list as a [List]. Its methods change *list. The pointer must not be nil.
 func (e Editor[C]) AsList(list *[]C) List { return bound[C]{editor: e, list: list} }
 
-// Bind is [Binder].
+// Bind implements [Binder].
 func (e Editor[C]) Bind(list any) (List, error) {
 	if typed, ok := list.(*[]C); ok && typed != nil {
 		return e.AsList(typed), nil
@@ -36,11 +40,12 @@ func (e Editor[C]) Bind(list any) (List, error) {
 	want := reflect.TypeFor[*[]C]()
 	v := reflect.ValueOf(list)
 	if !v.IsValid() || v.Kind() != reflect.Pointer || v.IsNil() || !v.CanConvert(want) {
-		return nil, fmt.Errorf("conditions: %T is not a list to work on; a %v that is not nil is", list, want)
+		return nil, fmt.Errorf("conditions: cannot use a %T as a list of conditions: pass a %v that is not nil", list, want)
 	}
 	return e.AsList(v.Convert(want).Interface().(*[]C)), nil
 }
 
+// bound is the [List] of an editor and a pointer.
 type bound[C any] struct {
 	editor Editor[C]
 	list   *[]C

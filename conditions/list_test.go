@@ -27,28 +27,28 @@ func TestBind(t *testing.T) {
 		want   string // part of the error
 	}{
 		"Standard": {
-			reason: "What reflection finds in most objects.",
+			reason: "Most objects have a []metav1.Condition.",
 			binder: conditions.Standard(), list: &plain, length: func() int { return len(plain) },
 		},
 		"NamedSlice": {
-			reason: "A named type of the same slice is the same list.",
+			reason: "A named slice type converts to the same list.",
 			binder: conditions.Standard(), list: &own, length: func() int { return len(own) },
 		},
 		"Adapter": {
-			reason: "A struct of one's own.",
+			reason: "An adapter makes a list of another condition struct.",
 			binder: conditions.NewEditor(deploymentConditions{}), list: &deployed, length: func() int { return len(deployed) },
 		},
 		"OtherStruct": {
-			reason: "The error names what was given and what is wanted.",
-			binder: conditions.Standard(), list: &deployed, want: "*[]v1.DeploymentCondition is not a list to work on; a *[]v1.Condition",
+			reason: "The error names the type that was passed and the type that is needed.",
+			binder: conditions.Standard(), list: &deployed, want: "cannot use a *[]v1.DeploymentCondition as a list of conditions: pass a *[]v1.Condition",
 		},
 		"NotAPointer": {
-			reason: "A copy could not be changed.", binder: conditions.Standard(), list: plain, want: "[]v1.Condition is not",
+			reason: "A slice that is passed by value cannot be changed.", binder: conditions.Standard(), list: plain, want: "cannot use a []v1.Condition as",
 		},
 		"NilPointer": {
-			reason: "There is nowhere to write.", binder: conditions.Standard(), list: (*[]metav1.Condition)(nil), want: "not nil",
+			reason: "A nil pointer has no list to change.", binder: conditions.Standard(), list: (*[]metav1.Condition)(nil), want: "not nil",
 		},
-		"Nil": {reason: "No panic on nothing at all.", binder: conditions.Standard(), list: nil, want: "<nil> is not"},
+		"Nil": {reason: "A nil interface is an error, not a panic.", binder: conditions.Standard(), list: nil, want: "cannot use a <nil> as"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestBind(t *testing.T) {
 				t.Errorf("\n%s\nSet(...): changed %v, error %v, -want, +got:\n%s", tc.reason, changed, err, diff)
 			}
 			if got, ok := list.Get("Ready"); !ok || cmp.Diff(want, got) != "" || tc.length() != 1 {
-				t.Errorf("\n%s\nGet(...): %v, %v with %d in the list behind", tc.reason, got, ok, tc.length())
+				t.Errorf("\n%s\nGet(...): %v, %v, and the list has %d conditions", tc.reason, got, ok, tc.length())
 			}
 			if diff := cmp.Diff([]metav1.Condition{want}, list.All()); diff != "" {
 				t.Errorf("\n%s\nAll(): -want, +got:\n%s", tc.reason, diff)
@@ -77,7 +77,7 @@ func TestBind(t *testing.T) {
 				t.Errorf("\n%s\nRemove(...) should change the list once", tc.reason)
 			}
 			if got, ok := list.Get("Ready"); ok || got != (metav1.Condition{}) {
-				t.Errorf("\n%s\nGet(...) of what is absent: %v, %v", tc.reason, got, ok)
+				t.Errorf("\n%s\nGet(...) of an absent condition: %v, %v", tc.reason, got, ok)
 			}
 		})
 	}

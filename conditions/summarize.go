@@ -7,71 +7,106 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Types with a fixed meaning in kstatus, https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md.
+// Condition types. Reconciling and Stalled have the meaning that kstatus defines:
+// https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md.
 const (
-	// Ready sums up the others: the object does what its spec says.
+	// Ready is True if the object is as its spec demands. It sums up the other conditions.
 	Ready = "Ready"
-	// Reconciling is True while the controller works towards the spec; absent or False otherwise.
+	// Reconciling is True while the controller works on the spec, and otherwise absent or False.
 	Reconciling = "Reconciling"
-	// Stalled is True when the controller cannot get on without a change from outside; absent or False otherwise.
+	// Stalled is True if the controller makes no progress until something else changes, and otherwise absent or False.
 	Stalled = "Stalled"
-	// Paused is True while reconciling is paused on request, and absent otherwise.
+	// Paused is True while reconciling is paused on request, and otherwise absent.
 	Paused = "Paused"
 )
 
-// Reasons of a summary that no part gives.
+// Reasons that [Summarize] uses if no summarized condition supplies one.
 const (
-	// ReasonSucceeded: every part is good. [Success] replaces it.
+	// ReasonSucceeded is the reason of a True summary. The option [Success] replaces it.
 	ReasonSucceeded = "Succeeded"
-	// ReasonFailed: the worst part is bad and has no reason of its own.
+	// ReasonFailed is used if the deciding condition is bad and has no reason.
 	ReasonFailed = "Failed"
-	// ReasonUnknown: the worst part is unknown and has no reason of its own.
+	// ReasonUnknown is used if the deciding condition is Unknown and has no reason.
 	ReasonUnknown = "Unknown"
-	// ReasonMissing: a type named by [ForTypes] is not in the list.
+	// ReasonMissing is used if a type that [ForTypes] names is not in the list.
 	ReasonMissing = "Missing"
-	// ReasonNoConditions: the list holds nothing to sum up.
+	// ReasonNoConditions is used if the list has no condition to sum up.
 	ReasonNoConditions = "NoConditions"
 )
 
-// Summarize returns one condition that sums up others; pass it to [Set] to store it.
+// Summarize returns one condition that sums up the others. It stores nothing; pass the result to [Set].
 //
-// A positive part is good when True, a negative one when False or absent. One bad part makes the summary False; else one
-// Unknown part, or a positive one that [ForTypes] names and the list lacks, makes it Unknown; else it is True.
-// No part in the list at all is Unknown: an object that nobody has looked at is not ready.
+// A condition with positive polarity is good if True. One with negative polarity, such as Stalled, is good if False or absent.
+// The summary is
 //
-// Reason and message come from the worst part. If several are equally bad, the reason is that of the first, and the
-// message "Type: message; Type: message" in order, the reason standing in for an empty message.
+//	False    if a condition is bad
+//	Unknown  if none is bad, and a condition is Unknown or one that [ForTypes] names is absent and not negative
+//	Unknown  if there is no condition to sum up: an object that no controller has looked at is not ready
+//	True     otherwise
 //
-// ObservedGeneration is the lowest that a part carries, since the summary is as old as its oldest part; parts without
-// one do not count. LastTransitionTime is left zero for Set.
+// Reason and message are those of the condition that decides: the bad one, or else the Unknown one. If there are several,
+// the reason is that of the first, and the message is "Type: message; Type: message" in their order. A condition without a
+// message is shown with its reason instead.
 //
-// Defaults: type Ready, over everything in the list but the summary itself, in the list's order; Reconciling and
-// Stalled are negative, as kstatus has them; a True summary has the reason Succeeded and no message.
+// ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
+// them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.
+//
+// Without options the summary has the type Ready and covers all conditions of the list but itself, in the order of the list.
+// Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded and an empty message.
 func Summarize(list []metav1.Condition, options ...SummaryOption) metav1.Condition {
-	s := summary{as: Ready, negative: []string{Reconciling, Stalled}, reason: ReasonSucceeded}
+	s := summary{targetType: Ready, negative: []string{Reconciling, Stalled}, reason: ReasonSucceeded}
 	for _, o := range options {
 		o(&s)
 	}
-	return s.of(list)
+	return s.summarize(list)
 }
 
-// Summarize is [Summarize] over a list of C.
+// Summarize is [Summarize] for a list of C.
 func (e Editor[C]) Summarize(list []C, options ...SummaryOption) metav1.Condition {
 	return Summarize(e.read(list), options...)
 }
 
-type summary struct {
-	as, reason, message string
-	over                []string
-	negative, named     []string // named are those that an option added
+// SummaryOption is an option of [Summarize].
+type SummaryOption func(*summary)
+
+// ForTypes limits the summary to these types, in this order. A type that is absent counts as Unknown, unless it is negative.
+// Reconciling and Stalled then count only if they are named. ForTypes without an argument is no limit.
+func ForTypes(types ...string) SummaryOption {
+	return func(s *summary) { s.forTypes = append(s.forTypes, types...) }
 }
 
-func (s *summary) of(list []metav1.Condition) metav1.Condition {
-	sum := metav1.Condition{Type: s.as, Status: metav1.ConditionTrue, Reason: s.reason, Message: s.message}
-	var failed, unknown []metav1.Condition
+// NegativePolarity names types that are good if False or absent, such as Degraded. They are part of the summary even if
+// [ForTypes] does not name them, and then come after those that it names. Reconciling and Stalled are always negative.
+func NegativePolarity(types ...string) SummaryOption {
+	return func(s *summary) {
+		s.negative = append(s.negative, types...)
+		s.addedNegative = append(s.addedNegative, types...)
+	}
+}
+
+// TargetType sets the type of the summary. The default is Ready. A condition of this type is never part of its own summary.
+func TargetType(conditionType string) SummaryOption {
+	return func(s *summary) { s.targetType = conditionType }
+}
+
+// Success sets reason and message of a True summary. The defaults are [ReasonSucceeded] and no message.
+func Success(reason, message string) SummaryOption {
+	return func(s *summary) { s.reason, s.message = reason, message }
+}
+
+type summary struct {
+	targetType, reason, message string
+	forTypes                    []string
+	negative                    []string
+	addedNegative               []string // those of negative that an option added
+}
+
+func (s *summary) summarize(list []metav1.Condition) metav1.Condition {
+	sum := metav1.Condition{Type: s.targetType, Status: metav1.ConditionTrue, Reason: s.reason, Message: s.message}
+	var bad, unknown []metav1.Condition
 	found := false
 	for _, t := range s.types(list) {
-		part, ok := Get(list, t)
+		c, ok := Get(list, t)
 		negative := slices.Contains(s.negative, t)
 		if !ok {
 			if !negative {
@@ -80,91 +115,64 @@ func (s *summary) of(list []metav1.Condition) metav1.Condition {
 			continue
 		}
 		found = true
-		if g := part.ObservedGeneration; g > 0 && (sum.ObservedGeneration == 0 || g < sum.ObservedGeneration) {
+		if g := c.ObservedGeneration; g > 0 && (sum.ObservedGeneration == 0 || g < sum.ObservedGeneration) {
 			sum.ObservedGeneration = g
 		}
 		switch {
-		case part.Status != metav1.ConditionTrue && part.Status != metav1.ConditionFalse:
-			unknown = append(unknown, part)
-		case negative == (part.Status == metav1.ConditionTrue):
-			failed = append(failed, part)
+		case c.Status != metav1.ConditionTrue && c.Status != metav1.ConditionFalse:
+			unknown = append(unknown, c)
+		case negative == (c.Status == metav1.ConditionTrue):
+			bad = append(bad, c)
 		}
 	}
 	switch {
-	case len(failed) > 0:
+	case len(bad) > 0:
 		sum.Status = metav1.ConditionFalse
-		sum.Reason, sum.Message = worst(failed, ReasonFailed)
+		sum.Reason, sum.Message = explain(bad, ReasonFailed)
 	case len(unknown) > 0:
 		sum.Status = metav1.ConditionUnknown
-		sum.Reason, sum.Message = worst(unknown, ReasonUnknown)
+		sum.Reason, sum.Message = explain(unknown, ReasonUnknown)
 	case !found:
 		sum.Status = metav1.ConditionUnknown
 		sum.Reason, sum.Message = ReasonNoConditions, "no conditions reported yet"
 	}
-	sum.Message = cut(sum.Message)
+	sum.Message = truncate(sum.Message)
 	return sum
 }
 
-// types returns what to sum up, each once and in order: what Over names, or else the list; then what Negative names.
+// types returns the types to sum up, each once: those of ForTypes or else those of the list, then those of NegativePolarity.
 func (s *summary) types(list []metav1.Condition) []string {
-	all := slices.Clone(s.over)
+	all := slices.Clone(s.forTypes)
 	if len(all) == 0 {
 		for _, c := range list {
 			all = append(all, c.Type)
 		}
 	}
-	all = append(all, s.named...)
+	all = append(all, s.addedNegative...)
 	seen := make(map[string]bool, len(all))
 	return slices.DeleteFunc(all, func(t string) bool {
-		skip := t == s.as || seen[t]
+		skip := t == s.targetType || seen[t]
 		seen[t] = true
 		return skip
 	})
 }
 
-func worst(parts []metav1.Condition, fallback string) (reason, message string) {
-	reason = parts[0].Reason
+// explain returns reason and message of a summary that these conditions decide.
+func explain(deciding []metav1.Condition, fallback string) (reason, message string) {
+	reason = deciding[0].Reason
 	if reason == "" {
 		reason = fallback
 	}
-	if len(parts) == 1 {
-		return reason, parts[0].Message
+	if len(deciding) == 1 {
+		return reason, deciding[0].Message
 	}
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		text := p.Message
+	texts := make([]string, len(deciding))
+	for i, c := range deciding {
+		text := c.Message
 		if text == "" {
-			text = p.Reason
+			text = c.Reason
 		}
-		texts[i] = strings.TrimSuffix(p.Type+": "+text, ": ")
+		texts[i] = strings.TrimSuffix(c.Type+": "+text, ": ")
 	}
 	return reason, strings.Join(texts, "; ")
-}
-
-// SummaryOption is a choice for [Summarize].
-type SummaryOption func(*summary)
-
-// ForTypes limits the summary to these types, in this order; those that the list lacks are Unknown.
-// Reconciling and Stalled then count only if they are named. Over() with no type is no limit.
-func ForTypes(types ...string) SummaryOption {
-	return func(s *summary) { s.over = append(s.over, types...) }
-}
-
-// NegativePolarity names types that are good when False or absent, such as Degraded. They count also when [ForTypes] does not name
-// them, after those that it does. Reconciling and Stalled are always negative.
-func NegativePolarity(types ...string) SummaryOption {
-	return func(s *summary) {
-		s.negative = append(s.negative, types...)
-		s.named = append(s.named, types...)
-	}
-}
-
-// TargetType gives the summary another type than Ready. A condition of that type is not part of its own summary.
-func TargetType(conditionType string) SummaryOption {
-	return func(s *summary) { s.as = conditionType }
-}
-
-// Success gives a True summary another reason than Succeeded, and a message, which is empty otherwise.
-func Success(reason, message string) SummaryOption {
-	return func(s *summary) { s.reason, s.message = reason, message }
 }

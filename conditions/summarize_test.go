@@ -9,10 +9,6 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-func part(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: 2}
-}
-
 func TestSummarize(t *testing.T) {
 	type list = []metav1.Condition
 	type options = []conditions.SummaryOption
@@ -31,125 +27,125 @@ func TestSummarize(t *testing.T) {
 		want    metav1.Condition
 	}{
 		"Nothing": {
-			reason: "An object that nobody has looked at is not ready.",
+			reason: "An object that no controller has looked at is not ready.",
 			want:   metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "NoConditions", Message: "no conditions reported yet"},
 		},
 		"OnlyItself": {
-			reason: "A summary that fed on itself would never change.",
+			reason: "The summary is not part of itself; otherwise it would never change.",
 			list:   list{part("Ready", "True", "Fine", "")},
 			want:   metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "NoConditions", Message: "no conditions reported yet"},
 		},
 		"AllGood": {
-			reason: "Positive ones are True, kstatus' negative ones False.",
+			reason: "The positive conditions are True, and those that kstatus defines as negative are False.",
 			list: list{
 				part("Database", "True", "Fine", "up"), part("Reconciling", "False", "Done", ""), part("Stalled", "False", "Done", ""),
 			},
 			want: part("Ready", "True", "Succeeded", ""),
 		},
 		"TrueAndUnknown": {
-			reason: "Not knowing is never ready.",
+			reason: "A summary is never True while a condition is Unknown.",
 			list:   list{part("A", "True", "Fine", ""), part("B", "Unknown", "Lost", "no answer")},
 			want:   part("Ready", "Unknown", "Lost", "no answer"),
 		},
 		"FalseBeatsUnknown": {
-			reason: "The worst gives reason and message, wherever it stands.",
+			reason: "The False condition decides reason and message, at any position.",
 			list:   list{part("A", "Unknown", "Lost", "no answer"), part("B", "False", "Broken", "disk full")},
 			want:   part("Ready", "False", "Broken", "disk full"),
 		},
 		"SeveralFalse": {
-			reason: "The first gives the reason, and all are told in order.",
+			reason: "The reason is that of the first, and the message lists all in order.",
 			list: list{
 				part("B", "False", "Broken", "disk full"), part("U", "Unknown", "Lost", "no answer"), part("A", "False", "Denied", ""),
 			},
 			want: part("Ready", "False", "Broken", "B: disk full; A: Denied"),
 		},
 		"NegativeTrue": {
-			reason: "Stalled is negative without being told.",
+			reason: "Stalled is negative without an option.",
 			list:   list{part("A", "True", "Fine", ""), part("Stalled", "True", "BadSpec", "size is negative")},
 			want:   part("Ready", "False", "BadSpec", "size is negative"),
 		},
 		"NegativeUnknown": {
-			reason:  "Not knowing is not good for either polarity.",
+			reason:  "Unknown is not good for a negative condition either.",
 			list:    list{part("A", "True", "Fine", ""), part("Degraded", "Unknown", "Lost", "no answer")},
 			options: options{conditions.NegativePolarity("Degraded")},
 			want:    part("Ready", "Unknown", "Lost", "no answer"),
 		},
 		"OwnNegative": {
-			reason:  "A negative one that is False is good.",
+			reason:  "A negative condition that is False is good.",
 			list:    list{part("A", "True", "Fine", ""), part("Degraded", "False", "Fine", "")},
 			options: options{conditions.NegativePolarity("Degraded")},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
 		"NegativeAbsent": {
-			reason:  "Nothing bad was reported.",
+			reason:  "A negative condition that is absent is good.",
 			list:    list{part("A", "True", "Fine", "")},
 			options: options{conditions.NegativePolarity("Degraded")},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
 		"OnlyAbsentNegatives": {
-			reason:  "Absence alone says nothing: perhaps nobody has looked.",
+			reason:  "Absence alone is not success: perhaps no controller has looked at the object.",
 			options: options{conditions.ForTypes("Degraded"), conditions.NegativePolarity("Degraded")},
 			want:    metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "NoConditions", Message: "no conditions reported yet"},
 		},
-		"OverLimits": {
-			reason:  "Others do not count, not even Stalled.",
+		"ForTypesLimits": {
+			reason:  "Types that are not named do not count, not even Stalled.",
 			list:    list{part("X", "False", "Broken", ""), part("Stalled", "True", "Bad", ""), part("A", "True", "Fine", "")},
 			options: options{conditions.ForTypes("A")},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
-		"OverOrders": {
-			reason:  "The order given counts, not the list's, and a type counts once.",
+		"ForTypesOrders": {
+			reason:  "The order of the arguments counts, not that of the list, and each type counts once.",
 			list:    list{part("A", "False", "First", "a"), part("B", "False", "Second", "b")},
 			options: options{conditions.ForTypes("B", "A", "B")},
 			want:    part("Ready", "False", "Second", "B: b; A: a"),
 		},
-		"OverAbsent": {
-			reason:  "What is named and not reported is unknown.",
+		"ForTypesAbsent": {
+			reason:  "A type that is named and absent is Unknown.",
 			list:    list{part("A", "True", "Fine", "")},
 			options: options{conditions.ForTypes("A", "B")},
 			want:    part("Ready", "Unknown", "Missing", "no B condition yet"),
 		},
-		"OverAndNegative": {
-			reason:  "Naming a negative one makes it count, after those of Over.",
+		"ForTypesAndNegativePolarity": {
+			reason:  "A type of NegativePolarity counts too, after those of ForTypes.",
 			list:    list{part("Degraded", "True", "Slow", "9 s"), part("A", "False", "Broken", "disk full")},
 			options: options{conditions.NegativePolarity("Degraded"), conditions.ForTypes("A")},
 			want:    part("Ready", "False", "Broken", "A: disk full; Degraded: 9 s"),
 		},
-		"OverItself": {
-			reason:  "Naming the summary itself is harmless.",
+		"ForTypesNamesItself": {
+			reason:  "Naming the summary's own type has no effect.",
 			list:    list{part("A", "True", "Fine", ""), part("Ready", "False", "Old", "")},
 			options: options{conditions.ForTypes("Ready", "A")},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
-		"AsAnother": {
-			reason:  "Then Ready is a part like any other.",
+		"TargetType": {
+			reason:  "With another target type, Ready is summed up as any other condition.",
 			list:    list{part("Ready", "False", "Broken", "disk full"), part("Healthy", "True", "Old", "")},
 			options: options{conditions.TargetType("Healthy")},
 			want:    part("Healthy", "False", "Broken", "disk full"),
 		},
 		"Success": {
-			reason:  "An API may promise a reason and a text of its own.",
+			reason:  "An API may define its own reason and message for success.",
 			list:    list{part("A", "True", "Fine", "")},
 			options: options{conditions.Success("ProvisionSucceeded", "The user is there.")},
 			want:    part("Ready", "True", "ProvisionSucceeded", "The user is there."),
 		},
 		"LowestGeneration": {
-			reason: "The summary is as old as its oldest part.",
+			reason: "The summary is only as recent as the oldest condition.",
 			list:   list{part("A", "True", "Fine", ""), old},
 			want:   metav1.Condition{Type: "Ready", Status: "True", Reason: "Succeeded", ObservedGeneration: 1},
 		},
 		"NoGeneration": {
-			reason: "Somebody who does not report generations does not hide them.",
+			reason: "Conditions without an observed generation do not count.",
 			list:   list{foreign("Before"), part("A", "True", "Fine", ""), foreign("After")},
 			want:   part("Ready", "True", "Succeeded", ""),
 		},
 		"NoReason": {
-			reason: "A part of another struct may have no reason, the summary needs one.",
+			reason: "Another condition struct may have no reason; the summary needs one.",
 			list:   list{part("A", "False", "", "disk full")},
 			want:   part("Ready", "False", "Failed", "disk full"),
 		},
 		"NoStatus": {
-			reason: "A status that is none is unknown.",
+			reason: "An invalid status counts as Unknown.",
 			list:   list{part("A", "", "", "")},
 			want:   part("Ready", "Unknown", "Unknown", ""),
 		},

@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -10,9 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ErrInvalid is what [Set] returns, wrapped with the reason, for a condition that the API server would refuse.
-// It is a mistake in the program and does not heal by retrying.
+// ErrInvalid is the error that [Set] and [Append] wrap if the API server would refuse the condition, or if their other
+// arguments are wrong. It is a mistake in the program: the same call fails again, so retrying does not help.
 var ErrInvalid = errors.New("invalid condition")
+
+func errNilList(conditionType string) error {
+	return fmt.Errorf("%w %q: the pointer to the list is nil: pass the address of the list, such as &obj.Status.Conditions",
+		ErrInvalid, conditionType)
+}
 
 // maxType is the MaxLength of metav1.Condition's type. A prefix of 253 and a name of 63 characters would exceed it.
 const maxType = 316
@@ -20,20 +26,21 @@ const maxType = 316
 const (
 	typeHint   = "name the condition in CamelCase, such as Ready"
 	statusHint = "use True, False or Unknown"
-	reasonHint = "give a CamelCase word, such as Succeeded"
+	reasonHint = "use a CamelCase word, such as Succeeded"
 )
 
-// Validate says what the API refuses in a metav1.Condition, or nil. All faults are named at once.
+// Validate returns an error that names everything the API server would refuse in a metav1.Condition, or nil. It does not
+// wrap [ErrInvalid]. The rules are:
 //
-//   - type: CamelCase or foo.example.com/CamelCase; a DNS subdomain of at most 253 characters before the slash, at most 63
-//     after it (apimachinery's rule; the schema's pattern has no such limit), 316 in all
-//   - status: True, False or Unknown
-//   - reason: required, ^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$, so no spaces and no full stops; at most 1024 characters
-//   - message: may be empty; at most 32768 bytes
-//   - observedGeneration: not negative
+//   - type: CamelCase or foo.example.com/CamelCase. A prefix is a DNS subdomain of at most 253 characters, the name has at
+//     most 63 characters (a rule of apimachinery; the pattern in the schema has no such limit), and both at most 316.
+//   - status: True, False or Unknown.
+//   - reason: required, ^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$, so no spaces and no full stops; at most 1024 characters.
+//   - message: may be empty; at most 32768 bytes.
+//   - observedGeneration: not negative.
 //
-// LastTransitionTime is not checked: [Set] fills it in. The rules are the validation markers of metav1.Condition and
-// ValidateCondition in k8s.io/apimachinery/pkg/apis/meta/v1/validation.
+// LastTransitionTime is not checked, because [Set] fills it in. The rules come from the validation markers of
+// metav1.Condition and from ValidateCondition in k8s.io/apimachinery/pkg/apis/meta/v1/validation.
 func Validate(c metav1.Condition) error {
 	if c.LastTransitionTime.IsZero() {
 		c.LastTransitionTime = metav1.Unix(0, 0)
@@ -51,12 +58,13 @@ func Validate(c metav1.Condition) error {
 	return faults.ToAggregate()
 }
 
-// maxMessage is metav1.Condition's limit. The schema counts characters, apimachinery's validation bytes: bytes satisfy both.
+// maxMessage is the limit of metav1.Condition's message. The schema counts characters and apimachinery's validation counts
+// bytes; a limit in bytes satisfies both.
 const maxMessage = 32 * 1024
 
-// cut makes a message storable. Invalid UTF-8 goes here because JSON would replace it on the way out,
-// and what comes back would then differ from what is set, on every pass.
-func cut(message string) string {
+// truncate returns a message that the API server accepts. Invalid UTF-8 is replaced here because the JSON encoder would
+// replace it anyway: the stored message would then differ from the one that is set, in every reconcile.
+func truncate(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= maxMessage {
 		return message

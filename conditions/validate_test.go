@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// The markers on metav1.Condition, which every CustomResourceDefinition generated from it repeats.
+// The validation markers of metav1.Condition, which controller-gen writes to every CustomResourceDefinition.
 var (
 	typePattern = regexp.MustCompile(
 		`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
@@ -25,27 +25,27 @@ func schemaAllows(c metav1.Condition) bool {
 		len(c.Message) <= 32768 && c.ObservedGeneration >= 0
 }
 
-func TestValidateAgreesWithTheSchema(t *testing.T) {
+func TestValidate(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		condition metav1.Condition
 		valid     bool
 	}{
 		"Plain":             {"The common case.", metav1.Condition{Type: "Ready", Reason: "Done"}, true},
-		"Prefixed":          {"A type may have an owner.", metav1.Condition{Type: "foo.example.com/Ready", Reason: "Done"}, true},
+		"Prefixed":          {"A type may have a domain as prefix.", metav1.Condition{Type: "foo.example.com/Ready", Reason: "Done"}, true},
 		"OneLetter":         {"The shortest that is allowed.", metav1.Condition{Type: "R", Reason: "D"}, true},
 		"ReasonJoined":      {"Commas and colons are for joined reasons.", metav1.Condition{Type: "Ready", Reason: "A,B:C_"}, true},
-		"ReasonEndsInColon": {"A separator separates.", metav1.Condition{Type: "Ready", Reason: "A:"}, false},
-		"ReasonFullStop":    {"Go error types print like this.", metav1.Condition{Type: "Ready", Reason: "net.OpError"}, false},
-		"ReasonHyphen":      {"Kebab case is not allowed.", metav1.Condition{Type: "Ready", Reason: "not-found"}, false},
-		"ReasonDigitFirst":  {"HTTP codes need a word before.", metav1.Condition{Type: "Ready", Reason: "404"}, false},
-		"ReasonNewline":     {"A pattern's $ does not forgive it.", metav1.Condition{Type: "Ready", Reason: "Done\n"}, false},
-		"ReasonNotASCII":    {"Letters are A to Z.", metav1.Condition{Type: "Ready", Reason: "Fertigü"}, false},
+		"ReasonEndsInColon": {"A separator must stand between two words.", metav1.Condition{Type: "Ready", Reason: "A:"}, false},
+		"ReasonFullStop":    {"A full stop is not allowed, though Go's error types print with one.", metav1.Condition{Type: "Ready", Reason: "net.OpError"}, false},
+		"ReasonHyphen":      {"A hyphen is not allowed.", metav1.Condition{Type: "Ready", Reason: "not-found"}, false},
+		"ReasonDigitFirst":  {"A reason starts with a letter, so an HTTP code alone is not allowed.", metav1.Condition{Type: "Ready", Reason: "404"}, false},
+		"ReasonNewline":     {"A trailing newline does not match the pattern's $.", metav1.Condition{Type: "Ready", Reason: "Done\n"}, false},
+		"ReasonNotASCII":    {"Only ASCII letters are allowed.", metav1.Condition{Type: "Ready", Reason: "Fertigü"}, false},
 		"TypeUpperPrefix":   {"A prefix is a DNS subdomain.", metav1.Condition{Type: "Example.com/Ready", Reason: "Done"}, false},
-		"TypeTwoSlashes":    {"There is one prefix.", metav1.Condition{Type: "a/b/Ready", Reason: "Done"}, false},
+		"TypeTwoSlashes":    {"Only one prefix is allowed.", metav1.Condition{Type: "a/b/Ready", Reason: "Done"}, false},
 		"ReasonLongest":     {"The limit itself is allowed.", metav1.Condition{Type: "Ready", Reason: strings.Repeat("A", 1024)}, true},
 		"MessageTooLong": {
-			"Set cuts, Validate says.", metav1.Condition{Type: "Ready", Reason: "Done", Message: strings.Repeat("a", 32769)}, false,
+			"Set cuts the message, Validate refuses it.", metav1.Condition{Type: "Ready", Reason: "Done", Message: strings.Repeat("a", 32769)}, false,
 		},
 	}
 	for name, tc := range cases {
@@ -59,7 +59,8 @@ func TestValidateAgreesWithTheSchema(t *testing.T) {
 	}
 }
 
-func FuzzValidateNeverLetsThroughWhatTheSchemaRefuses(f *testing.F) {
+// FuzzValidate proves that Validate and Set accept nothing that the schema refuses.
+func FuzzValidate(f *testing.F) {
 	f.Add("Ready", "Done", "message", int64(1))
 	f.Add("a.b/C", "A,B", "\xff", int64(-1))
 	f.Fuzz(func(t *testing.T, conditionType, reason, message string, generation int64) {
@@ -77,7 +78,7 @@ func FuzzValidateNeverLetsThroughWhatTheSchemaRefuses(f *testing.F) {
 	})
 }
 
-func TestMessageIsMadeStorable(t *testing.T) {
+func TestSetMessage(t *testing.T) {
 	const limit = 32768
 	cases := map[string]struct {
 		reason  string
@@ -85,16 +86,16 @@ func TestMessageIsMadeStorable(t *testing.T) {
 		want    string
 	}{
 		"Empty":   {reason: "A message may be empty."},
-		"AtLimit": {reason: "What fits is kept.", message: strings.Repeat("a", limit), want: strings.Repeat("a", limit)},
+		"AtLimit": {reason: "A message of the greatest length is kept.", message: strings.Repeat("a", limit), want: strings.Repeat("a", limit)},
 		"OneOver": {
-			reason:  "The mark counts too.",
+			reason:  "The result including the ellipsis is within the limit.",
 			message: strings.Repeat("a", limit+1), want: strings.Repeat("a", limit-3) + "…",
 		},
 		"InsideACharacter": {
-			reason:  "A character of four bytes that does not fit goes as a whole.",
+			reason:  "A character of four bytes is not cut in the middle.",
 			message: strings.Repeat("a", limit-4) + strings.Repeat("😀", 2), want: strings.Repeat("a", limit-4) + "…",
 		},
-		"NotUTF8": {reason: "JSON would replace it anyway.", message: "a\xff\xfeb", want: "a\uFFFDb"},
+		"NotUTF8": {reason: "The JSON encoder would replace the bytes anyway.", message: "a\xff\xfeb", want: "a\uFFFDb"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestMessageIsMadeStorable(t *testing.T) {
 				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			if len(stored.Message) > limit || !utf8.ValidString(stored.Message) {
-				t.Errorf("\n%s\nthe API would refuse it: %d bytes", tc.reason, len(stored.Message))
+				t.Errorf("\n%s\nthe API server would refuse it: %d bytes", tc.reason, len(stored.Message))
 			}
 			if _, changed, _ := conditions.Set(&list, c); changed {
 				t.Errorf("\n%s\nthe same message again is a change", tc.reason)

@@ -1,8 +1,8 @@
-// Package finalizers runs cleanup before an object goes.
+// Package finalizers runs cleanup before an object is deleted.
 //
-// [Ensure] puts a finalizer on an object, [Finalize] runs the cleanup of an object that is being deleted and then takes the
-// finalizer away, [Remove] takes it away without cleanup. [Ordered] is several finalizers of one object in an order.
-// They are plain functions over a client.Client, for any reconciler:
+// [Ensure] adds a finalizer to an object. [Finalize] runs the cleanup of an object that is being deleted, and then removes
+// the finalizer. [Remove] removes a finalizer without cleanup. [Ordered] is a list of finalizers whose cleanups run in order.
+// All are plain functions that take a client.Client, and work in any reconciler:
 //
 //	outcome, err := finalizers.Finalize(ctx, c, user, "example.com/account", func(ctx context.Context) error {
 //		return r.accounts.Drop(ctx, user.Status.Account)
@@ -13,19 +13,22 @@
 //	if _, err := finalizers.Ensure(ctx, c, user, "example.com/account"); err != nil {
 //		return ctrl.Result{}, err
 //	}
-//	// From here on the reconciler may create what only the cleanup can remove.
+//	// From here on the reconciler may create what the cleanup removes.
 //
-// The facts:
-//   - The finalizer has to be on the object before the first effect outside of the cluster. Added afterwards, an object
-//     that is deleted in between is gone at once, and what was created for it stays for ever.
-//   - The API server refuses new finalizers on an object that is being deleted; so does Ensure ([ErrBeingDeleted]), without
-//     asking it. Nothing outside may be created for such an object.
-//   - No request is sent when nothing has to change. Otherwise it is one patch that holds the UID and the resource version
-//     that were read: it never touches a namesake that was created since, and never another finalizer. Whoever loses a
-//     race gets a conflict (apierrors.IsConflict): read again and retry.
-//   - Cleanup has to be idempotent, and what is already gone has to be success for it. It runs again after a crash, after
-//     a conflict, and when the cache still shows what is done.
-//   - Other finalizers of the object may go before or after ours: the API server keeps no order, and any client may
-//     rearrange the list.
-//   - Removing is success when the finalizer or the whole object is gone.
+// Facts to know:
+//   - Add the finalizer before the first effect outside of the cluster. If it is added afterwards, an object that is deleted
+//     in between disappears at once, and what was created for it is never removed.
+//   - The API server refuses new finalizers on an object that is being deleted. [Ensure] returns [ErrBeingDeleted] then,
+//     without a request. Create nothing outside of the cluster for such an object.
+//   - If nothing has to change, no request is sent. Otherwise it is one merge patch, which holds the UID and the resource
+//     version that were read. It therefore never changes a later object with the same name, and never removes another
+//     finalizer. If the object was changed since it was read, the error is a conflict (apierrors.IsConflict): read the object
+//     again and retry.
+//   - A cleanup must be idempotent, and must return nil for what is already removed. It runs again after a crash, after a
+//     conflict, and if the cache still shows the object with the finalizer.
+//   - Finalizers of other controllers may be removed before or after this one. The API server keeps no order, and any
+//     client may reorder the list.
+//   - Removing a finalizer succeeds if the finalizer or the whole object is already gone.
+//
+// The client needs the permission to patch the object's kind. It needs no permission on the subresource finalizers.
 package finalizers

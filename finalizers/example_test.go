@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/finalizers"
 )
 
-// reconciler keeps an account outside of the cluster for every ConfigMap, which plays the custom resource here.
+// reconciler keeps an account outside of the cluster for every ConfigMap, which stands for a custom resource here.
 type reconciler struct{ client.Client }
 
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -58,8 +58,9 @@ func Example() {
 	// configmaps "ann" not found
 }
 
-// with gives a client and an object, as it was read, that has these finalizers. It has been being deleted for an hour.
-func with(names ...string) (client.Client, *corev1.ConfigMap) {
+// newUser returns a client, and an object as it was read that has these finalizers. If it has any, it has been in deletion
+// for an hour.
+func newUser(names ...string) (client.Client, *corev1.ConfigMap) {
 	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann", Finalizers: names}}
 	if len(names) > 0 {
 		user.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-time.Hour)}
@@ -72,7 +73,7 @@ func with(names ...string) (client.Client, *corev1.ConfigMap) {
 }
 
 func ExampleEnsure() {
-	c, user := with()
+	c, user := newUser()
 	for range 2 {
 		added, err := finalizers.Ensure(context.Background(), c, user, "example.com/account")
 		fmt.Println(added, err, user.Finalizers)
@@ -83,7 +84,7 @@ func ExampleEnsure() {
 }
 
 func ExampleEnsure_beingDeleted() {
-	c, user := with("others.example.com/backup")
+	c, user := newUser("others.example.com/backup")
 	_, err := finalizers.Ensure(context.Background(), c, user, "example.com/account")
 	fmt.Println(errors.Is(err, finalizers.ErrBeingDeleted))
 	fmt.Println(err)
@@ -93,7 +94,7 @@ func ExampleEnsure_beingDeleted() {
 }
 
 func ExampleFinalize() {
-	c, user := with("example.com/account", "others.example.com/backup")
+	c, user := newUser("example.com/account", "others.example.com/backup")
 	outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", func(context.Context) error {
 		return nil // the account is gone
 	})
@@ -101,13 +102,13 @@ func ExampleFinalize() {
 	// Output: Finished <nil> [others.example.com/backup]
 }
 
-// A person may give up with an annotation: the cleanup says that it is done.
-func ExampleFinalize_abandon() {
-	c, user := with("example.com/account", "others.example.com/backup")
+// A person can give up a cleanup with an annotation: the cleanup then returns nil.
+func ExampleFinalize_giveUpByAnnotation() {
+	c, user := newUser("example.com/account", "others.example.com/backup")
 	user.Annotations = map[string]string{"example.com/abandon": "true"}
 	outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", func(context.Context) error {
 		if user.Annotations["example.com/abandon"] == "true" {
-			return nil // and tell it by an event
+			return nil // and send an event
 		}
 		return errors.New("the database does not answer")
 	})
@@ -116,7 +117,7 @@ func ExampleFinalize_abandon() {
 }
 
 func ExampleGiveUpAfter() {
-	c, user := with("example.com/account", "others.example.com/backup")
+	c, user := newUser("example.com/account", "others.example.com/backup")
 	cleanup := func(context.Context) error { return errors.New("the database does not answer") }
 	for _, limit := range []time.Duration{24 * time.Hour, time.Minute} {
 		// In an operator the recorder is mgr.GetEventRecorder("…").
@@ -130,7 +131,7 @@ func ExampleGiveUpAfter() {
 }
 
 func ExampleRemove() {
-	c, user := with("example.com/former-name", "example.com/account")
+	c, user := newUser("example.com/former-name", "example.com/account")
 	for range 2 {
 		removed, err := finalizers.Remove(context.Background(), c, user, "example.com/former-name")
 		fmt.Println(removed, err, user.Finalizers)
@@ -141,13 +142,13 @@ func ExampleRemove() {
 }
 
 func ExampleOrdered() {
-	c, user := with("example.com/database", "example.com/account", "others.example.com/backup")
-	say := func(what string) func(context.Context) error {
+	c, user := newUser("example.com/database", "example.com/account", "others.example.com/backup")
+	cleanup := func(what string) func(context.Context) error {
 		return func(context.Context) error { fmt.Println(what); return nil }
 	}
 	ordered := finalizers.Ordered{
-		{Name: "example.com/database", Cleanup: say("drop the database")},
-		{Name: "example.com/account", Cleanup: say("drop the account that uses it")},
+		{Name: "example.com/database", Cleanup: cleanup("drop the database")},
+		{Name: "example.com/account", Cleanup: cleanup("drop the account that uses it")},
 	}
 	outcome, err := ordered.Finalize(context.Background(), c, user)
 	fmt.Println(outcome, err, user.Finalizers)

@@ -10,34 +10,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Outcome is what became of a cleanup.
+// Outcome is the result of [Finalize].
 type Outcome string
 
 const (
-	// NotDeleted: the object is not being deleted, and nothing was done. This is when to go on reconciling.
+	// NotDeleted means that the object is not being deleted, and that nothing was done. The reconciler goes on.
 	NotDeleted Outcome = "NotDeleted"
-	// Absent: the object is being deleted, and the finalizer is not on it: it never was, or its cleanup is done.
+	// Absent means that the object is being deleted and does not have the finalizer: it never had it, or the cleanup is done.
 	Absent Outcome = "Absent"
-	// Finished: the cleanup succeeded and the finalizer is gone.
+	// Finished means that the cleanup succeeded and the finalizer is removed.
 	Finished Outcome = "Finished"
-	// GaveUp: the cleanup failed for longer than [GiveUpAfter] allows, and the finalizer is gone. Something may be left.
+	// GaveUp means that the cleanup failed for longer than [GiveUpAfter] allows, and that the finalizer is removed. Some of
+	// what the cleanup should have removed may be left.
 	GaveUp Outcome = "GaveUp"
-	// Pending: the finalizer is still there, and the error says why.
+	// Pending means that the finalizer is still on the object. The error says why.
 	Pending Outcome = "Pending"
 )
 
-// removalTime is what the removal of a finalizer may take where the pass's own time is over.
-const removalTime = 10 * time.Second
+// removalTimeout limits the removal of a finalizer if the deadline of the context has already passed.
+const removalTimeout = 10 * time.Second
 
-// Finalize runs the cleanup if the object is being deleted and has the finalizer, and takes the finalizer away when it
-// succeeded. It does nothing to an object that is not being deleted, so that it can stand first in a reconciler.
+// Finalize runs the cleanup if the object is being deleted and has the finalizer, and removes the finalizer if the cleanup
+// succeeded. If the object is not being deleted, it does nothing, so a reconciler can call it first, for every object.
 //
-// The cleanup has to be idempotent, and to count what is already gone as success. Its error is returned as it is, so that
-// errors.Is and errors.As find what it holds, such as package reconcile's waits; only [GiveUpAfter] shortens a wait. To
-// give up for a reason of its own, such as an annotation that a person sets, a cleanup returns nil.
+// The cleanup must be idempotent, and must return nil for what is already removed. Finalize returns its error unchanged, so
+// errors.Is and errors.As find what it wraps, such as the wait errors of package reconcile; only [GiveUpAfter] shortens a
+// wait. A cleanup that wants to give up for its own reason, such as an annotation that a person sets, returns nil.
 //
-// Other errors are [ErrInvalidName], before any request, and those of [Remove]: after a conflict (apierrors.IsConflict) the
-// cleanup runs again. The outcome beside an error is [Pending].
+// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and those of [Remove]. After a conflict
+// (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always [Pending].
 func Finalize(
 	ctx context.Context, c client.Client, obj client.Object, name string, cleanup func(context.Context) error, options ...Option,
 ) (Outcome, error) {
@@ -45,7 +46,7 @@ func Finalize(
 		return Pending, err
 	}
 	if cleanup == nil {
-		return Pending, fmt.Errorf("finalizer %q has no cleanup: use Remove to take it away without one", name)
+		return Pending, fmt.Errorf("finalizer %q has no cleanup: use Remove to remove it without one", name)
 	}
 	switch {
 	case obj.GetDeletionTimestamp().IsZero():
@@ -56,13 +57,13 @@ func Finalize(
 
 	s := newSettings(options)
 	failure := cleanup(ctx)
-	// A cleanup that was interrupted, because the operator ends, has not failed.
+	// A cleanup that was interrupted because the operator shuts down has not failed.
 	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !s.isOver(obj)) {
 		return Pending, s.limitWait(obj, failure)
 	}
-	if ctx.Err() != nil { // it took all the time that the pass has
+	if ctx.Err() != nil { // the cleanup used up the deadline of the context
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTime)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 		defer cancel()
 	}
 	_, err := Remove(ctx, c, obj, name)

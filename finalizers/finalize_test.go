@@ -2,7 +2,6 @@ package finalizers_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -13,8 +12,6 @@ import (
 
 	"github.com/opblocks/opblocks/finalizers"
 )
-
-var errDown = errors.New("the database does not answer")
 
 func TestFinalize(t *testing.T) {
 	type want struct {
@@ -32,23 +29,23 @@ func TestFinalize(t *testing.T) {
 		want    want
 	}{
 		"NotDeleted": {
-			reason: "nothing is cleaned up of an object that lives",
+			reason: "The cleanup does not run for an object that is not being deleted.",
 			stored: []string{account, theirs},
 			live:   true,
 			want:   want{Outcome: finalizers.NotDeleted, Stored: []string{account, theirs}},
 		},
 		"Finished": {
-			reason: "cleaned up: our finalizer goes, and no other",
+			reason: "After the cleanup this finalizer is removed, and no other.",
 			stored: []string{account, theirs},
 			want:   want{Outcome: finalizers.Finished, Cleanups: 1, Requests: 1, Stored: []string{theirs}},
 		},
 		"Absent": {
-			reason: "an object that waits for somebody else's finalizer has been cleaned up",
+			reason: "The object waits for a finalizer of another controller; this one is done.",
 			stored: []string{theirs},
 			want:   want{Outcome: finalizers.Absent, Stored: []string{theirs}},
 		},
 		"Failed": {
-			reason:  "a cleanup that fails keeps the finalizer, and its error comes back as it is",
+			reason:  "If the cleanup fails, the finalizer stays, and its error is returned unchanged.",
 			stored:  []string{account, theirs},
 			cleanup: errDown,
 			want:    want{Outcome: finalizers.Pending, Err: errDown, Cleanups: 1, Stored: []string{account, theirs}},
@@ -68,15 +65,15 @@ func TestFinalize(t *testing.T) {
 				return tc.cleanup
 			})
 			got.Requests, got.Stored = c.requests, read(t, c).Finalizers
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" { //nolint:errorlint // as it is
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" { //nolint:errorlint // the error is returned unchanged
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			require.Equal(t, got.Stored, obj.Finalizers, "in memory is what is stored")
+			require.Equal(t, got.Stored, obj.Finalizers, "the object in memory equals the stored one")
 		})
 	}
 }
 
-func TestFinalizeTheLastOne(t *testing.T) {
+func TestFinalizeLastFinalizer(t *testing.T) {
 	c := newFake(deletedUser(account))
 	obj := read(t, c)
 	outcome, err := finalizers.Finalize(t.Context(), c, obj, account, succeed)
@@ -85,8 +82,8 @@ func TestFinalizeTheLastOne(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)), "the object is gone")
 }
 
-// A cache may still show an object that is gone: cleanup runs again, and that is no error.
-func TestFinalizeWhatIsGone(t *testing.T) {
+// A cache may still show an object that is gone. The cleanup then runs again, and that is no error.
+func TestFinalizeStaleCache(t *testing.T) {
 	c := newFake(deletedUser(account))
 	obj, again := read(t, c), read(t, c)
 	for _, o := range []client.Object{obj, again} {
@@ -96,7 +93,7 @@ func TestFinalizeWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestFinalizeLosesARace(t *testing.T) {
+func TestFinalizeConflict(t *testing.T) {
 	c := newFake(deletedUser(account, database, theirs))
 	stale := read(t, c)
 	_, err := finalizers.Remove(t.Context(), c, read(t, c), database)
@@ -104,19 +101,19 @@ func TestFinalizeLosesARace(t *testing.T) {
 	outcome, err := finalizers.Finalize(t.Context(), c, stale, account, succeed)
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	require.Equal(t, finalizers.Pending, outcome)
-	require.Equal(t, []string{account, theirs}, read(t, c).Finalizers, "what was removed meanwhile does not come back")
+	require.Equal(t, []string{account, theirs}, read(t, c).Finalizers, "a finalizer that was removed in between does not come back")
 }
 
-func TestFinalizeFindsMistakesWhileTheObjectLives(t *testing.T) {
+func TestFinalizeInvalid(t *testing.T) {
 	c := newFake(user(account))
 	_, err := finalizers.Finalize(t.Context(), c, read(t, c), "account", succeed)
 	require.ErrorIs(t, err, finalizers.ErrInvalidName)
 	_, err = finalizers.Finalize(t.Context(), c, read(t, c), account, nil)
-	require.EqualError(t, err, `finalizer "example.com/account" has no cleanup: use Remove to take it away without one`)
+	require.EqualError(t, err, `finalizer "example.com/account" has no cleanup: use Remove to remove it without one`)
 	require.Zero(t, c.requests)
 }
 
-func TestFinalizeKeepsWaitsRecognisable(t *testing.T) {
+func TestFinalizeReturnsWaits(t *testing.T) {
 	c := newFake(deletedUser(account))
 	cleanup := func(context.Context) error { return &waitError{after: time.Minute} }
 	outcome, err := finalizers.Finalize(t.Context(), c, read(t, c), account, cleanup)
@@ -130,11 +127,3 @@ func TestFinalizeKeepsWaitsRecognisable(t *testing.T) {
 	require.Equal(t, "Draining", reason)
 	require.Equal(t, time.Minute, after)
 }
-
-func succeed(context.Context) error { return nil }
-
-// waitError is a wait as any package may define it.
-type waitError struct{ after time.Duration }
-
-func (*waitError) Error() string                                   { return "connections are being drained" }
-func (e *waitError) Waiting() (reason string, after time.Duration) { return "Draining", e.after }

@@ -12,22 +12,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrBeingDeleted says that a finalizer is missing and can no longer be added, because the object is being deleted.
+// ErrBeingDeleted is the error of [Ensure] if a finalizer is missing and cannot be added, because the object is being
+// deleted. Test for it with errors.Is.
 var ErrBeingDeleted = errors.New("the object is being deleted")
 
-// Ensure puts the finalizers on the object, and says whether any had to be added. Several are added by one request, at the
-// end of the list and in the order given; none is sent when they are there.
+// ErrInvalidName is the error for a name that an operator's finalizer cannot have. Test for it with errors.Is. A valid name
+// is a domain, a slash, and at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". The API server
+// also accepts names without a domain on custom resources, but Kubernetes uses these itself ("orphan", "foregroundDeletion").
+var ErrInvalidName = errors.New("invalid finalizer")
+
+// Ensure adds the finalizers that are missing on the object, and reports whether it added any. It sends one request for all
+// of them, or none if none is missing. New finalizers are added at the end of the list, in the order of the arguments.
 //
-// Call it before the first effect outside of the cluster, and go on only without an error. The object is as it was read
-// from the API server or a cache, its finalizers not edited. A copy in a cache that lags shows a finalizer for a moment
-// after it has been removed: do not remove one that is still needed.
+// Call it before the first effect outside of the cluster, and continue only if there is no error. Pass the object as it was
+// read from the API server or a cache, with its finalizers unchanged. A cache that lags may still show a finalizer that
+// was just removed; therefore do not remove a finalizer that is still needed.
 //
-// In memory the object gets the finalizers, the resource version and the managed fields of the server's answer; all else
-// stays, also what the caller has changed in its status. Never pass an object that shares memory with a cache
-// (client.UnsafeDisableDeepCopy).
+// Ensure sets finalizers, resource version and managed fields of the object in memory to those of the response. All other
+// fields keep their values, also a status that the caller has changed. Never pass an object that shares memory with a
+// cache (client.UnsafeDisableDeepCopy).
 //
-// Errors: [ErrInvalidName] before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) when the object was
-// written since it was read, or has made room for a namesake; apierrors.IsNotFound when it is gone.
+// Errors are [ErrInvalidName], before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) if the object was
+// changed, or was deleted and created again, since it was read; and apierrors.IsNotFound if it is gone.
 func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...string) (added bool, err error) {
 	var missing []string
 	for _, name := range names {
@@ -42,50 +48,46 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...st
 		return false, err
 	}
 	if !obj.GetDeletionTimestamp().IsZero() {
-		return false, fmt.Errorf("add %s to %s: %w, which allows no new finalizers", quote(missing), subject(c, obj), ErrBeingDeleted)
+		return false, fmt.Errorf("add %s to %s: %w, which allows no new finalizers", quote(missing), describe(c, obj), ErrBeingDeleted)
 	}
 	if err := patch(ctx, c, obj, slices.Concat(obj.GetFinalizers(), missing)); err != nil {
-		return false, fmt.Errorf("add %s to %s: %w", quote(missing), subject(c, obj), err)
+		return false, fmt.Errorf("add %s to %s: %w", quote(missing), describe(c, obj), err)
 	}
 	return true, nil
 }
 
-// Remove takes the finalizers from the object without any cleanup, and says whether it did: for what needs no cleanup any
-// more, such as a feature that is switched off, or a name that an older version used. The object need not be being
-// deleted. If it is, and these were its last finalizers, it is gone afterwards.
+// Remove removes the finalizers from the object without running a cleanup, and reports whether it removed any. Use it if no
+// cleanup is needed any more, such as for a feature that was switched off or a name that an older version used. The object
+// may be being deleted or not. If it is, and these were its last finalizers, the API server deletes it.
 //
-// What is not there any more, be it an entry or the object, is success. Otherwise as [Ensure]: one request or none, the
-// object is updated in memory, and a conflict (apierrors.IsConflict) says that it was written since it was read.
+// Remove succeeds if the finalizers or the object are already gone. As [Ensure] does, it sends one request or none, and
+// updates the object in memory. Errors are [ErrInvalidName], before any request, and a conflict (apierrors.IsConflict) if
+// the object was changed since it was read.
 func Remove(ctx context.Context, c client.Client, obj client.Object, names ...string) (removed bool, err error) {
 	if err := validate(names); err != nil {
 		return false, err
 	}
-	var ours, others []string
+	var remove, keep []string
 	for _, name := range obj.GetFinalizers() {
 		if slices.Contains(names, name) {
-			ours = append(ours, name)
+			remove = append(remove, name)
 		} else {
-			others = append(others, name)
+			keep = append(keep, name)
 		}
 	}
-	if len(ours) == 0 {
+	if len(remove) == 0 {
 		return false, nil
 	}
-	err = patch(ctx, c, obj, others)
+	err = patch(ctx, c, obj, keep)
 	switch {
 	case apierrors.IsNotFound(err):
-		obj.SetFinalizers(others)
+		obj.SetFinalizers(keep)
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("remove %s from %s: %w", quote(ours), subject(c, obj), err)
+		return false, fmt.Errorf("remove %s from %s: %w", quote(remove), describe(c, obj), err)
 	}
 	return true, nil
 }
-
-// ErrInvalidName says that a name cannot be that of an operator's finalizer: it has to be a domain, a slash, and a name of
-// at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". The API server accepts names without
-// a domain on custom resources, but these are Kubernetes' own ("orphan", "foregroundDeletion").
-var ErrInvalidName = errors.New("invalid finalizer")
 
 func validate(names []string) error {
 	for _, name := range names {

@@ -25,30 +25,30 @@ func TestEnsure(t *testing.T) {
 		want   want
 	}{
 		"First": {
-			reason: "an object without finalizers gets its first",
+			reason: "An object without finalizers gets its first.",
 			names:  []string{account},
 			want:   want{Finalizers: []string{account}, Added: true, Requests: 1},
 		},
 		"OthersStay": {
-			reason: "ours goes to the end, others' stay where they are",
+			reason: "The new finalizer is added at the end, the others keep their places.",
 			names:  []string{account},
 			have:   []string{theirs, database},
 			want:   want{Finalizers: []string{theirs, database, account}, Added: true, Requests: 1},
 		},
-		"There": {
-			reason: "what is there costs no request",
+		"Present": {
+			reason: "No request is sent if the finalizer is already there.",
 			names:  []string{account},
 			have:   []string{theirs, account},
 			want:   want{Finalizers: []string{theirs, account}},
 		},
 		"Several": {
-			reason: "several are one request, and only what is missing is added, once",
+			reason: "Several are added by one request, and only those that are missing, each once.",
 			names:  []string{account, database, theirs, database},
 			have:   []string{theirs},
 			want:   want{Finalizers: []string{theirs, account, database}, Added: true, Requests: 1},
 		},
 		"None": {
-			reason: "generic code may have none to add",
+			reason: "Generic code may have no finalizer to add.",
 			have:   []string{theirs},
 			want:   want{Finalizers: []string{theirs}},
 		},
@@ -64,33 +64,33 @@ func TestEnsure(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(read(t, c), obj); diff != "" {
-				t.Errorf("in memory is what is stored: -stored +memory:\n%s", diff)
+				t.Errorf("the object in memory differs from the stored one: -stored +memory:\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestEnsureKeepsWhatTheCallerChangedInMemory(t *testing.T) {
+func TestEnsureKeepsChangesInMemory(t *testing.T) {
 	c := newFake(user())
 	obj := read(t, c)
 	obj.Data = map[string]string{"status": "computed before the finalizer was added"}
 	_, err := finalizers.Ensure(t.Context(), c, obj, account)
 	require.NoError(t, err)
 	require.Equal(t, "computed before the finalizer was added", obj.Data["status"])
-	require.Empty(t, read(t, c).Data, "and none of it is written")
+	require.Empty(t, read(t, c).Data, "the change in memory is not written")
 }
 
-func TestEnsureDoesNotWriteIntoTheList(t *testing.T) {
+func TestEnsureDoesNotChangeTheArray(t *testing.T) {
 	c := newFake(user(theirs))
 	obj := read(t, c)
 	list := append(make([]string, 0, 4), obj.Finalizers...)
 	obj.Finalizers = list
 	_, err := finalizers.Ensure(t.Context(), c, obj, account)
 	require.NoError(t, err)
-	require.Equal(t, []string{theirs, "", "", ""}, list[:4], "its array may belong to a shallow copy")
+	require.Equal(t, []string{theirs, "", "", ""}, list[:4], "a shallow copy may share the array")
 }
 
-func TestEnsureIsRefused(t *testing.T) {
+func TestEnsureInvalid(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		name     string
@@ -100,14 +100,14 @@ func TestEnsureIsRefused(t *testing.T) {
 		requests int
 	}{
 		"BeingDeleted": {
-			reason: "the API server would refuse it too, and its error would look like invalid input",
+			reason: "The API server would refuse it too, with an error that looks like invalid input.",
 			name:   account,
 			obj:    func(t *testing.T, c client.Client) client.Object { return read(t, c) },
 			is:     func(err error) bool { return errors.Is(err, finalizers.ErrBeingDeleted) },
 			says:   `add finalizer "example.com/account" to ConfigMap shop/ann: the object is being deleted, which allows no new finalizers`,
 		},
 		"Stale": {
-			reason: "an object that was written since is a conflict",
+			reason: "An object that was changed since it was read is a conflict.",
 			name:   account,
 			obj: func(t *testing.T, c client.Client) client.Object {
 				obj := read(t, c)
@@ -119,7 +119,7 @@ func TestEnsureIsRefused(t *testing.T) {
 			requests: 1,
 		},
 		"Gone": {
-			reason: "nothing may be created for an object that is gone",
+			reason: "Nothing may be created for an object that is gone.",
 			name:   account,
 			obj: func(t *testing.T, c client.Client) client.Object {
 				obj := read(t, c)
@@ -131,21 +131,21 @@ func TestEnsureIsRefused(t *testing.T) {
 			requests: 1,
 		},
 		"NeverRead": {
-			reason: "without a resource version the list of others could be overwritten",
+			reason: "Without a resource version, the finalizers of others could be overwritten.",
 			name:   account,
 			obj:    func(*testing.T, client.Client) client.Object { return user() },
 			is:     func(error) bool { return true },
 			says:   "the object has no resource version: read it from the API server first",
 		},
 		"NoDomain": {
-			reason: "names without a domain are Kubernetes' own",
+			reason: "Kubernetes itself uses names without a domain.",
 			name:   "orphan",
 			obj:    func(t *testing.T, c client.Client) client.Object { return read(t, c) },
 			is:     func(err error) bool { return errors.Is(err, finalizers.ErrInvalidName) },
 			says:   `invalid finalizer "orphan": a domain of yours must stand before it, as in "example.com/account"`,
 		},
 		"NoName": {
-			reason: "as the API server has it",
+			reason: "The rules for names are those of the API server.",
 			name:   "Example.com/",
 			obj:    func(t *testing.T, c client.Client) client.Object { return read(t, c) },
 			is:     func(err error) bool { return errors.Is(err, finalizers.ErrInvalidName) },
@@ -165,7 +165,7 @@ func TestEnsureIsRefused(t *testing.T) {
 	}
 }
 
-func TestEnsureOfWhatIsThereWorksDuringDeletion(t *testing.T) {
+func TestEnsurePresentDuringDeletion(t *testing.T) {
 	c := newFake(deletedUser(account))
 	added, err := finalizers.Ensure(t.Context(), c, read(t, c), account)
 	require.NoError(t, err)
@@ -184,26 +184,26 @@ func TestRemove(t *testing.T) {
 		names  []string
 		want   want
 	}{
-		"Ours": {
-			reason: "others' stay in their order",
+		"One": {
+			reason: "The others keep their order.",
 			have:   []string{theirs, account, database},
 			names:  []string{account},
 			want:   want{Finalizers: []string{theirs, database}, Removed: true, Requests: 1},
 		},
 		"Several": {
-			reason: "several are one request",
+			reason: "Several are removed by one request.",
 			have:   []string{account, theirs, database},
 			names:  []string{account, database},
 			want:   want{Finalizers: []string{theirs}, Removed: true, Requests: 1},
 		},
 		"Last": {
-			reason: "an object that is not being deleted stays without finalizers",
+			reason: "An object that is not being deleted stays, without finalizers.",
 			have:   []string{account},
 			names:  []string{account},
 			want:   want{Removed: true, Requests: 1},
 		},
 		"Absent": {
-			reason: "what is not there costs no request",
+			reason: "No request is sent if the finalizer is not there.",
 			have:   []string{theirs},
 			names:  []string{account},
 			want:   want{Finalizers: []string{theirs}},
@@ -220,13 +220,13 @@ func TestRemove(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(read(t, c), obj); diff != "" {
-				t.Errorf("in memory is what is stored: -stored +memory:\n%s", diff)
+				t.Errorf("the object in memory differs from the stored one: -stored +memory:\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestRemoveTheLastOfADeletedObject(t *testing.T) {
+func TestRemoveLastDuringDeletion(t *testing.T) {
 	c := newFake(deletedUser(account))
 	obj := read(t, c)
 	removed, err := finalizers.Remove(t.Context(), c, obj, account)
@@ -236,17 +236,17 @@ func TestRemoveTheLastOfADeletedObject(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)))
 }
 
-func TestRemoveFromAnObjectThatIsGone(t *testing.T) {
+func TestRemoveAbsentObject(t *testing.T) {
 	c := newFake(user(account, theirs))
 	obj := read(t, c)
 	obj.Name = "gone"
 	removed, err := finalizers.Remove(t.Context(), c, obj, account)
-	require.NoError(t, err, "somebody else removed it")
+	require.NoError(t, err, "another client removed it")
 	require.False(t, removed)
 	require.Equal(t, []string{theirs}, obj.Finalizers)
 }
 
-func TestRemoveFromAStaleObject(t *testing.T) {
+func TestRemoveStaleObject(t *testing.T) {
 	c := newFake(user(account))
 	stale := read(t, c)
 	_, err := finalizers.Ensure(t.Context(), c, read(t, c), theirs)
@@ -256,5 +256,5 @@ func TestRemoveFromAStaleObject(t *testing.T) {
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	require.ErrorContains(t, err, `remove finalizer "example.com/account" from ConfigMap shop/ann: `)
 	require.False(t, removed)
-	require.Equal(t, []string{account, theirs}, read(t, c).Finalizers, "the finalizer that was added meanwhile stays")
+	require.Equal(t, []string{account, theirs}, read(t, c).Finalizers, "the finalizer that was added in between stays")
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
-// Option changes how [Finalize] treats a cleanup that does not succeed.
+// Option is an option of [Finalize]: [GiveUpAfter] or [WithClock]. Without one, a cleanup is retried without limit.
 type Option func(*settings)
 
 type settings struct {
 	now      func() time.Time
-	bounded  bool
+	limited  bool
 	limit    time.Duration
 	recorder events.EventRecorder
 }
@@ -31,31 +31,30 @@ func newSettings(options []Option) *settings {
 	return s
 }
 
-// GiveUpAfter bounds a cleanup, so that an object, and the namespace that it is in, need not hang for ever. The first attempt
-// that fails or waits when this long has passed since the object's deletion timestamp is the last one: the finalizer
-// goes, and a warning event (reason CleanupGivenUp) and the log say what error was left. Without this option cleanup is
-// tried for ever.
+// GiveUpAfter limits the time in which a cleanup is retried, so that an object and its namespace cannot hang in deletion
+// for ever. The time starts at the object's deletion timestamp. The first attempt that fails or waits after the limit is
+// the last: the finalizer is removed, and a log entry and a warning event with the reason CleanupGivenUp name the error.
 //
-// The time also runs while the operator is down: choose it longer than any outage, or one failure after a long one is
-// the end. In a namespace that is being deleted the API server refuses new events, and the log alone tells. The recorder
-// may be nil; mgr.GetEventRecorder makes one.
+// The time also passes while the operator is down. Choose a limit longer than any outage, or the first failure after a long
+// outage is the last attempt. In a namespace that is being deleted the API server refuses new events; then only the log
+// has the error. The recorder comes from mgr.GetEventRecorder; nil means no event.
 //
-// A wait that is longer than the time left, or without a delay, is shortened to it: an error that has the method
-// Waiting() (reason string, after time.Duration) is then wrapped in one that says so.
+// A wait that is longer than the time left, or has no delay, is shortened to the time left: an error with the method
+// Waiting() (reason string, after time.Duration) is wrapped in one that returns the shorter delay.
 func GiveUpAfter(limit time.Duration, recorder events.EventRecorder) Option {
-	return func(s *settings) { s.bounded, s.limit, s.recorder = true, limit, recorder }
+	return func(s *settings) { s.limited, s.limit, s.recorder = true, limit, recorder }
 }
 
-// WithClock lets a test hold the clock. The default is time.Now.
+// WithClock sets the clock with which [GiveUpAfter] measures, for tests. The default is time.Now.
 func WithClock(now func() time.Time) Option {
 	return func(s *settings) { s.now = now }
 }
 
-func (s *settings) left(obj client.Object) time.Duration {
+func (s *settings) timeLeft(obj client.Object) time.Duration {
 	return obj.GetDeletionTimestamp().Add(s.limit).Sub(s.now())
 }
 
-func (s *settings) isOver(obj client.Object) bool { return s.bounded && s.left(obj) <= 0 }
+func (s *settings) isOver(obj client.Object) bool { return s.limited && s.timeLeft(obj) <= 0 }
 
 func (s *settings) report(ctx context.Context, obj client.Object, name string, failure error) {
 	log.FromContext(ctx).Error(failure, "Gave up a cleanup; what it had to remove may still be there", "finalizer", name, "after", s.limit)
@@ -66,12 +65,13 @@ func (s *settings) report(ctx context.Context, obj client.Object, name string, f
 	s.recorder.Eventf(obj, nil, corev1.EventTypeWarning, "CleanupGivenUp", "Finalize", "%s", eventnote.Cut(note))
 }
 
-// waiting is package reconcile's interface of the same name.
-type waiting interface {
+// waiter has the methods of package reconcile's Waiter, which this package does not import.
+type waiter interface {
 	error
 	Waiting() (reason string, after time.Duration)
 }
 
+// limitedWait is an error whose delay is shortened.
 type limitedWait struct {
 	error
 	reason string
@@ -81,18 +81,19 @@ type limitedWait struct {
 func (w *limitedWait) Unwrap() error                                 { return w.error }
 func (w *limitedWait) Waiting() (reason string, after time.Duration) { return w.reason, w.after }
 
-// limitWait lets nobody wait past the time to give up. Joined errors stay as they are: one of them may be no wait.
+// limitWait shortens a wait that would end after the time to give up. Joined errors stay as they are, because one of them
+// may not be a wait.
 func (s *settings) limitWait(obj client.Object, failure error) error {
-	if !s.bounded {
+	if !s.limited {
 		return failure
 	}
 	for err := failure; err != nil; err = errors.Unwrap(err) {
-		w, ok := err.(waiting) //nolint:errorlint // the chain is walked, so that a joined error ends it
+		w, ok := err.(waiter) //nolint:errorlint // the chain is walked here, so that a joined error ends it
 		if !ok {
 			continue
 		}
 		reason, after := w.Waiting()
-		if left := s.left(obj); left > 0 && (after <= 0 || after > left) {
+		if left := s.timeLeft(obj); left > 0 && (after <= 0 || after > left) {
 			return &limitedWait{error: failure, reason: reason, after: left}
 		}
 		return failure

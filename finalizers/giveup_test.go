@@ -26,23 +26,23 @@ func TestGiveUpAfter(t *testing.T) {
 		event   string
 	}{
 		"InTime": {
-			reason: "a second before the hour is over, cleanup is tried again",
+			reason: "A second before the limit the cleanup is retried.",
 			now:    noon.Add(time.Hour - time.Second), cleanup: errDown, outcome: finalizers.Pending,
 		},
 		"Over": {
-			reason: "the hour is over: the finalizer goes, and an event says what was left",
+			reason: "At the limit the finalizer is removed, and an event names the error.",
 			now:    noon.Add(time.Hour), cleanup: errDown, outcome: finalizers.GaveUp, event: event,
 		},
 		"FirstAttemptAfterAnOutage": {
-			reason: "the time runs while the operator is down",
+			reason: "The time also passes while the operator is down.",
 			now:    noon.AddDate(0, 0, 3), cleanup: errDown, outcome: finalizers.GaveUp, event: event,
 		},
 		"SucceedsLate": {
-			reason: "cleanup is tried once more after the hour, and may succeed",
+			reason: "The cleanup runs once more after the limit, and may succeed.",
 			now:    noon.Add(2 * time.Hour), outcome: finalizers.Finished,
 		},
 		"ClockBehind": {
-			reason: "a clock that is behind the API server's is early, not late",
+			reason: "With a clock behind the API server's, the limit is reached later, not earlier.",
 			now:    noon.Add(-time.Minute), cleanup: errDown, outcome: finalizers.Pending,
 		},
 	}
@@ -62,12 +62,12 @@ func TestGiveUpAfter(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.Equal(t, left, read(t, c).Finalizers)
-			require.Equal(t, tc.event, said(recorder))
+			require.Equal(t, tc.event, nextEvent(recorder))
 		})
 	}
 }
 
-func TestGiveUpAfterNotWhenTheOperatorEnds(t *testing.T) {
+func TestGiveUpAfterShutdown(t *testing.T) {
 	c := newFake(deletedUser(account))
 	ctx, stop := context.WithCancel(t.Context())
 	outcome, err := finalizers.Finalize(ctx, c, read(t, c), account,
@@ -78,8 +78,8 @@ func TestGiveUpAfterNotWhenTheOperatorEnds(t *testing.T) {
 	require.Equal(t, []string{account}, read(t, c).Finalizers)
 }
 
-// A cleanup that hangs until its pass's time is over has failed.
-func TestGiveUpAfterAPassWithoutTimeLeft(t *testing.T) {
+// A cleanup that runs until the deadline of its context has failed.
+func TestGiveUpAfterContextDeadline(t *testing.T) {
 	c := newFake(deletedUser(account, theirs))
 	ctx, stop := context.WithDeadline(t.Context(), noon)
 	defer stop()
@@ -90,7 +90,7 @@ func TestGiveUpAfterAPassWithoutTimeLeft(t *testing.T) {
 	require.Equal(t, []string{theirs}, read(t, c).Finalizers)
 }
 
-func TestGiveUpAfterSaysNothingBeforeTheFinalizerIsGone(t *testing.T) {
+func TestGiveUpAfterConflictSendsNoEvent(t *testing.T) {
 	c := newFake(deletedUser(account, theirs))
 	stale := read(t, c)
 	_, err := finalizers.Remove(t.Context(), c, read(t, c), theirs)
@@ -100,33 +100,33 @@ func TestGiveUpAfterSaysNothingBeforeTheFinalizerIsGone(t *testing.T) {
 		finalizers.GiveUpAfter(0, recorder), finalizers.WithClock(clock(noon)))
 	require.Error(t, err, "a conflict")
 	require.Equal(t, finalizers.Pending, outcome)
-	require.Empty(t, said(recorder))
+	require.Empty(t, nextEvent(recorder))
 }
 
-func TestGiveUpAfterCutsItsEvent(t *testing.T) {
+func TestGiveUpAfterLongError(t *testing.T) {
 	c := newFake(deletedUser(account))
 	recorder := events.NewFakeRecorder(1)
 	_, err := finalizers.Finalize(t.Context(), c, read(t, c), account,
 		func(context.Context) error { return errors.New(strings.Repeat("ß", 1000)) },
 		finalizers.GiveUpAfter(0, recorder), finalizers.WithClock(clock(noon)))
 	require.NoError(t, err)
-	note := strings.TrimPrefix(said(recorder), "Warning CleanupGivenUp ")
+	note := strings.TrimPrefix(nextEvent(recorder), "Warning CleanupGivenUp ")
 	require.LessOrEqual(t, len(note), 1024, "the API server refuses a longer note")
 	require.Greater(t, len(note), 1020)
 	require.True(t, utf8.ValidString(note))
 	require.True(t, strings.HasSuffix(note, "ß…"))
 }
 
-// A wait for an event, or for long, would wait past the time to give up.
+// A wait without a delay, or with a long one, would end after the time to give up.
 func TestGiveUpAfterShortensWaits(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
 		failure     error
 		after, want time.Duration
 	}{
-		"ForAnEvent": {reason: "no event may ever come", after: 0, want: 20 * time.Minute},
-		"ForLong":    {reason: "the last attempt is at the time to give up", after: time.Hour, want: 20 * time.Minute},
-		"ForShort":   {reason: "a shorter wait stays", after: time.Minute, want: time.Minute},
+		"WithoutDelay": {reason: "The event that the cleanup waits for may never come.", after: 0, want: 20 * time.Minute},
+		"Long":         {reason: "The last attempt is at the time to give up.", after: time.Hour, want: 20 * time.Minute},
+		"Short":        {reason: "A shorter wait is kept.", after: time.Minute, want: time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,34 +148,24 @@ func TestGiveUpAfterShortensWaits(t *testing.T) {
 	}
 }
 
-func TestGiveUpAfterLeavesJoinedErrorsAlone(t *testing.T) {
+func TestGiveUpAfterJoinedErrors(t *testing.T) {
 	c := newFake(deletedUser(account))
 	failure := errors.Join(&waitError{}, errDown)
 	_, err := finalizers.Finalize(t.Context(), c, read(t, c), account, func(context.Context) error { return failure },
 		finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon)))
-	require.Same(t, failure, err, "one of them is no wait, and must not be hidden behind one")
+	require.Same(t, failure, err, "one of them is not a wait, and must not be hidden by one")
 }
 
-func TestGiveUpAfterInOrder(t *testing.T) {
+func TestGiveUpAfterOrdered(t *testing.T) {
 	c := newFake(deletedUser(account, database, theirs))
 	recorder := events.NewFakeRecorder(2)
 	var ran []string
-	outcome, err := chain(&ran, map[string]error{account: errDown}).Finalize(t.Context(), c, read(t, c),
+	outcome, err := newOrdered(&ran, map[string]error{account: errDown}).Finalize(t.Context(), c, read(t, c),
 		finalizers.GiveUpAfter(time.Hour, recorder), finalizers.WithClock(clock(noon.Add(time.Hour))))
 	require.NoError(t, err)
-	require.Equal(t, finalizers.GaveUp, outcome, "one of them, though the other finished")
+	require.Equal(t, finalizers.GaveUp, outcome, "one gave up, though the other finished")
 	require.Equal(t, []string{account, database}, ran)
 	require.Equal(t, []string{theirs}, read(t, c).Finalizers)
-	require.Equal(t, event, said(recorder))
-	require.Empty(t, said(recorder), "of the other there is nothing to say")
-}
-
-// said gives the recorder's event, or "".
-func said(recorder *events.FakeRecorder) string {
-	select {
-	case event := <-recorder.Events:
-		return event
-	default:
-		return ""
-	}
+	require.Equal(t, event, nextEvent(recorder))
+	require.Empty(t, nextEvent(recorder), "the cleanup that finished sends no event")
 }

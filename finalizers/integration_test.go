@@ -21,45 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/finalizers"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
-	"github.com/opblocks/opblocks/internal/requests"
 )
-
-var controlPlane = controlplanetest.Shared()
-
-// server is a client of a real API server, whose requests are counted, and a namespace there.
-type server struct {
-	client.Client
-	count     requests.Count
-	namespace string
-}
-
-func newServer(t *testing.T) *server {
-	t.Helper()
-	cp := controlPlane(t)
-	s := &server{namespace: controlplanetest.Namespace(t, cp)}
-	var err error
-	s.Client, err = client.New(s.count.Wrap(cp.Config()), client.Options{})
-	require.NoError(t, err)
-	return s
-}
-
-func (s *server) create(t *testing.T, obj client.Object, names ...string) {
-	t.Helper()
-	obj.SetNamespace(s.namespace)
-	obj.SetName("ann")
-	obj.SetFinalizers(names)
-	require.NoError(t, s.Create(t.Context(), obj))
-	t.Cleanup(func() { // a finalizer that is left would keep the namespace
-		_ = s.Patch(context.Background(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
-	})
-}
-
-func (s *server) read(t *testing.T, obj client.Object) []string {
-	t.Helper()
-	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
-	return obj.GetFinalizers()
-}
 
 func TestRealLifeOfAnObject(t *testing.T) {
 	require.NoError(t, controlPlane(t).InstallCRDs(t.Context(), "../internal/controlplane/testdata/widgets.yaml"))
@@ -72,10 +34,10 @@ func TestRealLifeOfAnObject(t *testing.T) {
 		read   client.Object
 		patch  string
 	}{
-		"BuiltIn": {"a typed object", &corev1.ConfigMap{}, &corev1.ConfigMap{}, "PATCH configmaps"},
-		"Custom":  {"a custom resource", widget(), widget(), "PATCH widgets"},
+		"BuiltIn": {"A typed object.", &corev1.ConfigMap{}, &corev1.ConfigMap{}, "PATCH configmaps"},
+		"Custom":  {"A custom resource.", widget(), widget(), "PATCH widgets"},
 		"Metadata": {
-			"of which only the metadata is read", &corev1.ConfigMap{},
+			"An object of which only the metadata is read.", &corev1.ConfigMap{},
 			&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}, "PATCH configmaps",
 		},
 	}
@@ -94,10 +56,10 @@ func TestRealLifeOfAnObject(t *testing.T) {
 				require.NoError(t, err, tc.reason)
 				require.Equal(t, want, added)
 			}
-			require.Equal(t, []string{tc.patch}, s.count.Sent(), "one request, and none when it is there")
+			require.Equal(t, []string{tc.patch}, s.count.Sent(), "one request, and none if the finalizer is already there")
 			version := obj.GetResourceVersion()
 			require.Equal(t, []string{theirs, account}, s.read(t, obj))
-			require.Equal(t, version, obj.GetResourceVersion(), "in memory is what is stored")
+			require.Equal(t, version, obj.GetResourceVersion(), "the object in memory equals the stored one")
 
 			require.NoError(t, s.Delete(t.Context(), obj))
 			s.read(t, obj)
@@ -112,7 +74,7 @@ func TestRealLifeOfAnObject(t *testing.T) {
 			stale := obj.DeepCopyObject().(client.Object)
 			for _, o := range []client.Object{obj, stale} {
 				outcome, err = finalizers.Finalize(t.Context(), s, o, theirs, succeed)
-				require.NoError(t, err, "also of a stale copy, when the object is gone")
+				require.NoError(t, err, "also for a stale copy, after the object is gone")
 				require.Equal(t, finalizers.Finished, outcome)
 				require.Empty(t, o.GetFinalizers())
 			}
@@ -121,7 +83,7 @@ func TestRealLifeOfAnObject(t *testing.T) {
 	}
 }
 
-// What the API server answers, on which Ensure and Remove rely.
+// The responses of the API server that Ensure and Remove rely on.
 func TestRealRefusals(t *testing.T) {
 	t.Run("NewFinalizerDuringDeletion", func(t *testing.T) {
 		s := newServer(t)
@@ -134,9 +96,9 @@ func TestRealRefusals(t *testing.T) {
 		s.read(t, obj)
 		_, err = finalizers.Ensure(t.Context(), s, obj, account)
 		require.ErrorIs(t, err, finalizers.ErrBeingDeleted)
-		unlocked := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"finalizers":[%q,%q]}}`, theirs, account))
-		err = s.Patch(t.Context(), obj.DeepCopy(), unlocked)
-		require.True(t, apierrors.IsInvalid(err), "what the API server would have said: %v", err)
+		withoutVersion := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"finalizers":[%q,%q]}}`, theirs, account))
+		err = s.Patch(t.Context(), obj.DeepCopy(), withoutVersion)
+		require.True(t, apierrors.IsInvalid(err), "the error of the API server: %v", err)
 		require.ErrorContains(t, err, "no new finalizers can be added if the object is being deleted")
 	})
 	t.Run("Namesake", func(t *testing.T) {
@@ -164,13 +126,13 @@ func TestRealRefusals(t *testing.T) {
 		entry := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/metadata/finalizers/1"},`+
 			`{"op":"replace","path":"/metadata/resourceVersion","value":"`+stale.ResourceVersion+`"}]`))
 		err = s.Patch(t.Context(), stale.DeepCopy(), entry)
-		require.True(t, apierrors.IsInvalid(err), "why it is no JSON patch: %v", err)
+		require.True(t, apierrors.IsInvalid(err), "why Remove does not send a JSON patch: %v", err)
 		_, err = finalizers.Remove(t.Context(), s, stale, account)
 		require.True(t, apierrors.IsConflict(err), "%v", err)
 	})
 }
 
-// Patch on the kind is all that is needed: no update, and nothing on its subresource finalizers.
+// The only permission needed is patch on the kind: no update, and nothing on the subresource finalizers.
 func TestRealPermissions(t *testing.T) {
 	s := newServer(t)
 	obj := &corev1.ConfigMap{}
@@ -189,7 +151,7 @@ func TestRealPermissions(t *testing.T) {
 	c, err := client.New(controlPlane(t).ConfigFor(user), client.Options{})
 	require.NoError(t, err)
 
-	require.Eventually(t, func() bool { // the authorizer learns of the role from its own cache
+	require.Eventually(t, func() bool { // the authorizer reads roles from its own cache
 		_, err := finalizers.Ensure(t.Context(), c, obj, account)
 		return err == nil
 	}, 20*time.Second, 10*time.Millisecond)
@@ -197,7 +159,7 @@ func TestRealPermissions(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Controllers with a finalizer each, on one object, each with its own reads: nobody's entry may be lost or come back.
+// Several controllers each add and remove their own finalizer on one object at once. No finalizer may be lost or come back.
 func TestRealRace(t *testing.T) {
 	s := newServer(t)
 	const rounds = 40
@@ -216,7 +178,7 @@ func TestRealRace(t *testing.T) {
 			outcome, err := finalizers.Finalize(ctx, s, mine, name, func(ctx context.Context) error {
 				held := &corev1.ConfigMap{}
 				if err := s.Get(ctx, client.ObjectKeyFromObject(obj), held); err != nil {
-					return fmt.Errorf("the object went before the cleanup of %s: %w", name, err)
+					return fmt.Errorf("the object was deleted before the cleanup of %s: %w", name, err)
 				}
 				return nil
 			})
@@ -230,7 +192,7 @@ func TestRealRace(t *testing.T) {
 	}
 }
 
-// race runs act for each name at once, again after each conflict, on a copy that was read before all of them.
+// race runs act for all names at once, each on a copy that was read before, and repeats it after each conflict.
 func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act func(context.Context, *corev1.ConfigMap, string) error) (conflicts int) {
 	t.Helper()
 	s.read(t, obj)
@@ -263,12 +225,12 @@ func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act fu
 	for i, err := range errs {
 		require.NoError(t, err, names[i])
 	}
-	require.NotZero(t, conflicts, "the copies were read before, so all but one lose at first")
+	require.NotZero(t, conflicts, "all copies have the same resource version, so all but one get a conflict at first")
 	return conflicts
 }
 
-// The event arrives although the object is gone, and however long the error is.
-func TestRealGiveUpTellsByAnEvent(t *testing.T) {
+// The event is recorded although the object is gone and the error is long.
+func TestRealGiveUpEvent(t *testing.T) {
 	s := newServer(t)
 	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
 	require.NoError(t, err)
@@ -303,7 +265,7 @@ func TestRealGiveUpTellsByAnEvent(t *testing.T) {
 	require.Contains(t, got.Note, "gave up example.com/account after 0s, what it had to remove may still be there: the database does not answer;")
 }
 
-// What the API server makes of events, on which GiveUpAfter's documentation relies.
+// How the API server treats events, on which the documentation of GiveUpAfter relies.
 func TestRealEvents(t *testing.T) {
 	s := newServer(t)
 	long := &eventsv1.Event{
@@ -312,12 +274,12 @@ func TestRealEvents(t *testing.T) {
 		Regarding: corev1.ObjectReference{Kind: "ConfigMap", Namespace: s.namespace, Name: "ann"},
 		Note:      strings.Repeat("x", 1025),
 	}
-	require.ErrorContains(t, s.Create(t.Context(), long.DeepCopy()), "can have at most 1024 characters", "why notes are cut")
+	require.ErrorContains(t, s.Create(t.Context(), long.DeepCopy()), "can have at most 1024 characters", "why the note is truncated")
 	long.Note = long.Note[:1024]
 	require.NoError(t, s.Create(t.Context(), long.DeepCopy()))
 
 	require.NoError(t, s.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
 	long.Name = "late"
 	err := s.Create(t.Context(), long)
-	require.True(t, apierrors.IsForbidden(err), "a namespace that is being deleted takes no event: %v", err)
+	require.True(t, apierrors.IsForbidden(err), "a namespace that is being deleted accepts no event: %v", err)
 }

@@ -8,18 +8,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Finalizer is a name and what has to be done before it goes.
+// Finalizer is the name of a finalizer, and the cleanup that has to succeed before it is removed.
 type Finalizer struct {
-	Name    string
+	// Name is a domain, a slash and a name, such as "example.com/account"; see [ErrInvalidName].
+	Name string
+	// Cleanup is required; see [Finalize] for what it must do.
 	Cleanup func(context.Context) error
 }
 
-// Ordered is the finalizers of one object in the order in which what they stand for is created. Cleanup goes the other way:
-// the last one first, and the next only after its finalizer is gone. The order is that of this list, whatever the
-// order on the object is.
+// Ordered is the list of finalizers of one object, in the order in which their resources are created. The cleanups run in
+// reverse order: the last one first, and each only after the finalizer of the one before is removed. The order is that of
+// this list, not that of the finalizers on the object.
 type Ordered []Finalizer
 
-// Ensure is [Ensure] of all of them, by one request.
+// Ensure adds all finalizers that are missing, in one request; see the function [Ensure]. It also returns an error, before
+// any request, if a name is listed twice or a cleanup is nil.
 func (o Ordered) Ensure(ctx context.Context, c client.Client, obj client.Object) (added bool, err error) {
 	if err := o.validate(); err != nil {
 		return false, err
@@ -27,8 +30,10 @@ func (o Ordered) Ensure(ctx context.Context, c client.Client, obj client.Object)
 	return Ensure(ctx, c, obj, o.names()...)
 }
 
-// Finalize is [Finalize] of each, from the last to the first. It stops at the first that cannot finish, with its error.
-// The outcome is [GaveUp] if any of them was given up now, else [Finished] if any finished now, else [Absent].
+// Finalize finalizes one after another, from the last to the first; see the function [Finalize]. It stops at the first
+// that cannot finish, and returns its error and [Pending]. Otherwise the outcome is [NotDeleted] if the object is not being
+// deleted, [GaveUp] if this call gave up at least one, [Finished] if it finished at least one, or else [Absent]. It also
+// returns an error, before any request, if a name is listed twice or a cleanup is nil.
 func (o Ordered) Finalize(ctx context.Context, c client.Client, obj client.Object, options ...Option) (Outcome, error) {
 	if err := o.validate(); err != nil {
 		return Pending, err
@@ -57,7 +62,7 @@ func (o Ordered) names() []string {
 	return names
 }
 
-// validate finds mistakes before the first request, and not in the middle of a deletion.
+// validate finds mistakes before the first request, instead of in the middle of a deletion.
 func (o Ordered) validate() error {
 	names := o.names()
 	if err := validate(names); err != nil {
@@ -65,7 +70,7 @@ func (o Ordered) validate() error {
 	}
 	for i, f := range o {
 		if slices.Contains(names[:i], f.Name) {
-			return fmt.Errorf("%w %q: it is there twice", ErrInvalidName, f.Name)
+			return fmt.Errorf("%w %q: it is listed twice", ErrInvalidName, f.Name)
 		}
 		if f.Cleanup == nil {
 			return fmt.Errorf("finalizer %q has no cleanup", f.Name)

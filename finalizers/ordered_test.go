@@ -1,7 +1,6 @@
 package finalizers_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,18 +10,7 @@ import (
 	"github.com/opblocks/opblocks/finalizers"
 )
 
-// chain is two finalizers whose cleanups are noted in ran.
-func chain(ran *[]string, failures map[string]error) finalizers.Ordered {
-	cleanup := func(name string) func(context.Context) error {
-		return func(context.Context) error {
-			*ran = append(*ran, name)
-			return failures[name]
-		}
-	}
-	return finalizers.Ordered{{Name: database, Cleanup: cleanup(database)}, {Name: account, Cleanup: cleanup(account)}}
-}
-
-func TestOrdered(t *testing.T) {
+func TestOrderedFinalize(t *testing.T) {
 	type want struct {
 		Outcome finalizers.Outcome
 		Err     error
@@ -36,29 +24,29 @@ func TestOrdered(t *testing.T) {
 		want     want
 	}{
 		"LastFirst": {
-			reason: "the last one goes first, whatever the order on the object is",
+			reason: "The last of the list is finalized first, whatever the order on the object is.",
 			stored: []string{account, theirs, database},
 			want:   want{Outcome: finalizers.Finished, Ran: []string{account, database}, Stored: []string{theirs}},
 		},
 		"LastFails": {
-			reason:   "an account needs its database: the database waits for it",
+			reason:   "If the last cleanup fails, the one before does not run: an account needs its database.",
 			stored:   []string{database, account, theirs},
 			failures: map[string]error{account: errDown},
 			want:     want{Outcome: finalizers.Pending, Err: errDown, Ran: []string{account}, Stored: []string{database, account, theirs}},
 		},
 		"FirstFails": {
-			reason:   "what is done is not done again",
+			reason:   "The finalizer of a finished cleanup is removed, so the cleanup does not run again.",
 			stored:   []string{database, account, theirs},
 			failures: map[string]error{database: errDown},
 			want:     want{Outcome: finalizers.Pending, Err: errDown, Ran: []string{account, database}, Stored: []string{database, theirs}},
 		},
-		"Rest": {
-			reason: "goes on where it stopped",
+		"Continued": {
+			reason: "The next call continues where the last one stopped.",
 			stored: []string{database, theirs},
 			want:   want{Outcome: finalizers.Finished, Ran: []string{database}, Stored: []string{theirs}},
 		},
 		"Absent": {
-			reason: "all done before",
+			reason: "All finalizers were removed before.",
 			stored: []string{theirs},
 			want:   want{Outcome: finalizers.Absent, Stored: []string{theirs}},
 		},
@@ -67,40 +55,40 @@ func TestOrdered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newFake(deletedUser(tc.stored...))
 			got := want{}
-			got.Outcome, got.Err = chain(&got.Ran, tc.failures).Finalize(t.Context(), c, read(t, c))
+			got.Outcome, got.Err = newOrdered(&got.Ran, tc.failures).Finalize(t.Context(), c, read(t, c))
 			got.Stored = read(t, c).Finalizers
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" { //nolint:errorlint // as it is
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" { //nolint:errorlint // the error is returned unchanged
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestOrderedEnsuresAllByOneRequest(t *testing.T) {
+func TestOrderedEnsure(t *testing.T) {
 	c := newFake(user(theirs))
 	var ran []string
 	obj := read(t, c)
-	added, err := chain(&ran, nil).Ensure(t.Context(), c, obj)
+	added, err := newOrdered(&ran, nil).Ensure(t.Context(), c, obj)
 	require.NoError(t, err)
 	require.True(t, added)
 	require.Equal(t, []string{theirs, database, account}, obj.Finalizers)
 	require.Equal(t, 1, c.requests)
 
-	outcome, err := chain(&ran, nil).Finalize(t.Context(), c, obj)
+	outcome, err := newOrdered(&ran, nil).Finalize(t.Context(), c, obj)
 	require.NoError(t, err)
 	require.Equal(t, finalizers.NotDeleted, outcome)
 	require.Empty(t, ran)
 }
 
-func TestOrderedFindsMistakesBeforeAnyRequest(t *testing.T) {
+func TestOrderedInvalid(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		list   finalizers.Ordered
 		says   string
 	}{
-		"Name":    {"as Ensure", finalizers.Ordered{{"account", succeed}}, `invalid finalizer "account"`},
-		"Twice":   {"the second cleanup would never run", finalizers.Ordered{{account, succeed}, {account, succeed}}, `invalid finalizer "example.com/account": it is there twice`},
-		"Nothing": {"it would panic in the middle of a deletion", finalizers.Ordered{{account, nil}}, `finalizer "example.com/account" has no cleanup`},
+		"Name":      {"The rules are those of Ensure.", finalizers.Ordered{{"account", succeed}}, `invalid finalizer "account"`},
+		"Twice":     {"The second cleanup would never run.", finalizers.Ordered{{account, succeed}, {account, succeed}}, `invalid finalizer "example.com/account": it is listed twice`},
+		"NoCleanup": {"It would panic in the middle of a deletion.", finalizers.Ordered{{account, nil}}, `finalizer "example.com/account" has no cleanup`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,46 +11,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patch replaces the list of finalizers that was read, and nothing else.
+// patch replaces the object's list of finalizers, and nothing else.
 //
-// It is a merge patch that holds the resource version: whoever wrote the list meanwhile makes it a conflict. A JSON patch
-// of the one entry is no safer, and fails with a 422 that looks like invalid input when the list has become shorter.
-func patch(ctx context.Context, c client.Client, obj client.Object, list []string) error {
+// It sends a merge patch with the resource version that was read, so a change by another client in between is a conflict. A
+// JSON patch of the single entry would not be safer: if the list has become shorter, it fails with status 422, which looks
+// like invalid input.
+func patch(ctx context.Context, c client.Client, obj client.Object, finalizers []string) error {
 	if obj.GetResourceVersion() == "" {
 		return errors.New("the object has no resource version: read it from the API server first")
 	}
 	data, err := json.Marshal(map[string]any{"metadata": metadata{
 		UID:             obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(),
-		Finalizers:      list,
+		Finalizers:      finalizers,
 	}})
 	if err != nil {
 		return err
 	}
-	answer, ok := obj.DeepCopyObject().(client.Object)
+	patched, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("the deep copy of a %T is no client.Object", obj)
+		return fmt.Errorf("the deep copy of a %T is not a client.Object", obj)
 	}
-	// An answer is decoded over what is there: a list that it lacks would stay.
-	answer.SetFinalizers(nil)
-	answer.SetManagedFields(nil)
-	if err := c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
+	// The response is decoded into the existing fields: a list that the response does not have would stay.
+	patched.SetFinalizers(nil)
+	patched.SetManagedFields(nil)
+	if err := c.Patch(ctx, patched, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return err
 	}
-	obj.SetFinalizers(answer.GetFinalizers())
-	obj.SetResourceVersion(answer.GetResourceVersion())
-	obj.SetManagedFields(answer.GetManagedFields())
+	obj.SetFinalizers(patched.GetFinalizers())
+	obj.SetResourceVersion(patched.GetResourceVersion())
+	obj.SetManagedFields(patched.GetManagedFields())
 	return nil
 }
 
 type metadata struct {
-	UID             types.UID `json:"uid,omitempty"` // the fake client gives none
+	UID             types.UID `json:"uid,omitempty"` // controller-runtime's fake client sets none
 	ResourceVersion string    `json:"resourceVersion"`
-	Finalizers      []string  `json:"finalizers"` // null, if there are none, removes the field
+	Finalizers      []string  `json:"finalizers"` // null, which removes the field, if there are none
 }
 
-// subject names an object in errors.
-func subject(c client.Client, obj client.Object) string {
+// describe returns kind, namespace and name of an object for error messages.
+func describe(c client.Client, obj client.Object) string {
 	kind := fmt.Sprintf("%T", obj)
 	if gvk, err := c.GroupVersionKindFor(obj); err == nil {
 		kind = gvk.Kind

@@ -8,59 +8,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// FieldChanged passes updates that change what field gives, and everything that is no update:
+// FieldChanged passes updates that change the value that field returns, and all other events:
 //
 //	Create   always
-//	Update   field of the old object differs from field of the new one, or these are two objects of one name
+//	Update   field returns different values for the old and the new object, or the two have different UIDs
 //	Delete   always
 //	Generic  always
 //
-// T is the type that the watch is for; updates of objects of another type pass. An array or a struct of several fields is
-// comparable too: func(p *corev1.Pod) [2]string { return [2]string{p.Spec.NodeName, p.Status.PodIP} }. A pointer is equal to
-// itself only, and so differs in every update: give the value that it points to.
+// T is the object type of the watch. Updates of objects of another type pass. To compare several fields, return an array or
+// a struct: func(p *corev1.Pod) [2]string { return [2]string{p.Spec.NodeName, p.Status.PodIP} }. A pointer equals only
+// itself, and so differs in every update: return the value it points to. For values that == cannot compare, use
+// [SpecChanged].
 func FieldChanged[T client.Object, F comparable](field func(T) F) predicate.Predicate {
 	return changed(func(before, after T) bool { return field(before) != field(after) })
 }
 
-// SpecChanged is [FieldChanged] for what == cannot compare: a whole spec, or the data of a kind that has no spec. Quantities
-// and times are compared by value, and an empty list equals an absent one (equality.Semantic, which panics on a struct with
-// unexported fields: API types have none).
+// SpecChanged passes updates that change the value that spec returns, and all other events, as [FieldChanged] does. The
+// value can be anything, such as a whole spec, or the data of a kind that has no spec. It is compared with
+// equality.Semantic: quantities and times by value, and an empty list equals a nil list. equality.Semantic panics on structs
+// with unexported fields; API types have none.
 //
-// Unlike [GenerationChanged] it does not pass the beginning of a deletion: combine it with [DeletionStarted] where there are
-// finalizers.
+// Unlike [GenerationChanged], it drops the update that starts a deletion. Combine it with [DeletionStarted] for objects
+// with finalizers.
 func SpecChanged[T client.Object, S any](spec func(T) S) predicate.Predicate {
 	return changed(func(before, after T) bool { return !equality.Semantic.DeepEqual(spec(before), spec(after)) })
 }
 
-// changed passes updates by their difference. When a watch was interrupted, an object that was deleted and created anew
-// meanwhile comes as an update from one to the other: that is a change whatever they hold.
-func changed[T client.Object](differs func(before, after T) bool) predicate.Funcs {
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return !isNil(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			if isNil(e.ObjectOld) || isNil(e.ObjectNew) {
-				return !isNil(e.ObjectOld) || !isNil(e.ObjectNew)
-			}
-			before, ok := e.ObjectOld.(T)
-			after, alike := e.ObjectNew.(T)
-			return !ok || !alike || before.GetUID() != after.GetUID() || differs(before, after)
-		},
-		DeleteFunc:  func(e event.DeleteEvent) bool { return !isNil(e.Object) },
-		GenericFunc: func(e event.GenericEvent) bool { return !isNil(e.Object) },
-	}
-}
-
-// GenerationChanged passes updates that change metadata.generation, and everything that is no update, as [FieldChanged]
-// does. What moves the generation is the API server's decision:
+// GenerationChanged passes updates that change metadata.generation, and all other events, as [FieldChanged] does. The API
+// server decides what changes the generation:
 //
-//   - a change of the spec does; of a custom resource so does every other field but metadata and, where it is a subresource, status;
-//   - the beginning of a deletion does, when a finalizer holds the object;
-//   - labels, annotations, finalizers and owner references do not, except that annotations of a Deployment do;
-//   - a custom resource without the status subresource gets a new generation with each write of its status, which makes a
-//     controller that writes it wake itself.
+//   - a change of the spec does; for a custom resource, so does a change of any other field except metadata and, if it is a
+//     subresource, status;
+//   - the start of a deletion does, if a finalizer holds the object;
+//   - changes of labels, annotations, finalizers and owner references do not; only annotations of a Deployment do;
+//   - for a custom resource without the status subresource, every write of the status does. A controller that writes such a
+//     status triggers its own next reconcile.
 //
-// Kinds without generation, such as ConfigMap, Secret and ServiceAccount, pass with every write, since nothing is known;
-// controller-runtime's GenerationChangedPredicate drops all their updates. Their resyncs do not pass.
+// Kinds without a generation, such as ConfigMap, Secret and ServiceAccount, pass with every write, because the predicate
+// cannot know what changed. (controller-runtime's GenerationChangedPredicate drops all their updates.) Resyncs are dropped.
 func GenerationChanged() predicate.Predicate {
 	return changed(func(before, after client.Object) bool {
 		if before.GetGeneration() == 0 && after.GetGeneration() == 0 {
@@ -70,11 +55,12 @@ func GenerationChanged() predicate.Predicate {
 	})
 }
 
-// ConditionChanged passes updates in which the condition of this type comes, goes, or gets another status, reason or
-// observed generation, and everything that is no update, as [FieldChanged] does. Messages and times do not count. For
-// conditions that are another struct than metav1.Condition use FieldChanged.
+// ConditionChanged passes updates that add or remove the condition of this type, or change its status, reason or observed
+// generation, and all other events, as [FieldChanged] does. Messages and times are not compared. The function conditions
+// returns the conditions of an object. For another condition struct than metav1.Condition, use FieldChanged.
 //
-// It is for watching the objects of others. Under a filter for one's own object, it makes a controller wake itself.
+// Use it to watch objects that another controller reconciles. On the controller's own kind, its own status writes would
+// trigger reconciles.
 func ConditionChanged[T client.Object](conditionType string, conditions func(T) []metav1.Condition) predicate.Predicate {
 	return FieldChanged(func(obj T) metav1.Condition {
 		for _, c := range conditions(obj) {
@@ -84,4 +70,22 @@ func ConditionChanged[T client.Object](conditionType string, conditions func(T) 
 		}
 		return metav1.Condition{}
 	})
+}
+
+// changed returns a change predicate. If a watch was interrupted, an object that was deleted and created again meanwhile is
+// reported as an update from one to the other. That counts as a change, whatever the two objects hold.
+func changed[T client.Object](differs func(before, after T) bool) predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !isNil(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if isNil(e.ObjectOld) || isNil(e.ObjectNew) {
+				return !isNil(e.ObjectOld) || !isNil(e.ObjectNew)
+			}
+			before, beforeOK := e.ObjectOld.(T)
+			after, afterOK := e.ObjectNew.(T)
+			return !beforeOK || !afterOK || before.GetUID() != after.GetUID() || differs(before, after)
+		},
+		DeleteFunc:  func(e event.DeleteEvent) bool { return !isNil(e.Object) },
+		GenericFunc: func(e event.GenericEvent) bool { return !isNil(e.Object) },
+	}
 }

@@ -6,14 +6,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// DeletionStarted passes the events that tell of a deletion for the first time:
+// DeletionStarted passes the first event that shows that an object is being deleted:
 //
-//	Create   the object is being deleted: that began while the operator was down
-//	Update   the new object is being deleted and the old one was not, or they are two objects of one name
-//	Delete   always: an object without finalizers goes without an update before
+//	Create   the object is being deleted: the deletion started while the operator was down
+//	Update   the new object is being deleted and the old one was not, or the two have different UIDs
+//	Delete   always: an object without finalizers is deleted without an update before
 //	Generic  the object is being deleted
 //
-// Beside filters that drop what they do not know, combine it by predicate.Or, or no cleanup runs.
+// Combine it with predicate.Or with predicates that drop this update, such as [SpecChanged]. Otherwise no cleanup runs.
 func DeletionStarted() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isDeleted(e.Object) },
@@ -28,6 +28,7 @@ func DeletionStarted() predicate.Predicate {
 	}
 }
 
+// isDeleted reports whether the object is being deleted.
 func isDeleted(obj client.Object) bool {
 	return !isNil(obj) && !obj.GetDeletionTimestamp().IsZero()
 }

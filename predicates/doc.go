@@ -1,37 +1,42 @@
-// Package predicates says which events matter to a controller. Each block is a predicate of controller-runtime: it goes into
-// builder.WithPredicates, and into predicate.And, Or and Not.
+// Package predicates selects the events that trigger a reconcile. Its functions return predicates of controller-runtime,
+// for builder.WithPredicates and for predicate.And, predicate.Or and predicate.Not.
 //
 //	builder.WithPredicates(predicate.And(
 //		predicates.Label("target", target, predicates.FoldCase()),
 //		predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target"))))
 //
-// There are two kinds. Filters pass events of objects that match: [Label], [HasLabel], [HasAnnotation], [Namespaces], [Shard],
-// and [Matching] for any function. Changes pass updates that change something: [GenerationChanged], [SpecChanged],
-// [FieldChanged], [LabelChanged], [AnnotationChanged], [ConditionChanged], [DeletionStarted], [PauseChanged]; [NotPaused]
-// is both.
+// There are two kinds of predicates. Filters pass the events of objects that match: [Label], [HasLabel], [HasAnnotation],
+// [Namespaces], [Shard], and [Matching] for any function. Change predicates pass updates that change something:
+// [GenerationChanged], [SpecChanged], [FieldChanged], [LabelChanged], [AnnotationChanged], [ConditionChanged],
+// [DeletionStarted] and [PauseChanged]. [NotPaused] is both.
 //
-//	          filters                      changes
-//	Create    the object matches           always
-//	Update    old or new matches           it is changed
-//	Delete    the last state matches       always
-//	Generic   the object matches           always
+//	          filters                                changes
+//	Create    the object matches                     always
+//	Update    the old or the new object matches      the field is changed
+//	Delete    the last known state matches           always
+//	Generic   the object matches                     always
 //
-// The facts:
-//   - A filter passes an update when the old object matches, or an object that leaves would keep what was made for it.
-//     So the object that a pass then reads may not match: the reconciler has to look again. It has to anyway, since other
-//     watches, and delays that were asked for before, bring passes that no predicate sees.
-//   - Several predicates of one watch are And. And of a filter and of GenerationChanged drops relabelling, which changes no
-//     generation. And of two filters passes an update whose old object matches one and whose new object the other.
-//   - predicate.Not of a filter drops the update by which an object comes or leaves: to select what does not match, negate
-//     the function of [Matching]. Not of a change drops creations and deletions.
-//   - A filter passes resyncs (updates from an object to itself), a change does not.
-//   - Writing the status is an update. A controller without a change filter wakes itself by its own write, once.
-//   - After an interrupted watch, an object that was deleted and created anew comes as an update: every change passes it.
-//   - A deletion that was missed comes with the last known state, which is not the final one (DeleteStateUnknown): filters
-//     pass it, but for those of what never changes, [Namespaces] and [Shard].
-//   - WithEventFilter of the builder is for all watches of a controller, also those of what it owns, whose labels and
-//     annotations are others: use WithPredicates of each watch.
+// DeletionStarted, NotPaused, Namespaces and Shard differ from this table; their documentation says how.
 //
-// An event without an object is dropped, quietly. The functions given to predicates must not change objects: they are in the
-// cache, and other goroutines read them.
+// Facts to know:
+//   - A filter passes an update if the old object matches, so that the controller can clean up for an object that stops
+//     matching. The object that the reconciler then reads may not match: the reconciler must check again. It must do so
+//     anyway, because other watches and earlier delays (RequeueAfter) also trigger reconciles, and no predicate sees these.
+//   - Several predicates of one watch are combined with predicate.And. And of a filter and GenerationChanged drops changes of
+//     labels, because they do not change the generation. And of two filters passes an update whose old object matches one
+//     of them and whose new object matches the other.
+//   - predicate.Not of a filter drops the update with which an object starts or stops matching. To select the objects that
+//     do not match, negate the function of [Matching]. predicate.Not of a change predicate drops creations and deletions.
+//   - Filters pass resyncs (updates from an object to itself). Change predicates drop them.
+//   - Writing the status is an update. A controller without a change predicate triggers one more reconcile by its own write.
+//   - If a watch was interrupted, and an object was deleted and created again meanwhile, the cache reports this as one update.
+//     Every change predicate passes it.
+//   - A deletion that happened while a watch was interrupted is reported with the last known state, which may not be the
+//     final one (DeleteStateUnknown). Filters pass it, except [Namespaces] and [Shard], because what these compare never
+//     changes.
+//   - WithEventFilter of the builder applies to all watches of a controller, also to those of owned objects, which have other
+//     labels and annotations. Use builder.WithPredicates for each watch instead.
+//
+// An event without an object is dropped. Functions that are passed to predicates must not change the object: it belongs to
+// the cache, and other goroutines read it. All predicates are safe for concurrent use.
 package predicates

@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/predicates"
 )
 
-// An operator that shares a kind with others gets the objects whose label names it, in any case, when they change and when
-// they leave.
+// Several operators share a kind. This one reconciles the objects whose label names it, in any case, when they change and
+// when they stop matching.
 func Example() {
 	setup := func(mgr ctrl.Manager, target string, r ctrlreconcile.Reconciler) error {
 		return ctrl.NewControllerManagedBy(mgr).
@@ -49,12 +49,12 @@ func update(before, after client.Object) event.UpdateEvent {
 
 func ExampleLabel() {
 	p := predicates.Label("target", "blue")
-	fmt.Println("leaves:", p.Update(update(labeled("target", "blue"), labeled("target", "green"))))
-	fmt.Println("has left:", p.Update(update(labeled("target", "green"), labeled("target", "green"))))
+	fmt.Println("stops matching:", p.Update(update(labeled("target", "blue"), labeled("target", "green"))))
+	fmt.Println("does not match:", p.Update(update(labeled("target", "green"), labeled("target", "green"))))
 	fmt.Println("other case:", p.Create(event.CreateEvent{Object: labeled("target", "BLUE")}))
 	// Output:
-	// leaves: true
-	// has left: false
+	// stops matching: true
+	// does not match: false
 	// other case: false
 }
 
@@ -76,7 +76,7 @@ func ExampleLabelChanged() {
 		predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")))
 
 	before, after := labeled("target", "blue"), labeled("target", "green")
-	before.Generation, after.Generation = 1, 1 // labels do not count
+	before.Generation, after.Generation = 1, 1 // labels do not change the generation
 	fmt.Println(narrow.Update(update(before, after)), wide.Update(update(before, after)))
 	// Output: false true
 }
@@ -138,7 +138,8 @@ func ExampleFieldChanged() {
 	// Output: true false
 }
 
-// What is noted in the status counts as much as the label, or a relabelling while the operator is down leaks.
+// The status counts as well as the label. Otherwise an object whose label changed while the operator was down would never be
+// cleaned up.
 func ExampleMatching() {
 	served := predicates.Matching(func(p *corev1.Pod) bool { return p.Status.NominatedNodeName == "blue" })
 	p := predicate.Or(predicates.Label("target", "blue"), served)
@@ -178,27 +179,27 @@ func ExampleIsPaused() {
 	for _, value := range []string{"true", "2026-03-01T12:30:00Z", "2026-03-01T11:30:00Z"} {
 		paused, until := predicates.IsPaused(annotated(predicates.PausedAnnotation, value), now)
 		if paused && !until.IsZero() {
-			fmt.Println("paused, come back in", until.Sub(now))
+			fmt.Println("paused, requeue after", until.Sub(now))
 		} else {
 			fmt.Println(paused)
 		}
 	}
 	// Output:
 	// true
-	// paused, come back in 30m0s
+	// paused, requeue after 30m0s
 	// false
 }
 
 func ExampleNotPaused() {
 	p := predicates.NotPaused(time.Now)
 	paused := annotated(predicates.PausedAnnotation, "")
-	fmt.Println("begins:", p.Update(update(&corev1.Pod{}, paused)))
-	fmt.Println("while:", p.Update(update(paused, paused)))
-	fmt.Println("ends:", p.Update(update(paused, &corev1.Pod{})))
+	fmt.Println("start:", p.Update(update(&corev1.Pod{}, paused)))
+	fmt.Println("paused:", p.Update(update(paused, paused)))
+	fmt.Println("end:", p.Update(update(paused, &corev1.Pod{})))
 	// Output:
-	// begins: true
-	// while: false
-	// ends: true
+	// start: true
+	// paused: false
+	// end: true
 }
 
 func ExamplePauseChanged() {
@@ -224,14 +225,14 @@ func ExampleShard() {
 	// 1 true <nil>
 }
 
-// The event of a child goes to the shard of its owner.
+// The shard of a child's event is that of its owner.
 func ExampleShardOf() {
 	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "0b0f2a51-27b5-4c5c-8f3f-4a2f8b1f7f01"}}
 	fmt.Println(predicates.ShardOf(owner, 2))
 	// Output: 1
 }
 
-// A source that is given to the builder's WatchesRawSource has predicates of its own type.
+// A source for the builder's WatchesRawSource takes predicates of its own type.
 func ExampleTyped() {
 	dataChanged := predicates.SpecChanged(func(s *corev1.Secret) map[string][]byte { return s.Data })
 	secrets := func(c cache.Cache, h handler.TypedEventHandler[*corev1.Secret, ctrl.Request]) source.Source {

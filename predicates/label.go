@@ -10,32 +10,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// LabelOption changes how [Label] compares.
+// LabelOption is an option of [Label].
 type LabelOption func(*labelOptions)
 
 type labelOptions struct{ equal func(a, b string) bool }
 
-// FoldCase ignores the case of the label's value. Keys are always compared as they are.
+// FoldCase compares the label's value without regard to case (strings.EqualFold). Keys are always compared exactly.
 func FoldCase() LabelOption {
 	return func(o *labelOptions) { o.equal = strings.EqualFold }
 }
 
-// Label passes events of objects that have the label with this value, as [Matching] does: an update passes when the old or
-// the new object has it. An object without the label never matches, also if the value is empty.
+// Label passes events of objects that have the label with this value, as [Matching] does: an update passes if the old or
+// the new object has it. Values are compared exactly, unless [FoldCase] is given. An object without the label does not
+// match, even if value is empty.
 //
-// A key or a value that no label can have matches nothing: check what comes from a flag with [LabelSelector].
+// A key or value that is not valid for a label matches no object. Check input such as a flag with [LabelSelector].
 func Label(key, value string, options ...LabelOption) predicate.Predicate {
 	o := labelOptions{equal: func(a, b string) bool { return a == b }}
 	for _, option := range options {
 		option(&o)
 	}
 	return Matching(func(obj client.Object) bool {
-		have, ok := obj.GetLabels()[key]
-		return ok && o.equal(have, value)
+		actual, ok := obj.GetLabels()[key]
+		return ok && o.equal(actual, value)
 	})
 }
 
-// HasLabel is [Label] with any value, also an empty one.
+// HasLabel passes events of objects that have the label with any value, also an empty one, as [Matching] does.
 func HasLabel(key string) predicate.Predicate {
 	return Matching(func(obj client.Object) bool {
 		_, ok := obj.GetLabels()[key]
@@ -43,24 +44,25 @@ func HasLabel(key string) predicate.Predicate {
 	})
 }
 
-// LabelChanged passes updates that add, change or remove the label, and everything that is no update, as [FieldChanged]
-// does. Put it beside [GenerationChanged] under a Label filter, since relabelling leaves the generation alone:
+// LabelChanged passes updates that add, change or remove the label, and all other events, as [FieldChanged] does. Combine it
+// with [GenerationChanged] behind a Label filter, because a change of labels does not change the generation:
 //
 //	predicate.And(predicates.Label(key, value), predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged(key)))
 func LabelChanged(key string) predicate.Predicate {
 	return FieldChanged(func(obj client.Object) entry { return entryOf(obj.GetLabels(), key) })
 }
 
-// LabelSelector is what [Label] matches as a selector for the manager's cache, to hold fewer objects in memory:
+// LabelSelector returns a selector for the label with this value. With it the manager's cache holds only the objects that
+// [Label] matches, which saves memory:
 //
 //	cache.Options{ByObject: map[client.Object]cache.ByObject{&v1.User{}: {Label: selector}}}
 //
-// Use it only where nothing has to be done for an object that leaves. To such a cache a relabelled object is deleted: its
-// event is a deletion, and Get says NotFound of an object that exists, so that nothing cleans up for it, and it cannot be
-// told from one that is gone. A selector cannot fold case either: an object whose label is written in another case is not
-// there at all.
+// Use it only if nothing has to be done for an object that stops matching. Such a cache treats a change of the label as a
+// deletion: it sends a delete event, and Get returns NotFound for an object that exists. The reconciler then does not clean
+// up, and cannot distinguish the object from a deleted one. A selector also cannot fold case: objects whose label has
+// another case are not in the cache.
 //
-// The error says what is wrong with the key or the value.
+// LabelSelector returns an error if key or value is not valid for a label. The error names both and the rule.
 func LabelSelector(key, value string) (labels.Selector, error) {
 	requirement, err := labels.NewRequirement(key, selection.Equals, []string{value})
 	if err != nil {
@@ -69,19 +71,8 @@ func LabelSelector(key, value string) (labels.Selector, error) {
 	return labels.NewSelector().Add(*requirement), nil
 }
 
-// entry tells an empty value from none.
-type entry struct {
-	value string
-	there bool
-}
-
-func entryOf(m map[string]string, key string) entry {
-	value, there := m[key]
-	return entry{value, there}
-}
-
-// HasAnnotation passes events of objects that have the annotation, with any value, as [Matching] does: an update passes when
-// the old or the new object has it.
+// HasAnnotation passes events of objects that have the annotation with any value, also an empty one, as [Matching] does: an
+// update passes if the old or the new object has it.
 func HasAnnotation(key string) predicate.Predicate {
 	return Matching(func(obj client.Object) bool {
 		_, ok := obj.GetAnnotations()[key]
@@ -89,9 +80,20 @@ func HasAnnotation(key string) predicate.Predicate {
 	})
 }
 
-// AnnotationChanged passes updates that add, change or remove the annotation, and everything that is no update, as
-// [FieldChanged] does. Other annotations, which kubectl and controllers write often, do not count; controller-runtime's
-// AnnotationChangedPredicate passes them all.
+// AnnotationChanged passes updates that add, change or remove the annotation, and all other events, as [FieldChanged] does.
+// Other annotations, which kubectl and controllers change often, do not count. (controller-runtime's
+// AnnotationChangedPredicate passes a change of any annotation.)
 func AnnotationChanged(key string) predicate.Predicate {
 	return FieldChanged(func(obj client.Object) entry { return entryOf(obj.GetAnnotations(), key) })
+}
+
+// entry is the value of a key in a map. It distinguishes an empty value from an absent one.
+type entry struct {
+	value   string
+	present bool
+}
+
+func entryOf(m map[string]string, key string) entry {
+	value, present := m[key]
+	return entry{value, present}
 }

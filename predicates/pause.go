@@ -10,42 +10,49 @@ import (
 	"github.com/opblocks/opblocks/internal/pause"
 )
 
-// PausedAnnotation pauses an object when its value is "true" or empty, or until a time in RFC 3339, such as
-// 2026-03-01T12:00:00Z. "false" is as none. Any other value pauses as "true" does: who wrote it wanted the operator to keep
-// away, and a typing mistake must not start it.
+// PausedAnnotation is the annotation with which a person pauses the reconciling of an object. Its values are:
+//
+//	"true" or ""            paused until the annotation is removed or changed
+//	2026-03-01T12:00:00Z    paused until this time (RFC 3339)
+//	"false"                 not paused, as without the annotation
+//	anything else           paused as with "true": the author wanted to stop the operator, and a typing error must not start it
 const PausedAnnotation = pause.Annotation
 
-// IsPaused says whether the object is paused at this time, and until when; a zero time is until the annotation goes. A
-// reconciler asks it in every pass, whatever predicates there are, because other watches bring passes too; it then comes
-// back after until.Sub(now), since the API server sends no event when that time is there. Package reconcile does all this.
+// IsPaused reports whether [PausedAnnotation] pauses the object at the time now, and until when. A zero until means that the
+// pause has no end time.
+//
+// A reconciler has to call it in every reconcile, whatever its predicates are, because other watches also trigger
+// reconciles. If until is not zero, it should requeue after until.Sub(now), because the API server sends no event when that
+// time comes. Package reconcile does both.
 func IsPaused(obj client.Object, now time.Time) (paused bool, until time.Time) {
 	p := pause.Of(obj).At(now)
 	return p.Paused, p.Until
 }
 
-// PauseChanged passes updates that pause an object, end its pause or move its end, and everything that is no update, as
-// [FieldChanged] does. A pause that ends by its time is no event.
+// PauseChanged passes updates that start a pause, end it or change its end time, and all other events, as [FieldChanged]
+// does. A pause that ends because its end time comes sends no event.
 func PauseChanged() predicate.Predicate { return FieldChanged(pause.Of) }
 
-// NotPaused drops updates of objects that are paused, to spare the passes:
+// NotPaused drops updates of paused objects, which saves reconciles:
 //
-//	Create   always: a reconciler says that the object is paused, and comes back when that ends
-//	Update   the new object is not paused, or is being deleted, or its pause changed
+//	Create   always: the reconciler shows that the object is paused, and requeues it for the end of the pause
+//	Update   the new object is not paused, or is being deleted, or its pause changed, or the two have different UIDs
 //	Delete   always
 //	Generic  the object is not paused, or is being deleted
 //
-// It is no replacement for [IsPaused], since it knows of one watch only. Now is the clock; nil means time.Now.
+// It does not replace [IsPaused], because it sees the events of only one watch. The function now is the clock; nil means
+// time.Now.
 func NotPaused(now func() time.Time) predicate.Predicate {
 	if now == nil {
 		now = time.Now
 	}
-	counts := func(obj client.Object) bool {
+	active := func(obj client.Object) bool {
 		paused, _ := IsPaused(obj, now())
 		return !paused || isDeleted(obj)
 	}
 	p := changed(func(before, after client.Object) bool {
-		return counts(after) || pause.Of(before) != pause.Of(after)
+		return active(after) || pause.Of(before) != pause.Of(after)
 	})
-	p.GenericFunc = func(e event.GenericEvent) bool { return !isNil(e.Object) && counts(e.Object) }
+	p.GenericFunc = func(e event.GenericEvent) bool { return !isNil(e.Object) && active(e.Object) }
 	return p
 }

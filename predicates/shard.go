@@ -8,24 +8,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Shard passes events of all kinds of those objects whose shard has this index, from 0 to count-1, so that several
-// operators share the objects of a kind. It is for the watch on one's own kind: a child has another UID than its owner, and
-// so in general another shard; map its event to the owner, and ask [ShardOf] of that.
+// Shard passes all events of the objects whose shard, as [ShardOf] returns it, is index. It divides the objects of a kind
+// among count operators; index is from 0 to count-1. Because the shard of an object never changes, a deletion passes only
+// if the last known state matches, even if that is not the final one.
 //
-// Each operator still caches all objects. While count changes, operators with the old and with the new one may both hold an
-// object: stop the old ones first.
+// Use it on the watch of the controller's own kind only. A child has another UID than its owner, and so usually another
+// shard: map the event of a child to the owner, and call ShardOf with the owner.
 //
-// The error says that index or count is out of range.
+// Each operator still caches all objects. While count changes, an operator with the old count and one with the new count may
+// both reconcile an object: stop the old ones first.
+//
+// Shard returns an error if index or count is out of range.
 func Shard(index, count int) (predicate.Predicate, error) {
 	if count < 1 || index < 0 || index >= count {
-		return nil, fmt.Errorf("shard %d of %d: the index goes from 0 to the count less one", index, count)
+		return nil, fmt.Errorf("shard %d of %d: use a count of at least 1, and an index from 0 to the count less one", index, count)
 	}
-	return matchingForLife(func(obj client.Object) bool { return ShardOf(obj, count) == index }), nil
+	return matchingImmutable(func(obj client.Object) bool { return ShardOf(obj, count) == index }), nil
 }
 
-// ShardOf gives the shard of an object, from 0 to count-1; of a count below 2 it is 0. It depends on the UID alone, or on
-// namespace and name where there is no UID (controller-runtime's fake client gives none), and is the same in every process,
-// platform and version. When count grows by one, 1/count of the objects move, all of them to the new shard.
+// ShardOf returns the shard of an object, from 0 to count-1, or 0 if count is less than 2. It depends only on the UID, or on
+// namespace and name if there is no UID (controller-runtime's fake client sets none). It is the same in every process, on
+// every platform and in every version of this package. When count grows by one, 1/count of the objects move, all to the
+// new shard. The algorithm is the jump consistent hash of Lamping and Veach, https://arxiv.org/abs/1406.2294.
 func ShardOf(obj client.Object, count int) int {
 	id := string(obj.GetUID())
 	if id == "" {
@@ -33,11 +37,11 @@ func ShardOf(obj client.Object, count int) int {
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
-	return jump(h.Sum64(), count)
+	return jumpHash(h.Sum64(), count)
 }
 
-// jump is the consistent hash of Lamping and Veach, https://arxiv.org/abs/1406.2294.
-func jump(key uint64, count int) int {
+// jumpHash is the consistent hash of Lamping and Veach.
+func jumpHash(key uint64, count int) int {
 	bucket, next := int64(0), int64(0)
 	for next < int64(count) {
 		bucket = next

@@ -2,8 +2,8 @@ package predicates
 
 import "testing"
 
-// Values that other implementations of the paper publish.
-func TestJump(t *testing.T) {
+// TestJumpHash compares with the values that other implementations of the paper publish.
+func TestJumpHash(t *testing.T) {
 	for _, tc := range []struct {
 		key         uint64
 		count, want int
@@ -15,8 +15,8 @@ func TestJump(t *testing.T) {
 		{2201, 100001, 22152},
 		{2202, 100001, 15018},
 	} {
-		if got := jump(tc.key, tc.count); got != tc.want {
-			t.Errorf("jump(%d, %d) = %d, want %d", tc.key, tc.count, got, tc.want)
+		if got := jumpHash(tc.key, tc.count); got != tc.want {
+			t.Errorf("jumpHash(%d, %d) = %d, want %d", tc.key, tc.count, got, tc.want)
 		}
 	}
 }

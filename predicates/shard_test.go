@@ -11,13 +11,14 @@ import (
 	"github.com/opblocks/opblocks/predicates"
 )
 
-// numbered gives pod i a UID as the API server would.
+// numbered returns pod i, with a UID as the API server would set it.
 func numbered(i int) *corev1.Pod {
 	return pod(uid(fmt.Sprintf("%08x-5c1d-4f5e-9d7a-3b2a%08x", uint32(i)*2654435761, i)))
 }
 
-// Two versions of an operator that disagree would both leave an object alone, or both work on it.
-func TestShardOfNeverChanges(t *testing.T) {
+// TestShardOfIsStable proves that the shards never change. Two versions of an operator that disagree would both skip an
+// object, or both reconcile it.
+func TestShardOfIsStable(t *testing.T) {
 	var got []int
 	for i := range 20 {
 		got = append(got, predicates.ShardOf(numbered(i), 5))
@@ -26,7 +27,7 @@ func TestShardOfNeverChanges(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	require.Equal(t, 0, predicates.ShardOf(pod(uid("")), 7), "by namespace and name")
+	require.Equal(t, 0, predicates.ShardOf(pod(uid("")), 7), "without a UID, namespace and name decide")
 }
 
 func TestShardOfSpreadsEvenly(t *testing.T) {
@@ -47,40 +48,40 @@ func TestShardOfMovesFewObjects(t *testing.T) {
 		before, after := predicates.ShardOf(numbered(i), 4), predicates.ShardOf(numbered(i), 5)
 		if before != after {
 			moved++
-			require.Equal(t, 4, after, "what moves, moves to the new shard")
+			require.Equal(t, 4, after, "an object moves only to the new shard")
 		}
 	}
 	require.InDelta(t, objects/5, moved, objects/5/10)
 }
 
-func TestShardOfLittle(t *testing.T) {
+func TestShardOfSmallCounts(t *testing.T) {
 	for _, count := range []int{-1, 0, 1} {
 		require.Equal(t, 0, predicates.ShardOf(pod(), count))
 	}
 }
 
-func TestShardsShareAllObjects(t *testing.T) {
+func TestShard(t *testing.T) {
 	const count = 3
 	for i := range 100 {
-		obj, holders := numbered(i), 0
+		obj, shards := numbered(i), 0
 		for index := range count {
 			p, err := predicates.Shard(index, count)
 			require.NoError(t, err)
 			events := []any{created(obj), updated(obj, obj), deleted(obj), missed(obj), generic(obj)}
 			for _, e := range events {
-				require.Equal(t, passes(p, events[0]), passes(p, e), "all events of an object go to one shard")
+				require.Equal(t, passes(p, events[0]), passes(p, e), "all events of an object pass in the same shard")
 			}
 			if passes(p, events[0]) {
-				holders++
+				shards++
 			}
 		}
-		require.Equal(t, 1, holders)
+		require.Equal(t, 1, shards)
 	}
 }
 
-func TestShardOutOfRange(t *testing.T) {
+func TestShardInvalid(t *testing.T) {
 	for _, tc := range [][2]int{{3, 3}, {-1, 3}, {0, 0}, {0, -1}} {
 		_, err := predicates.Shard(tc[0], tc[1])
-		require.EqualError(t, err, fmt.Sprintf("shard %d of %d: the index goes from 0 to the count less one", tc[0], tc[1]))
+		require.EqualError(t, err, fmt.Sprintf("shard %d of %d: use a count of at least 1, and an index from 0 to the count less one", tc[0], tc[1]))
 	}
 }

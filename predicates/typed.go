@@ -8,8 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Typed makes a predicate fit a typed source, such as source.Kind(cache, &corev1.Pod{}, handler, predicates.Typed[*corev1.Pod](p)).
-// The builder's WithPredicates takes predicates as they are.
+// Typed converts a predicate to one for a typed source, such as
+//
+//	source.Kind(cache, &corev1.Pod{}, handler, predicates.Typed[*corev1.Pod](p))
+//
+// builder.WithPredicates needs no conversion.
 func Typed[T client.Object](p predicate.Predicate) predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{
 		CreateFunc: func(e event.TypedCreateEvent[T]) bool {
@@ -27,7 +30,7 @@ func Typed[T client.Object](p predicate.Predicate) predicate.TypedPredicate[T] {
 	}
 }
 
-// isNil also finds a nil pointer in an interface, on which every method of an object would panic.
+// isNil reports whether obj is nil or holds a nil pointer, on which every method of an object would panic.
 func isNil(obj client.Object) bool {
 	if obj == nil {
 		return true

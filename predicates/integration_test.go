@@ -1,6 +1,7 @@
 package predicates_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,14 +10,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/predicates"
 )
 
-// What each write to a custom resource brings.
+// TestRealLifeOfACustomResource shows which predicates pass each kind of write to a custom resource.
 func TestRealLifeOfACustomResource(t *testing.T) {
 	kind := gauge(t, "")
 	w := newWatch(t, kind, cache.Options{})
@@ -64,7 +74,7 @@ func TestRealLifeOfACustomResource(t *testing.T) {
 	require.True(t, predicates.DeletionStarted().Delete(d))
 }
 
-// An object without finalizers goes without an update that says so.
+// An object without finalizers is deleted without an update before.
 func TestRealDeletionWithoutFinalizers(t *testing.T) {
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
@@ -72,11 +82,11 @@ func TestRealDeletionWithoutFinalizers(t *testing.T) {
 	nextCreated(t, w)
 	require.NoError(t, w.Delete(t.Context(), obj))
 	e := nextAs[event.DeleteEvent](t, w)
-	require.Nil(t, e.Object.GetDeletionTimestamp(), "surprise: not even the final state says that it is being deleted")
+	require.Nil(t, e.Object.GetDeletionTimestamp(), "surprise: not even the final state has a deletion timestamp")
 	require.True(t, predicates.DeletionStarted().Delete(e))
 }
 
-// The generation is not the same thing for every kind.
+// TestRealGenerations shows which writes change the generation, by kind.
 func TestRealGenerations(t *testing.T) {
 	t.Run("Deployment", func(t *testing.T) {
 		w := newWatch(t, &appsv1.Deployment{}, cache.Options{})
@@ -111,11 +121,11 @@ func TestRealGenerations(t *testing.T) {
 		require.NoError(t, w.Create(t.Context(), obj))
 		nextCreated(t, w)
 		w.patch(t, obj, `{"status":{"level":1}}`)
-		require.True(t, passes(predicates.GenerationChanged(), w.next(t)), "surprise: a controller that writes it wakes itself")
+		require.True(t, passes(predicates.GenerationChanged(), w.next(t)), "surprise: a controller that writes the status triggers its own next reconcile")
 		w.patch(t, obj, `{"data":{"limit":1}}`)
-		require.True(t, passes(predicates.GenerationChanged(), w.next(t)), "any field counts, wherever it is")
+		require.True(t, passes(predicates.GenerationChanged(), w.next(t)), "a change of any field counts")
 		w.patch(t, obj, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"6d1f"}]}}`)
-		require.False(t, passes(predicates.GenerationChanged(), w.next(t)), "but metadata")
+		require.False(t, passes(predicates.GenerationChanged(), w.next(t)), "except metadata")
 	})
 	t.Run("ConfigMap", func(t *testing.T) {
 		w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
@@ -138,25 +148,25 @@ func TestRealGenerations(t *testing.T) {
 
 func nextCreated(t *testing.T, w *watch) { t.Helper(); nextAs[event.CreateEvent](t, w) }
 
-func TestRealRelabelling(t *testing.T) {
+func TestRealLabelChanges(t *testing.T) {
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
 	p := predicates.Label("target", "blue", predicates.FoldCase())
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web", Labels: map[string]string{"target": "Blue"}}}
 	require.NoError(t, w.Create(t.Context(), obj))
 	require.True(t, passes(p, w.next(t)))
 	w.patch(t, obj, `{"metadata":{"labels":{"target":"green"}}}`)
-	require.True(t, passes(p, w.next(t)), "it leaves: noticed once")
+	require.True(t, passes(p, w.next(t)), "the object stops matching, which passes once")
 	w.patch(t, obj, `{"data":{"a":"b"}}`)
-	require.False(t, passes(p, w.next(t)), "it is gone for us")
+	require.False(t, passes(p, w.next(t)), "the object does not match")
 	w.patch(t, obj, `{"metadata":{"labels":{"target":"BLUE"}}}`)
-	require.True(t, passes(p, w.next(t)), "it comes back")
+	require.True(t, passes(p, w.next(t)), "the object matches again")
 	w.patch(t, obj, `{"metadata":{"labels":null}}`)
-	require.True(t, passes(p, w.next(t)), "it leaves by losing its label")
+	require.True(t, passes(p, w.next(t)), "the object stops matching because its label is removed")
 	require.NoError(t, w.Delete(t.Context(), obj))
 	require.False(t, passes(p, w.next(t)))
 }
 
-// Why the selector of a cache is not the same as a filter.
+// TestRealCacheWithSelector shows how the selector of a cache differs from a filter.
 func TestRealCacheWithSelector(t *testing.T) {
 	selector, err := predicates.LabelSelector("target", "blue")
 	require.NoError(t, err)
@@ -165,17 +175,17 @@ func TestRealCacheWithSelector(t *testing.T) {
 	require.NoError(t, w.Create(t.Context(), obj), "no event: the case differs")
 	w.patch(t, obj, `{"metadata":{"labels":{"target":"blue"}}}`)
 	c := nextAs[event.CreateEvent](t, w)
-	require.Equal(t, "web", c.Object.GetName(), "surprise: relabelling is a creation, and the first event of an object that was there")
+	require.Equal(t, "web", c.Object.GetName(), "surprise: a change of the label is a creation, the first event for an object that already existed")
 
 	w.patch(t, obj, `{"metadata":{"labels":{"target":"green"}}}`)
 	d := nextAs[event.DeleteEvent](t, w)
-	require.Equal(t, "blue", d.Object.GetLabels()["target"], "with the state before it left")
+	require.Equal(t, "blue", d.Object.GetLabels()["target"], "the event has the state before the change")
 	require.False(t, d.DeleteStateUnknown)
 	require.True(t, predicates.Label("target", "blue").Delete(d))
 
 	key := client.ObjectKeyFromObject(obj)
-	require.True(t, apierrors.IsNotFound(w.cache.Get(t.Context(), key, &corev1.ConfigMap{})), "surprise: the cache says that it is gone")
-	require.NoError(t, w.Get(t.Context(), key, &corev1.ConfigMap{}), "it is not")
+	require.True(t, apierrors.IsNotFound(w.cache.Get(t.Context(), key, &corev1.ConfigMap{})), "surprise: the cache returns NotFound")
+	require.NoError(t, w.Get(t.Context(), key, &corev1.ConfigMap{}), "the API server still has the object")
 }
 
 // A resync is an update from an object to itself.
@@ -186,14 +196,14 @@ func TestRealResync(t *testing.T) {
 	nextCreated(t, w)
 	e := nextAs[event.UpdateEvent](t, w)
 	require.Equal(t, e.ObjectOld.GetResourceVersion(), e.ObjectNew.GetResourceVersion())
-	require.True(t, predicates.Label("target", "blue").Update(e), "a filter passes it")
+	require.True(t, predicates.Label("target", "blue").Update(e), "filters pass it")
 	require.True(t, predicates.NotPaused(time.Now).Update(e))
-	require.False(t, predicates.GenerationChanged().Update(e), "a change does not, also of a kind without generation")
+	require.False(t, predicates.GenerationChanged().Update(e), "change predicates drop it, also for a kind without generation")
 	require.False(t, predicates.LabelChanged("target").Update(e))
 	require.False(t, predicates.DeletionStarted().Update(e))
 }
 
-// What a watch missed comes in another form.
+// TestRealInterruptedWatch shows how events that a watch missed are reported.
 func TestRealInterruptedWatch(t *testing.T) {
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
 	create := func(name string) *corev1.ConfigMap {
@@ -205,32 +215,113 @@ func TestRealInterruptedWatch(t *testing.T) {
 	nextCreated(t, w)
 	nextCreated(t, w)
 
-	w.cut.interrupt()
+	w.interrupter.interrupt()
 	w.patch(t, gone, `{"metadata":{"labels":{"target":"blue"}}}`)
 	require.NoError(t, w.Delete(t.Context(), gone))
 	require.NoError(t, w.Delete(t.Context(), again))
 	again = create("again")
-	w.cut.release()
+	w.interrupter.release()
 
 	for range 2 {
 		switch e := w.next(t).(type) {
 		case event.UpdateEvent:
 			require.Equal(t, "again", e.ObjectNew.GetName())
 			require.Equal(t, again.UID, e.ObjectNew.GetUID())
-			require.NotEqual(t, again.UID, e.ObjectOld.GetUID(), "surprise: an update from an object to its namesake")
+			require.NotEqual(t, again.UID, e.ObjectOld.GetUID(), "surprise: an update from an object to another one with the same name")
 			require.Equal(t, e.ObjectOld.GetGeneration(), e.ObjectNew.GetGeneration())
 			require.True(t, predicates.GenerationChanged().Update(e))
 			require.True(t, predicates.LabelChanged("target").Update(e))
-			require.True(t, predicates.DeletionStarted().Update(e), "the former one is gone")
+			require.True(t, predicates.DeletionStarted().Update(e), "the old object is deleted")
 		case event.DeleteEvent:
 			require.Equal(t, "gone", e.Object.GetName())
 			require.True(t, e.DeleteStateUnknown)
-			require.Equal(t, "green", e.Object.GetLabels()["target"], "surprise: the state that was known, not the final one")
-			require.True(t, predicates.Label("target", "blue").Delete(e), "so a filter passes it")
+			require.Equal(t, "green", e.Object.GetLabels()["target"], "surprise: the last known state, not the final one")
+			require.True(t, predicates.Label("target", "blue").Delete(e), "therefore filters pass it")
 			require.True(t, predicates.Namespaces(w.namespace).Delete(e))
-			require.False(t, predicates.Namespaces("elsewhere").Delete(e), "but for what never changes")
+			require.False(t, predicates.Namespaces("elsewhere").Delete(e), "except filters on what never changes")
 		default:
 			t.Fatalf("unexpected %#v", e)
 		}
 	}
+}
+
+// TestRealBuilder runs a controller of one of several operators that share a kind by a label. It gets the reconciles that it
+// needs, and no others.
+func TestRealBuilder(t *testing.T) {
+	kind := gauge(t, "")
+	cp := controlPlane(t)
+	namespace := controlplanetest.Namespace(t, cp)
+	c, err := client.New(cp.Config(), client.Options{})
+	require.NoError(t, err)
+	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	require.NoError(t, err)
+	reconciles := make(chan string, 100)
+	record := ctrlreconcile.Func(func(_ context.Context, r ctrl.Request) (ctrl.Result, error) {
+		reconciles <- r.Name
+		return ctrl.Result{}, nil
+	})
+	secrets := predicates.Typed[*corev1.Secret](predicates.SpecChanged(func(s *corev1.Secret) map[string][]byte { return s.Data }))
+	require.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("gauges").
+		For(kind, builder.WithPredicates(
+			predicates.Label("target", "blue", predicates.FoldCase()),
+			predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")),
+		)).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Secret{}, &handler.TypedEnqueueRequestForObject[*corev1.Secret]{}, secrets)).
+		Complete(record))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+
+	expect := func(reason, want string) {
+		t.Helper()
+		select {
+		case got := <-reconciles:
+			require.Equal(t, want, got, reason)
+		case <-time.After(eventually):
+			t.Fatal("no reconcile: " + reason)
+		}
+	}
+	create := func(name, target string) client.Object {
+		obj := gauge(t, namespace)
+		obj.SetName(name)
+		obj.SetLabels(map[string]string{"target": target})
+		require.NoError(t, c.Create(ctx, obj))
+		return obj
+	}
+	merge := func(obj client.Object, patch string) {
+		t.Helper()
+		require.NoError(t, c.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	}
+
+	create("theirs", "green")
+	ours := create("ours", "Blue")
+	expect("the creation of a matching object", "ours") // from here on the watch runs; the events of an initial list have no order
+	marker := create("marker", "blue")
+	expect("the creation of a matching object", "marker")
+	require.NoError(t, c.Status().Patch(ctx, ours, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"level":1}}`))))
+	merge(marker, `{"spec":{"limit":1}}`)
+	expect("a write of the own status triggers no reconcile", "marker")
+	merge(ours, `{"metadata":{"labels":{"target":"green"}}}`)
+	expect("the object stops matching", "ours")
+	merge(ours, `{"spec":{"limit":1}}`)
+	merge(marker, `{"spec":{"limit":2}}`)
+	expect("the object does not match", "marker")
+
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = namespace, "password"
+	require.NoError(t, c.Create(ctx, secret))
+	expect("a typed source", "password")
+	merge(secret, `{"metadata":{"labels":{"a":"b"}}}`)
+	merge(secret, `{"data":{"a":"Yg=="}}`)
+	expect("one reconcile, for the data", "password")
+	merge(marker, `{"spec":{"limit":3}}`)
+	expect("and none for the label", "marker")
 }
