@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,18 +14,19 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Hash gives a short text that changes when v does, for annotations: "v1:" and 32
-// hexadecimal digits. It is the same in every process, on every platform and under every
-// version of Go; the order of a map or of a struct's fields does not count, nor how a
-// quantity was written.
+// Hash returns a hash of the value v for an annotation: "v1:" and 32 hexadecimal digits. Equal values have the same hash
+// in every process, on every platform and with every version of Go. The order of a map's keys and of a struct's fields
+// does not count, and neither does the notation of a quantity: 1000m and 1 have the same hash. The hash is computed from
+// the JSON of v, so what v hides when it is encoded does not count.
 //
-// A *corev1.Secret is hashed by UID and resource version, never by content: an annotation
-// can be read by more people than a Secret. So is a *metav1.PartialObjectMetadata, which has
-// no content. To hash several, see [Versions]. The error is a value's that has no JSON form, or
-// in which there is a Secret.
+// The content of a Secret is never hashed, because more people can read an annotation than can read a Secret:
 //
-// What a value hides when it is encoded does not count either: give Hash the version of the Secret in
-// place of a password from it.
+//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version, as [Versions]
+//     returns them. So is a *metav1.PartialObjectMetadata, which has no content.
+//   - A value that contains a Secret is an error: pass the Versions of its Secrets.
+//   - A password that was copied out of a Secret cannot be recognised: pass the Versions of the Secret in its place.
+//
+// The error is also not nil for a value that has no JSON form.
 func Hash(v any) (string, error) {
 	switch obj := v.(type) {
 	case *corev1.Secret:
@@ -42,8 +44,8 @@ func Hash(v any) (string, error) {
 			v = version(obj)
 		}
 	}
-	if holdsSecret(reflect.ValueOf(v)) {
-		return "", fmt.Errorf("hash of %T: it would tell of the content of Secrets: give it Versions of them", v)
+	if containsSecret(reflect.ValueOf(v)) {
+		return "", fmt.Errorf("hash of %T: it contains a Secret, whose content must not be hashed: pass Versions of the Secrets instead", v)
 	}
 	encoded, err := compare.AppendValue(nil, v)
 	if err != nil {
@@ -53,9 +55,9 @@ func Hash(v any) (string, error) {
 	return "v1:" + string(s[:]), nil
 }
 
-// Versions gives what tells the states of some objects apart without their content, for [Hash]:
-// each one's name, UID and resource version. A pod template with that hash in an annotation
-// rolls its pods when a ConfigMap or Secret that they use is changed or created anew.
+// Versions returns the name, UID and resource version of each object, sorted, as a value for [Hash]. The hash changes
+// when one of the objects is changed, or deleted and created again, and it reveals nothing of their content. With that
+// hash in an annotation of a pod template, the pods roll when a ConfigMap or Secret that they use changes.
 func Versions(objs ...metav1.Object) [][3]string {
 	versions := make([][3]string, len(objs))
 	for i, obj := range objs {
@@ -69,14 +71,15 @@ func version(obj metav1.Object) [3]string {
 	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
 }
 
-// SetHash sets the annotation key of obj to the [Hash] of v, in memory, and reports whether
-// that changed it. On a pod template (&deployment.Spec.Template) it rolls the pods when v changes.
+// SetHash sets the annotation key of obj to the [Hash] of v, in memory, and reports whether that changed the annotation.
+// Set it on a pod template (&deployment.Spec.Template) to roll the pods when v changes. The error is that of Hash; obj is
+// then unchanged.
 func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
 	hash, err := Hash(v)
 	if err != nil || obj.GetAnnotations()[key] == hash {
 		return false, err
 	}
-	annotations := maps.Clone(obj.GetAnnotations()) // the map may be the cache's
+	annotations := maps.Clone(obj.GetAnnotations()) // the map may be part of an object in the cache
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
@@ -85,9 +88,93 @@ func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
 	return true, nil
 }
 
-// HashChanged reports whether the annotation key of obj is not the [Hash] of v: it was never
-// set, or v has changed since.
+// HashChanged reports whether the annotation key of obj differs from the [Hash] of v: v has changed since [SetHash], or
+// the annotation was never set. The error is that of Hash.
 func HashChanged(obj metav1.Object, key string, v any) (bool, error) {
 	hash, err := Hash(v)
 	return err == nil && obj.GetAnnotations()[key] != hash, err
+}
+
+// secretContent is whether values of a Go type contain Secrets.
+type secretContent int
+
+const (
+	neverSecret   secretContent = iota
+	perhapsSecret               // the type contains interfaces: their values decide
+	alwaysSecret
+)
+
+var secretContents sync.Map // reflect.Type → secretContent; it is a function of the type
+
+// containsSecret reports whether a value is or contains a Secret, typed or unstructured.
+func containsSecret(v reflect.Value) bool {
+	if !v.IsValid() {
+		return false
+	}
+	known, ok := secretContents.Load(v.Type())
+	if !ok {
+		known, _ = secretContents.LoadOrStore(v.Type(), secretContentOf(v.Type(), map[reflect.Type]bool{}))
+	}
+	switch known.(secretContent) {
+	case neverSecret:
+		return false
+	case alwaysSecret:
+		return true
+	case perhapsSecret:
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return containsSecret(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if containsSecret(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Map:
+		if content, ok := reflect.TypeAssert[map[string]any](v); ok && isSecret(content) {
+			return true
+		}
+		for _, e := range v.Seq2() {
+			if containsSecret(e) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && containsSecret(v.Field(i)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isSecret reports whether the content of an unstructured object is that of a Secret.
+func isSecret(content map[string]any) bool {
+	return content["kind"] == "Secret" && content["apiVersion"] == corev1.SchemeGroupVersion.String()
+}
+
+// secretContentOf looks at a type alone. seen ends the recursion of a type that contains itself.
+func secretContentOf(t reflect.Type, seen map[reflect.Type]bool) secretContent {
+	if seen[t] {
+		return neverSecret
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return perhapsSecret
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return secretContentOf(t.Elem(), seen)
+	case reflect.Struct:
+		if t == reflect.TypeFor[corev1.Secret]() {
+			return alwaysSecret
+		}
+		found := neverSecret
+		for f := range t.Fields() {
+			found = max(found, secretContentOf(f.Type, seen))
+		}
+		return found
+	}
+	return neverSecret
 }

@@ -33,72 +33,99 @@ func TestHash(t *testing.T) {
 		value  any
 		same   bool
 	}{
-		"quantity in other words": {reason: "what it says counts", value: spec{A: "a", Q: resource.MustParse("1000m")}, same: true},
-		"other value":             {reason: "any value counts", value: spec{A: "b", Q: resource.MustParse("1")}},
-		"value in another field":  {reason: "so does its name", value: spec{B: "a", Q: resource.MustParse("1")}},
-		"pointer to zero":         {reason: "zero is not nothing", value: spec{A: "a", Q: resource.MustParse("1"), P: new(int32(0))}},
-		"fields in another order": {reason: "a release may move a field", value: struct {
-			Q    resource.Quantity
-			A, B string
-		}{A: "a", Q: resource.MustParse("1")}, same: true},
+		"QuantityInAnotherNotation": {
+			reason: "the amount counts",
+			value:  spec{A: "a", Q: resource.MustParse("1000m")},
+			same:   true,
+		},
+		"OtherValue": {
+			reason: "each value counts",
+			value:  spec{A: "b", Q: resource.MustParse("1")},
+		},
+		"ValueInAnotherField": {
+			reason: "the name of the field counts",
+			value:  spec{B: "a", Q: resource.MustParse("1")},
+		},
+		"PointerToZero": {
+			reason: "zero is a value, unlike nil",
+			value:  spec{A: "a", Q: resource.MustParse("1"), P: new(int32(0))},
+		},
+		"FieldsInAnotherOrder": {
+			reason: "a release of the API may move a field",
+			value: struct {
+				Q    resource.Quantity
+				A, B string
+			}{A: "a", Q: resource.MustParse("1")},
+			same: true,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.same, base == hashOf(t, tc.value), tc.reason)
 		})
 	}
-	// Pinned: hashes are stored in clusters, and a new version must not roll every pod.
+	// Clusters store hashes. TestStoredHashes says why they must not change.
 	require.Equal(t, "v1:945b413ccef6cac2d44709f722c50a3c", base)
 }
 
-func TestHashNeverTakesASecretsContent(t *testing.T) {
+func TestHashIgnoresTheContentOfASecret(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "u", ResourceVersion: "1"}, Data: map[string][]byte{"p": []byte("a")}}
 	hash := hashOf(t, secret)
 	secret.Data["p"] = []byte("b")
-	require.Equal(t, hash, hashOf(t, secret), "equal passwords must not be told by equal annotations")
+	require.Equal(t, hash, hashOf(t, secret), "equal annotations must not reveal equal passwords")
 	secret.ResourceVersion = "2"
 	require.NotEqual(t, hash, hashOf(t, secret))
-	require.Equal(t, hashOf(t, secret), hashOf(t, &metav1.PartialObjectMetadata{ObjectMeta: secret.ObjectMeta}), "its metadata are enough")
+	require.Equal(t, hashOf(t, secret), hashOf(t, &metav1.PartialObjectMetadata{ObjectMeta: secret.ObjectMeta}), "its metadata are sufficient")
 }
 
-func TestHashOfSecretsInsideIsRefused(t *testing.T) {
-	type config struct{ Auth *corev1.Secret }
-	content := map[string]any{"apiVersion": "v1", "kind": "Secret"}
-	for name, v := range map[string]any{
-		"list": []*corev1.Secret{{}}, "items": corev1.SecretList{}, "field": config{}, "map": map[string]corev1.Secret{},
-		"objects": []metav1.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, "anything": struct{ V any }{map[string]any{"a": &corev1.Secret{}}},
-		"untyped": []*unstructured.Unstructured{{Object: content}}, "content": map[string]any{"a": []any{content}},
-	} {
-		_, err := Hash(v)
-		require.ErrorContains(t, err, "give it Versions of them", name)
-	}
-	hashOf(t, []metav1.Object{&corev1.ConfigMap{}, nil})
-	hashOf(t, map[string]any{"kind": "Secret"}) // of some other group
-	untyped := func(data string) *unstructured.Unstructured {
+func TestHashIgnoresTheContentOfAnUnstructuredSecret(t *testing.T) {
+	secret := func(data string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s", "uid": "u"}, "data": map[string]any{"p": data},
 		}}
 	}
-	require.Equal(t, hashOf(t, untyped("YQ==")), hashOf(t, untyped("Yg==")))
+	require.Equal(t, hashOf(t, secret("YQ==")), hashOf(t, secret("Yg==")))
 }
 
-func TestHashOfNothing(t *testing.T) {
+func TestHashRefusesAValueThatContainsASecret(t *testing.T) {
+	type config struct{ Auth *corev1.Secret }
+	content := map[string]any{"apiVersion": "v1", "kind": "Secret"}
+	for name, v := range map[string]any{
+		"Slice":        []*corev1.Secret{{}},
+		"SecretList":   corev1.SecretList{},
+		"Field":        config{},
+		"Map":          map[string]corev1.Secret{},
+		"Objects":      []metav1.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
+		"Interface":    struct{ V any }{map[string]any{"a": &corev1.Secret{}}},
+		"Unstructured": []*unstructured.Unstructured{{Object: content}},
+		"Content":      map[string]any{"a": []any{content}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Hash(v)
+			require.ErrorContains(t, err, "pass Versions of the Secrets instead")
+		})
+	}
+	hashOf(t, []metav1.Object{&corev1.ConfigMap{}, nil})
+	hashOf(t, map[string]any{"kind": "Secret"}) // not of the API's core group
+}
+
+func TestHashOfANilObject(t *testing.T) {
 	for _, v := range []any{(*corev1.Secret)(nil), (*metav1.PartialObjectMetadata)(nil), (*unstructured.Unstructured)(nil)} {
 		require.Equal(t, hashOf(t, nil), hashOf(t, v))
 	}
 }
 
-func TestHashOfATypeThatContainsItself(t *testing.T) {
+func TestHashOfARecursiveType(t *testing.T) {
 	type tree []tree
 	require.NotEqual(t, hashOf(t, tree{{}, {}}), hashOf(t, tree{{}}))
 }
 
-func TestHashOfWhatHasNoJSON(t *testing.T) {
+func TestHashRefusesAValueWithoutAJSONForm(t *testing.T) {
 	_, err := Hash(runtime.RawExtension{Raw: []byte("{")})
 	require.ErrorContains(t, err, "hash of runtime.RawExtension")
 }
 
-func TestPodsRollWithWhatTheyUse(t *testing.T) {
+func TestSetHashOfVersionsChangesWithTheObjects(t *testing.T) {
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", ResourceVersion: "1"}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "v", ResourceVersion: "7"}}
 	d := &appsv1.Deployment{}
@@ -108,11 +135,11 @@ func TestPodsRollWithWhatTheyUse(t *testing.T) {
 		return changed
 	}
 	require.True(t, set(settings, secret))
-	require.False(t, set(secret, settings), "their order does not count")
+	require.False(t, set(secret, settings), "the order of the objects does not count")
 	secret.ResourceVersion = "8"
-	require.True(t, set(settings, secret), "a change rolls the pods")
+	require.True(t, set(settings, secret), "a changed object rolls the pods")
 	secret.UID = "w"
-	require.True(t, set(settings, secret), "so does deleting and creating it anew")
+	require.True(t, set(settings, secret), "an object that was deleted and created again rolls the pods")
 	require.True(t, strings.HasPrefix(d.Spec.Template.Annotations["example.com/uses"], "v1:"))
 	require.Empty(t, d.Annotations)
 }
