@@ -17,11 +17,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// annotationConfiguration rolls the pods when the ConfigMaps and Secrets that they use change. It is a hash of these
-// objects' UIDs and resource versions.
+// annotationConfiguration on the pod template is a hash of the UIDs and resource versions of the ConfigMaps and Secrets
+// that the App refers to. When one of them changes, the hash changes, and the pods are replaced.
 const annotationConfiguration = "app.huolala.cn/configuration"
 
-// metadataOf is an object of a kind of which nothing but the metadata is read.
+// metadataOf returns an object of a kind to read only its metadata into.
 func metadataOf(kind string) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
@@ -38,9 +38,9 @@ func names(app *appv1.App, references []corev1.LocalObjectReference) (names []ty
 	return names
 }
 
-// readConfiguration marks the App, in memory only, with what its pods are to be rolled for. While something is missing
-// they are left as they are: new ones might not start.
-func readConfiguration(ctx context.Context, c client.Client, app *appv1.App) error {
+// hashConfiguration sets the annotation on the App, in memory only; [deployment] copies it to the pod template. While an
+// object is missing, the hash of the live pod template is used, so that pods are not replaced: new ones might not start.
+func hashConfiguration(ctx context.Context, c client.Client, app *appv1.App) error {
 	delete(app.Annotations, annotationConfiguration)
 	var used []metav1.Object
 	var missing []string
@@ -52,7 +52,7 @@ func readConfiguration(ctx context.Context, c client.Client, app *appv1.App) err
 			obj := metadataOf(references.kind)
 			err := c.Get(ctx, name, obj)
 			switch {
-			case client.IgnoreNotFound(err) != nil: // without a mark the pods would be rolled
+			case client.IgnoreNotFound(err) != nil: // without the annotation the pods would be replaced
 				return reconcile.Halt(fmt.Errorf("read %s %s: %w", references.kind, name.Name, err))
 			case err != nil:
 				missing = append(missing, references.kind+" "+name.Name)
@@ -64,7 +64,7 @@ func readConfiguration(ctx context.Context, c client.Client, app *appv1.App) err
 	if len(used)+len(missing) == 0 {
 		return nil
 	}
-	mark, err := ownedresources.Hash(ownedresources.Versions(used...))
+	hash, err := ownedresources.Hash(ownedresources.Versions(used...))
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,11 @@ func readConfiguration(ctx context.Context, c client.Client, app *appv1.App) err
 		if err := c.Get(ctx, client.ObjectKeyFromObject(app), &d, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 			return reconcile.Halt(fmt.Errorf("read the Deployment: %w", err))
 		}
-		if now, marked := d.Spec.Template.Annotations[annotationConfiguration]; marked {
-			mark = now
+		if live, ok := d.Spec.Template.Annotations[annotationConfiguration]; ok {
+			hash = live
 		}
 	}
-	metav1.SetMetaDataAnnotation(&app.ObjectMeta, annotationConfiguration, mark)
+	metav1.SetMetaDataAnnotation(&app.ObjectMeta, annotationConfiguration, hash)
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		return reconcile.Wait("ReferenceNotFound", 0, "%s: not found", strings.Join(missing, ", "))

@@ -1,4 +1,4 @@
-// Package controller deploys apps as App objects describe them.
+// Package controller reconciles App objects: it deploys apps as they describe them.
 package controller
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// What the operator may do; `make manifests` writes the roles. The finalizers are not ours, but the API server asks for
-// them before it accepts an owner reference that blocks the owner's deletion.
+// The operator's permissions, from which `make manifests` generates the roles. The operator sets no finalizers, but the API
+// server requires the permission for an owner reference that blocks the owner's deletion.
 // +kubebuilder:rbac:groups=app.huolala.cn,resources=apps,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=app.huolala.cn,resources=apps/status,verbs=patch
 // +kubebuilder:rbac:groups=app.huolala.cn,resources=apps/finalizers,verbs=update
@@ -28,38 +28,38 @@ import (
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
 
-// former is who wrote the children that the tutorial's operator left: its binary in the image, and as run from sources.
-var former = ownedresources.FormerManagers("manager", "app", "app-operator", "main", "__debug_bin")
+// formerManagers are the field managers of the tutorial's operator: its binary in the image, and when run from source.
+var formerManagers = ownedresources.FormerManagers("manager", "app", "app-operator", "main", "__debug_bin")
 
-// Steps are what is done for an App, in this order.
+// Steps returns the steps of a pass over an App, in order.
 func Steps() []reconcile.NamedStep[*appv1.App] {
 	return []reconcile.NamedStep[*appv1.App]{
 		reconcile.Named("annotation", reconcile.Func(removeSpecAnnotation)),
-		reconcile.Named("configuration", reconcile.Func(readConfiguration),
+		reconcile.Named("configuration", reconcile.Func(hashConfiguration),
 			reconcile.Referencing(&corev1.ConfigMap{}, configMaps), reconcile.Referencing(&corev1.Secret{}, secrets)),
 		reconcile.Named("workload", ownedresources.Ensure(
-			ownedresources.Build(deployment, former), ownedresources.Build(disruptionBudget))),
-		reconcile.Named("service", exposed{ownedresources.Ensure(ownedresources.BuildOrError(service, former))},
+			ownedresources.Build(deployment, formerManagers), ownedresources.Build(disruptionBudget))),
+		reconcile.Named("service", serviceStep{ownedresources.Ensure(ownedresources.BuildOrError(service, formerManagers))},
 			reconcile.Reporting(conditionServiceReady)),
-		reconcile.Named("status", reconcile.Func(copyStatus)),
+		reconcile.Named("status", reconcile.Func(updateStatus)),
 	}
 }
 
-// SetupWithManager adds the controller to a manager, whose cache should be made by [Cache].
+// SetupWithManager adds the controller to a manager. The manager's cache options should come from [Cache].
 func SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, Steps()...).WithConditions(Conditions).Complete()
 }
 
-// Cache restricts the manager's cache to some namespaces, or none for all.
+// Cache returns cache options for some namespaces, or for all if none is given.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
-	options.DefaultTransform = slim()
+	options.DefaultTransform = dropUnused()
 	return options
 }
 
-// slim takes out what nobody reads. Of ConfigMaps and Secrets that includes the annotations, in one of which kubectl
-// keeps all that it applied.
-func slim() toolscache.TransformFunc {
+// dropUnused returns a transform that drops what nothing reads from the cache. Labels and annotations of ConfigMaps and
+// Secrets are among it: kubectl keeps all that it applied in an annotation.
+func dropUnused() toolscache.TransformFunc {
 	compact := reconcile.TransformCompact()
 	return func(obj any) (any, error) {
 		if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
@@ -69,7 +69,7 @@ func slim() toolscache.TransformFunc {
 	}
 }
 
-// annotationSpec is where the tutorial's operator kept the whole spec, with the values of the environment.
+// annotationSpec is an annotation of the tutorial's operator. It holds the whole spec, with the values of the environment.
 const annotationSpec = "spec"
 
 func removeSpecAnnotation(ctx context.Context, c client.Client, app *appv1.App) error {

@@ -19,7 +19,8 @@ import (
 
 const conditionServiceReady = "ServiceReady"
 
-// service is nil without ports. What is known to be refused is not sent again with every event.
+// service returns the Service of an App, or nil if it has no ports. Input that the API server is known to refuse is an error
+// here, so that it is not sent again at every event.
 func service(app *appv1.App) (*corev1.Service, error) {
 	if len(app.Spec.Ports) == 0 {
 		return nil, nil
@@ -35,13 +36,13 @@ func service(app *appv1.App) (*corev1.Service, error) {
 			return nil, reconcile.Stalled("DuplicatePort", fmt.Errorf("spec.ports: %d/%s is there twice", p.Port, protocol(p)))
 		}
 	}
-	s := ownedresources.NewService(app, podLabels(app), named(app.Spec.Ports)...)
+	s := ownedresources.NewService(app, podLabels(app), withNames(app.Spec.Ports)...)
 	s.Spec.Type = app.Spec.ServiceType
 	return s, nil
 }
 
-// named gives each of several ports a name, as the API server wants it.
-func named(ports []corev1.ServicePort) []corev1.ServicePort {
+// withNames names each port if there are several: the API server requires it.
+func withNames(ports []corev1.ServicePort) []corev1.ServicePort {
 	ports = slices.Clone(ports)
 	if len(ports) > 1 {
 		for i, p := range ports {
@@ -53,14 +54,14 @@ func named(ports []corev1.ServicePort) []corev1.ServicePort {
 
 func protocol(p corev1.ServicePort) corev1.Protocol { return cmp.Or(p.Protocol, corev1.ProtocolTCP) }
 
-// exposed is the step that keeps the Service, and says in the status where it is. What a failure left of the Service
-// still serves there, unless it is not ours.
-type exposed struct {
+// serviceStep is the step that keeps the Service and records its address in the status. The address stays after a failure,
+// since the Service still works, unless the Service is somebody else's.
+type serviceStep struct {
 	*ownedresources.ChildSet[*appv1.App]
 }
 
-func (e exposed) Reconcile(ctx context.Context, c client.Client, app *appv1.App) error {
-	err := e.ChildSet.Reconcile(ctx, c, app)
+func (s serviceStep) Reconcile(ctx context.Context, c client.Client, app *appv1.App) error {
+	err := s.ChildSet.Reconcile(ctx, c, app)
 	if _, foreign := errors.AsType[*ownedresources.OwnershipError](err); err == nil || foreign {
 		app.Status.Endpoint = ""
 	}

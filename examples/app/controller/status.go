@@ -16,14 +16,14 @@ import (
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 )
 
-// ours are the conditions that are not the Deployment's.
-var ours = []appsv1.DeploymentConditionType{
+// ownConditions are the condition types of the App itself. All others are copied from the Deployment.
+var ownConditions = []appsv1.DeploymentConditionType{
 	conditions.Ready, conditions.Reconciling, conditions.Stalled, conditionServiceReady,
 }
 
-// copyStatus makes the Deployment's status the App's. It comes after the Deployment, and reads what the cache has of it:
-// its events bring what is missing.
-func copyStatus(ctx context.Context, c client.Client, app *appv1.App) error {
+// updateStatus is the step that copies the status of the Deployment into that of the App. It reads the Deployment from the
+// cache: if the cache is behind, the event of the Deployment triggers another pass.
+func updateStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 	var d appsv1.Deployment
 	if err := c.Get(ctx, client.ObjectKeyFromObject(app), &d, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the Deployment: %w", err)
@@ -31,10 +31,10 @@ func copyStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 	if !metav1.IsControlledBy(&d, app) {
 		d = appsv1.Deployment{}
 	}
-	all := slices.SortedFunc(slices.Values(d.Status.Conditions), // whose order changes
+	all := slices.SortedFunc(slices.Values(d.Status.Conditions), // their order changes
 		func(a, b appsv1.DeploymentCondition) int { return cmp.Compare(a.Type, b.Type) })
 	for _, condition := range app.Status.Conditions {
-		if slices.Contains(ours, condition.Type) {
+		if slices.Contains(ownConditions, condition.Type) {
 			all = append(all, condition)
 		}
 	}
@@ -45,7 +45,7 @@ func copyStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 	return nil
 }
 
-// Conditions are Deployment conditions, as the status has them.
+// Conditions edits the conditions of an App, which are of type DeploymentCondition.
 var Conditions = conditions.NewEditor[appsv1.DeploymentCondition](deploymentConditions{})
 
 type deploymentConditions struct{}

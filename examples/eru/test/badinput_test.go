@@ -72,6 +72,43 @@ func manyWindows(n int) (windows []any) {
 	return windows
 }
 
+// TestFormerFieldName writes spec.windows, the name that spec.blackoutWindows had before the first release. The README
+// tells users what to write instead.
+func TestFormerFieldName(t *testing.T) {
+	u := newUser(t, apiServer(t))
+	tests := map[string]struct {
+		reason     string
+		validation string
+		warning    string
+		refused    string
+	}{
+		"Warn":   {reason: "what the API server does by default", validation: metav1.FieldValidationWarn, warning: `unknown field "spec.windows"`},
+		"Strict": {reason: "what kubectl asks for by default", validation: metav1.FieldValidationStrict, refused: `strict decoding error: unknown field "spec.windows"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			access, warnings := u.ControlPlane.Config(), &warnings{}
+			access.WarningHandler = warnings
+			c, err := client.New(access, client.Options{Scheme: scheme})
+			require.NoError(t, err)
+			eru := u.Untyped(kind, map[string]any{"windows": manyWindows(1)})
+			err = c.Create(t.Context(), eru, client.FieldValidation(tc.validation))
+			if tc.refused != "" {
+				assert.ErrorContains(t, err, tc.refused, tc.reason)
+				return
+			}
+			require.NoError(t, err, tc.reason)
+			assert.Equal(t, []string{tc.warning}, warnings.texts, tc.reason)
+			assert.NotContains(t, eru.Object["spec"], "windows", "the API server drops the field")
+		})
+	}
+}
+
+// warnings records the API server's warnings.
+type warnings struct{ texts []string }
+
+func (w *warnings) HandleWarningHeader(_ int, _, text string) { w.texts = append(w.texts, text) }
+
 func TestDeploymentNameIsImmutable(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	u.create(t, "web", eruv1.EruSpec{})

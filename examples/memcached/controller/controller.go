@@ -1,4 +1,4 @@
-// Package controller runs memcached as Memcached objects describe it.
+// Package controller reconciles Memcached objects: it runs memcached as they describe it.
 package controller
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// What the operator may do; `make manifests` writes the roles. The finalizers are not ours, but the API server asks for
-// them before it accepts an owner reference that blocks the owner's deletion.
+// The operator's permissions, from which `make manifests` generates the roles. The operator sets no finalizers, but the API
+// server requires the permission for an owner reference that blocks the owner's deletion.
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=update;patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
@@ -23,23 +23,22 @@ import (
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
 
-// Who wrote the Deployments that an operator of the tutorial left: its binary in the image, and as run from sources.
-var tutorialManagers = []string{"manager", "memcached-operator", "main", "memcached-operator-local", "__debug_bin"}
+// formerManagers are the field managers of the tutorial's operator: its binary in the image, and when run from source.
+var formerManagers = ownedresources.FormerManagers("manager", "memcached-operator", "main", "memcached-operator-local", "__debug_bin")
 
-// Steps are what is done for a Memcached, in this order. The pods come first: when an image cannot be pulled, that is
-// why the Deployment is not complete, and so the reason that Ready gives.
+// Steps returns the steps of a pass over a Memcached, in order. The status of the pods comes first: if an image cannot be
+// pulled, this is why the Deployment is not complete, and Ready takes its reason from the first step that fails.
 func Steps() []reconcile.NamedStep[*cachev1alpha1.Memcached] {
 	return []reconcile.NamedStep[*cachev1alpha1.Memcached]{
-		reconcile.Named("pods", reconcile.Func(recordPods),
+		reconcile.Named("pods", reconcile.Func(updateStatus),
 			reconcile.Reporting("Available"), reconcile.Watching(&corev1.Pod{}, podToMemcached)),
-		reconcile.Named("workload", ownedresources.Ensure(
-			ownedresources.Build(deployment, ownedresources.FormerManagers(tutorialManagers...)))),
+		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment, formerManagers))),
 		reconcile.Named("service", ownedresources.Ensure(ownedresources.BuildOrError(service)),
 			reconcile.Reporting("ServiceReady"), reconcile.Optional()),
 	}
 }
 
-// SetupWithManager adds the controller to a manager, whose cache should be made by [Cache].
+// SetupWithManager adds the controller to a manager. The manager's cache options should come from [Cache].
 func SetupWithManager(mgr ctrl.Manager) error {
 	if err := IndexPods(mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -47,8 +46,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, Steps()...).Complete()
 }
 
-// Cache restricts the manager's cache to some namespaces, or none for all, and the pods in it to memcached's. Nothing
-// reads managedFields from it: without them an object takes a third less memory.
+// Cache returns cache options for some namespaces, or for all if none is given. Only memcached's own pods are cached.
+// Objects are cached without managedFields, which nothing reads: this saves a third of the memory.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
 	options.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: memcachedPods}}

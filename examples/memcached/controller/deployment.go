@@ -16,10 +16,10 @@ import (
 const (
 	portName = "memcached"
 	port     = 11211
-	user     = 11211 // memcached's in the official image, which gives it by name: that is no proof of not being root
+	user     = 11211 // user memcached of the official image, which names it: runAsNonRoot accepts only a number
 )
 
-// deployment is named as the Memcached, and labelled as the tutorial did it.
+// deployment returns the Deployment of a Memcached. Its name, selector and pod labels are those of the tutorial.
 func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
 	d := ownedresources.NewDeployment(m, podLabels(m), corev1.Container{
 		Name:  "memcached",
@@ -40,7 +40,7 @@ func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
 
 func memoryMB(m *cachev1alpha1.Memcached) int32 { return cmp.Or(m.Spec.MemoryMB, 64) }
 
-// resources by default leave memcached 32 MiB for connections and bookkeeping.
+// resources returns the resources of a container. The default leaves memcached 32 MiB for connections and bookkeeping.
 func resources(m *cachev1alpha1.Memcached) corev1.ResourceRequirements {
 	if m.Spec.Resources != nil {
 		return *m.Spec.Resources

@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// service is headless: clients of memcached choose the pod for a key themselves. Its name is that of the Memcached,
-// which not every Service may have; such a Memcached works without one.
+// service returns the Service of a Memcached. It is headless: clients of memcached choose the pod of a key themselves. Not
+// every name of a Memcached is valid for a Service; a Memcached with another name works without one.
 func service(m *cachev1alpha1.Memcached) (*corev1.Service, error) {
 	if problems := validation.IsDNS1035Label(m.Name); len(problems) > 0 {
 		return nil, reconcile.Stalled("InvalidServiceName",
