@@ -4,139 +4,132 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/compare"
 	"github.com/opblocks/opblocks/internal/ownwrites"
 )
 
-// Operation says what a call did to an object.
+// Operation is what was done to an object, or what [Diff] found would be done.
 type Operation string
 
 const (
-	// Unchanged: the live object was as wanted, and no request was sent.
+	// Unchanged: the live object is as desired. No request is sent.
 	Unchanged Operation = "unchanged"
-	// Created: the object was absent and has been created.
+	// Created: the object was absent, and is created.
 	Created Operation = "created"
-	// Applied: the live object differed and has been written.
+	// Applied: the live object differs, and is applied.
 	Applied Operation = "applied"
 )
 
-// Result is one object after it has been applied.
+// Result is the result for one object.
 type Result struct {
-	// Object is the live object. It may be the cache's own: read it, never write to it.
+	// Object is the live object. It may be the cache's own: read it, but do not modify it.
 	Object client.Object
 	// Operation is what was done.
 	Operation Operation
 }
 
-// Apply makes the API server hold the desired objects, owned by owner. It gives one
-// result an object, in their order; one that failed has a nil Object. An object's empty
-// namespace becomes the owner's, in place.
+// Apply creates or applies the desired objects, with owner as their controller. It sends no request for an object that
+// is already as desired. An object without a namespace gets that of the owner, in place.
 //
-// All objects are tried, whatever happens to the others. The error joins theirs: an
-// [OwnershipError] or a [WaitingError] (errors.As), or the API server's own, to be told
-// apart by k8s.io/apimachinery/pkg/api/errors. What is wrong with the call itself is
-// reported before any request.
+// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others; the
+// result of one that failed has a nil Object. What is wrong with the arguments is returned before any request: a nil
+// object, one without a name, one that is there twice, an owner without UID, an object that the garbage collector would
+// delete at once because it is cluster-scoped, or in another namespace, and its owner is not.
 //
-// Reads go to c, so with a manager's client to its cache; the kinds should be watched
-// (controller-runtime's Owns). Apply keeps nothing between calls. [Ensure] does, and so
-// spares requests while the cache is behind.
+// The error joins the errors of all objects. Use errors.As to find an [*OwnershipError], a [*WaitingError] or a
+// [*NotCachedError], and the functions of k8s.io/apimachinery/pkg/api/errors for the errors of the API server: IsConflict
+// means that another writer was faster, and IsInvalid that the object was refused.
+//
+// Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as
+// controller-runtime's Owns does. Apply remembers nothing between calls. [Ensure] does: it sends no request again
+// while the cache does not show the last one.
 func Apply(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Result, error) {
-	ref, err := newOwner(owner, c)
+	o, err := newOwner(owner, c)
 	if err != nil {
 		return nil, err
 	}
 	a := newApplier()
-	all, err := a.desire(&ref, desired)
+	all, err := a.declare(&o, desired)
 	if err != nil {
 		return nil, err
 	}
 	results := make([]Result, len(all))
 	var errs []error
 	for i, d := range all {
-		results[i], err = a.applyAs(ctx, &ref, d.kind, d.object, d.options)
+		results[i], err = a.apply(ctx, &o, d)
 		errs = append(errs, err)
 	}
 	return results, errors.Join(errs...)
 }
 
-// applier applies objects, and remembers what spares requests.
+// applier applies objects. What it remembers saves requests and comparisons.
 type applier struct {
-	kinds    *kinds
-	live     client.Reader // past the cache; nil without a manager
-	writes   *ownwrites.Writes
-	metrics  *metrics
-	settled  *settled
-	guard    *guard
-	verified *verified
-	orphans  *orphans
-	// recorder is nil without a manager.
-	recorder events.EventRecorder
-	scopes   sync.Map // *kind → bool: whether it is namespaced
-	// recreated says for which change an object was last deleted, to create it anew.
-	recreated recreated
+	kinds     *kinds
+	scopes    sync.Map      // *kind → bool: whether it is namespaced
+	apiReader client.Reader // reads past the cache; nil without a manager
+	clock     clock.PassiveClock
+	writes    *ownwrites.Writes
+	children  *childMemory
+	owners    *ownerMemory
+	metrics   *metrics
+	recorder  events.EventRecorder // nil without a manager
 }
 
 func newApplier() *applier {
 	m := newMetrics()
 	return &applier{
-		kinds: builtInKinds, writes: ownwrites.New(clock.RealClock{}), metrics: m,
-		settled: newSettled(m), guard: newGuard(clock.RealClock{}, m), verified: newVerified(),
-		orphans: newOrphans(clock.RealClock{}),
+		kinds: builtInKinds, clock: clock.RealClock{}, writes: ownwrites.New(clock.RealClock{}),
+		children: newChildMemory(m), owners: newOwnerMemory(), metrics: m,
 	}
 }
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-func (a *applier) apply(ctx context.Context, owner *owner, obj client.Object, o *childOptions) (Result, error) {
-	k, err := a.kinds.of(obj, owner.client.Scheme())
+// apply creates or applies one object, if needed.
+func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, error) {
+	k := child.kind
+	object, full, err := k.normalize(child.object, child.options)
 	if err != nil {
 		return Result{}, err
 	}
-	return a.applyAs(ctx, owner, k, obj, o)
-}
-
-func (a *applier) applyAs(ctx context.Context, owner *owner, k *kind, obj client.Object, o *childOptions) (Result, error) {
-	object, full, err := k.sendable(obj, o)
-	if err != nil {
-		return Result{}, err
-	}
-	room := rooms.Get().(*[]byte)
-	defer rooms.Put(room)
-	encoded, err := k.plan.AppendJSON((*room)[:0], object)
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	encoded, err := k.comparer.AppendJSON((*buffer)[:0], object)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
-	*room = encoded
-	live, err := a.read(ctx, owner, k, object)
+	*buffer = encoded
+	live, err := a.read(ctx, o, k, object)
 	if err != nil {
 		return Result{}, err
 	}
-	if live != nil && a.verified.is(owner, live, encoded) {
+	if live != nil && a.children.isVerified(o, live, encoded) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
-	w := wanted{kind: k, object: object, full: full, sum: sumOf(encoded), owner: owner, options: o}
+	d := &desired{kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options}
 	if live == nil {
-		return a.create(ctx, w)
+		return a.create(ctx, d)
 	}
-	result, err := a.update(ctx, w, live)
+	result, err := a.update(ctx, d, live)
 	if err == nil && result.Operation == Unchanged {
-		a.verified.set(owner, live, encoded)
+		a.children.setVerified(o, live, encoded)
 	}
 	return result, err
 }
 
-// read gives what the cache has, or what we wrote if that is newer; nil if there is nothing.
-func (a *applier) read(ctx context.Context, owner *owner, k *kind, obj client.Object) (client.Object, error) {
+// read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if
+// there is none.
+func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object) (client.Object, error) {
 	live, name := k.empty(), client.ObjectKeyFromObject(obj)
-	err := owner.client.Get(ctx, name, live, withoutCopy)
+	err := o.client.Get(ctx, name, live, withoutCopy)
 	switch {
 	case err == nil:
 		return a.writes.Newer(live), nil
@@ -146,84 +139,92 @@ func (a *applier) read(ctx context.Context, owner *owner, k *kind, obj client.Ob
 	return nil, fmt.Errorf("read %s: %w", k.describe(obj), err)
 }
 
-// want makes an object ready to be compared and sent.
-func (a *applier) want(owner *owner, obj client.Object, o *childOptions) (wanted, error) {
-	k, err := a.kinds.of(obj, owner.client.Scheme())
+// create creates an absent object. If it exists after all, create goes on with the live one.
+func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
+	answer, err := a.post(ctx, d)
+	if apierrors.IsAlreadyExists(err) {
+		return a.updateUnseen(ctx, d, err)
+	}
 	if err != nil {
-		return wanted{}, err
+		return Result{}, err
 	}
-	object, full, err := k.sendable(obj, o)
+	a.remember(d, answer)
+	a.record(d.owner, d.kind, answer, outcomeCreated, "")
+	return Result{Object: answer, Operation: Created}, nil
+}
+
+// maxCacheDelay is how far a cache may be behind. One that has not shown an object for longer will never show it.
+const maxCacheDelay = time.Minute
+
+// updateUnseen goes on with an object that exists although the cache does not show it. Somebody has just created it, or
+// the cache's selector leaves it out.
+func (a *applier) updateUnseen(ctx context.Context, d *desired, alreadyExists error) (Result, error) {
+	live, err := a.readLive(ctx, d)
+	if apierrors.IsNotFound(err) { // deleted in between: a lost race
+		return Result{}, alreadyExists
+	}
 	if err != nil {
-		return wanted{}, err
+		return Result{}, fmt.Errorf("read %s, which exists but is not in the cache: %w", d, err)
 	}
-	sum, err := k.sum(object)
-	if err != nil {
-		return wanted{}, fmt.Errorf("%s: %w", k.describe(object), err)
+	result, err := a.update(ctx, d, live)
+	if err == nil && a.clock.Since(live.GetCreationTimestamp().Time) > maxCacheDelay {
+		err = &NotCachedError{Kind: d.kind.gvk.Kind, Name: client.ObjectKeyFromObject(live)}
 	}
-	return wanted{kind: k, object: object, full: full, sum: sum, owner: owner, options: o}, nil
+	return result, err
 }
 
-// sendable gives the object as it is compared and sent, and with what is set at creation only.
-func (k *kind) sendable(obj client.Object, o *childOptions) (object, full client.Object, err error) {
-	if obj, err = withJSONValues(obj); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", k.describe(obj), err)
-	}
-	obj = withoutOurs(obj)
-	if o.unset == nil {
-		obj = withData(obj)
-		return obj, obj, nil
-	}
-	full = withData(obj.DeepCopyObject().(client.Object))
-	o.unset(obj)
-	return withData(obj), full, nil
-}
-
-// wanted is one object on its way to the API server.
-type wanted struct {
-	kind    *kind
-	object  client.Object
-	full    client.Object // object, and what is set at creation only
-	sum     sum
-	owner   *owner
-	options *childOptions
-}
-
-func (w *wanted) String() string { return w.kind.describe(w.object) }
-
-// marked gives a copy that carries the controller reference and the mark.
-func (w *wanted) marked(m lastApplied) client.Object {
-	obj := w.object
-	if m == created {
-		obj = w.full
-	}
-	obj = obj.DeepCopyObject().(client.Object)
-	annotations := obj.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[AnnotationApplied] = m.value(w.sum, setsReplicas(w.object))
-	if w.owner.set != "" {
-		annotations[AnnotationSet] = w.owner.set
-	}
-	obj.SetAnnotations(annotations)
-	obj.SetOwnerReferences(append(foreignTo(w.owner, obj.GetOwnerReferences()), w.owner.reference))
-	return obj
-}
-
-func foreignTo(o *owner, refs []metav1.OwnerReference) []metav1.OwnerReference {
-	var kept []metav1.OwnerReference
-	for _, ref := range refs {
-		if ref.UID != o.reference.UID {
-			kept = append(kept, ref)
+// update applies the object if the live one is ours and differs.
+func (a *applier) update(ctx context.Context, d *desired, live client.Object) (Result, error) {
+	if err := d.owner.mayWrite(d, live); err != nil {
+		if orphan, ok := errors.AsType[orphanError](err); ok {
+			err = a.deleteOrphan(ctx, d, live, orphan)
 		}
+		return Result{}, err
 	}
-	return kept
+	needed, differences := a.needsApply(d, live)
+	if !needed {
+		return Result{Object: live, Operation: Unchanged}, nil
+	}
+	paths := pathsOf(differences)
+	if live.GetAnnotations()[AnnotationSet] != d.owner.set {
+		paths = "metadata.annotations[" + AnnotationSet + "], by another step that builds the same object"
+	}
+	if err := a.slowDown(d, live, paths); err != nil {
+		return Result{}, err
+	}
+	if err := a.takeOver(ctx, d, live); err != nil {
+		return Result{}, err
+	}
+	answer, err := a.serverSideApply(ctx, d, live.GetUID())
+	if err != nil {
+		answer, err = a.recoverFrom(ctx, d, err)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	a.children.countWrite(d, answer.GetUID(), paths, a.clock.Now())
+	a.remember(d, answer)
+	if len(differences) == 0 { // the desired object has changed, in a way that the live one already covers
+		paths = ""
+	}
+	a.record(d.owner, d.kind, answer, outcomeApplied, paths)
+	return Result{Object: answer, Operation: Applied}, nil
 }
 
-func isNil(obj client.Object) bool {
-	if obj == nil {
-		return true
+// needsApply reports whether the live object has to be applied, and in which fields it differs. It sends no request.
+func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
+	sameAsSent := lastAppliedOf(live).hash == string(d.sum[:]) &&
+		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.owner.isReferencedBy(live)
+	if sameAsSent && d.kind.comparer.Covers(d.object, live) {
+		return false, nil
 	}
-	v := reflect.ValueOf(obj)
-	return v.Kind() == reflect.Pointer && v.IsNil()
+	differences = d.kind.comparer.Differences(d.object, live)
+	return !sameAsSent || !a.children.tolerates(live.GetUID(), differences), differences
+}
+
+// remember keeps the answer to a write until the cache shows it, and the differences that the API server made.
+func (a *applier) remember(d *desired, answer client.Object) {
+	a.writes.Record(answer)
+	a.owners.endRecreated(d)
+	a.children.setTolerated(d.kind.gvk.Kind, answer.GetUID(), d.kind.comparer.Differences(d.object, answer))
 }

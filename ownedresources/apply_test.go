@@ -2,7 +2,8 @@ package ownedresources
 
 import (
 	"context"
-	"strings"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,10 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestCreatedOnceThenNothing(t *testing.T) {
+func TestApplyCreatesOnce(t *testing.T) {
 	w := newWorld(t)
 	for _, want := range []client.Object{w.deployment(), w.service()} {
 		live := w.expect(t, want, Created, "POST "+resourceOf(want))
@@ -29,59 +31,51 @@ func TestCreatedOnceThenNothing(t *testing.T) {
 	w.expect(t, w.service(), Unchanged, none...)
 }
 
-func TestFieldDroppedAfterPostGoes(t *testing.T) {
+func TestApplyTriesAllObjects(t *testing.T) {
 	w := newWorld(t)
-	w.expect(t, w.deployment(), Created, "POST deployments")
-
-	want := w.deployment()
-	want.Spec.Template.Spec.Containers[0].Env = nil
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-	var live appsv1.Deployment
-	w.live(t, &live)
-	require.Empty(t, live.Spec.Template.Spec.Containers[0].Env, "what the POST set is ours to drop")
-	for _, entry := range live.ManagedFields {
-		require.False(t, entry.Manager == "configmap" && entry.Operation == metav1.ManagedFieldsOperationUpdate,
-			"the entry of the POST would hold fields for ever")
-	}
-
-	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, Applied, "PATCH deployments")
-	w.expect(t, want, Unchanged, none...)
+	theirs := w.deployment()
+	require.NoError(t, w.other.Create(t.Context(), theirs))
+	results, err := Apply(t.Context(), w.client, w.owner, w.deployment(), w.service())
+	var owned *OwnershipError
+	require.ErrorAs(t, err, &owned)
+	require.Nil(t, results[0].Object)
+	require.Equal(t, Created, results[1].Operation)
+	require.NotEmpty(t, results[1].Object.(*corev1.Service).Spec.ClusterIP)
 }
 
-func TestDrift(t *testing.T) {
+func TestApplyRepairsDrift(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		change func(*appsv1.Deployment)
 		op     Operation
 		left   func(*appsv1.Deployment) bool // what must hold afterwards
 	}{
-		"our value": {
-			reason: "what we set is repaired by one write",
+		"OurValueChanged": {
+			reason: "One write repairs a value that is ours.",
 			change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "evil" },
 			op:     Applied,
 			left:   func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == "nginx:1.28" },
 		},
-		"our value removed": {
-			reason: "a removed item of a keyed list comes back",
+		"OurItemRemoved": {
+			reason: "An item of ours that was removed from a keyed list is added again.",
 			change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Env = nil },
 			op:     Applied,
 			left:   func(d *appsv1.Deployment) bool { return len(d.Spec.Template.Spec.Containers[0].Env) == 1 },
 		},
-		"our mark": {
-			reason: "without the annotation nobody knows what was last sent",
+		"OurAnnotationRemoved": {
+			reason: "Without the annotation it is unknown what was last sent.",
 			change: func(d *appsv1.Deployment) { delete(d.Annotations, AnnotationApplied) },
 			op:     Applied,
 			left:   func(d *appsv1.Deployment) bool { return d.Annotations[AnnotationApplied] != "" },
 		},
-		"our reference": {
-			reason: "deletion of the owner must wait for its children where that was asked for",
+		"OurReferenceChanged": {
+			reason: "The deletion of the owner must wait for its children where that was asked for.",
 			change: func(d *appsv1.Deployment) { d.OwnerReferences[0].BlockOwnerDeletion = new(false) },
 			op:     Applied,
 			left:   func(d *appsv1.Deployment) bool { return *d.OwnerReferences[0].BlockOwnerDeletion },
 		},
-		"restart by kubectl": {
-			reason: "an annotation of somebody else on the pods is not ours to take away",
+		"RestartedByKubectl": {
+			reason: "An annotation of another writer on the pod template stays.",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 			},
@@ -90,22 +84,28 @@ func TestDrift(t *testing.T) {
 				return d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "now"
 			},
 		},
-		"sidecar": {
-			reason: "an injected container is somebody else's",
+		"SidecarInjected": {
+			reason: "An injected container belongs to another writer.",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
 			},
 			op:   Unchanged,
 			left: func(d *appsv1.Deployment) bool { return len(d.Spec.Template.Spec.Containers) == 2 },
 		},
-		"finalizer and label": {
-			reason: "metadata is shared",
+		"LabelAdded": {
+			reason: "Labels are shared with other writers.",
 			change: func(d *appsv1.Deployment) { d.Labels["team"] = "red" },
 			op:     Unchanged,
 			left:   func(d *appsv1.Deployment) bool { return d.Labels["team"] == "red" },
 		},
-		"defaulted value": {
-			reason: "a field that we do not set may be changed",
+		"FinalizerAdded": {
+			reason: "Finalizers are shared with other writers.",
+			change: func(d *appsv1.Deployment) { d.Finalizers = append(d.Finalizers, "example.com/hold") },
+			op:     Unchanged,
+			left:   func(d *appsv1.Deployment) bool { return slices.Contains(d.Finalizers, "example.com/hold") },
+		},
+		"DefaultedValueChanged": {
+			reason: "A field that is not desired may be changed.",
 			change: func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(3)) },
 			op:     Unchanged,
 			left:   func(d *appsv1.Deployment) bool { return *d.Spec.RevisionHistoryLimit == 3 },
@@ -135,174 +135,47 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// The key of an item of ours is changed: for server-side apply that is another item.
-func TestDriftInTheKeyOfAnItem(t *testing.T) {
-	t.Run("service port", func(t *testing.T) {
-		w := newWorld(t)
-		w.expect(t, w.service(), Created, "POST services")
-		var live corev1.Service
-		for range 2 {
-			byHand(t, w, &live, func(s *corev1.Service) {
-				s.Spec.Ports[0].Port = 8080
-				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "theirs", Port: 9999})
-			})
-			_, err := w.apply(t, w.service())
-			require.NoError(t, err)
-			w.live(t, &live)
-			require.Len(t, live.Spec.Ports, 2, "what does not clash with ours stays")
-			w.expect(t, w.service(), Unchanged, none...)
-			byHand(t, w, &live, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[1:] })
-			w.expect(t, w.service(), Unchanged, none...)
-		}
-		want := w.service()
-		want.Spec.Ports = []corev1.ServicePort{{Name: "other", Port: 81}}
-		_, err := w.apply(t, want)
-		require.NoError(t, err)
-		w.live(t, &live)
-		require.Len(t, live.Spec.Ports, 1, "what was put in its place is ours, and goes when it is not wanted")
-		w.expect(t, want, Unchanged, none...)
-	})
-	t.Run("container port", func(t *testing.T) {
-		w := newWorld(t)
-		w.expect(t, w.deployment(), Created, "POST deployments")
-		var live appsv1.Deployment
-		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80 })
-		_, err := w.apply(t, w.deployment())
-		require.NoError(t, err)
-		w.live(t, &live)
-		require.EqualValues(t, 8080, live.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort)
-		require.Len(t, live.Spec.Template.Spec.Containers[0].Ports, 1)
-		w.expect(t, w.deployment(), Unchanged, none...)
-	})
-	t.Run("container name", func(t *testing.T) {
-		w := newWorld(t)
-		w.expect(t, w.deployment(), Created, "POST deployments")
-		var live appsv1.Deployment
-		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "renamed" })
-		_, err := w.apply(t, w.deployment())
-		require.NoError(t, err)
-		w.expect(t, w.deployment(), Unchanged, none...)
-	})
+// blind is a client whose cache shows nothing. Unstructured reads go past a manager's cache.
+type blind struct{ client.Client }
+
+func (b blind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, live := obj.(interface{ UnstructuredContent() map[string]any }); live {
+		return b.Client.Get(ctx, key, obj, opts...)
+	}
+	return apierrors.NewNotFound(appsv1.Resource("deployments"), key.Name)
 }
 
-func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		refs   func(w *world, t *testing.T) []metav1.OwnerReference
-		check  func(t *testing.T, err error)
-	}{
-		"nobody's": {
-			reason: "an object that nobody controls is not taken over",
-			refs:   func(*world, *testing.T) []metav1.OwnerReference { return nil },
-			check: func(t *testing.T, err error) {
-				var owned *OwnershipError
-				require.ErrorAs(t, err, &owned)
-				require.Nil(t, owned.Owner)
-			},
-		},
-		"somebody else's": {
-			reason: "the error says whose it is",
-			refs: func(w *world, t *testing.T) []metav1.OwnerReference {
-				other := w.newOwner(t, "other")
-				return []metav1.OwnerReference{*metav1.NewControllerRef(other, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
-			},
-			check: func(t *testing.T, err error) {
-				var owned *OwnershipError
-				require.ErrorAs(t, err, &owned)
-				require.Equal(t, "other", owned.Owner.Name)
-				require.ErrorContains(t, err, "ConfigMap other")
-			},
-		},
-		"a deleted namesake's": {
-			reason: "same name, other UID: the garbage collector comes for it",
-			refs: func(w *world, _ *testing.T) []metav1.OwnerReference {
-				namesake := w.owner.DeepCopy()
-				namesake.UID = "of-old"
-				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
-			},
-			check: func(t *testing.T, err error) {
-				var wait *WaitingError
-				require.ErrorAs(t, err, &wait)
-			},
-		},
-	}
-	for name, tc := range tests {
-		for _, cache := range []string{"shown by the cache", "not shown by the cache"} {
-			t.Run(name+" "+cache, func(t *testing.T) {
-				w := newWorld(t)
-				theirs := w.deployment()
-				theirs.OwnerReferences = tc.refs(w, t)
-				theirs.Spec.Replicas = new(int32(9))
-				require.NoError(t, w.other.Create(t.Context(), theirs))
-				if cache == "not shown by the cache" {
-					w.client = blind{w.client}
-				}
-				_, err := w.apply(t, w.deployment())
-				require.Error(t, err)
-				tc.check(t, err)
-				var live appsv1.Deployment
-				w.live(t, &live)
-				require.Equal(t, theirs.ResourceVersion, live.ResourceVersion, tc.reason)
-			})
-		}
-	}
-}
-
-func TestChildBeingDeletedIsWaitedFor(t *testing.T) {
+func TestApplyOfAnObjectThatTheCacheDoesNotShow(t *testing.T) {
 	w := newWorld(t)
-	w.expect(t, w.deployment(), Created, "POST deployments")
-	live := &appsv1.Deployment{}
-	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/hold"} })
-	require.NoError(t, w.other.Delete(t.Context(), live))
+	seeing := w.client
+	w.client = blind{seeing}
 	_, err := w.apply(t, w.deployment())
-	var wait *WaitingError
-	require.ErrorAs(t, err, &wait)
-	reason, after := wait.Waiting()
-	require.Equal(t, "ChildTerminating", reason)
-	require.Zero(t, after, "its deletion is an event")
-	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = nil })
-	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(w.other.Get(context.Background(), client.ObjectKeyFromObject(live), live))
-	}, 10*time.Second, 20*time.Millisecond)
-	w.applier.writes.Observe(live) // as its watch would
-	w.expect(t, w.deployment(), Created, "POST deployments")
+	require.NoError(t, err)
+	require.Equal(t, []string{"POST deployments"}, w.count.Sent())
+
+	_, err = w.apply(t, w.deployment())
+	require.NoError(t, err)
+	require.Empty(t, w.count.Sent(), "it is remembered until the cache shows it")
+
+	w.applier = newApplier()
+	_, err = w.apply(t, w.deployment())
+	require.NoError(t, err)
+	require.Equal(t, []string{"POST deployments", "GET deployments"}, w.count.Sent(), "after a restart it is found past the cache")
+
+	w.applier = newApplier()
+	w.applier.clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * maxCacheDelay))
+	_, err = w.apply(t, w.deployment())
+	var hidden *NotCachedError
+	require.ErrorAs(t, err, &hidden, "a cache that is behind for that long will never show it")
+	require.Equal(t, "NotInCache", hidden.Reason())
 }
 
-func TestRecreatedMeanwhileIsARace(t *testing.T) {
+func TestApplyOfAnObjectThatExistsAndThenIsGone(t *testing.T) {
 	w := newWorld(t)
-	first := w.expect(t, w.deployment(), Created, "POST deployments")
-	require.NoError(t, w.other.Delete(t.Context(), first.DeepCopyObject().(client.Object)))
-	for _, again := range []bool{false, true} {
-		if again {
-			theirs := w.deployment()
-			require.NoError(t, w.other.Create(t.Context(), theirs))
-		}
-		o, err := newOwner(w.owner, w.client)
-		require.NoError(t, err)
-		k, err := w.applier.kinds.of(first, w.client.Scheme())
-		require.NoError(t, err)
-		_, err = w.applier.send(t.Context(), wanted{kind: k, object: w.deployment(), owner: &o}, first.GetUID())
-		require.True(t, apierrors.IsConflict(err), "no apply brings an object into being, or writes a namesake: %v", err)
-	}
-}
-
-func TestUnknownFieldsAndInvalidObjectsAreTheServersWords(t *testing.T) {
-	w := newWorld(t)
-	bad := w.deployment()
-	bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
-	_, err := w.apply(t, bad)
-	require.True(t, apierrors.IsInvalid(err), "%v", err)
-	require.True(t, strings.HasPrefix(err.Error(), "create Deployment "+w.namespace+"/web: "), err.Error())
-}
-
-func TestApplyTriesAll(t *testing.T) {
-	w := newWorld(t)
-	theirs := w.deployment()
-	require.NoError(t, w.other.Create(t.Context(), theirs))
-	results, err := Apply(t.Context(), w.client, w.owner, w.deployment(), w.service())
-	var owned *OwnershipError
-	require.ErrorAs(t, err, &owned)
-	require.Nil(t, results[0].Object)
-	require.Equal(t, Created, results[1].Operation)
-	require.NotEmpty(t, results[1].Object.(*corev1.Service).Spec.ClusterIP)
+	d, err := w.applier.desire(ownerOf(t, w), w.service(), &childOptions{})
+	require.NoError(t, err)
+	d.object.SetNamespace(w.namespace)
+	exists := errors.New("already exists")
+	_, err = w.applier.updateUnseen(t.Context(), d, exists)
+	require.ErrorIs(t, err, exists, "a lost race: the next pass creates it")
 }

@@ -9,16 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Child is one object that a T owns, as a function of it. Make it with [Build] or [BuildOrError].
+// Child is one object that a T owns, declared as a function of the T. Use [Build], [BuildOrError] or [BuildUnstructured]
+// to make one, and [Ensure] to apply it.
 type Child[T client.Object] struct {
 	build   func(T) (client.Object, error)
 	sample  client.Object // an empty object of the child's kind
 	options childOptions
 }
 
-// Build declares a child. The function gives the object as it should be, with nothing of the
-// live one in it: it must not have side effects and give the same for the same owner. A nil
-// object is not wanted.
+// Build returns a child that f builds. f returns the desired object, or nil if there should be none. It must return the
+// same for the same owner, have no side effects, and copy nothing from the live object. The namespace may be left empty;
+// it is then the owner's.
 func Build[T client.Object, C any, P interface {
 	*C
 	client.Object
@@ -26,8 +27,8 @@ func Build[T client.Object, C any, P interface {
 	return BuildOrError(func(owner T) (P, error) { return f(owner), nil }, options...)
 }
 
-// BuildOrError is [Build] for a function that may find that the object cannot be built. Its error
-// is the step's; the other children are applied nevertheless.
+// BuildOrError is [Build] for a function that may fail. [ChildSet.Reconcile] returns its error. The other children of the
+// set are applied nevertheless, but nothing is pruned.
 func BuildOrError[T client.Object, C any, P interface {
 	*C
 	client.Object
@@ -50,8 +51,9 @@ func BuildOrError[T client.Object, C any, P interface {
 	return child
 }
 
-// BuildUnstructured is [BuildOrError] for a kind without a Go type. Reads of unstructured objects go
-// past a manager's cache, with a request each, unless its client has Cache.Unstructured set.
+// BuildUnstructured is [BuildOrError] for a kind without a Go type. It sets the kind of the object that f returns. A
+// manager's client reads unstructured objects past its cache, with one request each, unless its option
+// Cache.Unstructured is set.
 func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(owner T) (*unstructured.Unstructured, error), options ...ChildOption) Child[T] {
 	child := BuildOrError(func(owner T) (*unstructured.Unstructured, error) {
 		obj, err := f(owner)
@@ -65,3 +67,48 @@ func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(own
 }
 
 func (c *Child[T]) empty() client.Object { return c.sample.DeepCopyObject().(client.Object) }
+
+// ChildOption changes how one child is applied. Without options, the fields of other managers stay, an object that is not
+// ours is left alone, a change that the API server refuses is an error, and all fields are applied in every pass.
+type ChildOption func(*childOptions)
+
+type childOptions struct {
+	formerManagers []string
+	adopt          bool
+	recreate       bool
+	unset          func(client.Object) // unsets the fields of CreateOnly
+	unsets         reflect.Type        // the argument's type of unset, nil without it
+}
+
+// FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
+// field managers. Fields that it set and that are no longer desired are removed by the next apply; without this option
+// they stay for ever.
+//
+// client-go's default field manager is the name of the binary: "manager" in the images of kubebuilder and operator-sdk,
+// "main" or "__debug_bin" of an operator that was run from its sources.
+func FormerManagers(names ...string) ChildOption {
+	return func(o *childOptions) { o.formerManagers = append(o.formerManagers, names...) }
+}
+
+// Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with an
+// [*OwnershipError]. An object that has another controller is left alone in any case.
+func Adopt() ChildOption {
+	return func(o *childOptions) { o.adopt = true }
+}
+
+// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.
+// Everything that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. A child
+// is recreated at most once per change. Until the old one is gone, the error is a [*WaitingError].
+func Recreate() ChildOption {
+	return func(o *childOptions) { o.recreate = true }
+}
+
+// CreateOnly applies some fields only when the child is created. Afterwards they are neither compared nor written. The
+// function unsets these fields in the object that it is given. They may be anywhere but inside a list. P is the type of
+// the child, or an interface that it implements; any other is an error of [ChildSet.Reconcile].
+func CreateOnly[P client.Object](unset func(P)) ChildOption {
+	return func(o *childOptions) {
+		o.unset = func(obj client.Object) { unset(obj.(P)) }
+		o.unsets = reflect.TypeFor[P]()
+	}
+}

@@ -36,7 +36,7 @@ func (s *subject) changeAllFields(t *testing.T, n *tally) {
 			continue
 		}
 		n.noticed.Add(1)
-		if k.plan.Covers(want, edited) {
+		if k.comparer.Covers(want, edited) {
 			t.Errorf("%v by hand: not noticed", change)
 		}
 		if change["op"] == "replace" {

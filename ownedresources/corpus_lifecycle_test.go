@@ -16,8 +16,8 @@ func (s *subject) restarted(t *testing.T, n *tally) {
 	t.Helper()
 	before := s.applier
 	s.applier = newApplier()
-	s.applier.live, s.applier.kinds = before.live, before.kinds
-	if s.kind(t).plan.Covers(withData(s.want), s.client.last) {
+	s.applier.apiReader, s.applier.kinds = before.apiReader, before.kinds
+	if s.kind(t).comparer.Covers(withData(s.want), s.client.last) {
 		s.expect(t, s.want, Unchanged, 0, "after a restart")
 		return
 	}
@@ -49,7 +49,7 @@ func (s *subject) migrate(t *testing.T) {
 
 // migrating is 1 after a POST, or after a repair that had to replace whole lists: the next write migrates fields first.
 func (s *subject) migrating() int64 {
-	if strings.HasPrefix(s.client.last.GetAnnotations()[AnnotationApplied], string(applied)) {
+	if strings.HasPrefix(s.client.last.GetAnnotations()[AnnotationApplied], string(byApply)) {
 		return 0
 	}
 	return 1

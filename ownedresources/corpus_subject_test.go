@@ -80,14 +80,15 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 	if err != nil {
 		return "", 0, err
 	}
-	if _, err := s.applier.desire(&o, []client.Object{want}); err != nil {
+	children, err := s.applier.declare(&o, []client.Object{want})
+	if err != nil {
 		return "", 0, err
 	}
 	if s.client.last != nil {
-		s.applier.guard.forget(s.client.last.GetUID()) // as if the changes were hours apart
+		s.applier.children.change(s.client.last.GetUID(), s.applier.children.dropLoop) // as if the changes were hours apart
 	}
 	s.writes.n.Store(0)
-	result, err := s.applier.apply(ctx, &o, want, &childOptions{})
+	result, err := s.applier.apply(ctx, &o, children[0])
 	if err == nil {
 		s.client.last = result.Object
 	}
@@ -101,7 +102,7 @@ func (s *subject) expect(t *testing.T, want client.Object, op Operation, n int64
 	if op == Unchanged {
 		k, err := s.applier.kinds.of(want, s.client.Scheme())
 		require.NoError(t, err)
-		difference = k.plan.Differences(withData(want), s.client.last)
+		difference = k.comparer.Differences(withData(want), s.client.last)
 	}
 	got, sent, err := s.apply(t.Context(), want)
 	require.NoError(t, err, reason)
@@ -130,7 +131,7 @@ func (s *subject) kind(t *testing.T) *kind {
 // sent is what an apply of want says, beside its kind, mark and owner.
 func (s *subject) sent(t *testing.T) map[string]any {
 	t.Helper()
-	encoded, err := s.kind(t).plan.AppendJSON(nil, withData(s.want))
+	encoded, err := s.kind(t).comparer.AppendJSON(nil, withData(s.want))
 	require.NoError(t, err)
 	object := map[string]any{}
 	require.NoError(t, utiljson.Unmarshal(encoded, &object))
@@ -197,7 +198,7 @@ func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	if s.kind(t).gvk.Kind == "Pod" {
 		return nil // admission gives each its own volume
 	}
-	encoded, err := s.kind(t).plan.AppendApply(nil, withData(want), s.kind(t).gvk, "")
+	encoded, err := s.kind(t).comparer.AppendApply(nil, withData(want), s.kind(t).gvk, "")
 	require.NoError(t, err)
 	text := string(encoded)
 	if s.rename != nil {

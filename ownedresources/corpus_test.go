@@ -190,7 +190,7 @@ func (c *corpus) subject(t *testing.T, m *manifest, form string) *subject {
 	counted, err := client.New(s.writes.in(c.config), client.Options{Mapper: c.mapper, Scheme: c.scheme})
 	require.NoError(t, err)
 	s.client = &upToDate{Client: counted}
-	s.applier.live, s.applier.kinds = counted, c.kinds
+	s.applier.apiReader, s.applier.kinds = counted, c.kinds
 	return s
 }
 

@@ -2,32 +2,40 @@ package ownedresources
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // Change is what [Apply] would do to one object.
 type Change struct {
-	// Object is the wanted object.
+	// Object is the desired object, as it was given.
 	Object client.Object
 	// Operation is what would be done.
 	Operation Operation
-	// Differences are what an apply would change, in the order of their paths.
+	// Differences are the fields that an apply would change, in the order of their paths. Those that the first apply after
+	// a POST would remove come last. There are none of an object that would be created.
 	Differences []Difference
 }
 
-// Difference is one field that would change.
+// Difference is one field that an apply would change.
 type Difference struct {
-	// Path of the field: spec.template.spec.containers[0].image.
+	// Path of the field, such as spec.template.spec.containers[0].image.
 	Path string
-	// Have and Want are the values before and after, as JSON; empty when there is none. Values
+	// Have is the live value and Want the value after the apply, as JSON. Each is empty if there is no such value. Values
 	// of Secrets and of environment variables are replaced by "(hidden)".
 	Have, Want string
 }
 
+// String returns the difference in one line: the path, and what is added (+), removed (-) or changed (→).
 func (d Difference) String() string {
 	switch {
 	case d.Have == "":
@@ -38,98 +46,77 @@ func (d Difference) String() string {
 	return d.Path + ": " + d.Have + " → " + d.Want
 }
 
-// Diff tells what Apply would do, and does nothing. What would change is asked of the API server
-// by a dry run, so defaults and admission are in it. The errors are those of Apply; the first one
-// ends it.
+// Diff returns what [Apply] would do to each object, in the same order, and changes nothing. It reads the live objects
+// past the cache, and sends dry runs to the API server, so the result includes defaults and the changes of admission
+// plug-ins. It stops at the first error. The errors are those of Apply.
 func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Change, error) {
-	ref, err := newOwner(owner, c)
+	o, err := newOwner(owner, c)
 	if err != nil {
 		return nil, err
 	}
 	a := newApplier()
-	if _, err := a.desire(&ref, desired); err != nil {
+	if _, err := a.declare(&o, desired); err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(desired))
 	for i, obj := range desired {
-		if changes[i], err = a.diff(ctx, &ref, obj); err != nil {
+		if changes[i], err = a.diff(ctx, &o, obj); err != nil {
 			return nil, err
 		}
 	}
 	return changes, nil
 }
 
-func (a *applier) diff(ctx context.Context, owner *owner, obj client.Object) (Change, error) {
-	w, err := a.want(owner, obj, &childOptions{})
+func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change, error) {
+	d, err := a.desire(o, obj, &childOptions{})
 	if err != nil {
 		return Change{}, err
 	}
 	change := Change{Object: obj, Operation: Unchanged}
-	live, err := a.readLive(ctx, w)
+	live, err := a.readLive(ctx, d)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return Change{}, fmt.Errorf("read %s: %w", &w, err)
+		return Change{}, fmt.Errorf("read %s: %w", d, err)
 	case err != nil:
 		change.Operation = Created
-		_, err := a.trial(ctx, w, w.object.GetName())
+		_, err := a.postDryRun(ctx, d, d.object.GetName())
 		return change, err
 	}
-	if err := owner.owns(&w, live); err != nil {
+	if err := o.mayWrite(d, live); err != nil {
 		return Change{}, err
 	}
-	if a.upToDate(&w, live) {
+	if needed, _ := a.needsApply(d, live); !needed {
 		return change, nil
 	}
 	change.Operation = Applied
-	change.Differences, err = a.applied(ctx, w, live)
+	change.Differences, err = a.differencesOfApply(ctx, d, live)
 	return change, err
 }
 
-// trial asks by a dry run what a new object would become; without a name the API server gives one.
-func (a *applier) trial(ctx context.Context, w wanted, name string) (client.Object, error) {
-	obj := w.marked(created)
-	obj.SetGenerateName("dry-run-")
-	obj.SetName(name)
-	err := w.owner.client.Create(ctx, obj, client.DryRunAll, w.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+// differencesOfApply finds out by dry runs which fields an apply would change.
+func (a *applier) differencesOfApply(ctx context.Context, d *desired, live client.Object) ([]Difference, error) {
+	answer, err := a.serverSideApply(ctx, d, live.GetUID(), client.DryRunAll)
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", &w, withoutValues(err))
+		return nil, err
 	}
-	return obj, nil
-}
-
-// applied asks by a dry run what an apply would change.
-func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]Difference, error) {
-	body, err := w.kind.plan.AppendApply(nil, w.marked(applied), w.kind.gvk, string(live.GetUID()))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", &w, err)
-	}
-	answer := w.kind.empty()
-	answer.SetNamespace(live.GetNamespace())
-	answer.SetName(live.GetName())
-	err = w.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), w.owner.fieldManager, client.ForceOwnership, client.DryRunAll)
-	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", &w, withoutValues(unknownField(raced(err))))
-	}
-	if answer.GetResourceVersion() == "" {
-		// controller-runtime's fake client answers a dry run with nothing.
-		d := differ{hidden: w.kind.gvk.Kind == "Secret"}
-		for _, local := range w.kind.plan.Differences(w.object, live) {
-			d.add(local.Path, decoded(local.Have), decoded(local.Want))
+	found := differ{hidden: d.kind.gvk.Kind == "Secret"}
+	if answer.GetResourceVersion() == "" { // controller-runtime's fake client answers a dry run with an empty object
+		for _, local := range d.kind.comparer.Differences(d.object, live) {
+			found.add(local.Path, decoded(local.Have), decoded(local.Want))
 		}
-		return d.found, nil
+		return found.found, nil
 	}
 	before, after, err := authored(live, answer)
 	if err != nil {
 		return nil, err
 	}
-	d := differ{hidden: w.kind.gvk.Kind == "Secret"}
-	d.walk(before, after)
-	if m, _, _ := splitMark(live.GetAnnotations()[AnnotationApplied]); m == applied {
-		return d.found, nil
+	found.addChanged(before, after)
+	if lastAppliedOf(live).method == byApply {
+		return found.found, nil
 	}
-	// What the POST set is still its entry's. It is taken over with the first apply, and then
-	// goes unless the API server would default it again.
-	fresh, err := a.trial(ctx, w, "")
+	// What the POST set still belongs to its managed fields entry. The first apply takes it over, and then removes what is
+	// not desired, unless the API server would default it again.
+	fresh, err := a.postDryRun(ctx, d, "")
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +125,166 @@ func (a *applier) applied(ctx context.Context, w wanted, live client.Object) ([]
 		return nil, err
 	}
 	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == string(w.owner.fieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
-			d.held(entry.FieldsV1, before, after)
+		if entry.Manager == string(d.owner.fieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
+			found.addRemoved(entry.FieldsV1, before, after)
 		}
 	}
-	return d.found, nil
+	return found.found, nil
+}
+
+// authored returns two objects as trees of the fields that an author may set.
+func authored(objs ...client.Object) (before, after map[string]any, err error) {
+	var trees [2]map[string]any
+	for i, obj := range objs {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, nil, err
+		}
+		metadata, _ := content["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		annotations = maps.Clone(annotations) // those of an unstructured object are its own
+		delete(annotations, AnnotationApplied)
+		trees[i] = map[string]any{}
+		for k, v := range content {
+			switch k {
+			case "apiVersion", "kind", "status":
+			case "metadata":
+				trees[i][k] = map[string]any{"labels": metadata["labels"], "annotations": annotations, "ownerReferences": metadata["ownerReferences"]}
+			default:
+				trees[i][k] = v
+			}
+		}
+	}
+	return trees[0], trees[1], nil
+}
+
+// differ collects the fields that an apply would change.
+type differ struct {
+	hidden bool // values are hidden
+	found  []Difference
+}
+
+func (d *differ) addChanged(before, after any) {
+	for _, found := range diff.Values(before, after, diff.Options{Field: fieldName}) {
+		d.add(found.Path.String(), found.Before, found.After)
+	}
+}
+
+// addRemoved adds the fields of a managed fields entry that before has and after lacks.
+func (d *differ) addRemoved(entry *metav1.FieldsV1, before, after any) {
+	var fields map[string]any
+	if json.Unmarshal(entry.GetRawBytes(), &fields) == nil {
+		d.addRemovedFields(nil, fields, before, after)
+	}
+}
+
+func (d *differ) addRemovedFields(path diff.Path, fields map[string]any, before, after any) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		below, _ := fields[name].(map[string]any)
+		kind, value, _ := strings.Cut(name, ":")
+		var at diff.Path
+		var b, a any
+		switch kind {
+		case "f":
+			at = path.Field(fieldName(value))
+			b, a = fieldOf(before, value), fieldOf(after, value)
+		case "k":
+			at = path.Item(value)
+			b, a = item(before, value), item(after, value)
+		default:
+			continue
+		}
+		switch {
+		case b == nil:
+		case a == nil:
+			d.add(at.String(), b, nil)
+		case len(below) > 0:
+			d.addRemovedFields(at, below, b, a)
+		}
+	}
+}
+
+// item returns the item of a list that has these keys, which are JSON, or nil.
+func item(tree any, keys string) any {
+	var want map[string]any
+	list, _ := tree.([]any)
+	if json.Unmarshal([]byte(keys), &want) != nil {
+		return nil
+	}
+next:
+	for _, candidate := range list {
+		for k, v := range want {
+			if encoded(fieldOf(candidate, k)) != encoded(v) {
+				continue next
+			}
+		}
+		return candidate
+	}
+	return nil
+}
+
+// fieldName returns how a field is written in paths: in brackets if its name has dots or slashes, as keys of
+// labels and annotations have.
+func fieldName(name string) string {
+	if strings.ContainsAny(name, "./") {
+		return "[" + name + "]"
+	}
+	return name
+}
+
+// add adds a difference, unless the path has one already. Null is the same as absent: an apply sends neither.
+func (d *differ) add(path string, before, after any) {
+	difference := Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
+	if difference.Have == "" && difference.Want == "" {
+		return
+	}
+	if !slices.ContainsFunc(d.found, func(f Difference) bool { return f.Path == path }) {
+		d.found = append(d.found, difference)
+	}
+}
+
+func (d *differ) show(path string, v any) string {
+	_, absent := v.(diff.Absent)
+	switch {
+	case v == nil, absent:
+		return ""
+	case d.hidden || holdsEnvironment(path, v):
+		return "(hidden)"
+	}
+	return encoded(v)
+}
+
+// holdsEnvironment reports whether a value belongs to an environment variable, or contains some.
+func holdsEnvironment(path string, v any) bool {
+	if strings.Contains(path, ".env[") || strings.HasSuffix(path, ".env") {
+		return true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		_, ok := v["env"]
+		for _, e := range v {
+			ok = ok || holdsEnvironment("", e)
+		}
+		return ok
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return holdsEnvironment("", e) })
+	}
+	return false
+}
+
+func encoded(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "(not JSON)"
+	}
+	return string(b)
+}
+
+// decoded returns the value of a JSON text, nil for an empty one.
+func decoded(text string) any {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return nil
+	}
+	return v
 }

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// diff gives what would change, and sees to it that nothing did.
+// diff returns what would change.
 func (w *world) diff(t *testing.T, want client.Object) Change {
 	t.Helper()
 	changes, err := Diff(t.Context(), w.client, w.owner, want)
@@ -41,7 +41,7 @@ func TestDiff(t *testing.T) {
 		{Path: `spec.template.spec.containers[{"name":"web"}].env`, Have: "(hidden)"},
 	}
 	if diff := cmp.Diff(first, w.diff(t, changed()).Differences); diff != "" {
-		t.Errorf("what the POST set and is not wanted goes too; defaults do not (-want +got)\n%s", diff)
+		t.Errorf("fields of the POST that are not desired are removed too, and defaults are not (-want +got)\n%s", diff)
 	}
 	w.expect(t, changed(), Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 
@@ -57,7 +57,7 @@ func TestDiff(t *testing.T) {
 	w.expect(t, changed(), Unchanged, none...)
 }
 
-func TestDiffHidesSecrets(t *testing.T) {
+func TestDiffHidesValuesOfSecrets(t *testing.T) {
 	w := newWorld(t)
 	secret := func(password string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}

@@ -1,38 +1,32 @@
-// Package ownedresources makes the API server hold what an object owns, with no
-// request when it already does.
+// Package ownedresources creates, applies and prunes the objects that another object owns. It sends no request if they are
+// already as desired.
 //
-// [Apply] is the block on its own: a plain function for an existing reconciler.
-// [Ensure] wraps it as a step of package reconcile, with the watches it needs.
-// [NewDeployment] and [NewService] give objects to apply, with good defaults.
+// [Apply] is a plain function for an existing reconciler. [Ensure] returns a step for package reconcile, with its watches.
+// [NewDeployment] and [NewService] return objects with good defaults. [Diff] shows what Apply would do.
 //
 // # What happens to one object
 //
-//   - It is absent: it is created by POST. Creating by server-side apply would take
-//     over an object of that name which the cache does not show.
-//   - It is ours, that is, its controller reference has our owner's UID: it is applied
-//     server-side, if needed, with a precondition on its UID. Before the first apply
-//     after a POST the field manager's entry is migrated, or fields that are no longer
-//     wanted would stay for ever.
-//   - It is somebody else's, or nobody's: it is left alone, and the error
-//     ([OwnershipError]) says whose it is.
-//   - It is being deleted, or belongs to a deleted namesake of the owner: the error is
-//     a [WaitingError], and the event of its deletion brings the next pass.
+//   - It is absent: it is created by POST. Creating it by server-side apply would take over an object of that name which
+//     the cache does not show.
+//   - It is ours, which means that its controller reference has the owner's UID: it is applied by server-side apply if it
+//     differs, with a precondition on its UID. Before the first apply after a POST, the fields of the POST's managed fields
+//     entry are migrated. Otherwise fields that are no longer desired would stay for ever.
+//   - It has another controller, or none: it is left alone. The error is an [OwnershipError], which names the controller.
+//   - It is being deleted, or belongs to a deleted object that had the owner's name: the error is a [WaitingError], and
+//     the event of its deletion triggers the next reconcile.
 //
-// # When an apply is needed
+// # When an object is applied
 //
-// When the hash in its annotation opblocks.dev/applied is not that of what we would
-// send, or the live object does not cover what we want. Both are found out locally,
-// from the cache: no dry run, no read. Fields that others set, and those that the API
-// server defaults, are no difference; lists are compared by the keys of the API's own
-// schema. A child's status costs nothing.
+// An object is applied if the hash in its annotation opblocks.dev/applied is not the hash of what would be sent, or if the
+// live object does not cover what is desired. Both are checked with the object in the cache, without a dry run or a read.
+// Fields that others set and fields that the API server defaults are no difference. Items of lists are matched by the keys
+// in the API's own schema. A change of a child's status sends no request.
 //
-// Where an admission plug-in rewrites what we send, that difference stood in the answer
-// to our last request, and is not fought over. This is remembered in memory: a restart
-// costs one request for such a child.
+// An admission plug-in may rewrite what is sent. Then the answer to the last write has the same difference, and the
+// difference is tolerated. This is remembered in memory only: after a restart, such a child is applied once more.
 //
 // # What is sent
 //
-// All of the object but its status, what the API server owns, nulls, and empty structs
-// that are not behind a pointer. A nil pointer means no opinion: with replicas unset, an
-// autoscaler may have them.
+// Everything in the object is sent, except its status, the metadata that the API server owns, nulls, and empty structs that
+// are not behind a pointer. A field that is a nil pointer is not sent: if replicas are unset, an autoscaler may set them.
 package ownedresources

@@ -9,12 +9,19 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// OwnershipError is an object of a wanted name that is not ours. It was left alone.
+// The reason of a [WaitingError] while an object is being deleted.
+const reasonTerminating = "ChildTerminating"
+
+// OwnershipError is returned for an object that has the desired name and another controller, or none. The object was left
+// alone. Find it with errors.As:
+//
+//	if foreign, ok := errors.AsType[*ownedresources.OwnershipError](err); ok { … }
 type OwnershipError struct {
-	// Kind and Name of the object.
+	// Kind of the object.
 	Kind string
+	// Name of the object.
 	Name types.NamespacedName
-	// Owner is its controller, or nil when nobody controls it.
+	// Owner is the object's controller reference, or nil if it has none.
 	Owner *metav1.OwnerReference
 }
 
@@ -25,40 +32,43 @@ func (e *OwnershipError) Error() string {
 	return fmt.Sprintf("%s %s belongs to %s %s: it is left alone; choose another name", e.Kind, e.Name, e.Owner.Kind, e.Owner.Name)
 }
 
-// Reason is the reason of a condition that shows the error.
+// Reason is the reason of a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is an object of ours that the cache does not show, long after it was created. It is
-// as wanted, but each pass costs two requests, and nobody is told when it changes.
+// NotCachedError is returned for a child that is applied, but that the cache does not show a minute after it was created.
+// So each pass costs two requests, and a change of the child triggers no reconcile. Find it with errors.As.
 type NotCachedError struct {
+	// Kind of the child.
 	Kind string
+	// Name of the child.
 	Name types.NamespacedName
 }
 
 func (e *NotCachedError) Error() string {
 	return fmt.Sprintf("%s %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
-		"give the object what the selector asks for, or widen the cache", e.Kind, e.Name)
+		"set the labels that the selector asks for, or widen the cache", e.Kind, e.Name)
 }
 
-// Reason is the reason of a condition that shows the error.
+// Reason is the reason of a condition that shows the error: NotInCache.
 func (*NotCachedError) Reason() string { return "NotInCache" }
 
-// FailedError is a child that does not become ready unless something changes, as kstatus defines
-// it: a Job that has failed, a Deployment that exceeded its deadline for progress.
+// FailedError is returned for a child that does not become ready unless something changes, by the rules of kstatus: a Job
+// that has failed, or a Deployment that has exceeded its progress deadline. Find it with errors.As.
+//
+// It wraps a controller-runtime TerminalError, so controller-runtime does not retry it. An event of the child triggers
+// the next reconcile.
 type FailedError struct{ reason, message string }
 
 func (e *FailedError) Error() string { return e.message }
 
-// Reason is the reason of a condition that shows the error.
+// Reason is the reason of a condition that shows the error. It is that of the child's own condition, or Failed.
 func (e *FailedError) Reason() string { return e.reason }
 
-// Unwrap makes it an error that controller-runtime does not retry: an event of the child does.
+// Unwrap returns a controller-runtime TerminalError.
 func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 
-const reasonTerminating = "ChildTerminating"
-
-// WaitingError says that nothing is to do now: an object is on its way, and an event of it
-// brings the next pass, or it is written too often (see [ChildSet]).
+// WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, or has been
+// written too often (see [ChildSet]). Find it with errors.As. Nothing has failed, so log it as information at most.
 type WaitingError struct {
 	reason, message string
 	after           time.Duration
@@ -66,6 +76,6 @@ type WaitingError struct {
 
 func (e *WaitingError) Error() string { return e.message }
 
-// Waiting gives the reason of a condition that shows the error. The delay is zero where an
-// event tells when it is over.
+// Waiting returns the reason of a condition that shows the error, and after which time to reconcile again. The time is
+// zero if an event of the child triggers the next reconcile.
 func (e *WaitingError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }

@@ -52,7 +52,7 @@ func (w *world) subject(t *testing.T, want client.Object) *subject {
 	counted, err := client.New(s.writes.in(controlPlane(t).Config()), client.Options{})
 	require.NoError(t, err)
 	s.client = &upToDate{Client: counted}
-	s.applier.live = counted
+	s.applier.apiReader = counted
 	return s
 }
 

@@ -14,14 +14,14 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// kind is what has to be known of a Go type, or of the kind of an unstructured object, once.
+// kind is what is found out once for a Go type, or for the kind of an unstructured object.
 type kind struct {
-	gvk  schema.GroupVersionKind
-	typ  reflect.Type // the struct, not the pointer
-	plan comparer
+	gvk      schema.GroupVersionKind
+	typ      reflect.Type // the struct, not the pointer
+	comparer comparer
 }
 
-// comparer serialises what is sent and compares it with what is there.
+// comparer encodes what is sent, and compares that with what is live.
 type comparer interface {
 	AppendJSON(b []byte, obj runtime.Object) ([]byte, error)
 	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error)
@@ -34,7 +34,7 @@ var (
 	_ comparer = &compare.Untyped{}
 )
 
-// kinds remembers them.
+// kinds caches them.
 type kinds struct {
 	schemas compare.Schemas
 	known   sync.Map // kindKey → *kind
@@ -46,8 +46,7 @@ type kindKey struct {
 	gvk    schema.GroupVersionKind // of an unstructured object
 }
 
-// builtInKinds serves where no API server can be asked for schemas. What it remembers is a
-// function of the key alone.
+// builtInKinds is used where no API server can be asked for schemas. What it caches is a function of the key alone.
 var builtInKinds = &kinds{schemas: compare.BuiltIn}
 
 func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
@@ -65,9 +64,9 @@ func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	}
 	k := &kind{gvk: gvk, typ: key.typ.Elem()}
 	if untyped {
-		k.plan, err = compare.CompileUntyped(gvk, ks.schemas)
+		k.comparer, err = compare.CompileUntyped(gvk, ks.schemas)
 	} else {
-		k.plan, err = compare.Compile(obj, gvk, ks.schemas)
+		k.comparer, err = compare.Compile(obj, gvk, ks.schemas)
 	}
 	if err != nil {
 		return nil, err
@@ -76,6 +75,7 @@ func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	return known.(*kind), nil
 }
 
+// empty returns a new object of the kind.
 func (k *kind) empty() client.Object {
 	obj := reflect.New(k.typ).Interface().(client.Object)
 	if u, ok := obj.(*unstructured.Unstructured); ok {
@@ -84,6 +84,7 @@ func (k *kind) empty() client.Object {
 	return obj
 }
 
+// describe names an object in messages: its kind, namespace and name.
 func (k *kind) describe(obj client.Object) string {
 	return k.gvk.Kind + " " + client.ObjectKeyFromObject(obj).String()
 }

@@ -10,38 +10,59 @@ import (
 )
 
 const (
-	// AnnotationApplied is set on every object that this package writes. Its value is the
-	// format's version, how the object was last written, and the hash of what was sent:
-	// v1:created:… or v1:applied:…, followed by :replicas if those were sent.
+	// AnnotationApplied is set on every object that this package writes. Its value is v1:created:HASH or
+	// v1:applied:HASH, where v1 is the version of the format and HASH that of what was sent. The suffix :replicas follows
+	// if spec.replicas was sent.
 	AnnotationApplied = "opblocks.dev/applied"
-	// AnnotationSet names the [ChildSet] that an object belongs to, so that sets of the same
-	// kind and owner leave each other's objects alone.
+	// AnnotationSet is set on the children of a [ChildSet] that has a name. Its value is that name. Sets of one owner
+	// with children of the same kind use it to leave each other's children alone.
 	AnnotationSet = "opblocks.dev/set"
 )
 
-// lastApplied says how an object was last written.
-type lastApplied string
+// writeMethod is how an object was last written, as [AnnotationApplied] begins.
+type writeMethod string
 
 const (
-	created lastApplied = "v1:created:" // by POST: its fields have to be migrated before an apply
-	applied lastApplied = "v1:applied:" // by server-side apply
-	foreign lastApplied = ""            // not by us, or by a version that we do not know
+	byCreate writeMethod = "v1:created:" // POST: the fields have to be migrated before they can be applied
+	byApply  writeMethod = "v1:applied:" // server-side apply
+	byOthers writeMethod = ""            // not by this package, or in a version of the format that is not known
 )
 
-// withReplicas follows the hash where replicas were sent: if they are not any more, they are
-// to stay as they are.
-const withReplicas = ":replicas"
+// replicasSuffix follows the hash where spec.replicas was sent. If they are not sent any more, they keep their value.
+const replicasSuffix = ":replicas"
 
-func (m lastApplied) value(s sum, replicas bool) string {
-	if replicas {
-		return string(m) + string(s[:]) + withReplicas
-	}
-	return string(m) + string(s[:])
+// lastApplied is the parsed value of [AnnotationApplied].
+type lastApplied struct {
+	method   writeMethod
+	hash     string
+	replicas bool // spec.replicas was sent
 }
 
-// withoutOurs drops our annotations from what is wanted: they come with a copy of somebody's
-// annotations, such as an owner's that has an owner itself.
-func withoutOurs(obj client.Object) client.Object {
+func lastAppliedOf(live client.Object) lastApplied {
+	return parseLastApplied(live.GetAnnotations()[AnnotationApplied])
+}
+
+func parseLastApplied(annotation string) lastApplied {
+	annotation, replicas := strings.CutSuffix(annotation, replicasSuffix)
+	for _, method := range [...]writeMethod{byApply, byCreate} {
+		if hash, ok := strings.CutPrefix(annotation, string(method)); ok {
+			return lastApplied{method: method, hash: hash, replicas: replicas}
+		}
+	}
+	return lastApplied{method: byOthers}
+}
+
+// String is the annotation's value.
+func (l lastApplied) String() string {
+	if l.replicas {
+		return string(l.method) + l.hash + replicasSuffix
+	}
+	return string(l.method) + l.hash
+}
+
+// withoutOwnAnnotations drops this package's annotations from a desired object. They get there in a copy of another
+// object's annotations: an owner that is itself a child carries them.
+func withoutOwnAnnotations(obj client.Object) client.Object {
 	annotations := obj.GetAnnotations()
 	_, isApplied := annotations[AnnotationApplied]
 	_, isSet := annotations[AnnotationSet]
@@ -56,39 +77,14 @@ func withoutOurs(obj client.Object) client.Object {
 	return obj
 }
 
-func splitMark(annotation string) (m lastApplied, hash string, replicas bool) {
-	annotation, replicas = strings.CutSuffix(annotation, withReplicas)
-	for _, m := range []lastApplied{applied, created} {
-		if hash, ok := strings.CutPrefix(annotation, string(m)); ok {
-			return m, hash, replicas
-		}
-	}
-	return foreign, "", false
-}
-
-// sum is the hash of what would be sent, in hexadecimal: half of a SHA-256.
+// sum is the hash of what would be sent: the first half of a SHA-256, in hexadecimal.
 type sum [sha256.Size]byte
-
-func (s *sum) isIn(annotation string) bool {
-	_, hash, _ := splitMark(annotation)
-	return hash == string(s[:])
-}
-
-var rooms = sync.Pool{New: func() any { return new(make([]byte, 0, 4096)) }}
-
-func (k *kind) sum(obj client.Object) (sum, error) {
-	room := rooms.Get().(*[]byte)
-	defer rooms.Put(room)
-	encoded, err := k.plan.AppendJSON((*room)[:0], obj)
-	if err != nil {
-		return sum{}, err
-	}
-	*room = encoded
-	return sumOf(encoded), nil
-}
 
 func sumOf(encoded []byte) (s sum) {
 	digest := sha256.Sum256(encoded)
 	hex.Encode(s[:], digest[:len(s)/2])
 	return s
 }
+
+// buffers are for encoded objects.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4096)) }}

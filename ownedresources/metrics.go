@@ -6,36 +6,36 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics of all sets of a process. Until they are registered, nobody sees them.
+// metrics are shared by all sets of a process once they are registered.
 type metrics struct {
-	applies *prometheus.CounterVec
-	settled *prometheus.GaugeVec
-	loops   *prometheus.GaugeVec
+	applies   *prometheus.CounterVec
+	tolerated *prometheus.GaugeVec
+	loops     *prometheus.GaugeVec
 }
 
 func newMetrics() *metrics {
 	return &metrics{
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "opblocks_applies_total",
-			Help: "What was done to owned objects, by their kind and the result: created, applied, recreated, deleted, failed. What was as wanted is not counted.",
+			Help: "Writes of owned objects, by kind and result: created, applied, recreated, deleted, failed. An object that is already as desired is not counted.",
 		}, []string{"kind", "result"}),
-		settled: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		tolerated: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "opblocks_settled_differences",
-			Help: "How many owned objects of a kind an admission plug-in changes in a field that is wanted otherwise, and that are left so.",
+			Help: "Owned objects of a kind of which an admission plug-in rewrites the field at this path. The difference is tolerated.",
 		}, []string{"kind", "path"}),
 		loops: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "opblocks_write_loop",
-			Help: "1 for an object that somebody else changes back again and again, so that it is written less often.",
+			Help: "1 for an owned object that another writer changes back again and again, so that it is applied less often.",
 		}, []string{"kind", "namespace", "name", "path"}),
 	}
 }
 
-// register shows the metrics; the sets of a process share them. Call it before they are used.
+// register registers the metrics, or replaces them by those that another set has registered. Call it before they are used.
 func (m *metrics) register(registry prometheus.Registerer) error {
-	return errors.Join(share(registry, &m.applies), share(registry, &m.settled), share(registry, &m.loops))
+	return errors.Join(registerOrShare(registry, &m.applies), registerOrShare(registry, &m.tolerated), registerOrShare(registry, &m.loops))
 }
 
-func share[C prometheus.Collector](registry prometheus.Registerer, c *C) error {
+func registerOrShare[C prometheus.Collector](registry prometheus.Registerer, c *C) error {
 	err := registry.Register(*c)
 	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		*c = known.ExistingCollector.(C)

@@ -3,85 +3,27 @@ package ownedresources
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// pruned remembers what an owner's children were when those that are not wanted were last
-// looked for. It starts empty, so after a restart they are looked for once.
-type pruned struct {
-	seed    maphash.Seed
-	mu      sync.Mutex
-	byOwner map[types.UID]uint64
-}
-
-func newPruned() *pruned {
-	return &pruned{seed: maphash.MakeSeed(), byOwner: map[types.UID]uint64{}}
-}
-
-// digest is the same for the same wanted names; it lives no longer than the process.
-func (p *pruned) digest(wanted []desired) uint64 {
-	var h maphash.Hash
-	h.SetSeed(p.seed)
-	for _, d := range wanted {
-		for _, s := range [...]string{d.kind.gvk.Group, d.kind.gvk.Kind, d.object.GetNamespace(), d.object.GetName()} {
-			h.WriteString(s)
-			h.WriteByte(0)
-		}
-	}
-	return h.Sum64()
-}
-
-func (p *pruned) is(owner types.UID, wanted uint64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known, ok := p.byOwner[owner]
-	return ok && known == wanted
-}
-
-func (p *pruned) set(owner types.UID, wanted uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.byOwner[owner] = wanted
-}
-
-// forget is for an owner of which a child was deleted: perhaps it is being deleted itself.
-func (p *pruned) forget(child client.Object) {
-	ref := metav1.GetControllerOfNoCopy(child)
-	if ref == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byOwner, ref.UID)
-}
-
-// forgetOwner is for an owner that is gone.
-func (p *pruned) forgetOwner(owner types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byOwner, owner)
-}
-
-// prune deletes what the set made for the owner and does not want any more; in a pass at its end.
-// It lists only when what is wanted has changed, or for the first time; the list is the cache's.
-func (s *ChildSet[T]) prune(ctx context.Context, owner *owner, want []desired) error {
-	digest := s.pruned.digest(want)
-	if s.pruned.is(owner.reference.UID, digest) {
+// prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
+// reconcile it does so after all steps. It lists the children in the cache, and only if the desired names have changed, a
+// child was deleted, or the process is new.
+func (s *ChildSet[T]) prune(ctx context.Context, o *owner, children []declared) error {
+	digest := s.applier.owners.digest(children)
+	if s.applier.owners.isPruned(o.reference.UID, digest) {
 		return nil
 	}
-	now := func(ctx context.Context) error { return s.pruneNow(ctx, owner, want, digest) }
+	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, children, digest) }
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		pass.AfterSteps(now)
 		return nil
@@ -89,61 +31,66 @@ func (s *ChildSet[T]) prune(ctx context.Context, owner *owner, want []desired) e
 	return now(ctx)
 }
 
-func (s *ChildSet[T]) pruneNow(ctx context.Context, owner *owner, want []desired, digest uint64) error {
-	known, err := s.kinds(owner.client.Scheme())
+func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, children []declared, digest uint64) error {
+	kinds, err := s.kindsIn(o.client.Scheme())
 	if err != nil {
 		return err
 	}
-	defer s.applier.report(owner)
-	// Before listing: what we wrote and the cache does not show yet has to be looked for again.
-	settled := !s.applier.writes.Pending()
-	for i, k := range known {
-		if slices.Index(known, k) < i {
+	defer s.applier.emitEvents(o)
+	// Asked before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
+	complete := !s.applier.writes.Pending()
+	for i, k := range kinds {
+		if slices.Index(kinds, k) < i {
 			continue
 		}
-		if err := s.pruneKind(ctx, owner, s.children[i].sample, k, want); err != nil {
+		if err := s.pruneKind(ctx, o, s.children[i].sample, k, children); err != nil {
 			return err
 		}
 	}
-	if settled {
-		s.pruned.set(owner.reference.UID, digest)
+	if complete {
+		s.applier.owners.setPruned(o.reference.UID, digest)
 	}
 	return nil
 }
 
-func (s *ChildSet[T]) pruneKind(ctx context.Context, owner *owner, sample client.Object, k *kind, want []desired) error {
-	list, err := s.list(ctx, owner, sample, k.gvk)
+func (s *ChildSet[T]) pruneKind(ctx context.Context, o *owner, sample client.Object, k *kind, children []declared) error {
+	list, err := s.list(ctx, o, sample, k.gvk)
 	if err != nil {
 		return err
 	}
 	for _, obj := range list {
-		ours := metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner.reference.UID}) && obj.GetAnnotations()[AnnotationSet] == s.name
-		if m, _, _ := splitMark(obj.GetAnnotations()[AnnotationApplied]); !ours || m == foreign || obj.GetDeletionTimestamp() != nil ||
-			slices.ContainsFunc(want, func(d desired) bool { return d.is(k.gvk, obj) }) {
+		if !s.isPrunable(o, k, obj, children) {
 			continue
 		}
-		if err := s.applier.confirm(ctx, owner); err != nil {
+		if err := s.applier.confirm(ctx, o); err != nil {
 			return err
 		}
-		// The version too: what the cache shows as ours may have another owner, or set, by now.
-		uid, version := obj.GetUID(), obj.GetResourceVersion()
-		err := owner.client.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := deleteExactly(ctx, o.client, obj)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s %s, which is no longer wanted: %w", k.gvk.Kind, client.ObjectKeyFromObject(obj), err)
+			return fmt.Errorf("delete %s %s, which is no longer desired: %w", k.gvk.Kind, client.ObjectKeyFromObject(obj), err)
 		}
 		if err == nil {
-			s.applier.tell(owner, k, obj, deedDeleted, "")
+			s.applier.record(o, k, obj, outcomeDeleted, "")
 		}
 	}
 	return nil
 }
 
-// list gives the owner's children of a kind, and others. They may be the cache's own.
-func (s *ChildSet[T]) list(ctx context.Context, owner *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
+// isPrunable reports whether a live object was written by this set for this owner, and is not among the children.
+func (s *ChildSet[T]) isPrunable(o *owner, k *kind, live client.Object, children []declared) bool {
+	return metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) &&
+		live.GetAnnotations()[AnnotationSet] == s.name &&
+		lastAppliedOf(live).method != byOthers &&
+		live.GetDeletionTimestamp() == nil &&
+		!slices.ContainsFunc(children, func(d declared) bool { return d.isNamed(k.gvk, live) })
+}
+
+// list returns the owner's children of a kind, and other objects. They may be the cache's own.
+func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
 	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	var list client.ObjectList
 	if _, untyped := sample.(runtime.Unstructured); !untyped {
-		if typed, err := owner.client.Scheme().New(listKind); err == nil {
+		if typed, err := o.client.Scheme().New(listKind); err == nil {
 			list, _ = typed.(client.ObjectList)
 		}
 	}
@@ -152,14 +99,14 @@ func (s *ChildSet[T]) list(ctx context.Context, owner *owner, sample client.Obje
 		u.SetGroupVersionKind(listKind)
 		list = u
 	}
-	options := []client.ListOption{client.InNamespace(owner.namespace), client.UnsafeDisableDeepCopy}
-	reader := client.Reader(owner.client)
-	if s.cache != nil { // which has the index, also for unstructured objects
+	options := []client.ListOption{client.InNamespace(o.namespace), client.UnsafeDisableDeepCopy}
+	reader := client.Reader(o.client)
+	if s.cache != nil { // it has the index, also for unstructured objects
 		reader = s.cache
-		options = append(options, client.MatchingFields{controllerIndex: controllerBucket(owner.reference.UID)})
+		options = append(options, client.MatchingFields{controllerIndex: controllerBucket(o.reference.UID)})
 	}
 	if err := reader.List(ctx, list, options...); err != nil {
-		return nil, fmt.Errorf("list of %s's children: %w", owner, err)
+		return nil, fmt.Errorf("list the children of %s: %w", o, err)
 	}
 	var objs []client.Object
 	err := meta.EachListItem(list, func(item runtime.Object) error {

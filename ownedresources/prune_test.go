@@ -50,21 +50,21 @@ func TestPrune(t *testing.T) {
 	require.True(t, w.exists(t, extra(w.owner)), "nothing is pruned when building failed")
 
 	broken = nil
-	s = newSet() // a restart: nothing is remembered
+	s = newSet() // a restart: its memory is empty
 	w.count.Sent()
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
-	require.False(t, w.exists(t, extra(w.owner)), "what is not wanted goes, also after a restart")
-	require.Equal(t, []string{"GET configmaps", "GET configmaps", "DELETE configmaps"}, w.count.Sent(), "the child that stays, the owner, and what goes")
+	require.False(t, w.exists(t, extra(w.owner)), "a child that is not desired is deleted, also after a restart")
+	require.Equal(t, []string{"GET configmaps", "GET configmaps", "DELETE configmaps"}, w.count.Sent(), "reads the child that stays and the owner, then deletes")
 	for _, kept := range []string{"web-settings", "of-the-other-set", "by-hand"} {
 		require.True(t, w.exists(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: kept}}), kept)
 	}
 
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
-	require.Equal(t, []string{"GET configmaps"}, w.count.Sent(), "looked for once")
+	require.Equal(t, []string{"GET configmaps"}, w.count.Sent(), "children are listed once")
 }
 
-// The cache of a process that has just started may show an owner as it was before it wanted what it has now.
-func TestNothingIsDeletedForAnOldOwner(t *testing.T) {
+// The cache of a process that has just started may show an owner as it was before it desired a child.
+func TestPruneConfirmsTheOwner(t *testing.T) {
 	w := newWorld(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "wanted-now"}}
 	build := func(c *corev1.ConfigMap) *corev1.ConfigMap {
@@ -95,16 +95,16 @@ func TestNothingIsDeletedForAnOldOwner(t *testing.T) {
 	unwanted.Data = nil
 	w.count.Sent()
 	require.NoError(t, none.Reconcile(t.Context(), w.client, unwanted))
-	require.Equal(t, []string{"GET configmaps", "DELETE configmaps", "DELETE secrets"}, w.count.Sent(), "the owner is read once for all that goes")
+	require.Equal(t, []string{"GET configmaps", "DELETE configmaps", "DELETE secrets"}, w.count.Sent(), "the owner is read once for all deletions")
 
 	restarted := Ensure(Build(build))
-	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), w.client, old)), "it is tried again when the cache has caught up")
+	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), w.client, old)), "the next pass tries again when the cache has caught up")
 	require.True(t, w.exists(t, owned))
 	require.NoError(t, restarted.Reconcile(t.Context(), w.client, now))
 	require.True(t, w.exists(t, owned))
 }
 
-func TestNothingIsPrunedBeforeItsReplacementIsThere(t *testing.T) {
+func TestPruneWaitsForTheReplacement(t *testing.T) {
 	w := newWorld(t)
 	name := "one"
 	s := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap {

@@ -54,14 +54,13 @@ func (w *world) apply(t *testing.T, want client.Object, options ...ChildOption) 
 	t.Helper()
 	o, err := newOwner(w.owner, w.client)
 	require.NoError(t, err)
-	_, err = w.applier.desire(&o, []client.Object{want})
+	children, err := w.applier.declare(&o, []client.Object{want})
 	require.NoError(t, err)
-	var child childOptions
 	for _, option := range options {
-		option(&child)
+		option(children[0].options)
 	}
 	w.count.Sent()
-	return w.applier.apply(t.Context(), &o, want, &child)
+	return w.applier.apply(t.Context(), &o, children[0])
 }
 
 // expect applies, and compares what was done and sent besides the read that a cache would serve.

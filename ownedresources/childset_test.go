@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-// settings and extra are children of a ConfigMap, in tests of sets.
+// settings returns a child of a ConfigMap.
 func settings(owner *corev1.ConfigMap) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-settings"}, Data: map[string]string{"a": "b"}}
 }
 
-func TestSetWaitsForReadiness(t *testing.T) {
+func TestReconcileWaitsForReadiness(t *testing.T) {
 	w := newWorld(t)
 	s := Ensure(Build(func(*corev1.ConfigMap) *appsv1.Deployment { return w.deployment() }))
 	err := s.Reconcile(t.Context(), w.client, w.owner)
@@ -34,7 +34,7 @@ func TestSetWaitsForReadiness(t *testing.T) {
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 }
 
-func TestGuardsDelayGetsThroughASet(t *testing.T) {
+func TestJoinWaits(t *testing.T) {
 	err := joinWaits([]*WaitingError{{reason: "A", message: "a"}, {reason: "B", message: "b", after: 7}, {reason: "C", message: "c", after: 5}})
 	var wait *WaitingError
 	require.ErrorAs(t, err, &wait)
@@ -42,26 +42,27 @@ func TestGuardsDelayGetsThroughASet(t *testing.T) {
 	require.EqualValues(t, 5, after)
 }
 
-// What is remembered of owners and children goes with them.
-func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
+// Deletions of owners and children clear what is remembered of them.
+func TestDeletionsClearMemory(t *testing.T) {
 	w := newWorld(t)
 	set := Ensure(Build(settings))
-	for range 2 { // the second time it is found to be as wanted
+	for range 2 { // the second time it is found to be as desired
 		require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner))
 	}
-	want, err := set.applier.want(&owner{client: w.client, reference: metav1.OwnerReference{UID: w.owner.UID}}, settings(w.owner), &childOptions{})
+	d, err := set.applier.desire(&owner{client: w.client, reference: metav1.OwnerReference{UID: w.owner.UID}}, settings(w.owner), &childOptions{})
 	require.NoError(t, err)
-	set.applier.recreated.set(&want)
-	require.Len(t, set.pruned.byOwner, 1)
-	require.Len(t, set.applier.verified.byUID, 1)
+	set.applier.owners.setRecreated(d)
+	require.Len(t, set.applier.owners.byUID, 1)
+	require.NotZero(t, set.applier.owners.byUID[w.owner.UID].pruned)
+	require.Len(t, set.applier.owners.byUID[w.owner.UID].recreated, 1)
+	require.Len(t, set.applier.children.byUID, 1)
 
 	child := settings(w.owner)
 	require.True(t, w.exists(t, child))
 	set.observe().Delete(deletionOf(child))
 	set.forgetOwners().Delete(t.Context(), deletionOf(w.owner), nil)
-	require.Empty(t, set.pruned.byOwner)
-	require.Empty(t, set.applier.verified.byUID)
-	require.Empty(t, set.applier.recreated.byName)
+	require.Empty(t, set.applier.owners.byUID)
+	require.Empty(t, set.applier.children.byUID)
 }
 
 func deletionOf(obj client.Object) event.DeleteEvent { return event.DeleteEvent{Object: obj} }

@@ -104,12 +104,12 @@ func (w *world) liveGadget(t *testing.T) *unstructured.Unstructured {
 	return u
 }
 
-func TestCustomResourceWithDefaultsAndKeyedLists(t *testing.T) {
-	for _, input := range []string{"typed", "unstructured"} {
+func TestKindOfACustomResource(t *testing.T) {
+	for _, input := range []string{"Typed", "Unstructured"} {
 		t.Run(input, func(t *testing.T) {
 			w := newGadgetWorld(t)
 			want := func(note string) client.Object {
-				if input == "typed" {
+				if input == "Typed" {
 					return w.gadget(note)
 				}
 				return w.untypedGadget(t, note)
@@ -153,15 +153,15 @@ func TestCustomResourceWithDefaultsAndKeyedLists(t *testing.T) {
 			}
 
 			w.expect(t, want(""), Applied, "PATCH gadgets")
-			if input == "typed" {
-				require.NotContains(t, w.liveGadget(t).Object["spec"], "note", "a field that is no longer wanted goes")
+			if input == "Typed" {
+				require.NotContains(t, w.liveGadget(t).Object["spec"], "note", "a field that is no longer desired is removed")
 			}
 		})
 	}
 }
 
-// Nulls are dropped from untyped input, and no other value.
-func TestUnstructuredBuiltInKind(t *testing.T) {
+// Of unstructured objects only nulls are dropped.
+func TestKindOfAnUnstructuredBuiltInObject(t *testing.T) {
 	w := newWorld(t)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.deployment())
 	require.NoError(t, err)

@@ -6,20 +6,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
+func TestSlowDown(t *testing.T) {
 	w := newWorld(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	w.applier.guard = newGuard(clock, w.applier.metrics)
+	w.applier.clock = clock
 	w.expect(t, w.deployment(), Created, "POST deployments")
 	fight := func() (Result, error) {
 		byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(31337)) })
 		return w.apply(t, w.deployment())
 	}
-	for range loopWrites + 1 {
+	for range writeLoopFree + 1 {
 		result, err := fight()
 		require.NoError(t, err)
 		require.Equal(t, Applied, result.Operation, "drift is repaired at once")
@@ -31,24 +34,24 @@ func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
 	require.ErrorAs(t, err, &wait)
 	reason, after := wait.Waiting()
 	require.Equal(t, "WriteLoop", reason)
-	require.Equal(t, loopFirst, after)
+	require.Equal(t, writeLoopMinDelay, after)
 	require.ErrorContains(t, err, "spec.replicas", "the field is named")
 	require.NotContains(t, err.Error(), "31337", "its value is not: it may be secret")
 	_, err = w.apply(t, w.deployment())
 	require.ErrorAs(t, err, &wait)
-	require.Len(t, recorder.Events, 1, "one event a loop")
+	require.Len(t, recorder.Events, 1, "one event per loop")
 	require.Contains(t, <-recorder.Events, "Warning WriteLoop Deployment "+w.namespace+"/web is changed back again and again")
 	w.applier.recorder = nil
 	require.Len(t, shown(t, w.applier.metrics, "opblocks_write_loop"), 1)
 
-	clock.SetTime(clock.Now().Add(loopFirst))
+	clock.SetTime(clock.Now().Add(writeLoopMinDelay))
 	result, err := w.apply(t, w.deployment())
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation, "it is not given up")
+	require.Equal(t, Applied, result.Operation, "it is still repaired")
 	_, err = fight()
 	require.ErrorAs(t, err, &wait)
 	_, after = wait.Waiting()
-	require.Equal(t, 2*loopFirst, after, "the next one comes later")
+	require.Equal(t, 2*writeLoopMinDelay, after, "the next one comes later")
 
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.Spec.Replicas = new(int32(2))
@@ -62,28 +65,39 @@ func TestWriteLoopIsNoticedAndSlowedDown(t *testing.T) {
 	want.Spec.Replicas = new(int32(3))
 	result, err = w.apply(t, want)
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation, "what is wanted anew is written at once")
-	require.Empty(t, shown(t, w.applier.metrics, "opblocks_write_loop"), "the metric goes with its reason")
+	require.Equal(t, Applied, result.Operation, "a new desired object is applied at once")
+	require.Empty(t, shown(t, w.applier.metrics, "opblocks_write_loop"), "the metric is removed with the loop")
 }
 
 func TestWriteLoopEnds(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	g := newGuard(clock, newMetrics())
-	world := newWorld(t)
-	k, err := builtInKinds.of(world.deployment(), world.client.Scheme())
+	now := time.Unix(0, 0)
+	m := newChildMemory(newMetrics())
+	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
 	require.NoError(t, err)
-	w := &wanted{kind: k, object: world.deployment()}
+	d := &desired{kind: k, object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}}
 	for range 30 {
-		g.note(w, "u", "spec.replicas")
+		m.countWrite(d, "u", "spec.replicas", now)
 	}
-	wait, begins := g.hold(w, "u", "spec.replicas")
-	require.Equal(t, loopLast, wait, "bounded")
+	wait, begins := m.delayWrite(d, "u", "spec.replicas", now)
+	require.Equal(t, writeLoopMaxDelay, wait, "the delay is bounded")
 	require.True(t, begins)
-	clock.SetTime(clock.Now().Add(loopLast + loopGap))
-	wait, _ = g.hold(w, "u", "spec.replicas")
-	require.Zero(t, wait, "after a quiet while all is forgotten")
-	require.Empty(t, g.byUID)
-	g.note(w, "u", "spec.replicas")
-	g.forget("u")
-	require.Empty(t, g.byUID, "a deleted object leaves nothing")
+	now = now.Add(writeLoopMaxDelay + writeLoopGap)
+	wait, _ = m.delayWrite(d, "u", "spec.replicas", now)
+	require.Zero(t, wait, "the loop ends when nothing was written for a while")
+	require.Empty(t, m.byUID)
+	m.countWrite(d, "u", "spec.replicas", now)
+	m.forget("u")
+	require.Empty(t, m.byUID, "nothing is left of a deleted object")
+}
+
+func TestWriteLoopDelay(t *testing.T) {
+	for writes, want := range map[int]time.Duration{
+		1: 0, writeLoopFree: 0,
+		writeLoopFree + 1: writeLoopMinDelay,
+		writeLoopFree + 2: 2 * writeLoopMinDelay,
+		writeLoopFree + 3: 4 * writeLoopMinDelay,
+		1000:              writeLoopMaxDelay,
+	} {
+		require.Equal(t, want, (&writeLoop{writes: writes}).delay(), "after %d writes", writes)
+	}
 }

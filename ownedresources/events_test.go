@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// shown gives a metric's series as "label,label=value".
+// shown returns a metric's series as "label,label=value".
 func shown(t *testing.T, m *metrics, name string) []string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -38,7 +38,7 @@ func shown(t *testing.T, m *metrics, name string) []string {
 	return all
 }
 
-func TestDeedsAreToldAndCounted(t *testing.T) {
+func TestWritesAreCountedAndEmitted(t *testing.T) {
 	w := newWorld(t)
 	recorder := events.NewFakeRecorder(10)
 	wanted := true

@@ -17,8 +17,9 @@ import (
 
 var stepsPlane = controlplanetest.Shared()
 
-// A release that moves a child from one step to another must not delete it on the way.
-func TestChildMovesToAnotherStep(t *testing.T) {
+// In a pass of package reconcile a set prunes after all steps. So a new version of an operator can move a child from one
+// step to another without deleting it.
+func TestPruneRunsAfterAllSteps(t *testing.T) {
 	cp := stepsPlane(t)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
@@ -51,10 +52,10 @@ func TestChildMovesToAnotherStep(t *testing.T) {
 		release(home == "first", home == "second", home == "second")
 		after, err := get("moves")
 		require.NoError(t, err)
-		require.Equal(t, before.UID, after.UID, "it is the same object")
+		require.Equal(t, before.UID, after.UID, "it was not deleted")
 		require.Equal(t, home, after.Annotations[ownedresources.AnnotationSet])
 	}
 	_, err = get("extra")
 	require.NoError(t, client.IgnoreNotFound(err))
-	require.Error(t, err, "what no step wants is still deleted")
+	require.Error(t, err, "a child that no step builds is deleted")
 }

@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestCreateOnlyForAnotherType(t *testing.T) {
+func TestCreateOnlyOfAnotherType(t *testing.T) {
 	w := newWorld(t)
 	set := Ensure(Build(settings, CreateOnly(func(*appsv1.Deployment) {})))
 	require.EqualError(t, set.Reconcile(t.Context(), w.client, w.owner),
 		"child *v1.ConfigMap: its CreateOnly is for *v1.Deployment: give that a function of *v1.ConfigMap")
 	set = Ensure(Build(settings, CreateOnly(func(client.Object) {})))
-	require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner), "an interface that the child has will do")
+	require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner), "it may be an interface that the child implements")
 }
 
-func TestCreateOnlyFields(t *testing.T) {
+func TestCreateOnly(t *testing.T) {
 	w := newWorld(t)
 	initial := CreateOnly(func(d *appsv1.Deployment) {
 		d.Spec.Replicas = nil
@@ -41,8 +41,8 @@ func TestCreateOnlyFields(t *testing.T) {
 		_, err = w.apply(t, want(image), initial)
 		require.NoError(t, err)
 		w.live(t, &live)
-		require.EqualValues(t, 5, *live.Spec.Replicas, "it is not repaired, and not reset by an apply")
-		require.Equal(t, "this", live.Labels["created-with"], "it does not go either")
+		require.EqualValues(t, 5, *live.Spec.Replicas, "it is neither repaired nor reset by an apply")
+		require.Equal(t, "this", live.Labels["created-with"], "it is not removed either")
 		require.Equal(t, image, live.Spec.Template.Spec.Containers[0].Image)
 	}
 }
@@ -85,5 +85,5 @@ func TestAdopt(t *testing.T) {
 	again.Name = "web"
 	_, err = w.apply(t, again, Adopt())
 	var owned *OwnershipError
-	require.ErrorAs(t, err, &owned, "what somebody controls is never adopted")
+	require.ErrorAs(t, err, &owned, "an object that has a controller is never adopted")
 }

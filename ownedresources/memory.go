@@ -1,0 +1,302 @@
+package ownedresources
+
+import (
+	"hash/maphash"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/compare"
+)
+
+// childMemory is what an applier remembers of live children, by their UIDs. It saves comparisons and requests, and is
+// empty after a restart. It is safe for concurrent use.
+type childMemory struct {
+	seed    maphash.Seed
+	metrics *metrics
+	mu      sync.RWMutex
+	byUID   map[types.UID]childRecord
+}
+
+// childRecord is what is remembered of one child. There is one for every child, so it is small.
+type childRecord struct {
+	// verified is the digest of the state in which the child was last found to be as desired, 0 if it was not.
+	verified uint64
+	// details are nil for a child that has only ever been found to be as desired.
+	details *childDetails
+}
+
+// childDetails are what is remembered of a child that had to be written, or that is in the way.
+type childDetails struct {
+	// tolerated are the differences between the answer to our last write and what was sent: an admission plug-in
+	// rewrites these fields. Sending the same again would change nothing, each time.
+	tolerated []compare.Difference
+	kind      string // of the child, for the metric of tolerated differences
+	// loop is nil if the child has not been written lately.
+	loop *writeLoop
+	// orphanSince is when the child was first seen to belong to a deleted namesake of its owner.
+	orphanSince time.Time
+}
+
+func newChildMemory(m *metrics) *childMemory {
+	return &childMemory{seed: maphash.MakeSeed(), metrics: m, byUID: map[types.UID]childRecord{}}
+}
+
+// forget drops everything that is remembered of a child that is gone.
+func (m *childMemory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d := m.byUID[uid].details; d != nil {
+		m.count(d, -1)
+		m.dropLoop(d)
+	}
+	delete(m.byUID, uid)
+}
+
+// change calls f with the details of a child, and drops them if f leaves them empty.
+func (m *childMemory) change(uid types.UID, f func(*childDetails)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record := m.byUID[uid]
+	if record.details == nil {
+		record.details = &childDetails{}
+	}
+	f(record.details)
+	if d := record.details; d.tolerated == nil && d.loop == nil && d.orphanSince.IsZero() {
+		record.details = nil
+	}
+	if record == (childRecord{}) {
+		delete(m.byUID, uid)
+		return
+	}
+	m.byUID[uid] = record
+}
+
+func (m *childMemory) detailsOf(uid types.UID) (d childDetails, found bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if details := m.byUID[uid].details; details != nil {
+		return *details, true
+	}
+	return childDetails{}, false
+}
+
+// isVerified reports whether the live object, in this version, was already found to be what its owner desires. Then there
+// is nothing to compare. Encoded is what would be sent.
+func (m *childMemory) isVerified(o *owner, live client.Object, encoded []byte) bool {
+	now := m.digest(o, live, encoded)
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.byUID[live.GetUID()].verified == now
+}
+
+func (m *childMemory) setVerified(o *owner, live client.Object, encoded []byte) {
+	uid := live.GetUID()
+	if uid == "" { // controller-runtime's fake client sets none
+		return
+	}
+	now := m.digest(o, live, encoded)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record := m.byUID[uid]
+	record.verified = now
+	m.byUID[uid] = record
+}
+
+// digest is never 0. It is valid in this process only.
+func (m *childMemory) digest(o *owner, live client.Object, encoded []byte) uint64 {
+	type state struct {
+		version string
+		owner   types.UID
+		desired uint64
+	}
+	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), o.reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
+}
+
+// setTolerated remembers how the answer to a write differs from what was sent, if it does.
+func (m *childMemory) setTolerated(kind string, uid types.UID, differences []compare.Difference) {
+	if len(differences) == 0 {
+		if known, found := m.detailsOf(uid); !found || known.tolerated == nil {
+			return
+		}
+		differences = nil
+	}
+	m.change(uid, func(d *childDetails) {
+		m.count(d, -1)
+		d.kind, d.tolerated = kind, differences
+		m.count(d, 1)
+	})
+}
+
+func (m *childMemory) count(d *childDetails, by float64) {
+	for _, difference := range d.tolerated {
+		m.metrics.tolerated.WithLabelValues(d.kind, difference.Path).Add(by)
+	}
+}
+
+// tolerates reports whether all these differences were in the answer to our last write, with the same values.
+func (m *childMemory) tolerates(uid types.UID, differences []compare.Difference) bool {
+	known, found := m.detailsOf(uid)
+	if !found || len(known.tolerated) == 0 {
+		return false
+	}
+	for _, difference := range differences {
+		if !slices.Contains(known.tolerated, difference) {
+			return false
+		}
+	}
+	return true
+}
+
+// orphanSince returns when this child was first seen to be an orphan, which is now if it was not before.
+func (m *childMemory) orphanSince(uid types.UID, now time.Time) (since time.Time) {
+	m.change(uid, func(d *childDetails) {
+		if d.orphanSince.IsZero() {
+			d.orphanSince = now
+		}
+		since = d.orphanSince
+	})
+	return since
+}
+
+// ownerMemory is what an applier remembers of owners. It is empty after a restart, and safe for concurrent use.
+type ownerMemory struct {
+	seed  maphash.Seed
+	mu    sync.Mutex
+	byUID map[types.UID]ownerRecord
+
+	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
+	// leads elsewhere, so its deletion does not enqueue them.
+	blocked      map[blockedName]types.NamespacedName
+	blockedCount atomic.Int64 // of blocked: reading it needs no lock
+}
+
+// ownerRecord is what is remembered of one owner.
+type ownerRecord struct {
+	// pruned is the digest of the desired children's names when the others were last pruned, 0 if they have to be listed
+	// again. So after a restart they are listed once.
+	pruned uint64
+	// recreated holds the hash of the desired child for which a live one was last deleted.
+	recreated map[childName]sum
+}
+
+type childName struct {
+	kind *kind
+	name types.NamespacedName
+}
+
+type blockedName struct {
+	kind reflect.Type
+	name types.NamespacedName
+}
+
+func newOwnerMemory() *ownerMemory {
+	return &ownerMemory{seed: maphash.MakeSeed(), byUID: map[types.UID]ownerRecord{}, blocked: map[blockedName]types.NamespacedName{}}
+}
+
+// forget drops everything that is remembered of an owner that is gone.
+func (m *ownerMemory) forget(owner client.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byUID, owner.GetUID())
+	name := client.ObjectKeyFromObject(owner)
+	maps.DeleteFunc(m.blocked, func(_ blockedName, waiting types.NamespacedName) bool { return waiting == name })
+	m.blockedCount.Store(int64(len(m.blocked)))
+}
+
+func (m *ownerMemory) change(owner types.UID, f func(*ownerRecord)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record := m.byUID[owner]
+	f(&record)
+	if record.pruned == 0 && len(record.recreated) == 0 {
+		delete(m.byUID, owner)
+		return
+	}
+	m.byUID[owner] = record
+}
+
+// digest is the same for the same names, and never 0. It is valid in this process only.
+func (m *ownerMemory) digest(children []declared) uint64 {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	for _, d := range children {
+		for _, s := range [...]string{d.kind.gvk.Group, d.kind.gvk.Kind, d.object.GetNamespace(), d.object.GetName()} {
+			h.WriteString(s)
+			h.WriteByte(0)
+		}
+	}
+	return h.Sum64() | 1
+}
+
+func (m *ownerMemory) isPruned(owner types.UID, children uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byUID[owner].pruned == children
+}
+
+func (m *ownerMemory) setPruned(owner types.UID, children uint64) {
+	m.change(owner, func(r *ownerRecord) { r.pruned = children })
+}
+
+// childDeleted makes the next pass of the child's owner list its children again: perhaps the owner is being deleted too.
+func (m *ownerMemory) childDeleted(child client.Object) {
+	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
+		m.setPruned(ref.UID, 0)
+	}
+}
+
+func (m *ownerMemory) isRecreated(d *desired) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, found := m.byUID[d.owner.reference.UID].recreated[d.name()]
+	return found && last == d.sum
+}
+
+func (m *ownerMemory) setRecreated(d *desired) {
+	m.change(d.owner.reference.UID, func(r *ownerRecord) {
+		if r.recreated == nil {
+			r.recreated = map[childName]sum{}
+		}
+		r.recreated[d.name()] = d.sum
+	})
+}
+
+// endRecreated drops the memory of a recreation once the child has been written for another change.
+func (m *ownerMemory) endRecreated(d *desired) {
+	m.mu.Lock()
+	last, found := m.byUID[d.owner.reference.UID].recreated[d.name()]
+	m.mu.Unlock()
+	if found && last != d.sum {
+		m.change(d.owner.reference.UID, func(r *ownerRecord) { delete(r.recreated, d.name()) })
+	}
+}
+
+func (m *ownerMemory) setBlocked(child client.Object, owner types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blocked[blockedName{reflect.TypeOf(child), client.ObjectKeyFromObject(child)}] = owner
+	m.blockedCount.Store(int64(len(m.blocked)))
+}
+
+// takeBlocked returns the owner that waits for this object's name, and forgets it. If the name is still taken, the owner's
+// next pass finds out.
+func (m *ownerMemory) takeBlocked(child client.Object) (owner types.NamespacedName, ok bool) {
+	if m.blockedCount.Load() == 0 {
+		return owner, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := blockedName{reflect.TypeOf(child), client.ObjectKeyFromObject(child)}
+	owner, ok = m.blocked[name]
+	delete(m.blocked, name)
+	m.blockedCount.Store(int64(len(m.blocked)))
+	return owner, ok
+}

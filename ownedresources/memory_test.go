@@ -1,0 +1,185 @@
+package ownedresources
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/compare"
+)
+
+// rewriteImages makes the API server replace the image of every Deployment in the namespace, as an admission plug-in does.
+func rewriteImages(t *testing.T, w *world) {
+	t.Helper()
+	name := "rewrite-" + w.namespace
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}}
+	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: selector,
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+				}}},
+			},
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+				JSONPatch: &admissionregistrationv1.JSONPatch{
+					Expression: `[JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/nginx:1.27"}]`,
+				},
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	}
+	for _, obj := range []client.Object{policy, binding} {
+		require.NoError(t, w.other.Create(t.Context(), obj))
+		t.Cleanup(func() { require.NoError(t, w.other.Delete(context.Background(), obj)) })
+	}
+	require.Eventually(t, func() bool { // the API server watches its policies
+		probe := w.deployment()
+		probe.Name = "probe"
+		require.NoError(t, w.other.Create(t.Context(), probe, client.DryRunAll))
+		return probe.Spec.Template.Spec.Containers[0].Image != "nginx:1.27"
+	}, 20*time.Second, 20*time.Millisecond)
+}
+
+func TestToleratedDifferences(t *testing.T) {
+	w := newWorld(t)
+	rewriteImages(t, w)
+	w.expect(t, w.deployment(), Created, "POST deployments")
+	w.expect(t, w.deployment(), Unchanged, none...)
+	require.Equal(t, []string{"Deployment,spec.template.spec.containers[name=web].image=1"},
+		shown(t, w.applier.metrics, "opblocks_settled_differences"), "the metric names the field")
+
+	w.applier = newApplier() // after a restart: one request that changes nothing, besides the migration
+	w.expect(t, w.deployment(), Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	for range 3 {
+		w.expect(t, w.deployment(), Unchanged, none...)
+	}
+	w.applier = newApplier()
+	w.expect(t, w.deployment(), Applied, "PATCH deployments")
+	w.expect(t, w.deployment(), Unchanged, none...)
+
+	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(9)) })
+	w.expect(t, w.deployment(), Applied, "PATCH deployments") // other drift is repaired
+	w.expect(t, w.deployment(), Unchanged, none...)
+}
+
+func TestChildMemory(t *testing.T) {
+	now := time.Unix(0, 0)
+	difference := []compare.Difference{{Path: "spec.image", Have: "a", Want: "b"}}
+	newMemory := func() *childMemory { return newChildMemory(newMetrics()) }
+	t.Run("ForgetEverything", func(t *testing.T) {
+		m := newMemory()
+		o, live, d := &owner{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, &desired{}
+		m.setVerified(o, live, nil)
+		m.setTolerated("ConfigMap", "u", difference)
+		m.countWrite(d, "u", "data", now)
+		m.orphanSince("u", now)
+		require.Len(t, shown(t, m.metrics, "opblocks_settled_differences"), 1)
+		m.forget("u")
+		require.Empty(t, m.byUID)
+		require.Equal(t, []string{"ConfigMap,spec.image=0"}, shown(t, m.metrics, "opblocks_settled_differences"))
+	})
+	t.Run("Tolerated", func(t *testing.T) {
+		m := newMemory()
+		require.False(t, m.tolerates("u", difference), "nothing is known")
+		m.setTolerated("ConfigMap", "u", difference)
+		require.True(t, m.tolerates("u", difference))
+		require.False(t, m.tolerates("u", []compare.Difference{{Path: "spec.image", Have: "c", Want: "b"}}), "another value")
+		require.False(t, m.tolerates("v", difference), "another object")
+		m.setTolerated("ConfigMap", "u", nil)
+		require.False(t, m.tolerates("u", difference), "the last answer had no difference")
+		require.Empty(t, m.byUID)
+	})
+	t.Run("Verified", func(t *testing.T) {
+		m := newMemory()
+		o := &owner{reference: metav1.OwnerReference{UID: "o"}}
+		live := func(uid types.UID, version string) client.Object {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}}
+		}
+		m.setVerified(o, live("u", "1"), []byte("a"))
+		require.True(t, m.isVerified(o, live("u", "1"), []byte("a")))
+		require.False(t, m.isVerified(o, live("u", "2"), []byte("a")), "another version")
+		require.False(t, m.isVerified(o, live("u", "1"), []byte("b")), "another desired object")
+		require.False(t, m.isVerified(&owner{}, live("u", "1"), []byte("a")), "another owner")
+		require.False(t, m.isVerified(o, live("v", "1"), []byte("a")), "another object")
+		m.setVerified(o, live("", "1"), []byte("a"))
+		require.False(t, m.isVerified(o, live("", "1"), []byte("a")), "the fake client sets no UID")
+	})
+	t.Run("Orphan", func(t *testing.T) {
+		m := newMemory()
+		require.Equal(t, now, m.orphanSince("u", now))
+		require.Equal(t, now, m.orphanSince("u", now.Add(time.Hour)), "it is one since it was first seen")
+	})
+}
+
+func TestOwnerMemory(t *testing.T) {
+	ownerObject := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "o"}}
+	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
+	require.NoError(t, err)
+	child := func(name string) declared {
+		return declared{kind: k, object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}}
+	}
+	d := &desired{kind: k, object: child("a").object, owner: &owner{reference: metav1.OwnerReference{UID: "o"}}, sum: sumOf([]byte("a"))}
+	t.Run("ForgetEverything", func(t *testing.T) {
+		m := newOwnerMemory()
+		m.setPruned("o", m.digest([]declared{child("a")}))
+		m.setRecreated(d)
+		m.setBlocked(child("b").object, client.ObjectKeyFromObject(ownerObject))
+		m.forget(ownerObject)
+		require.Empty(t, m.byUID)
+		require.Empty(t, m.blocked)
+	})
+	t.Run("Pruned", func(t *testing.T) {
+		m := newOwnerMemory()
+		one, two := m.digest([]declared{child("a")}), m.digest([]declared{child("a"), child("b")})
+		require.False(t, m.isPruned("o", one), "after a restart")
+		m.setPruned("o", one)
+		require.True(t, m.isPruned("o", one))
+		require.False(t, m.isPruned("o", two), "other names")
+		deleted := child("a").object
+		deleted.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(ownerObject, corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
+		m.childDeleted(deleted)
+		require.False(t, m.isPruned("o", one), "after the deletion of a child")
+		require.Empty(t, m.byUID)
+	})
+	t.Run("Recreated", func(t *testing.T) {
+		m := newOwnerMemory()
+		require.False(t, m.isRecreated(d))
+		m.setRecreated(d)
+		m.endRecreated(d)
+		require.True(t, m.isRecreated(d), "it was written for the same change")
+		another := *d
+		another.sum = sumOf([]byte("b"))
+		require.False(t, m.isRecreated(&another))
+		m.endRecreated(&another)
+		require.False(t, m.isRecreated(d), "it was written for another change")
+	})
+	t.Run("Blocked", func(t *testing.T) {
+		m := newOwnerMemory()
+		name := client.ObjectKeyFromObject(ownerObject)
+		m.setBlocked(child("a").object, name)
+		_, ok := m.takeBlocked(child("b").object)
+		require.False(t, ok)
+		got, ok := m.takeBlocked(child("a").object)
+		require.True(t, ok)
+		require.Equal(t, name, got)
+		_, ok = m.takeBlocked(child("a").object)
+		require.False(t, ok, "it is enqueued once")
+	})
+}

@@ -1,0 +1,167 @@
+package ownedresources
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		refs   func(w *world, t *testing.T) []metav1.OwnerReference
+		check  func(t *testing.T, err error)
+	}{
+		"NoController": {
+			reason: "An object that nobody controls is not taken over.",
+			refs:   func(*world, *testing.T) []metav1.OwnerReference { return nil },
+			check: func(t *testing.T, err error) {
+				var owned *OwnershipError
+				require.ErrorAs(t, err, &owned)
+				require.Nil(t, owned.Owner)
+			},
+		},
+		"AnotherController": {
+			reason: "The error names the controller.",
+			refs: func(w *world, t *testing.T) []metav1.OwnerReference {
+				other := w.newOwner(t, "other")
+				return []metav1.OwnerReference{*metav1.NewControllerRef(other, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			},
+			check: func(t *testing.T, err error) {
+				var owned *OwnershipError
+				require.ErrorAs(t, err, &owned)
+				require.Equal(t, "other", owned.Owner.Name)
+				require.ErrorContains(t, err, "ConfigMap other")
+			},
+		},
+		"DeletedNamesake": {
+			reason: "An owner of the same name and another UID: the garbage collector deletes its children.",
+			refs: func(w *world, _ *testing.T) []metav1.OwnerReference {
+				namesake := w.owner.DeepCopy()
+				namesake.UID = "of-old"
+				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			},
+			check: func(t *testing.T, err error) {
+				var wait *WaitingError
+				require.ErrorAs(t, err, &wait)
+			},
+		},
+	}
+	for name, tc := range tests {
+		for _, cache := range []string{"InTheCache", "NotInTheCache"} {
+			t.Run(name+"/"+cache, func(t *testing.T) {
+				w := newWorld(t)
+				theirs := w.deployment()
+				theirs.OwnerReferences = tc.refs(w, t)
+				theirs.Spec.Replicas = new(int32(9))
+				require.NoError(t, w.other.Create(t.Context(), theirs))
+				if cache == "NotInTheCache" {
+					w.client = blind{w.client}
+				}
+				_, err := w.apply(t, w.deployment())
+				require.Error(t, err)
+				tc.check(t, err)
+				var live appsv1.Deployment
+				w.live(t, &live)
+				require.Equal(t, theirs.ResourceVersion, live.ResourceVersion, tc.reason)
+			})
+		}
+	}
+}
+
+func TestMayWriteWaitsForDeletion(t *testing.T) {
+	w := newWorld(t)
+	w.expect(t, w.deployment(), Created, "POST deployments")
+	live := &appsv1.Deployment{}
+	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/hold"} })
+	require.NoError(t, w.other.Delete(t.Context(), live))
+	_, err := w.apply(t, w.deployment())
+	var wait *WaitingError
+	require.ErrorAs(t, err, &wait)
+	reason, after := wait.Waiting()
+	require.Equal(t, "ChildTerminating", reason)
+	require.Zero(t, after, "its deletion is an event")
+	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = nil })
+	require.Eventually(t, func() bool {
+		return apierrors.IsNotFound(w.other.Get(context.Background(), client.ObjectKeyFromObject(live), live))
+	}, 10*time.Second, 20*time.Millisecond)
+	w.applier.writes.Observe(live) // as its watch would
+	w.expect(t, w.deployment(), Created, "POST deployments")
+}
+
+// The control plane of these tests has no garbage collector at all.
+func TestDeleteOrphan(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(t *testing.T, w *world, orphan *appsv1.Deployment)
+		gone   bool
+	}{
+		"NamesakeIsGone": {
+			reason: "The only owner of the object is gone.",
+			change: func(*testing.T, *world, *appsv1.Deployment) {},
+			gone:   true,
+		},
+		"OwnerIsGone": {
+			reason: "The cache still shows our owner, and already the child of its namesake.",
+			change: func(_ *testing.T, w *world, orphan *appsv1.Deployment) {
+				w.owner = w.owner.DeepCopy()
+				orphan.OwnerReferences[0].UID, w.owner.UID = w.owner.UID, "of-old"
+			},
+		},
+		"BothAreGone": {
+			reason: "The next pass finds nothing to do.",
+			change: func(t *testing.T, w *world, _ *appsv1.Deployment) {
+				require.NoError(t, w.other.Delete(t.Context(), w.owner))
+			},
+		},
+		"AnotherOwner": {
+			reason: "The other owner may live: the garbage collector would only remove the reference.",
+			change: func(t *testing.T, w *world, orphan *appsv1.Deployment) {
+				other := w.newOwner(t, "other")
+				orphan.OwnerReferences = append(orphan.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: other.UID})
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			w.applier.clock = clock
+			namesake := w.owner.DeepCopy()
+			namesake.UID = types.UID("of-namesake")
+			orphan := w.deployment()
+			orphan.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(namesake, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			tc.change(t, w, orphan)
+			require.NoError(t, w.other.Create(t.Context(), orphan))
+
+			waits := func(after time.Duration) {
+				t.Helper()
+				_, err := w.apply(t, w.deployment())
+				var waiting *WaitingError
+				require.ErrorAs(t, err, &waiting)
+				require.ErrorContains(t, err, "waits for the garbage collector")
+				_, got := waiting.Waiting()
+				require.Equal(t, after, got)
+			}
+			waits(garbageCollectorDelay)
+			clock.SetTime(clock.Now().Add(garbageCollectorDelay - time.Second))
+			waits(time.Second)
+			require.True(t, w.exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), "its time is not over")
+			clock.SetTime(clock.Now().Add(time.Second))
+			waits(garbageCollectorDelay)
+			require.Equal(t, tc.gone, !w.exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), tc.reason)
+			if tc.gone {
+				w.expect(t, w.deployment(), Created, "POST deployments")
+			}
+		})
+	}
+}

@@ -1,0 +1,186 @@
+package ownedresources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
+)
+
+// takeOver prepares the fields of a live object for the next apply, which would otherwise leave fields behind that are no
+// longer desired, or remove fields that should stay.
+func (a *applier) takeOver(ctx context.Context, d *desired, live client.Object) error {
+	last := lastAppliedOf(live)
+	migrates, releases := takeOverSteps(d, last)
+	var err error
+	switch {
+	case migrates:
+		if live, err = a.migrate(ctx, d); err != nil {
+			return err
+		}
+	case releases:
+		if live, err = a.readLive(ctx, d); err != nil {
+			return fmt.Errorf("read %s: %w", d, err)
+		}
+	}
+	if !releases {
+		return nil
+	}
+	return a.release(ctx, d, live)
+}
+
+// takeOverSteps decides what has to be done before the next apply, from how the object was last written.
+func takeOverSteps(d *desired, last lastApplied) (migrates, releases bool) {
+	migrates = last.method != byApply
+	releases = migrates && d.options.unset != nil || last.replicas && !setsReplicas(d.object)
+	return migrates, releases
+}
+
+// migrate turns the fields that were written by Create and Update, by this operator or a former manager, into fields that
+// our server-side apply owns. Without it, the managed fields entry of the POST would hold those that are no longer
+// desired for ever.
+//
+// It reads past the cache, which may be configured to drop managedFields. The patch carries the version read.
+func (a *applier) migrate(ctx context.Context, d *desired) (client.Object, error) {
+	live, err := a.readLive(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("read %s to take over its fields: %w", d, err)
+	}
+	if err := d.owner.mayWrite(d, live); err != nil {
+		return nil, err
+	}
+	manager := string(d.owner.fieldManager)
+	former := sets.New(d.options.formerManagers...).Insert(manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, former, manager)
+	if err != nil {
+		return nil, fmt.Errorf("take over the fields of %s: %w", d, err)
+	}
+	if patch == nil {
+		return live, nil
+	}
+	if err := a.jsonPatch(ctx, d, live, patch); err != nil {
+		return nil, fmt.Errorf("take over the fields of %s: %w", d, withoutValues(err))
+	}
+	return live, nil
+}
+
+// release hands over fields that were sent once and are not sent any more, without changing them: the next apply would
+// remove them, or reset them to their defaults. A second field manager applies just these fields with their live values,
+// and so holds them until somebody else takes them.
+//
+// They are the fields of [CreateOnly], and replicas that go from set to unset: those would fall to 1, although an
+// autoscaler is to have them.
+func (a *applier) release(ctx context.Context, d *desired, live client.Object) error {
+	fields, err := d.releasedFields(live)
+	if err != nil || fields == nil {
+		return err
+	}
+	metadata, _ := fields["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["name"] = live.GetName()
+	if uid := live.GetUID(); uid != "" {
+		metadata["uid"] = uid
+	}
+	fields["metadata"] = metadata
+	fields["apiVersion"], fields["kind"] = d.kind.gvk.GroupVersion().String(), d.kind.gvk.Kind
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return fmt.Errorf("release fields of %s: %w", d, err)
+	}
+	if _, err := a.applyPatch(ctx, d, body, fieldmanager.Released(d.owner.fieldManager)); err != nil {
+		return fmt.Errorf("release fields of %s: %w", d, withoutValues(lostRaceAsConflict(err)))
+	}
+	return nil
+}
+
+// releasedFields returns the live values of the fields that were sent and are not sent any more, or nil.
+func (d *desired) releasedFields(live client.Object) (map[string]any, error) {
+	var trees [3]map[string]any
+	for i, obj := range []client.Object{d.full, d.object, live} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, fmt.Errorf("fields of %s: %w", d, err)
+		}
+		trees[i] = content
+	}
+	fields, _ := onlyIn(trees[0], trees[1], trees[2]).(map[string]any)
+	if holdsList(fields) {
+		return nil, fmt.Errorf("%s: CreateOnly unsets a field in a list: the other fields and items of the list would be released too; leave lists as they are", d)
+	}
+	if spec, ok := trees[2]["spec"].(map[string]any); ok && !setsReplicas(d.object) && spec["replicas"] != nil {
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		released, _ := fields["spec"].(map[string]any)
+		if released == nil {
+			released = map[string]any{}
+		}
+		released["replicas"] = spec["replicas"]
+		fields["spec"] = released
+	}
+	return fields, nil
+}
+
+// onlyIn returns live's values of the fields in which full and part differ, nil if there are none.
+func onlyIn(full, part, live any) any {
+	f, fOK := full.(map[string]any)
+	p, pOK := part.(map[string]any)
+	l, lOK := live.(map[string]any)
+	if !fOK || !pOK || !lOK {
+		if reflect.DeepEqual(full, part) {
+			return nil
+		}
+		return live
+	}
+	found := map[string]any{}
+	for k, v := range f {
+		if d := onlyIn(v, p[k], l[k]); d != nil {
+			found[k] = d
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+func holdsList(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return true
+	case map[string]any:
+		for _, e := range v {
+			if holdsList(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// setsReplicas reports whether spec.replicas of a scalable object is set.
+func setsReplicas(obj client.Object) bool {
+	switch obj := obj.(type) {
+	case *appsv1.Deployment:
+		return obj.Spec.Replicas != nil
+	case *appsv1.StatefulSet:
+		return obj.Spec.Replicas != nil
+	case *appsv1.ReplicaSet:
+		return obj.Spec.Replicas != nil
+	case *unstructured.Unstructured:
+		replicas, found, err := unstructured.NestedFieldNoCopy(obj.Object, "spec", "replicas")
+		return err == nil && found && replicas != nil
+	}
+	return false
+}

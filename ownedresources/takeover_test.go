@@ -1,0 +1,124 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestTakeOverSteps(t *testing.T) {
+	scaled := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(1))}}
+	unset := func(client.Object) {}
+	tests := map[string]struct {
+		reason             string
+		last               lastApplied
+		object             client.Object
+		options            childOptions
+		migrates, releases bool
+	}{
+		"Applied":           {reason: "All fields are those of our last apply.", last: lastApplied{method: byApply}, object: &appsv1.Deployment{}},
+		"Created":           {reason: "The fields of the POST have to be migrated.", last: lastApplied{method: byCreate}, object: &appsv1.Deployment{}, migrates: true},
+		"ByOthers":          {reason: "So have those of a former manager.", last: lastApplied{method: byOthers}, object: &appsv1.Deployment{}, migrates: true},
+		"CreateOnly":        {reason: "After the migration an apply would remove fields that are set at creation only.", last: lastApplied{method: byCreate}, object: &appsv1.Deployment{}, options: childOptions{unset: unset}, migrates: true, releases: true},
+		"CreateOnlyApplied": {reason: "They were released before the first apply.", last: lastApplied{method: byApply}, object: &appsv1.Deployment{}, options: childOptions{unset: unset}},
+		"ReplicasUnset":     {reason: "An apply would reset replicas that were sent and are not sent any more.", last: lastApplied{method: byApply, replicas: true}, object: &appsv1.Deployment{}, releases: true},
+		"ReplicasStillSet":  {reason: "They are sent again.", last: lastApplied{method: byApply, replicas: true}, object: scaled},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			migrates, releases := takeOverSteps(&desired{object: tc.object, options: &tc.options}, tc.last)
+			require.Equal(t, tc.migrates, migrates, tc.reason)
+			require.Equal(t, tc.releases, releases, tc.reason)
+		})
+	}
+}
+
+func TestMigrateDropsFieldsOfThePost(t *testing.T) {
+	w := newWorld(t)
+	w.expect(t, w.deployment(), Created, "POST deployments")
+
+	want := w.deployment()
+	want.Spec.Template.Spec.Containers[0].Env = nil
+	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	var live appsv1.Deployment
+	w.live(t, &live)
+	require.Empty(t, live.Spec.Template.Spec.Containers[0].Env, "what the POST set can be removed")
+	for _, entry := range live.ManagedFields {
+		require.False(t, entry.Manager == "configmap" && entry.Operation == metav1.ManagedFieldsOperationUpdate,
+			"the entry of the POST would hold fields for ever")
+	}
+
+	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
+	w.expect(t, want, Applied, "PATCH deployments")
+	w.expect(t, want, Unchanged, none...)
+}
+
+func TestMigrateFromAFormerManager(t *testing.T) {
+	w := newWorld(t)
+	old := w.deployment()
+	old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	old.Spec.Template.Spec.Containers[0].Env = append(old.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "OLD"})
+	require.NoError(t, w.other.Create(t.Context(), old, client.FieldOwner("manager")))
+	result, err := w.apply(t, w.deployment(), FormerManagers("manager"))
+	require.NoError(t, err)
+	require.Equal(t, Applied, result.Operation)
+	var live appsv1.Deployment
+	w.live(t, &live)
+	require.Len(t, live.Spec.Template.Spec.Containers[0].Env, 1, "a field that the older operator set and that is not desired is removed")
+	w.expect(t, w.deployment(), Unchanged, none...)
+}
+
+func TestReleaseReplicas(t *testing.T) {
+	for _, start := range []string{"AfterPost", "AfterApply"} {
+		t.Run(start, func(t *testing.T) {
+			w := newWorld(t)
+			want := w.deployment()
+			want.Spec.Replicas = new(int32(4))
+			w.expect(t, want, Created, "POST deployments")
+			if start == "AfterApply" {
+				want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
+				w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+			}
+			want.Spec.Replicas = nil
+			_, err := w.apply(t, want)
+			require.NoError(t, err)
+			var live appsv1.Deployment
+			w.live(t, &live)
+			require.EqualValues(t, 4, *live.Spec.Replicas, "they are left to an autoscaler, and do not fall to 1")
+			w.expect(t, want, Unchanged, none...)
+
+			byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(7)) })
+			w.expect(t, want, Unchanged, none...)
+			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
+			w.expect(t, want, Applied, "PATCH deployments")
+			w.live(t, &live)
+			require.EqualValues(t, 7, *live.Spec.Replicas)
+
+			want.Spec.Replicas = new(int32(2))
+			w.expect(t, want, Applied, "PATCH deployments")
+			w.live(t, &live)
+			require.EqualValues(t, 2, *live.Spec.Replicas, "set again, they are applied again")
+		})
+	}
+}
+
+func TestReplicasThatWereNeverSet(t *testing.T) {
+	w := newWorld(t)
+	want := w.deployment()
+	want.Spec.Replicas = nil
+	w.expect(t, want, Created, "POST deployments")
+	live := &appsv1.Deployment{}
+	w.live(t, live)
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 7}}
+	require.NoError(t, w.other.SubResource("scale").Update(t.Context(), live, client.WithSubResourceBody(scale)))
+	w.expect(t, want, Unchanged, none...)
+	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
+	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.live(t, live)
+	require.EqualValues(t, 7, *live.Spec.Replicas)
+}

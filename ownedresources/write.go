@@ -1,0 +1,121 @@
+package ownedresources
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// toSend returns a copy of the object with the controller reference and this package's annotations.
+func (d *desired) toSend(method writeMethod) client.Object {
+	obj := d.object
+	if method == byCreate {
+		obj = d.full
+	}
+	obj = obj.DeepCopyObject().(client.Object)
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[AnnotationApplied] = d.lastApplied(method)
+	if d.owner.set != "" {
+		annotations[AnnotationSet] = d.owner.set
+	}
+	obj.SetAnnotations(annotations)
+	var references []metav1.OwnerReference
+	for _, ref := range obj.GetOwnerReferences() {
+		if ref.UID != d.owner.reference.UID {
+			references = append(references, ref)
+		}
+	}
+	obj.SetOwnerReferences(append(references, d.owner.reference))
+	return obj
+}
+
+// lastApplied is the value of [AnnotationApplied] for a write of the object.
+func (d *desired) lastApplied(method writeMethod) string {
+	return lastApplied{method: method, hash: string(d.sum[:]), replicas: setsReplicas(d.object)}.String()
+}
+
+// post creates the object by POST. A server-side apply can create too, but it would take over an object of that name
+// that a cache which is stale, or limited by a selector, does not show.
+func (a *applier) post(ctx context.Context, d *desired) (client.Object, error) {
+	obj := d.toSend(byCreate)
+	err := d.owner.client.Create(ctx, obj, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return nil, &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%s is not created, since its namespace is being deleted", d)}
+	case err != nil:
+		return nil, fmt.Errorf("create %s: %w", d, withoutValues(err))
+	}
+	return obj, nil
+}
+
+// postDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.
+func (a *applier) postDryRun(ctx context.Context, d *desired, name string) (client.Object, error) {
+	obj := d.toSend(byCreate)
+	obj.SetGenerateName("dry-run-")
+	obj.SetName(name)
+	err := d.owner.client.Create(ctx, obj, client.DryRunAll, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", d, withoutValues(err))
+	}
+	return obj, nil
+}
+
+// serverSideApply applies the object to the live one of this UID. It is forced: a field of ours that another manager took
+// is drift. The UID is a precondition, so that no object is created, and none that replaced the live one is written.
+func (a *applier) serverSideApply(ctx context.Context, d *desired, uid types.UID, options ...client.PatchOption) (client.Object, error) {
+	body, err := d.kind.comparer.AppendApply(nil, d.toSend(byApply), d.kind.gvk, string(uid))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	answer, err := a.applyPatch(ctx, d, body, d.owner.fieldManager, options...)
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", d, withoutValues(unknownFieldAsInvalid(lostRaceAsConflict(err))))
+	}
+	return answer, nil
+}
+
+// applyPatch sends a forced server-side apply, and returns the API server's answer.
+func (a *applier) applyPatch(ctx context.Context, d *desired, body []byte, manager client.FieldOwner, options ...client.PatchOption) (client.Object, error) {
+	answer := d.kind.empty()
+	answer.SetNamespace(d.object.GetNamespace())
+	answer.SetName(d.object.GetName())
+	err := d.owner.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), append(options, manager, client.ForceOwnership)...)
+	return answer, err
+}
+
+// jsonPatch sends a JSON patch of the live object, and replaces that by the API server's answer.
+func (a *applier) jsonPatch(ctx context.Context, d *desired, live client.Object, patch []byte) error {
+	return d.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), d.owner.fieldManager)
+}
+
+// deleteExactly deletes an object, unless it has changed since it was read: by now it may belong to another owner or set.
+// It returns what the API server answers, a conflict among it.
+func deleteExactly(ctx context.Context, c client.Client, obj client.Object) error {
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	return c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+}
+
+// readLive reads the object from the API server and not from a cache. Without a manager's API reader it asks for an
+// unstructured object, which a manager's client does not cache unless it was configured to.
+func (a *applier) readLive(ctx context.Context, d *desired) (client.Object, error) {
+	live := d.kind.empty()
+	if a.apiReader != nil {
+		return live, a.apiReader.Get(ctx, d.key(), live)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(d.kind.gvk)
+	if err := d.owner.client.Get(ctx, d.key(), u); err != nil {
+		return nil, err
+	}
+	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
+}

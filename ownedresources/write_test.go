@@ -1,0 +1,52 @@
+package ownedresources
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Without controllers a namespace stays Terminating.
+func TestPostInANamespaceThatIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.other.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
+	_, err := w.apply(t, w.service())
+	var wait *WaitingError
+	require.ErrorAs(t, err, &wait, "nothing is wrong with the object")
+	require.ErrorContains(t, err, "its namespace is being deleted")
+}
+
+func TestPostOfAnInvalidObject(t *testing.T) {
+	w := newWorld(t)
+	bad := w.deployment()
+	bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
+	_, err := w.apply(t, bad)
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	require.True(t, strings.HasPrefix(err.Error(), "create Deployment "+w.namespace+"/web: "), err.Error())
+}
+
+func TestServerSideApplyLosesARace(t *testing.T) {
+	w := newWorld(t)
+	first := w.expect(t, w.deployment(), Created, "POST deployments")
+	require.NoError(t, w.other.Delete(t.Context(), first.DeepCopyObject().(client.Object)))
+	for name, replaced := range map[string]bool{"Deleted": false, "Replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			if replaced {
+				theirs := w.deployment()
+				require.NoError(t, w.other.Create(t.Context(), theirs))
+				t.Cleanup(func() { require.NoError(t, w.other.Delete(context.Background(), theirs)) })
+			}
+			o := ownerOf(t, w)
+			k, err := w.applier.kinds.of(first, w.client.Scheme())
+			require.NoError(t, err)
+			_, err = w.applier.serverSideApply(t.Context(), &desired{kind: k, object: w.deployment(), owner: o}, first.GetUID())
+			require.True(t, apierrors.IsConflict(err), "an apply creates no object, and writes none that replaced ours: %v", err)
+		})
+	}
+}
