@@ -2,13 +2,16 @@ package ownedresources
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"reflect"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -66,61 +69,180 @@ func (a *applier) recreate(ctx context.Context, d *desired, live client.Object, 
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is recreated, since one of its fields cannot be changed", d)}
 }
 
-// lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or replaced
-// meanwhile, the API server answers 409, or 422 on metadata.uid as if the object were invalid.
-func lostRaceAsConflict(err error) error {
+// If another writer changes the key of one of our list items (a port's number), server-side apply sees an item of that
+// writer in place of ours. Applying adds our item beside it. If the two have the same value in another field that must be
+// unique (the port's name), the API server refuses them with FieldValueDuplicate. Then our items replace those that have
+// one of their values, and other items stay.
+
+// duplicateFields returns the paths of the fields in which the API server found a value twice, such as
+// spec.ports[1].name.
+func duplicateFields(err error) []string {
 	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return err
+	if !errors.As(err, &status) || !apierrors.IsInvalid(err) || status.Status().Details == nil {
+		return nil
 	}
-	causes := status.Status().Details.Causes
-	if len(causes) == 0 {
-		return err
-	}
-	for _, cause := range causes {
-		if cause.Field != "metadata.uid" {
-			return err
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldValueDuplicate {
+			fields = append(fields, cause.Field)
 		}
 	}
-	return withStatus(status, metav1.StatusReasonConflict, http.StatusConflict)
+	return fields
 }
 
-// unknownFieldAsInvalid turns the 500 with which the API server answers an apply of a field that its version does not
-// have into a 422: the object is invalid, and the server is not at fault.
-func unknownFieldAsInvalid(err error) error {
-	var status apierrors.APIStatus
-	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !isUntypable(err) {
-		return err
+type jsonPatchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// replaceDuplicates returns a JSON patch of the live object that replaces the lists in which a value is there twice. It
+// marks the object as created, so that its fields are migrated before the next apply. The patch is nil if there are no
+// fields, or if one of them is not in an item of a list that is ours too.
+func replaceDuplicates(d *desired, live client.Object, fields []string) ([]byte, error) {
+	if len(fields) == 0 {
+		return nil, nil
 	}
-	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
-}
-
-// isUntypable reports whether the API server refused an apply that does not fit its schema, or that has a key twice.
-func isUntypable(err error) bool {
-	return strings.Contains(err.Error(), "failed to create typed patch object")
-}
-
-func withStatus(status apierrors.APIStatus, reason metav1.StatusReason, code int32) error {
-	err := &apierrors.StatusError{ErrStatus: status.Status()}
-	err.ErrStatus.Reason, err.ErrStatus.Code = reason, code
-	return err
-}
-
-// refusalError is an error of the API server without the objects that it quotes. A quoted pod template would show
-// environment variables to everybody who reads the owner's status or the log.
-type refusalError struct {
-	error
-	message string
-}
-
-func (r *refusalError) Error() string { return r.message }
-func (r *refusalError) Unwrap() error { return r.error }
-
-func withoutValues(err error) error {
-	message := err.Error()
-	from, to := strings.Index(message, "{"), strings.LastIndex(message, "}")
-	if from < 0 || to < from {
-		return err
+	liveTree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return nil, err
 	}
-	return &refusalError{error: err, message: message[:from] + "{…}" + message[to+1:]}
+	desiredTree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d.object)
+	if err != nil {
+		return nil, err
+	}
+	patch := []jsonPatchOperation{
+		{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}, // a conflict if another writer was faster
+		{"replace", jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: AnnotationApplied}}), d.lastApplied(byCreate)},
+	}
+	replaced := map[string]bool{}
+	for _, field := range fields {
+		path, ok := parseFieldPath(field)
+		if !ok {
+			return nil, nil
+		}
+		listPath, list, ok := withoutDuplicates(liveTree, desiredTree, path)
+		if !ok {
+			return nil, nil
+		}
+		pointer := jsonPointer(listPath)
+		if !replaced[pointer] {
+			patch = append(patch, jsonPatchOperation{"replace", pointer, list})
+		}
+		replaced[pointer] = true
+	}
+	return json.Marshal(patch)
+}
+
+// withoutDuplicates returns the path of the list that a field is in, and the live list with our items in place of those
+// that have the same value in that field. The path ends with the index of an item and the name of its field.
+func withoutDuplicates(live, desired any, path fieldPath) (listPath fieldPath, list []any, ok bool) {
+	if len(path) < 3 || !path[len(path)-2].isIndex || path[len(path)-1].isIndex {
+		return nil, nil, false
+	}
+	listPath, name := path[:len(path)-2], path[len(path)-1].name
+	for _, element := range listPath {
+		if !element.isIndex {
+			live, desired = fieldOf(live, element.name), fieldOf(desired, element.name)
+			continue
+		}
+		items, _ := live.([]any)
+		if element.index >= len(items) {
+			return nil, nil, false
+		}
+		live = items[element.index]
+		desired = itemNamed(desired, fieldOf(live, "name"))
+	}
+	theirs, _ := live.([]any)
+	ours, _ := desired.([]any)
+	for _, item := range theirs {
+		value := fieldOf(item, name)
+		duplicate := false
+		for _, own := range ours {
+			duplicate = duplicate || value != nil && reflect.DeepEqual(value, fieldOf(own, name))
+		}
+		if !duplicate {
+			list = append(list, item)
+		}
+	}
+	return listPath, append(list, ours...), len(list) < len(theirs) && len(ours) > 0
+}
+
+func fieldOf(tree any, name string) any {
+	m, _ := tree.(map[string]any)
+	return m[name]
+}
+
+// itemNamed returns the item of a list that has this name, or nil.
+func itemNamed(list, name any) any {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if name != nil && fieldOf(item, "name") == name {
+			return item
+		}
+	}
+	return nil
+}
+
+// fieldPath is a path as the API server writes it in the causes of an error: spec.containers[0].ports[1].name, or
+// metadata.labels[example.com/team].
+type fieldPath []pathElement
+
+// pathElement is the name of a field, a key of a map, or the index of an item.
+type pathElement struct {
+	name    string
+	index   int
+	isIndex bool
+}
+
+// parseFieldPath parses a path. It returns false if that is not well-formed.
+func parseFieldPath(path string) (fieldPath, bool) {
+	var elements fieldPath
+	for path != "" {
+		if inBrackets, isKey := strings.CutPrefix(path, "["); isKey {
+			key, rest, closed := strings.Cut(inBrackets, "]")
+			if !closed || len(elements) == 0 {
+				return nil, false
+			}
+			if i, err := strconv.ParseUint(key, 10, 31); err == nil {
+				elements = append(elements, pathElement{index: int(i), isIndex: true})
+			} else {
+				elements = append(elements, pathElement{name: key})
+			}
+			path = rest
+			continue
+		}
+		if len(elements) > 0 {
+			rest, dotted := strings.CutPrefix(path, ".")
+			if !dotted {
+				return nil, false
+			}
+			path = rest
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		if end == 0 {
+			return nil, false
+		}
+		elements = append(elements, pathElement{name: path[:end]})
+		path = path[end:]
+	}
+	return elements, len(elements) > 0
+}
+
+// jsonPointer writes a path by RFC 6901.
+func jsonPointer(path fieldPath) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var pointer strings.Builder
+	for _, element := range path {
+		pointer.WriteByte('/')
+		if element.isIndex {
+			pointer.WriteString(strconv.Itoa(element.index))
+		} else {
+			pointer.WriteString(escape.Replace(element.name))
+		}
+	}
+	return pointer.String()
 }

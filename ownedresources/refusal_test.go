@@ -1,9 +1,9 @@
 package ownedresources
 
 import (
-	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -92,17 +92,158 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 	}
 }
 
-func TestWithoutValues(t *testing.T) {
-	err := withoutValues(apierrors.NewBadRequest(`spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`))
-	require.Equal(t, "spec.template: Invalid value: {…}: field is immutable", err.Error())
-	require.True(t, apierrors.IsBadRequest(err), "it still is the API server's error")
+// For server-side apply an item with another key is another item.
+func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
+	t.Run("ServicePort", func(t *testing.T) {
+		w := newWorld(t)
+		w.expect(t, w.service(), Created, "POST services")
+		var live corev1.Service
+		for range 2 {
+			byHand(t, w, &live, func(s *corev1.Service) {
+				s.Spec.Ports[0].Port = 8080
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "theirs", Port: 9999})
+			})
+			_, err := w.apply(t, w.service())
+			require.NoError(t, err)
+			w.live(t, &live)
+			require.Len(t, live.Spec.Ports, 2, "an item without a value of ours stays")
+			w.expect(t, w.service(), Unchanged, none...)
+			byHand(t, w, &live, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[1:] })
+			w.expect(t, w.service(), Unchanged, none...)
+		}
+		want := w.service()
+		want.Spec.Ports = []corev1.ServicePort{{Name: "other", Port: 81}}
+		_, err := w.apply(t, want)
+		require.NoError(t, err)
+		w.live(t, &live)
+		require.Len(t, live.Spec.Ports, 1, "the item in its place is ours, and is removed when it is not desired")
+		w.expect(t, want, Unchanged, none...)
+	})
+	t.Run("ContainerPort", func(t *testing.T) {
+		w := newWorld(t)
+		w.expect(t, w.deployment(), Created, "POST deployments")
+		var live appsv1.Deployment
+		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80 })
+		_, err := w.apply(t, w.deployment())
+		require.NoError(t, err)
+		w.live(t, &live)
+		require.EqualValues(t, 8080, live.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort)
+		require.Len(t, live.Spec.Template.Spec.Containers[0].Ports, 1)
+		w.expect(t, w.deployment(), Unchanged, none...)
+	})
+	t.Run("ContainerName", func(t *testing.T) {
+		w := newWorld(t)
+		w.expect(t, w.deployment(), Created, "POST deployments")
+		var live appsv1.Deployment
+		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "renamed" })
+		_, err := w.apply(t, w.deployment())
+		require.NoError(t, err)
+		w.expect(t, w.deployment(), Unchanged, none...)
+	})
 }
 
-// An API server of an older version does not have the field.
-func TestUnknownFieldAsInvalid(t *testing.T) {
-	err := unknownFieldAsInvalid(apierrors.NewInternalError(errors.New(`failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): .spec.new: field not declared in schema`)))
-	require.True(t, apierrors.IsInvalid(err))
-	require.ErrorContains(t, err, ".spec.new: field not declared in schema")
-	other := apierrors.NewInternalError(errors.New("etcd is full"))
-	require.Same(t, other, unknownFieldAsInvalid(other), "other errors of the server stay as they are")
+func TestParseFieldPath(t *testing.T) {
+	name := func(name string) pathElement { return pathElement{name: name} }
+	index := func(i int) pathElement { return pathElement{index: i, isIndex: true} }
+	tests := map[string]struct {
+		reason string
+		path   string
+		want   fieldPath
+		bad    bool
+	}{
+		"Field":         {reason: "One name.", path: "spec", want: fieldPath{name("spec")}},
+		"Nested":        {reason: "Names are separated by dots.", path: "spec.replicas", want: fieldPath{name("spec"), name("replicas")}},
+		"Item":          {reason: "A number in brackets is an index.", path: "spec.ports[12].name", want: fieldPath{name("spec"), name("ports"), index(12), name("name")}},
+		"ListInList":    {reason: "Indices may be anywhere.", path: "a[0].b[1].c", want: fieldPath{name("a"), index(0), name("b"), index(1), name("c")}},
+		"ItemItself":    {reason: "A value of a set has no field.", path: "tags[3]", want: fieldPath{name("tags"), index(3)}},
+		"KeyOfMap":      {reason: "Another text in brackets is a key, dots and slashes included.", path: "metadata.labels[example.com/team]", want: fieldPath{name("metadata"), name("labels"), name("example.com/team")}},
+		"Empty":         {reason: "There is no field.", path: "", bad: true},
+		"OnlyIndex":     {reason: "An object is no list.", path: "[0].name", bad: true},
+		"NotClosed":     {reason: "The bracket is not closed.", path: "spec.ports[0", bad: true},
+		"EmptyName":     {reason: "A name is missing between two dots.", path: "spec..name", bad: true},
+		"TrailingDot":   {reason: "A name is missing at the end.", path: "spec.", bad: true},
+		"NoDotAfterKey": {reason: "A dot is missing behind the bracket.", path: "spec.ports[0]name", bad: true},
+	}
+	for testName, tc := range tests {
+		t.Run(testName, func(t *testing.T) {
+			got, ok := parseFieldPath(tc.path)
+			require.Equal(t, tc.bad, !ok, tc.reason)
+			if tc.bad {
+				return
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(pathElement{})); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWithoutDuplicates(t *testing.T) {
+	port := func(name string, number int64) any { return map[string]any{"name": name, "port": number} }
+	service := func(ports ...any) any { return map[string]any{"spec": map[string]any{"ports": ports}} }
+	container := func(name string, ports ...any) any { return map[string]any{"name": name, "ports": ports} }
+	pod := func(containers ...any) any { return map[string]any{"spec": map[string]any{"containers": containers}} }
+	tests := map[string]struct {
+		reason        string
+		live, desired any
+		path          string
+		pointer       string
+		list          []any
+		notFound      bool
+	}{
+		"Replaced": {
+			reason:  "Our item replaces the one with its name; others stay.",
+			live:    service(port("http", 8080), port("theirs", 9999)),
+			desired: service(port("http", 80)),
+			path:    "spec.ports[2].name",
+			pointer: "/spec/ports",
+			list:    []any{port("theirs", 9999), port("http", 80)},
+		},
+		"ListInItem": {
+			reason:  "The item of the outer list is found by its name in the desired object.",
+			live:    pod(container("sidecar"), container("web", port("http", 8080))),
+			desired: pod(container("web", port("http", 80))),
+			path:    "spec.containers[1].ports[1].name",
+			pointer: "/spec/containers/1/ports",
+			list:    []any{port("http", 80)},
+		},
+		"ItemOfOthers": {
+			reason:   "The list belongs to an item that is not desired.",
+			live:     pod(container("sidecar", port("http", 8080), port("http", 80))),
+			desired:  pod(container("web", port("http", 80))),
+			path:     "spec.containers[0].ports[1].name",
+			notFound: true,
+		},
+		"NoValueOfOurs": {
+			reason:   "No live item has a value of ours, so removing one would not help.",
+			live:     service(port("theirs", 80)),
+			desired:  service(port("http", 80)),
+			path:     "spec.ports[1].name",
+			notFound: true,
+		},
+		"NoItem":        {reason: "The field is not in an item of a list.", live: service(), desired: service(), path: "spec.clusterIP", notFound: true},
+		"FieldOfAField": {reason: "The field is not one of the item itself.", live: service(), desired: service(), path: "spec.ports[0].a.b", notFound: true},
+		"OutOfRange":    {reason: "The live object has no such item.", live: pod(), desired: pod(), path: "spec.containers[3].ports[0].name", notFound: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			path, ok := parseFieldPath(tc.path)
+			require.True(t, ok)
+			listPath, list, ok := withoutDuplicates(tc.live, tc.desired, path)
+			require.Equal(t, tc.notFound, !ok, tc.reason)
+			if tc.notFound {
+				return
+			}
+			require.Equal(t, tc.pointer, jsonPointer(listPath))
+			if diff := cmp.Diff(tc.list, list); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestJSONPointer(t *testing.T) {
+	path, ok := parseFieldPath("metadata.annotations[example.com/a~b]")
+	require.True(t, ok)
+	require.Equal(t, "/metadata/annotations/example.com~1a~0b", jsonPointer(path), "slashes and tildes are escaped")
 }

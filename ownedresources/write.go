@@ -2,7 +2,10 @@ package ownedresources
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -118,4 +121,63 @@ func (a *applier) readLive(ctx context.Context, d *desired) (client.Object, erro
 		return nil, err
 	}
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
+}
+
+// lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or replaced
+// meanwhile, the API server answers 409, or 422 on metadata.uid as if the object were invalid.
+func lostRaceAsConflict(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return err
+	}
+	causes := status.Status().Details.Causes
+	if len(causes) == 0 {
+		return err
+	}
+	for _, cause := range causes {
+		if cause.Field != "metadata.uid" {
+			return err
+		}
+	}
+	return withStatus(status, metav1.StatusReasonConflict, http.StatusConflict)
+}
+
+// unknownFieldAsInvalid turns the 500 with which the API server answers an apply of a field that its version does not
+// have into a 422: the object is invalid, and the server is not at fault.
+func unknownFieldAsInvalid(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !isUntypable(err) {
+		return err
+	}
+	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
+}
+
+// isUntypable reports whether the API server refused an apply that does not fit its schema, or that has a key twice.
+func isUntypable(err error) bool {
+	return strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+func withStatus(status apierrors.APIStatus, reason metav1.StatusReason, code int32) error {
+	err := &apierrors.StatusError{ErrStatus: status.Status()}
+	err.ErrStatus.Reason, err.ErrStatus.Code = reason, code
+	return err
+}
+
+// refusalError is an error of the API server without the objects that it quotes. A quoted pod template would show
+// environment variables to everybody who reads the owner's status or the log.
+type refusalError struct {
+	error
+	message string
+}
+
+func (r *refusalError) Error() string { return r.message }
+func (r *refusalError) Unwrap() error { return r.error }
+
+func withoutValues(err error) error {
+	message := err.Error()
+	from, to := strings.Index(message, "{"), strings.LastIndex(message, "}")
+	if from < 0 || to < from {
+		return err
+	}
+	return &refusalError{error: err, message: message[:from] + "{…}" + message[to+1:]}
 }

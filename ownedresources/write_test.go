@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -49,4 +50,19 @@ func TestServerSideApplyLosesARace(t *testing.T) {
 			require.True(t, apierrors.IsConflict(err), "an apply creates no object, and writes none that replaced ours: %v", err)
 		})
 	}
+}
+
+func TestWithoutValues(t *testing.T) {
+	err := withoutValues(apierrors.NewBadRequest(`spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`))
+	require.Equal(t, "spec.template: Invalid value: {…}: field is immutable", err.Error())
+	require.True(t, apierrors.IsBadRequest(err), "it still is the API server's error")
+}
+
+// An API server of an older version does not have the field.
+func TestUnknownFieldAsInvalid(t *testing.T) {
+	err := unknownFieldAsInvalid(apierrors.NewInternalError(errors.New(`failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): .spec.new: field not declared in schema`)))
+	require.True(t, apierrors.IsInvalid(err))
+	require.ErrorContains(t, err, ".spec.new: field not declared in schema")
+	other := apierrors.NewInternalError(errors.New("etcd is full"))
+	require.Same(t, other, unknownFieldAsInvalid(other), "other errors of the server stay as they are")
 }
