@@ -34,14 +34,6 @@ func TestReconcileWaitsForReadiness(t *testing.T) {
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 }
 
-func TestJoinWaits(t *testing.T) {
-	err := joinWaits([]*WaitingError{{reason: "A", message: "a"}, {reason: "B", message: "b", after: 7}, {reason: "C", message: "c", after: 5}})
-	var wait *WaitingError
-	require.ErrorAs(t, err, &wait)
-	_, after := wait.Waiting()
-	require.EqualValues(t, 5, after)
-}
-
 // Deletions of owners and children clear what is remembered of them.
 func TestDeletionsClearMemory(t *testing.T) {
 	w := newWorld(t)

@@ -23,7 +23,8 @@
 // in the API's own schema. A change of a child's status sends no request.
 //
 // An admission plug-in may rewrite what is sent. Then the answer to the last write has the same difference, and the
-// difference is tolerated. This is remembered in memory only: after a restart, such a child is applied once more.
+// difference is tolerated. The metric opblocks_settled_differences counts such children. They are remembered in memory
+// only: after a restart, each is applied once more.
 //
 // # What is sent
 //

@@ -28,3 +28,11 @@ func TestReadyReturnsAFailedError(t *testing.T) {
 		require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil), "it is not retried: an event of the child triggers the next reconcile")
 	}
 }
+
+func TestJoinWaits(t *testing.T) {
+	err := joinWaits([]*WaitingError{{reason: "A", message: "a"}, {reason: "B", message: "b", after: 7}, {reason: "C", message: "c", after: 5}})
+	var wait *WaitingError
+	require.ErrorAs(t, err, &wait)
+	_, after := wait.Waiting()
+	require.EqualValues(t, 5, after)
+}
