@@ -39,18 +39,22 @@ type Result struct {
 // Apply creates or applies the desired objects, with owner as their controller. It sends no request for an object that
 // is already as desired. An object without a namespace gets that of the owner, in place.
 //
-// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others; the
-// result of one that failed has a nil Object. What is wrong with the arguments is returned before any request: a nil
-// object, one without a name, one that is there twice, an owner without UID, an object that the garbage collector would
-// delete at once because it is cluster-scoped, or in another namespace, and its owner is not.
+// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others. The
+// result of an object that failed has a nil Object.
 //
 // The error joins the errors of all objects. Use errors.As to find an [*OwnershipError], a [*WaitingError] or a
-// [*NotCachedError], and the functions of k8s.io/apimachinery/pkg/api/errors for the errors of the API server: IsConflict
-// means that another writer was faster, and IsInvalid that the object was refused.
+// [*NotCachedError]. The errors of the API server are found by the functions of k8s.io/apimachinery/pkg/api/errors:
+// IsConflict means that another writer was faster, and IsInvalid that the object was refused.
+//
+// Before any request, Apply returns an error if
+//   - the owner is nil or has no UID;
+//   - an object is nil, has no name, or is there twice;
+//   - the garbage collector would delete an object at once: its owner is namespaced, and the object is cluster-scoped or
+//     in another namespace.
 //
 // Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as
-// controller-runtime's Owns does. Apply remembers nothing between calls. [Ensure] does: it sends no request again
-// while the cache does not show the last one.
+// controller-runtime's Owns does. Apply remembers nothing between calls. [Ensure] remembers its own writes, and does not
+// repeat one that the cache does not show yet.
 func Apply(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Result, error) {
 	o, err := newOwner(owner, c)
 	if err != nil {

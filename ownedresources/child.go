@@ -20,6 +20,9 @@ type Child[T client.Object] struct {
 // Build returns a child that f builds. f returns the desired object, or nil if there should be none. It must return the
 // same for the same owner, have no side effects, and copy nothing from the live object. The namespace may be left empty;
 // it is then the owner's.
+//
+// A set prunes only kinds that it builds. To prune the children of a kind that is no longer needed, keep a Build that
+// returns nil for as long as such children may exist.
 func Build[T client.Object, C any, P interface {
 	*C
 	client.Object
@@ -68,8 +71,7 @@ func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(own
 
 func (c *Child[T]) empty() client.Object { return c.sample.DeepCopyObject().(client.Object) }
 
-// ChildOption changes how one child is applied. Without options, the fields of other managers stay, an object that is not
-// ours is left alone, a change that the API server refuses is an error, and all fields are applied in every pass.
+// ChildOption changes how one child is applied: [FormerManagers], [Adopt], [Recreate] or [CreateOnly].
 type ChildOption func(*childOptions)
 
 type childOptions struct {

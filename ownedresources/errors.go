@@ -69,6 +69,9 @@ func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 
 // WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, or has been
 // written too often (see [ChildSet]). Find it with errors.As. Nothing has failed, so log it as information at most.
+//
+// Its reason is ChildTerminating while an object is being deleted, Recreating after [Recreate] has deleted one, WriteLoop
+// while a write is delayed, or the reason why a child is not ready, by the rules of kstatus.
 type WaitingError struct {
 	reason, message string
 	after           time.Duration
