@@ -16,12 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// templateLabel tells the pods of one template from those of the one before.
-const templateLabel = "pod-template-hash"
-
-// Deployments is the [SimulatedController] for Deployments: it makes pods of their templates, which become ready
-// at its next step, and fills in the status. There are no ReplicaSets: a Deployment owns its pods.
-// Replaced pods go at once.
+// Deployments is the [SimulatedController] for Deployments. It creates pods of their templates, which become ready at its next step,
+// and writes the status. There are no ReplicaSets: a Deployment owns its pods. Pods that are replaced are deleted at once, without
+// a grace period.
 func Deployments(ctx context.Context, c client.Client) error {
 	var all appsv1.DeploymentList
 	if err := c.List(ctx, &all); err != nil {
@@ -49,7 +46,7 @@ func rollOut(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 		if !metav1.IsControlledBy(pod, d) || pod.DeletionTimestamp != nil {
 			continue
 		}
-		if pod.Labels[templateLabel] != hash || current >= replicas(d) {
+		if pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != hash || current >= replicas(d) {
 			stale = append(stale, pod)
 			continue
 		}
@@ -72,7 +69,7 @@ func rollOut(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 			return err
 		}
 	}
-	return tellStatus(ctx, c, d, current, ready)
+	return updateStatus(ctx, c, d, current, ready)
 }
 
 func replicas(d *appsv1.Deployment) int {
@@ -96,7 +93,7 @@ func podOf(d *appsv1.Deployment, hash string) *corev1.Pod {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[templateLabel] = hash
+	labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, GenerateName: d.Name + "-", Labels: labels, Annotations: d.Spec.Template.Annotations,
@@ -120,7 +117,7 @@ func becomeReady(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 	return c.Status().Update(ctx, pod)
 }
 
-func tellStatus(ctx context.Context, c client.Client, d *appsv1.Deployment, current, ready int) error {
+func updateStatus(ctx context.Context, c client.Client, d *appsv1.Deployment, current, ready int) error {
 	available, progressing := corev1.ConditionTrue, "NewReplicaSetAvailable"
 	if ready < replicas(d) {
 		available, progressing = corev1.ConditionFalse, "ReplicaSetUpdated"

@@ -33,10 +33,10 @@ func ExampleExploreQuietly() {
 	// Output:
 	// It does not survive one fault: connection refused at: create ConfigMap default/web #1.
 	//
-	// after "create Shop default/web" it is not as it is without faults:
+	// after "create Shop default/web" the state is not the same as without faults:
 	//   ConfigMap default/web: is missing
 	//
-	// pass  what happened, and what came of it (passes that sent nothing are left out)
+	// pass  what happened, and the answer (passes that sent nothing are left out)
 	//       user: create Shop default/web
 	// 1     pass over Shop default/web      added Shop default/web
 	// 1       create ConfigMap default/web  Create "https://api.example.com/configmap": connection refused   ← it does not reach the server
@@ -103,8 +103,8 @@ func ExampleProcess_Effect() {
 	fmt.Println(report.Failures[0].Err)
 	// Output:
 	// crash after: update Shop default/web #2
-	// after "delete Shop default/web" it is not as it is without faults:
-	//   outside: want null, got {"web":true}
+	// after "delete Shop default/web" the state is not the same as without faults:
+	//   external: want null, got {"web":true}
 }
 
 type directory struct{ users map[string]bool }

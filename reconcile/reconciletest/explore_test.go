@@ -63,7 +63,7 @@ func TestReplay(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("crash after: effect drop account web #1"))
 	assert.Empty(t, report.Failures)
 	assert.Equal(t, 2, report.Runs, "without faults, and with these")
-	assert.Contains(t, report.String(), "it is done, and the process dies before it knows")
+	assert.Contains(t, report.String(), "it is done, and the process dies before it gets the answer")
 	assert.Contains(t, report.String(), "process 2 starts")
 
 	for name, fault := range map[string]string{
@@ -71,7 +71,7 @@ func TestReplay(t *testing.T) {
 		"there is no next action":                    "crash with downtime after: effect drop account web #1",
 	} {
 		report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(fault))
-		assert.Contains(t, report.String(), "replay: 1 of 1 fault did not come to be", name)
+		assert.Contains(t, report.String(), "replay: 1 of 1 fault did not strike", name)
 	}
 
 	report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("nonsense"))

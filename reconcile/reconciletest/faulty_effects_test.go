@@ -58,7 +58,7 @@ var faultyEffects = map[string]faulty{
 			return s
 		},
 		fault: reconciletest.CrashAfter,
-		says:  []string{"effect create account web-1 #1", "effect create account web-2", `outside: want ["web-1"], got ["web-1","web-2"]`},
+		says:  []string{"effect create account web-1 #1", "effect create account web-2", `external: want ["web-1"], got ["web-1","web-2"]`},
 	},
 	"effect for what is long gone": {
 		about: "a cache that is old after a start shows an object that is deleted, and nobody cleans up any more",
@@ -84,7 +84,7 @@ var faultyEffects = map[string]faulty{
 			return s
 		},
 		fault: reconciletest.TimeTravel,
-		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `outside: want null, got ["web"]`},
+		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `external: want null, got ["web"]`},
 	},
 	"HTTP status not looked at": {
 		about: "an answer that refuses is taken for success",
@@ -114,7 +114,7 @@ var faultyEffects = map[string]faulty{
 			return s
 		},
 		fault: reconciletest.InternalError,
-		says:  []string{"effect PUT /items/web #1", `outside: want {"/items/web":true}, got null`},
+		says:  []string{"effect PUT /items/web #1", `external: want {"/items/web":true}, got null`},
 	},
 	"error taken as absence": {
 		about: "a service that cannot be asked has no account, so another one is made",

@@ -46,7 +46,7 @@ var faultyFinalizers = map[string]faulty{
 			return s
 		},
 		fault: reconciletest.CrashDowntime,
-		says:  []string{"crash with downtime after: effect keep account web #1", `outside: want null, got ["web"]`},
+		says:  []string{"crash with downtime after: effect keep account web #1", `external: want null, got ["web"]`},
 	},
 	"finalizer list overwritten": {
 		about: "the finalizers of others are lost",
@@ -163,7 +163,7 @@ var faultyFinalizers = map[string]faulty{
 			return s
 		},
 		fault: reconciletest.CrashBefore,
-		says:  []string{"effect drop account web", "outside"},
+		says:  []string{"effect drop account web", "external"},
 	},
 	"error of the finalizer's removal swallowed": {
 		about: "nobody tries again, and the object never goes",

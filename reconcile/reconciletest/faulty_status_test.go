@@ -41,7 +41,7 @@ var faultyStatus = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: reconciletest.Conflict,
-		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: want "Open", got nothing`, "somebody else wrote just before"},
+		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: want "Open", got nothing`, "another writer wrote the object just before"},
 	},
 	"conditions of others overwritten": {
 		about: "a merge patch sends the whole list, as an old reading has it",

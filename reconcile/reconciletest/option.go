@@ -1,22 +1,38 @@
 package reconciletest
 
-import "fmt"
+import (
+	"fmt"
+	"os"
 
-// Option says how an exploration is done.
+	"github.com/opblocks/opblocks/internal/simulation"
+)
+
+// Option changes how [Explore] explores a scenario.
 type Option func(*settings)
 
 type settings struct {
-	depth   int
-	limit   int
-	seed    uint64
-	replay  string
-	without []FaultKind
+	depth  int
+	limit  int
+	seed   uint64
+	replay string
+	skip   []FaultKind
 }
 
 const (
 	defaultLimit = 1000
 	defaultSeed  = 1
 )
+
+// replayVariable does what [Replay] does, without a change of the test.
+const replayVariable = "RECONCILETEST_REPLAY"
+
+func newSettings(options []Option) *settings {
+	s := &settings{depth: 1, limit: defaultLimit, seed: defaultSeed, replay: os.Getenv(replayVariable)}
+	for _, o := range options {
+		o(s)
+	}
+	return s
+}
 
 func (s *settings) validate() error {
 	switch {
@@ -25,32 +41,37 @@ func (s *settings) validate() error {
 	case s.limit < 1:
 		return fmt.Errorf("Limit(%d): give it 1 or more", s.limit)
 	}
-	for _, kind := range s.without {
+	for _, kind := range s.skip {
 		if !isKind(kind) {
-			return fmt.Errorf("Without(%q): there is no such kind of fault", kind)
+			return fmt.Errorf("SkipFaults(%q): there is no such kind of fault", kind)
 		}
 	}
 	return nil
 }
 
-// Depth is how many faults strike in one run, at most: 1, the default, or 2.
-func Depth(n int) Option { return func(s *settings) { s.depth = n } }
-
-// Limit bounds the runs with more than one fault; from more possible ones a sample is taken. The
-// default is 1000.
-func Limit(n int) Option { return func(s *settings) { s.limit = n } }
-
-// Seed chooses the sample; the report prints it. The default is 1.
-func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
-
-// Replay plays one run alone and prints its trace: the faults as a failure's last line names them.
-func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
-
-// SkipFaults leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report
-// names them.
-func SkipFaults(kinds ...FaultKind) Option {
-	return func(s *settings) { s.without = append(s.without, kinds...) }
+// simulated returns the settings in the engine's type.
+func (s *settings) simulated() simulation.Options {
+	o := simulation.Options{Depth: s.depth, Limit: s.limit, Seed: s.seed, Replay: s.replay}
+	for _, kind := range s.skip {
+		o.Skip = append(o.Skip, simulation.FaultKind(kind))
+	}
+	return o
 }
 
-// replayVariable does what [Replay] does, without a change of the test.
-const replayVariable = "RECONCILETEST_REPLAY"
+// Depth is how many faults strike in one run at most: 1, the default, or 2.
+func Depth(n int) Option { return func(s *settings) { s.depth = n } }
+
+// Limit is the largest number of runs with two faults. If more are possible, a sample is taken. The default is 1000.
+func Limit(n int) Option { return func(s *settings) { s.limit = n } }
+
+// Seed chooses the sample. The report prints it. The default is 1.
+func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
+
+// Replay runs the scenario with the given faults alone, in the form in which a report's last line names them, and prints the
+// trace. The environment variable RECONCILETEST_REPLAY does the same.
+func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
+
+// SkipFaults leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report names them.
+func SkipFaults(kinds ...FaultKind) Option {
+	return func(s *settings) { s.skip = append(s.skip, kinds...) }
+}

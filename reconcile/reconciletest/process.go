@@ -2,136 +2,80 @@ package reconciletest
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync/atomic"
+	"net/http"
 
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Process is the operator's process, from its start to its death. What it made in Start dies with
-// it: from then on its context is cancelled and all its requests and effects are refused.
+// Process is one process of the operator, from its start to its death. What [Scenario.Start] creates dies with it: the
+// process's context is cancelled, and all its requests and effects return an error that wraps [context.Canceled].
 //
-// The clock is package time's, which is virtual: it moves when nothing else is left to do.
+// Its clock is package time's, which is virtual: time moves on when nothing else is left to do.
 type Process struct {
-	run         *run
-	number      int
-	ctx         context.Context
-	end         context.CancelFunc
-	dead        bool // guarded by the run's lock
-	cache       *processCache
-	client      *processClient
-	recorder    *eventRecorder
-	controllers []*controller
-	manager     *processManager
-	pass        *pass // that runs
-	refused     atomic.Int64
+	process *simulation.Process
 }
 
-var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
+// Context returns a context that is cancelled when the process dies.
+func (p *Process) Context() context.Context { return p.process.Context() }
 
-func newProcess(r *run, number int) *Process {
-	p := &Process{run: r, number: number}
-	p.ctx, p.end = context.WithCancel(context.Background())
-	p.cache = newProcessCache(p)
-	p.client = &processClient{process: p, live: r.server.Client()}
-	p.recorder = &eventRecorder{process: p}
-	return p
-}
+// Client returns the client that the process's manager has. It reads objects from a cache, except unstructured ones, which it
+// reads from the API server, and writes to the API server.
+func (p *Process) Client() client.Client { return p.process.Client() }
 
-// Context ends with the process.
-func (p *Process) Context() context.Context { return p.ctx }
+// APIReader returns a reader of the API server.
+func (p *Process) APIReader() client.Reader { return p.process.APIReader() }
 
-// Client is what a manager's client is: it reads objects from a cache, except unstructured ones,
-// and writes to the API server.
-func (p *Process) Client() client.Client { return p.client }
+// FieldIndexer returns the indexer of the cache.
+func (p *Process) FieldIndexer() client.FieldIndexer { return p.process.FieldIndexer() }
 
-// APIReader reads from the API server.
-func (p *Process) APIReader() client.Reader { return apiReader{p.client} }
+// EventRecorder returns a recorder that records events in the trace.
+func (p *Process) EventRecorder() recorder.EventRecorder { return p.process.EventRecorder() }
 
-// FieldIndexer adds indexes to the cache.
-func (p *Process) FieldIndexer() client.FieldIndexer { return p.cache }
+// LegacyEventRecorder returns a recorder for the old API of events. It records them in the trace too.
+func (p *Process) LegacyEventRecorder() record.EventRecorder { return p.process.LegacyEventRecorder() }
 
-// EventRecorder records events in the trace.
-func (p *Process) EventRecorder() recorder.EventRecorder { return p.recorder }
+// External returns what [Scenario.External] returned for the run, nil if the scenario has none.
+func (p *Process) External() External { return p.process.External() }
 
-// LegacyEventRecorder does so by the interface of the old API of events.
-func (p *Process) LegacyEventRecorder() record.EventRecorder { return legacyRecorder{p.recorder} }
-
-// External is what [Scenario.External] made for the run.
-func (p *Process) External() External { return p.run.outside }
-
-// Manager gives a manager for controllers that are set up as in production, with their watches, so
-// that a missing one is found. Its cache can be restricted as a real one's: namespaces, labels and
-// transformations of the options are kept, everything else in them is ignored.
+// Manager returns the process's manager. Controllers are set up with it as in production, with their watches, so that a
+// missing watch is found. Its cache is restricted to the namespaces and labels of the options, and applies their
+// transformations; all other options are ignored.
 //
-// Do not start it: the run does. It serves neither metrics nor webhooks, and always leads.
+// Do not start the manager: the run does. It serves neither metrics nor webhooks, and always leads. A controller whose
+// requests are not of type [ctrlreconcile.Request] is refused when it is added.
 func (p *Process) Manager(options ...cache.Options) manager.Manager {
-	if p.manager == nil {
-		p.manager = newProcessManager(p)
-	}
-	for _, o := range options {
-		p.cache.restrict(o)
-	}
-	return p.manager
+	return p.process.Manager(options...)
 }
 
-// Reconcile calls a reconciler without a controller: for every object of the kind whenever any
-// object of any kind changes. That a watch is missing does not show.
+// Reconcile registers a reconciler without a controller. It is called for every object of the kind whenever any object of any
+// kind changes, so a missing watch is not found. The kind's Go types must be in the scheme.
 func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconciler) {
-	gvk, err := apiutil.GVKForObject(kind, p.run.scenario.Scheme)
-	if err != nil {
-		p.run.fail(fmt.Errorf("kind of %T: %w: add its types to the scheme", kind, err))
-		return
-	}
-	p.cache.watchEverything()
-	c := newController(p, gvk.Kind)
-	c.every = &gvk
-	c.do = &observed{controller: c, Reconciler: reconciler}
-	p.controllers = append(p.controllers, c)
+	p.process.Reconcile(kind, reconciler)
 }
 
-// die ends the process: its requests are refused from now on. The caller holds the run's lock.
-func (p *Process) die() {
-	p.dead = true
-	p.end()
+// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. A test's fake
+// calls it around each change that it is asked for. The name says which, such as "create user ann", and must be the same in
+// each run. The process may die before or after the effect, or the answer may be lost.
+func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
+	return p.process.Effect(ctx, name, do)
 }
 
-// isDead is for callers that do not hold the run's lock.
-func (p *Process) isDead() bool {
-	p.run.mu.Lock()
-	defer p.run.mu.Unlock()
-	return p.dead
+// Query calls do, which reads something outside of the cluster and changes nothing there, and returns its error, or that of a
+// fault.
+func (p *Process) Query(ctx context.Context, name string, do func() error) error {
+	return p.process.Query(ctx, name, do)
 }
 
-// start runs what Start has set up.
-func (p *Process) start() error {
-	if err := guarded("Start", func() error { return p.run.scenario.Start(p) }); err != nil {
-		if p.isDead() { // its requests were refused
-			return nil
-		}
-		return fmt.Errorf("start: %w", err)
-	}
-	if p.manager == nil && len(p.controllers) == 0 {
-		return errors.New("start: there is nothing to run: register a reconciler with Process.Reconcile, or a controller with Process.Manager")
-	}
-	for _, c := range p.controllers {
-		if c.every != nil {
-			c.enqueueAll(p.ctx)
-		}
-	}
-	if p.manager != nil {
-		go func() {
-			if err := p.manager.run(p.ctx); err != nil && !p.isDead() {
-				p.run.fail(fmt.Errorf("the manager ended: %w", err))
-			}
-		}()
-	}
-	return nil
+// RoundTripper returns the transport of an HTTP client, for an operator that speaks HTTP with something outside of the cluster.
+// The peer answers its requests. GET and HEAD are queries, all other methods are effects, named by method and path. A fault
+// answers with 429 or 503, or not at all.
+func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
+	return p.process.RoundTripper(peer)
 }

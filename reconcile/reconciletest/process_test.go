@@ -173,7 +173,7 @@ func TestHTTP(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, s)
 	require.NotEmpty(t, report.Failures)
 	assert.Contains(t, report.String(), "crash after: effect POST /items/web #1")
-	assert.Contains(t, report.String(), `outside: want ["/items/web"], got ["/items/web","/items/web"]`)
+	assert.Contains(t, report.String(), `external: want ["/items/web"], got ["/items/web","/items/web"]`)
 }
 
 // Whoever makes a clientset is told why it cannot work.

@@ -1,22 +1,23 @@
 package reconciletest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Report is what came of an exploration.
+// Report is the result of an exploration.
 type Report struct {
 	Runs     int
-	Survived map[FaultKind]int // of the runs with a single fault
-	Without  []FaultKind       // that were left out
-	Missed   int               // runs whose fault did not come to be, since they went another way before
-	Pairs    int               // possible runs with two faults; 0 if they were not asked for
-	Tried    int               // of the pairs
-	Seed     uint64            // of the sample of pairs
+	Survived map[FaultKind]int // runs with a single fault that were survived
+	Skipped  []FaultKind       // that were left out by [SkipFaults]
+	Missed   int               // runs whose fault did not strike, since they went another way before
+	Pairs    int               // possible runs with two faults; 0 unless [Depth] is 2
+	Tried    int               // runs with two faults that were survived
+	Seed     uint64            // of the sample of pairs; 0 if none was taken
 	Elapsed  time.Duration
 	Failures []Failure // the one with the shortest trace first
 	Replayed string    // the trace of a replay
@@ -28,37 +29,28 @@ type Report struct {
 type Failure struct {
 	Faults []Fault // none: it fails without any
 	Err    error
-	Trace  string // a table: the pass, what happened, what came of it
-
-	length int
+	Trace  string // a table: the pass, what happened, and the answer
 }
 
-func (r *Report) add(of *result) {
-	switch {
-	case of.err != nil:
-		r.fail(of)
-	case of.struck < len(of.faults):
-		r.Missed++
-	case len(of.faults) == 1:
-		r.Survived[of.faults[0].Kind]++
-	default:
-		r.Tried++
+// add adds the engine's result.
+func (r *Report) add(x *simulation.Exploration) {
+	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
+	for kind, n := range x.Survived {
+		r.Survived[FaultKind(kind)] = n
+	}
+	for i := range x.Failures {
+		f := &x.Failures[i]
+		r.Failures = append(r.Failures, Failure{faultsOf(f.Faults), f.Err, f.Trace})
 	}
 }
 
-func (r *Report) fail(of *result) {
-	f := Failure{Faults: of.faults, Err: of.err, Trace: of.trace.sinceFault()}
-	f.length = strings.Count(f.Trace, "\n")
-	at, _ := slices.BinarySearchFunc(r.Failures, f, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(formatFaults(a.Faults), formatFaults(b.Faults)))
-	})
-	r.Failures = slices.Insert(r.Failures, at, f)
-}
+// How many failures are named beside the first one, and how many characters of each error.
+const (
+	otherFailures = 10
+	shortError    = 160
+)
 
-// others is how many failures are named beside the first one.
-const others = 10
-
-// String gives what was survived, or the shortest failure with its trace.
+// String returns which faults were survived, or the shortest failure with its trace and how to replay it.
 func (r *Report) String() string {
 	var b strings.Builder
 	if r.Replayed != "" {
@@ -66,36 +58,40 @@ func (r *Report) String() string {
 	}
 	switch {
 	case len(r.Failures) > 0:
+		r.writeFailures(&b)
 	case r.Replayed != "":
-		fmt.Fprintf(&b, "survived")
-		return b.String()
+		b.WriteString("survived")
 	default:
-		fmt.Fprintf(&b, "survived %s", r.survived())
-		return b.String()
-	}
-	first := &r.Failures[0]
-	fmt.Fprintf(&b, "%s\n\n%s\n", first.headline(), first.Err)
-	if first.isOfThePast() {
-		b.WriteString("The process is shown the past: before it deletes something, or does something outside, it has to read from the API server\n" +
-			"what that is founded on (mgr.GetAPIReader, or reconcile.Checkpoint).\n")
-	}
-	if first.Trace != "" {
-		fmt.Fprintf(&b, "\npass  what happened, and what came of it (passes that sent nothing are left out)\n%s", first.Trace)
-	}
-	if len(first.Faults) > 0 {
-		fmt.Fprintf(&b, "\nreplay it: %s='%s' go test -v -run '^%s$'\n", replayVariable, formatFaults(first.Faults), r.test)
-	}
-	if n := len(r.Failures) - 1; n > 0 {
-		fmt.Fprintf(&b, "\n%s of %d not survived; others:\n", plural(n+1, "run"), r.Runs)
-		for _, f := range r.Failures[1 : min(n, others)+1] {
-			fmt.Fprintf(&b, "  %s: %s\n", formatFaults(f.Faults), shortened(strings.Join(strings.Fields(f.Err.Error()), " "), widestAnswer))
-		}
+		b.WriteString("survived " + r.survived())
 	}
 	return b.String()
 }
 
-// isOfThePast reports whether a process was shown what is older than itself.
-func (f *Failure) isOfThePast() bool {
+func (r *Report) writeFailures(b *strings.Builder) {
+	first := &r.Failures[0]
+	fmt.Fprintf(b, "%s\n\n%s\n", first.headline(), first.Err)
+	if first.showsThePast() {
+		b.WriteString("The process sees the past: before it deletes something, or has an effect outside of the cluster, it must read what that\n" +
+			"depends on from the API server (mgr.GetAPIReader, or reconcile.Checkpoint).\n")
+	}
+	if first.Trace != "" {
+		fmt.Fprintf(b, "\npass  what happened, and the answer (passes that sent nothing are left out)\n%s", first.Trace)
+	}
+	if len(first.Faults) > 0 {
+		fmt.Fprintf(b, "\nreplay it: %s='%s' go test -v -run '^%s$'\n", replayVariable, formatFaults(first.Faults), r.test)
+	}
+	n := len(r.Failures) - 1
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s of %d not survived; others:\n", simulation.Plural(n+1, "run"), r.Runs)
+	for _, f := range r.Failures[1 : min(n, otherFailures)+1] {
+		fmt.Fprintf(b, "  %s: %s\n", formatFaults(f.Faults), simulation.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError))
+	}
+}
+
+// showsThePast reports whether a process saw a cache that was older than the process.
+func (f *Failure) showsThePast() bool {
 	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
 		return fault.Kind == CrashUnseen || fault.Kind == CrashDowntimeUnseen || fault.Kind == TimeTravel
 	})
@@ -105,7 +101,7 @@ func (f *Failure) headline() string {
 	switch len(f.Faults) {
 	case 0:
 		if f.Trace == "" {
-			return "It could not be played."
+			return "The scenario could not be run."
 		}
 		return "It fails without any fault."
 	case 1:
@@ -118,24 +114,24 @@ func (f *Failure) headline() string {
 func (r *Report) survived() string {
 	total := 0
 	var kinds []string
-	for _, k := range faultKinds {
-		if n := r.Survived[k.kind]; n > 0 {
+	for _, kind := range faultKinds() {
+		if n := r.Survived[kind]; n > 0 {
 			total += n
-			kinds = append(kinds, fmt.Sprintf("%d %s", n, k.kind))
+			kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
 		}
 	}
-	text := plural(total, "single fault")
+	text := simulation.Plural(total, "single fault")
 	if total > 0 {
 		text += " (" + strings.Join(kinds, ", ") + ")"
 	}
 	if r.Pairs > 0 {
-		text += fmt.Sprintf(" and %d of %s (seed %d)", r.Tried, plural(r.Pairs, "pair"), r.Seed)
+		text += fmt.Sprintf(" and %d of %s (seed %d)", r.Tried, simulation.Plural(r.Pairs, "pair"), r.Seed)
 	}
 	if r.Missed > 0 {
-		text += fmt.Sprintf("; in %s the fault did not come to be", plural(r.Missed, "run"))
+		text += fmt.Sprintf("; in %s the fault did not strike", simulation.Plural(r.Missed, "run"))
 	}
-	if len(r.Without) > 0 {
-		text += fmt.Sprintf("; left out: %q", r.Without)
+	if len(r.Skipped) > 0 {
+		text += fmt.Sprintf("; skipped: %q", r.Skipped)
 	}
-	return fmt.Sprintf("%s: %s in %s, %.0f a second", text, plural(r.Runs, "run"), r.Elapsed.Round(time.Millisecond), float64(r.Runs)/r.Elapsed.Seconds())
+	return fmt.Sprintf("%s: %s in %s, %.0f a second", text, simulation.Plural(r.Runs, "run"), r.Elapsed.Round(time.Millisecond), float64(r.Runs)/r.Elapsed.Seconds())
 }

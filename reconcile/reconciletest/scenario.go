@@ -4,65 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Scenario is an operator, and what happens to it. Scheme, Start and Actions are required.
+// Scenario is an operator, and what happens to it. Scheme and Start are required, and Actions for [Explore].
 type Scenario struct {
 	// Scheme has the Go types that the operator and the actions use.
 	Scheme *runtime.Scheme
-	// CRDs are files or folders with custom resource definitions, as the generator writes them,
-	// relative to the test's folder.
+	// CRDs are files or folders with custom resource definitions, relative to the test's folder.
 	CRDs []string
 
-	// Objects are there before the operator starts.
+	// Objects exist before the operator starts, with their status.
 	Objects []client.Object
-	// Start makes the operator's process, as main does: with all that it remembers. It is called
+	// Start sets up the operator's process, as main does, with everything that the operator keeps in memory. It is called
 	// again after each crash.
 	Start func(p *Process) error
-	// Actions are what a user does, one after another.
+	// Actions are what a user does, one after another. Each comes when the operator is quiet.
 	Actions []Action
 
-	// SimulatedControllers are what else runs in the cluster. Nil stands for [Deployments] alone. The garbage
+	// SimulatedControllers are what else runs in the cluster. The default, if it is nil, is [Deployments]. The garbage
 	// collector always runs.
 	SimulatedControllers []SimulatedController
-	// External makes what the operator changes outside of the cluster, such as a fake database, anew
-	// for each run. It outlives the processes of the run. See [External].
+	// External returns what the operator changes outside of the cluster, such as a fake database. It is called once for each
+	// run; what it returns outlives the processes of the run. See [External].
 	External func() External
 
-	// Finally checks the end of each run, with faults and without, where it is not enough that it
-	// is the same as without faults.
-	Finally func(w *Env) error
-	// Always checks every moment at which something was written. It is costly.
-	Always func(w *Env) error
-	// Ignore removes from an object what may differ at the end of two runs: it is called with every
-	// object that is compared. Names that the API server gives, UIDs, versions and times need no mention.
+	// Finally checks the end of each run, with faults and without. It is for what must hold beside that the state is the same
+	// as without faults.
+	Finally func(env *Env) error
+	// Always checks every moment at which something has changed. It is expensive.
+	Always func(env *Env) error
+	// Ignore removes from an object what may differ between two runs. It is called with a copy of every object that is
+	// compared. Generated names, UIDs, resource versions and times are ignored anyway.
 	Ignore func(obj *unstructured.Unstructured)
 
-	// Horizon is how far into the future the operator's delays are followed after each action. Zero
-	// means 15 minutes, which is more than the backoff of a failed request, and less if three delays of an object
-	// in a row bring nothing new. An operator that waits for something by such delays needs one that is longer than
-	// that; one that acts at regular times a shorter one than their distance, and the action [Wait].
+	// Horizon is how far into the future the operator's delays are followed after each action. The default is 15 minutes,
+	// which is more than the backoff of a failed request, and less if three delays of an object in a row change nothing. An
+	// operator that waits for something by such delays needs a horizon that is longer than that. One that acts at regular
+	// times needs a horizon that is shorter than its period, and the action [Wait].
 	Horizon time.Duration
 }
 
 // External is something that the operator changes and that is not in the cluster.
 type External interface {
-	// State gives what there is, for the comparison of runs: any value that encoding/json takes.
-	// Names that the API server gives, UIDs and times in it are treated as in objects.
+	// State returns what exists there, for the comparison of runs: any value that encoding/json can encode. Generated names,
+	// UIDs and times in it are treated as in objects.
 	State() any
 }
 
-// SimulatedController is something else in the cluster, such as the controller of a built-in kind. It is called
-// whenever the operator has nothing to do, takes one step, and writes nothing when there is none to take.
+// SimulatedController is something else in the cluster, such as the controller of a built-in kind. It is called whenever the
+// operator has nothing to do, takes one step, and writes nothing if there is none to take.
 type SimulatedController func(ctx context.Context, c client.Client) error
 
-// validate says what is missing.
+// validate returns an error that says what is missing.
 func (s *Scenario) validate() error {
 	switch {
 	case s.Scheme == nil:
@@ -83,26 +83,30 @@ func (s *Scenario) validate() error {
 	return nil
 }
 
-const defaultHorizon = 15 * time.Minute
-
-func (s *Scenario) horizon() time.Duration {
-	if s.Horizon > 0 {
-		return s.Horizon
+// simulated returns the scenario in the engine's types.
+func (s *Scenario) simulated() *simulation.Scenario {
+	to := &simulation.Scenario{
+		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.Ignore, Horizon: s.Horizon,
+		Start: func(p *simulation.Process) error { return s.Start(&Process{p}) },
 	}
-	return defaultHorizon
-}
-
-// rounds is how many delayed passes over an object may change nothing until it counts as quiet.
-func (s *Scenario) rounds() int {
-	if s.Horizon > 0 {
-		return math.MaxInt
+	for i := range s.Actions {
+		to.Actions = append(to.Actions, s.Actions[i].simulated())
 	}
-	return 3
-}
-
-func (s *Scenario) others() []SimulatedController {
-	if s.SimulatedControllers != nil {
-		return s.SimulatedControllers
+	controllers := s.SimulatedControllers
+	if controllers == nil {
+		controllers = []SimulatedController{Deployments}
 	}
-	return []SimulatedController{Deployments}
+	for _, c := range controllers {
+		to.Controllers = append(to.Controllers, c)
+	}
+	if s.External != nil {
+		to.External = func() simulation.External { return s.External() }
+	}
+	if s.Finally != nil {
+		to.Finally = func(r *simulation.Run) error { return s.Finally(newEnv(r)) }
+	}
+	if s.Always != nil {
+		to.Always = func(r *simulation.Run) error { return s.Always(newEnv(r)) }
+	}
+	return to
 }

@@ -54,7 +54,7 @@ func TestUserActsOutside(t *testing.T) {
 	})
 
 	s.Actions[1] = reconciletest.DoExternal("drop the account", func(*vault) error { return nil })
-	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "it is for an Outside of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
+	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "it is for an External of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
 }
 
 // What the operator does by itself while time passes is seen, and it is started again when it dies.

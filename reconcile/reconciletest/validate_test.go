@@ -46,7 +46,7 @@ func TestValidate(t *testing.T) {
 			}
 			report := reconciletest.ExploreQuietly(t, s, tc.options...)
 			require.Len(t, report.Failures, 1)
-			assert.Contains(t, report.String(), "It could not be played.\n\n")
+			assert.Contains(t, report.String(), "The scenario could not be run.\n\n")
 			assert.Contains(t, report.String(), tc.says)
 			assert.Zero(t, report.Runs)
 		})

@@ -1,0 +1,287 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/simulation/state"
+)
+
+// script is how far the user has got. The run's lock guards it.
+type script struct {
+	done   int     // of the scenario's actions
+	phases []phase // one for the start, and one for each action
+}
+
+// hasNext reports whether the user's next action is there, and needs no waiting.
+func (s *script) hasNext(actions []Action) bool {
+	return s.done < len(actions) && actions[s.done].Wait == 0
+}
+
+// phase is what a run had led to when the operator was quiet after an action.
+type phase struct {
+	name  string
+	state state.State // nil: the operator did not work, or not to the end
+	deeds deeds
+}
+
+// revisionsPerAction is more than an action takes. So what a user writes first has the same resource version in each run.
+// Operators may store these, or hashes of them.
+const revisionsPerAction = 1000
+
+// runActions is the whole run. It is called in a bubble.
+func (r *Run) runActions() {
+	defer r.end()
+	defer func() {
+		if p := recover(); p != nil {
+			r.fail(panicError("the run", p))
+		}
+	}()
+	r.open()
+	for action, ok := r.nextAction(); ok; action, ok = r.nextAction() {
+		r.do(action)
+	}
+	r.checkEnd()
+}
+
+// open creates the scenario's objects and starts the operator.
+func (r *Run) open() {
+	for _, obj := range r.scenario.Objects {
+		if err := createWithStatus(r.context(), r.user, obj); err != nil {
+			r.fail(fmt.Errorf("the scenario's objects: %w", err))
+			return
+		}
+	}
+	r.observeChanges()
+	r.finishPhase("start")
+}
+
+// nextAction returns the next of the scenario's actions.
+func (r *Run) nextAction() (Action, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.script.done == len(r.scenario.Actions) {
+		return Action{}, false
+	}
+	r.script.done++
+	return r.scenario.Actions[r.script.done-1], true
+}
+
+// do does one action, and lets the operator become quiet.
+func (r *Run) do(action Action) {
+	if r.failure() != nil {
+		return
+	}
+	r.server.Advance(int64(len(r.script.phases)) * revisionsPerAction)
+	r.act(action)
+	if action.DoExternal == nil {
+		r.finishPhase(action.Name)
+		return
+	}
+	// No event tells the operator of an external action, so one more pass would be the first to see it.
+	if r.settle(); r.failure() != nil {
+		return
+	}
+	r.endPhase(action.Name)
+}
+
+// act does what the user does.
+func (r *Run) act(action Action) {
+	r.trace.beginPhase()
+	r.trace.add(row{what: userActs + action.Name})
+	if action.Wait > 0 {
+		r.endDowntime()
+		r.wait(action.Wait)
+		return
+	}
+	err := r.carryOutAction(action)
+	if err != nil && r.isDown() { // the action may need what the operator creates
+		r.endDowntime()
+		r.settle()
+		err = r.carryOutAction(action)
+	}
+	if r.endDowntime(); err != nil {
+		r.fail(fmt.Errorf("the action %q: %w", action.Name, err))
+	}
+}
+
+func (r *Run) carryOutAction(action Action) error {
+	return guarded("it", func() error {
+		if action.DoExternal != nil {
+			return action.DoExternal(r.external)
+		}
+		return action.Do(r.context(), r.user)
+	})
+}
+
+// doNextAction does the next action while the operator is at work, and reports whether it could be done. The caller holds the
+// lock.
+func (r *Run) doNextAction() bool {
+	action := r.scenario.Actions[r.script.done]
+	r.server.Advance(int64(len(r.script.phases)+1) * revisionsPerAction)
+	if err := r.carryOutAction(action); err != nil {
+		return false // the action may need what the operator creates
+	}
+	r.script.done++
+	r.script.phases = append(r.script.phases, phase{name: action.Name})
+	r.trace.addBefore(row{what: userActs + action.Name})
+	return true
+}
+
+// finishPhase lets the operator become quiet, and checks what there is then, and that the operator rests. If a fault strikes in
+// the check of the rest, the operator has to become quiet anew.
+func (r *Run) finishPhase(name string) {
+	for {
+		if r.settle(); r.failure() != nil {
+			return
+		}
+		if r.isDown() { // nobody has worked on it
+			r.script.phases = append(r.script.phases, phase{name: name})
+			return
+		}
+		s, err := r.checkState(name)
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		at := phase{name, s, r.deeds.harmful()}
+		if r.checkRest() {
+			r.script.phases = append(r.script.phases, at)
+			return
+		}
+	}
+}
+
+// endPhase checks what there is, and ends the phase.
+func (r *Run) endPhase(name string) {
+	s, err := r.checkState(name)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.script.phases = append(r.script.phases, phase{name, s, r.deeds.harmful()})
+}
+
+// checkState returns what there is. It must be the same as without faults.
+func (r *Run) checkState(name string) (state.State, error) {
+	if err := r.checkTouched(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	objects := r.history.objects()
+	r.mu.Unlock()
+	s, err := state.Of(objects, r.externalState(), r.scenario.Ignore)
+	if err != nil || r.baseline == nil {
+		return s, err
+	}
+	want := r.baseline.phases[len(r.script.phases)]
+	if lines := state.Difference(want.state, s); len(lines) > 0 {
+		return nil, fmt.Errorf("after %q the state is not the same as without faults:\n  %s", name, strings.Join(lines, "\n  "))
+	}
+	return s, r.checkDeeds(&want.deeds)
+}
+
+// checkAlways checks what must hold at every moment.
+func (r *Run) checkAlways() {
+	if r.scenario.Always == nil {
+		return
+	}
+	if err := guarded("Always", func() error { return r.scenario.Always(r) }); err != nil {
+		r.fail(fmt.Errorf("what must always hold does not: %w", err))
+	}
+}
+
+// checkEnd checks what must hold at the end.
+func (r *Run) checkEnd() {
+	if r.failure() != nil {
+		return
+	}
+	if r.scenario.Finally != nil {
+		if err := guarded("Finally", func() error { return r.scenario.Finally(r) }); err != nil {
+			r.fail(fmt.Errorf("what must hold at the end does not: %w", err))
+			return
+		}
+	}
+	err := error(nil)
+	if r.baseline == nil {
+		err = r.checkOutcomes()
+	} else {
+		err = errors.Join(r.checkWrites()...)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+}
+
+// wait lets time pass, in steps between which the operator does what is due.
+func (r *Run) wait(d time.Duration) {
+	end := time.Now().Add(d)
+	for r.failure() == nil && !r.isDown() { // a process that is down does nothing until the user's next action
+		at, whose := r.processes.leader.manager.NextDue(nil, 1)
+		if whose == nil || at.After(end) {
+			break
+		}
+		r.sleepUntil(at)
+		r.work(0)
+	}
+	r.sleepUntil(end)
+}
+
+// mostSteps is in how many steps time passes, at most.
+const mostSteps = 100
+
+// sleepUntil lets time pass, in which the operator may act outside of its passes.
+func (r *Run) sleepUntil(end time.Time) {
+	step := max(time.Second, time.Until(end)/mostSteps)
+	for r.failure() == nil && time.Now().Before(end) {
+		time.Sleep(min(step, time.Until(end)))
+		if !r.isDown() {
+			r.work(0)
+		}
+	}
+}
+
+// createWithStatus creates a copy of the object, with its status.
+func createWithStatus(ctx context.Context, c client.Client, obj client.Object) error {
+	made := obj.DeepCopyObject().(client.Object)
+	if err := c.Create(ctx, made); err != nil {
+		return err
+	}
+	if !state.HasStatus(obj) || reflect.DeepEqual(state.StatusOf(obj), state.StatusOf(made)) {
+		return nil
+	}
+	with := obj.DeepCopyObject().(client.Object)
+	with.SetUID(made.GetUID())
+	with.SetResourceVersion(made.GetResourceVersion())
+	return c.Status().Update(ctx, with)
+}
+
+// UpdateWithStatus updates the object, and its status too if the API server ignores it in the first request.
+func UpdateWithStatus(ctx context.Context, c client.Client, obj client.Object) error {
+	with := obj.DeepCopyObject().(client.Object)
+	if err := c.Update(ctx, obj); err != nil {
+		return err
+	}
+	if reflect.DeepEqual(state.StatusOf(with), state.StatusOf(obj)) {
+		return nil
+	}
+	with.SetResourceVersion(obj.GetResourceVersion())
+	return c.Status().Update(ctx, with)
+}
+
+// Describe returns an object's kind, namespace and name.
+func Describe(obj client.Object) string {
+	kind := reflect.TypeOf(obj).Elem().Name()
+	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
+		kind = gvk.Kind
+	}
+	return kind + " " + nameOf(client.ObjectKeyFromObject(obj))
+}
+
+func nameOf(key client.ObjectKey) string { return state.NameOf(key) }

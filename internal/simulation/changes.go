@@ -1,0 +1,142 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
+	"github.com/opblocks/opblocks/internal/simulation/state"
+)
+
+// history is what happened on the server so far. The run's lock guards it.
+type history struct {
+	seen    int64 // the revision up to which changes were observed
+	changes []memoryserver.Change
+	present map[objectID]client.Object
+}
+
+// add adds a change.
+func (h *history) add(c *memoryserver.Change) {
+	id := objectID{c.GVK, c.Key}
+	if h.present[id] = c.New; c.New == nil {
+		delete(h.present, id)
+	}
+}
+
+// objects returns the objects that exist.
+func (h *history) objects() []client.Object {
+	all := make([]client.Object, 0, len(h.present))
+	for _, obj := range h.present {
+		all = append(all, obj)
+	}
+	return all
+}
+
+// observeChanges takes the server's changes since the last call. It names each, lets a planned fault strike at it, and passes
+// it on to the process.
+func (r *Run) observeChanges() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.server.Revision()
+	changes := r.server.Changes(r.history.seen)
+	r.history.seen = max(now, r.history.seen)
+	if len(changes) == 0 {
+		return
+	}
+	r.history.seen = max(r.history.seen, changes[len(changes)-1].Revision)
+	r.history.changes = append(r.history.changes, changes...)
+	for i := range changes {
+		r.history.add(&changes[i])
+		r.observeChange(&changes[i])
+	}
+}
+
+func (r *Run) observeChange(c *memoryserver.Change) {
+	name := nameOfChange(c)
+	if r.processes.leader == nil { // before the operator starts
+		r.plan.count[name]++
+		return
+	}
+	cache := r.processes.leader.manager.Cache()
+	if watched := cache.OtherVersion(c.GVK); watched != "" {
+		r.failLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
+			c.GVK.Kind, c.GVK.Version, watched))
+	}
+	fault, at := r.plan.reach(point{name: name, watched: cache.Watches(c.GVK)})
+	r.trace.add(row{change: name})
+	switch fault {
+	case Stale:
+		r.freeze(c, fault, at, cache.FreezeForPasses(c.GVK, 1))
+	case StaleLong:
+		r.freeze(c, fault, at, cache.FreezeForPasses(c.GVK, 2))
+	case MissedEvent:
+		r.freeze(c, fault, at, cache.FreezeUntilThaw(c.GVK))
+	case TimeTravel:
+		r.planTravel(c, at)
+	}
+	cache.Receive(*c)
+}
+
+// freeze notes that a fault has frozen a kind in the cache, unless nobody watches it.
+func (r *Run) freeze(c *memoryserver.Change, fault FaultKind, at point, frozen bool) {
+	if !frozen {
+		return
+	}
+	r.plan.strike(fault, at)
+	r.trace.add(row{what: "  " + at.name, fault: fault, answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
+}
+
+// nameOfChange returns what happened to an object, in the form of faults and traces.
+func nameOfChange(c *memoryserver.Change) string {
+	verb := map[watch.EventType]string{watch.Added: "added", watch.Modified: "modified", watch.Deleted: "deleted"}[c.Type]
+	return verb + " " + c.GVK.Kind + " " + nameOf(c.Key)
+}
+
+// timeTravel is how a process comes to see the past. The run's lock guards it.
+type timeTravel struct {
+	planned  *past              // for when the operator is quiet
+	next     *past              // for the process that starts next
+	happened bool               // a process has seen the past
+	created  map[types.UID]bool // by the operator since then: it may delete these when it sees the present
+}
+
+// past is how a process's cache shows a kind at first.
+type past struct {
+	fakemanager.Past
+	change string // the first change that the cache does not show
+}
+
+// planTravel plans that, when the operator is quiet, a process starts whose cache shows the kind as before the change.
+func (r *Run) planTravel(c *memoryserver.Change, at point) {
+	if !at.watched || r.travel.planned != nil {
+		return
+	}
+	was := &past{Past: fakemanager.Past{GVK: c.GVK, Revision: c.Revision - 1}, change: fmt.Sprintf("%s #%d", at.name, at.nth)}
+	if c.Old != nil && c.New != nil {
+		was.change += " (" + strings.Join(state.ChangedPaths(c.Old, c.New), ", ") + ")"
+	}
+	r.travel.planned = was
+	r.plan.strike(TimeTravel, at)
+}
+
+// travelToThePast ends the process if the next one is to see the past.
+func (r *Run) travelToThePast() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.travel.planned
+	if was == nil {
+		return false
+	}
+	r.travel.next, r.travel.planned = was, nil
+	r.processes.leader.die()
+	r.trace.add(row{
+		what: "the process ends", fault: TimeTravel,
+		answer: fmt.Sprintf("the next one sees %s as before: %s", was.GVK.Kind, was.change),
+	})
+	return true
+}

@@ -1,0 +1,198 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Options are how a scenario is explored.
+type Options struct {
+	Depth  int // of faults in one run, 1 or 2
+	Limit  int // of runs with two faults
+	Seed   uint64
+	Replay string      // faults in the form of ParseFaults; "": all are explored
+	Skip   []FaultKind // that are left out
+}
+
+// Exploration is the result of [Explore].
+type Exploration struct {
+	Runs     int
+	Survived map[FaultKind]int // of the runs with one fault
+	Missed   int               // runs in which a fault did not strike, since they went another way before
+	Pairs    int               // possible runs with two faults
+	Tried    int               // of the pairs that were survived
+	Seed     uint64            // of the sample of pairs; 0 if none was taken
+	Failures []Failure         // the one with the shortest trace first
+	Replayed string            // the trace of a replay
+}
+
+// Failure is a run that failed.
+type Failure struct {
+	Faults []Fault
+	Err    error
+	Trace  string
+
+	length int // of the trace, in lines
+}
+
+// Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs of faults
+// if the options say so. The scenario and the options must be valid.
+func Explore(t *testing.T, s *Scenario, o Options) *Exploration {
+	e := &explorer{t: t, scenario: s, options: o, found: &Exploration{Survived: map[FaultKind]int{}}}
+	e.explore()
+	return e.found
+}
+
+type explorer struct {
+	t        *testing.T
+	scenario *Scenario
+	options  Options
+	baseline *result
+
+	mu      sync.Mutex // guards what follows
+	found   *Exploration
+	singles []*result // of single faults, after which a second one can follow
+}
+
+func (e *explorer) explore() {
+	e.baseline = e.scenario.run(e.t, nil, nil)
+	e.found.Runs++
+	switch {
+	case e.baseline.err != nil:
+		e.found.fail(e.baseline)
+	case e.options.Replay != "":
+		e.replay()
+	default:
+		e.runAll(e.singleFaults())
+		if e.options.Depth > 1 && len(e.found.Failures) == 0 {
+			e.found.Seed = e.options.Seed
+			e.runAll(e.pairs())
+		}
+	}
+}
+
+// replay does the run with the faults of the options.
+func (e *explorer) replay() {
+	faults, err := ParseFaults(e.options.Replay)
+	if err != nil {
+		e.found.fail(failed(fmt.Errorf("replay: %w", err)))
+		return
+	}
+	r := e.scenario.run(e.t, faults, e.baseline)
+	e.found.Runs++
+	if struck := r.trace.faults(); r.err == nil && struck < len(faults) {
+		r.err = fmt.Errorf("replay: %d of %s did not strike: the run did not reach that point, or the scenario has changed since", len(faults)-struck, Plural(len(faults), "fault"))
+	}
+	e.found.add(r)
+	e.found.Replayed = r.trace.String()
+}
+
+// runAll does all runs, as many at a time as there are processors.
+func (e *explorer) runAll(all [][]Fault) {
+	jobs := make(chan []Fault)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for faults := range jobs {
+				e.add(e.scenario.run(e.t, faults, e.baseline))
+			}
+		})
+	}
+	for _, faults := range all {
+		jobs <- faults
+	}
+	close(jobs)
+	workers.Wait()
+}
+
+func (e *explorer) add(r *result) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.found.Runs++
+	e.found.add(r)
+	if len(r.faults) == 1 && e.options.Depth > 1 {
+		e.singles = append(e.singles, &result{faults: r.faults, struck: r.struck, points: r.points})
+	}
+}
+
+// singleFaults returns every fault at every point of the run without faults.
+func (e *explorer) singleFaults() [][]Fault {
+	var all [][]Fault
+	for i := range e.baseline.points {
+		for _, fault := range e.faultsAt(&e.baseline.points[i]) {
+			all = append(all, []Fault{fault})
+		}
+	}
+	return all
+}
+
+// faultsAt returns the faults that are to be tried at a point.
+func (e *explorer) faultsAt(p *point) []Fault {
+	var faults []Fault
+	for _, kind := range p.faults() {
+		if !slices.Contains(e.options.Skip, kind) {
+			faults = append(faults, Fault{kind, p.name, p.nth})
+		}
+	}
+	return faults
+}
+
+// pairs returns the faults of runs in which a second one follows a first one: all, or a sample.
+func (e *explorer) pairs() [][]Fault {
+	slices.SortFunc(e.singles, func(a, b *result) int { // they are in the order in which the runs ended
+		return strings.Compare(FormatFaults(a.faults), FormatFaults(b.faults))
+	})
+	var all [][]Fault
+	for _, first := range e.singles {
+		struck := false
+		for i := range first.points {
+			p := &first.points[i]
+			if p.name == first.faults[0].At && p.nth == first.faults[0].Nth {
+				struck = true
+				continue
+			}
+			if !struck {
+				continue
+			}
+			for _, second := range e.faultsAt(p) {
+				all = append(all, []Fault{first.faults[0], second})
+			}
+		}
+	}
+	e.found.Pairs = len(all)
+	if len(all) <= e.options.Limit {
+		return all
+	}
+	random := rand.New(rand.NewPCG(e.options.Seed, 0)) //nolint:gosec // a sample that can be repeated
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:e.options.Limit]
+}
+
+func (x *Exploration) add(of *result) {
+	switch {
+	case of.err != nil:
+		x.fail(of)
+	case of.struck < len(of.faults):
+		x.Missed++
+	case len(of.faults) == 1:
+		x.Survived[of.faults[0].Kind]++
+	default:
+		x.Tried++
+	}
+}
+
+// fail inserts a failure: those with fewer faults come first, then those with shorter traces.
+func (x *Exploration) fail(of *result) {
+	f := Failure{Faults: of.faults, Err: of.err, Trace: of.trace.sinceFault()}
+	f.length = strings.Count(f.Trace, "\n")
+	at, _ := slices.BinarySearchFunc(x.Failures, f, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(FormatFaults(a.Faults), FormatFaults(b.Faults)))
+	})
+	x.Failures = slices.Insert(x.Failures, at, f)
+}

@@ -1,0 +1,221 @@
+package fakemanager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+)
+
+// Cache is what a process has seen of the API server. Each kind in it moves forward on its own, when [Manager.Deliver]
+// shows a change.
+type Cache struct {
+	context context.Context // of the process
+	scheme  *runtime.Scheme
+	server  *memoryserver.Server
+	mapper  meta.RESTMapper
+	reader  client.Reader // of each kind at the revision that the cache shows
+
+	mu         sync.Mutex
+	options    cache.Options
+	kinds      map[schema.GroupVersionKind]*kind
+	everything bool  // every kind is watched, from the start
+	received   int64 // the revision up to which changes were received
+	indexes    map[schema.GroupVersionKind]map[string]client.IndexerFunc
+}
+
+var _ cache.Cache = &Cache{}
+
+func newCache(o *Options) *Cache {
+	c := &Cache{
+		context: o.Context, scheme: o.Scheme, server: o.Server, mapper: o.Client.RESTMapper(),
+		kinds:    map[schema.GroupVersionKind]*kind{},
+		indexes:  map[schema.GroupVersionKind]map[string]client.IndexerFunc{},
+		received: o.Server.Revision(),
+	}
+	c.reader = o.Server.Reader(func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk).seen })
+	return c
+}
+
+// Get reads an object as the cache shows it.
+func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	if err != nil {
+		return err
+	}
+	k := c.kind(gvk)
+	if err := c.reader.Get(ctx, key, obj, opts...); err != nil {
+		return err
+	}
+	if !k.selection.matches(obj) {
+		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind)}, key.Name)
+	}
+	return k.selection.transformInPlace(obj)
+}
+
+// List lists objects as the cache shows them. Field selectors need an index, as in a real cache.
+func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	gvk, err := apiutil.GVKForObject(list, c.scheme)
+	if err != nil {
+		return err
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	k := c.kind(gvk)
+	var options client.ListOptions
+	options.ApplyOptions(opts)
+	matches, err := c.indexed(gvk, &options)
+	if err != nil {
+		return err
+	}
+	if err := c.reader.List(ctx, list, &client.ListOptions{Namespace: options.Namespace, LabelSelector: options.LabelSelector}); err != nil {
+		return err
+	}
+	var found []runtime.Object
+	for _, item := range itemsOf(list) {
+		if !k.selection.matches(item) || !matches(item) {
+			continue
+		}
+		if err := k.selection.transformInPlace(item); err != nil {
+			return err
+		}
+		found = append(found, item)
+	}
+	return meta.SetList(list, found)
+}
+
+// indexed returns a function that reports whether an object matches the options' field selector.
+func (c *Cache) indexed(gvk schema.GroupVersionKind, options *client.ListOptions) (func(client.Object) bool, error) {
+	if options.FieldSelector == nil {
+		return func(client.Object) bool { return true }, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var conditions []func(client.Object) bool
+	for _, requirement := range options.FieldSelector.Requirements() {
+		index, known := c.indexes[gvk][requirement.Field]
+		if !known {
+			return nil, fmt.Errorf("Index with name field:%s does not exist", requirement.Field) //nolint:staticcheck // these are controller-runtime's words
+		}
+		conditions = append(conditions, func(obj client.Object) bool { return slices.Contains(index(obj), requirement.Value) })
+	}
+	return func(obj client.Object) bool {
+		for _, matches := range conditions {
+			if !matches(obj) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+// IndexField adds an index. A second index of that name is an error, as in a real cache.
+func (c *Cache) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.indexes[gvk] == nil {
+		c.indexes[gvk] = map[string]client.IndexerFunc{}
+	}
+	if _, known := c.indexes[gvk][field]; known {
+		return fmt.Errorf("indexer conflict: map[field:%s:{}]", field)
+	}
+	c.indexes[gvk][field] = extract
+	return nil
+}
+
+// Restrict limits the cache to the namespaces and labels of the options, and applies their transformations. All other
+// options are ignored. It must be called before the first read.
+func (c *Cache) Restrict(options cache.Options) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.options = options
+	for gvk, k := range c.kinds {
+		k.selection = selectionOf(&c.options, gvk, c.scheme)
+	}
+}
+
+// GetInformer returns the informer of the kind, for the form that obj has: typed, unstructured or metadata alone.
+func (c *Cache) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	if err != nil {
+		return nil, err
+	}
+	return c.informer(gvk, formOf(obj))
+}
+
+// GetInformerForKind returns the informer for typed objects.
+func (c *Cache) GetInformerForKind(_ context.Context, gvk schema.GroupVersionKind, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	return c.informer(gvk, typed)
+}
+
+func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, error) {
+	if _, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+		return nil, err
+	}
+	k := c.kind(gvk)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, i := range k.informers {
+		if i.form == f {
+			return i, nil
+		}
+	}
+	i := &informer{cache: c, kind: k, form: f}
+	k.informers = append(k.informers, i)
+	return i, nil
+}
+
+// RemoveInformer returns an error: operators that stop a watch are not supported.
+func (c *Cache) RemoveInformer(context.Context, client.Object) error {
+	return fmt.Errorf("reconciletest: RemoveInformer is not supported")
+}
+
+// Start blocks until the context ends.
+func (c *Cache) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// WaitForCacheSync returns true.
+func (c *Cache) WaitForCacheSync(context.Context) bool { return true }
+
+// keys returns the names of all objects of a kind, sorted.
+func (c *Cache) keys(ctx context.Context, gvk schema.GroupVersionKind) ([]client.ObjectKey, error) {
+	obj, err := c.scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err != nil {
+		return nil, fmt.Errorf("list of %s: %w: add it to the scheme", gvk.Kind, err)
+	}
+	list := obj.(client.ObjectList)
+	if err := c.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
+	}
+	var keys []client.ObjectKey
+	for _, item := range itemsOf(list) {
+		keys = append(keys, client.ObjectKeyFromObject(item))
+	}
+	slices.SortFunc(keys, func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) })
+	return keys, nil
+}
+
+func itemsOf(list client.ObjectList) []client.Object {
+	var all []client.Object
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // the function returns no error
+		all = append(all, item.(client.Object))
+		return nil
+	})
+	return all
+}

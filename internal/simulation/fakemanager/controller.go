@@ -1,0 +1,181 @@
+package fakemanager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Target is what a reconcile runs for: a request of a controller.
+type Target struct {
+	Controller string
+	Request    ctrl.Request
+}
+
+// Compare orders targets by controller and request, as [cmp.Compare] does.
+func (t Target) Compare(other Target) int {
+	return cmp.Or(cmp.Compare(t.Controller, other.Controller), cmp.Compare(t.Request.String(), other.Request.String()))
+}
+
+// Controller is a queue, and the reconciler that is called for its requests: by workers of controller-runtime, or by the
+// controller itself for one that [Manager.AddReconciler] added.
+type Controller struct {
+	manager *Manager
+	name    string
+	queue   *queue
+	do      *observed
+	forEach *schema.GroupVersionKind // the kind for whose objects it is called; nil for a controller of controller-runtime
+	known   map[ctrl.Request]bool    // that were reconciled before
+}
+
+// controller-runtime's defaults of the rate limiter.
+const (
+	firstBackoff = 5 * time.Millisecond
+	lastBackoff  = 1000 * time.Second
+)
+
+func (m *Manager) newController(name string) *Controller {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstBackoff, lastBackoff)
+	return &Controller{manager: m, name: name, known: map[ctrl.Request]bool{}, queue: newQueue(limiter, m.options.Cause)}
+}
+
+// adopt replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The manager is given an
+// internal type, so only fields whose names and types are known are touched.
+func (m *Manager) adopt(runnable manager.Runnable) error {
+	fields := reflect.Indirect(reflect.ValueOf(runnable))
+	if fields.Kind() != reflect.Struct || !fields.FieldByName("NewQueue").IsValid() || !fields.FieldByName("Do").IsValid() {
+		return nil // not a controller
+	}
+	newQueue, known := reflect.TypeAssert[func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request]](fields.FieldByName("NewQueue"))
+	do, knownToo := reflect.TypeAssert[ctrlreconcile.Reconciler](fields.FieldByName("Do"))
+	if !known || !knownToo || newQueue == nil {
+		return fmt.Errorf("controller %T cannot be tested with a manager: only requests of type reconcile.Request are supported; use Process.Reconcile", runnable)
+	}
+	c := m.newController(fields.FieldByName("Name").String())
+	c.do = &observed{controller: c, Reconciler: do}
+	fields.FieldByName("Do").Set(reflect.ValueOf(c.do))
+	fields.FieldByName("NewQueue").Set(reflect.ValueOf(
+		func(_ string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+			c.queue.limiter = limiter
+			return c.queue
+		}))
+	m.controllers = append(m.controllers, c)
+	return nil
+}
+
+// Work is a request that was taken from its queue.
+type Work struct {
+	Target     Target
+	controller *Controller
+	item       *item
+}
+
+// Take removes the request that is to be reconciled next from its queue. It returns nil if none is ready.
+func (m *Manager) Take() *Work {
+	for _, c := range m.controllers {
+		if i := c.queue.take(); i != nil {
+			return &Work{Target: Target{c.name, i.request}, controller: c, item: i}
+		}
+	}
+	return nil
+}
+
+// Begin has the request reconciled, on another goroutine.
+func (w *Work) Begin() {
+	c := w.controller
+	c.manager.cache.passBegins()
+	c.do.cause = w.item.cause
+	c.known[w.item.request] = true
+	if c.forEach != nil {
+		go c.reconcile(w.item.request)
+		return
+	}
+	select {
+	case c.queue.hand <- w.item:
+	case <-c.queue.done:
+	case <-time.After(time.Minute):
+		c.manager.options.Fail(fmt.Errorf("controller %s has no free worker", c.name))
+	}
+}
+
+// End notes that the reconcile has ended, or that nobody waits for it any more.
+func (w *Work) End() { w.controller.manager.passEnded(w.Target) }
+
+// reconcile does what a worker of controller-runtime does.
+func (c *Controller) reconcile(request ctrl.Request) {
+	defer c.queue.Done(request)
+	ctx := log.IntoContext(c.manager.options.Context, c.manager.options.Logger)
+	result, err := c.do.Reconcile(ctx, request)
+	switch {
+	case errors.Is(err, ctrlreconcile.TerminalError(nil)):
+	case err != nil:
+		c.queue.AddRateLimited(request)
+	case result.RequeueAfter > 0:
+		c.queue.Forget(request)
+		c.queue.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter}, request)
+	case result.Requeue: //nolint:staticcheck // reconcilers still use it
+		c.queue.AddRateLimited(request)
+	default:
+		c.queue.Forget(request)
+	}
+}
+
+// enqueueEach enqueues a request for every object that the cache shows.
+func (c *Controller) enqueueEach(ctx context.Context) {
+	keys, err := c.manager.cache.keys(ctx, *c.forEach)
+	if err != nil {
+		c.manager.options.Fail(err)
+	}
+	for _, key := range keys {
+		c.Enqueue(key)
+	}
+}
+
+// Enqueue enqueues a request for the object.
+func (c *Controller) Enqueue(key client.ObjectKey) {
+	c.queue.Add(ctrl.Request{NamespacedName: key})
+}
+
+func (c *Controller) enqueueKnown() {
+	for request := range c.known {
+		c.queue.Add(request)
+	}
+}
+
+// Attempts counts the delayed reconciles of each request since something changed.
+type Attempts map[*Controller]map[ctrl.Request]int
+
+// Count counts one attempt for each delayed request of the controller that is ready now.
+func (a Attempts) Count(c *Controller) {
+	if a[c] == nil {
+		a[c] = map[ctrl.Request]int{}
+	}
+	for _, request := range c.queue.ready() {
+		a[c][request]++
+	}
+}
+
+// observed is a reconciler whose calls go through [Options.Pass].
+type observed struct {
+	ctrlreconcile.Reconciler
+	controller *Controller
+	cause      string
+}
+
+// Reconcile calls the reconciler.
+func (o *observed) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	target := Target{o.controller.name, request}
+	return o.controller.manager.options.Pass(target, o.cause, func() (ctrl.Result, error) { return o.Reconciler.Reconcile(ctx, request) })
+}

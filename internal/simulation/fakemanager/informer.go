@@ -1,0 +1,164 @@
+package fakemanager
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// informer calls handlers for the changes of a kind, when [Manager.Deliver] shows them.
+type informer struct {
+	cache    *Cache
+	kind     *kind
+	form     form
+	handlers []toolscache.ResourceEventHandler
+}
+
+var _ cache.Informer = &informer{}
+
+// form is the Go type in which an informer holds objects.
+type form int
+
+const (
+	typed form = iota
+	untyped
+	metadata
+)
+
+func formOf(obj client.Object) form {
+	switch obj.(type) {
+	case *metav1.PartialObjectMetadata:
+		return metadata
+	case runtime.Unstructured:
+		return untyped
+	}
+	return typed
+}
+
+// of returns a copy of the object in this form, as the cache holds it.
+func (f form) of(obj client.Object, s *selection) (client.Object, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if f == typed || f == formOf(obj) {
+		return s.transformed(obj.DeepCopyObject().(client.Object))
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	var made client.Object = &unstructured.Unstructured{Object: content}
+	if f == metadata {
+		made = &metav1.PartialObjectMetadata{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, made); err != nil {
+			return nil, err
+		}
+	}
+	made.GetObjectKind().SetGroupVersionKind(gvk)
+	return s.transformed(made)
+}
+
+// AddEventHandler registers a handler, and calls it for the objects that the cache shows.
+func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.cache.mu.Lock()
+	seen := i.kind.seen
+	i.handlers = append(i.handlers, handler)
+	i.cache.mu.Unlock()
+	present, order := map[client.ObjectKey]client.Object{}, []client.ObjectKey(nil)
+	for _, c := range i.cache.server.Changes(0) {
+		if c.GVK != i.kind.gvk || c.Revision > seen {
+			continue
+		}
+		if _, known := present[c.Key]; !known {
+			order = append(order, c.Key)
+		}
+		present[c.Key] = c.New
+	}
+	for _, key := range order {
+		obj := present[key]
+		if obj == nil || !i.kind.selection.matches(obj) {
+			continue
+		}
+		made, err := i.form.of(obj, &i.kind.selection)
+		if err != nil {
+			return nil, err
+		}
+		handler.OnAdd(made, true)
+	}
+	return registration{}, nil
+}
+
+// AddEventHandlerWithResyncPeriod is [informer.AddEventHandler]: there is no resync.
+func (i *informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler, _ time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandler(handler)
+}
+
+// AddEventHandlerWithOptions is [informer.AddEventHandler].
+func (i *informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, _ toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandler(handler)
+}
+
+// RemoveEventHandler does nothing: handlers stay as long as their process.
+func (i *informer) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error { return nil }
+
+// AddIndexers does nothing: use the field indexer.
+func (i *informer) AddIndexers(toolscache.Indexers) error { return nil }
+
+// HasSynced returns true.
+func (i *informer) HasSynced() bool { return true }
+
+// HasSyncedChecker returns a checker that is done.
+func (i *informer) HasSyncedChecker() toolscache.DoneChecker {
+	return registration{}.HasSyncedChecker()
+}
+
+// IsStopped reports whether the process has ended.
+func (i *informer) IsStopped() bool { return i.cache.context.Err() != nil }
+
+type registration struct{}
+
+func (registration) HasSynced() bool { return true }
+
+func (registration) HasSyncedChecker() toolscache.DoneChecker { return synced{} }
+
+type synced struct{}
+
+func (synced) Name() string { return "cache in memory" }
+
+func (synced) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// handle calls the handler for one change. Before and after are the server's objects, nil for none. An object that the cache
+// does not select counts as none.
+func (h registeredHandler) handle(before, after client.Object) error {
+	i := h.informer
+	convert := func(obj client.Object) (client.Object, error) {
+		if obj == nil || !i.kind.selection.matches(obj) {
+			return nil, nil
+		}
+		return i.form.of(obj, &i.kind.selection)
+	}
+	old, err := convert(before)
+	if err != nil {
+		return err
+	}
+	now, err := convert(after)
+	if err != nil {
+		return err
+	}
+	switch {
+	case old != nil && now != nil:
+		h.handler.OnUpdate(old, now)
+	case now != nil:
+		h.handler.OnAdd(now, false)
+	case old != nil:
+		h.handler.OnDelete(old)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package fakemanager
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+)
+
+func requestOf(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// taken gives the names in the order in which they come now.
+func taken(q *queue) []string {
+	var names []string
+	for i := q.take(); i != nil; i = q.take() {
+		names = append(names, i.request.Name)
+	}
+	return names
+}
+
+func TestQueue(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		add    func(q *queue, batch *int)
+		now    []string
+		later  []string // a minute later
+	}{
+		"once": {
+			reason: "what is in the queue is not added again",
+			add:    func(q *queue, _ *int) { q.Add(requestOf("a")); q.Add(requestOf("a")) },
+			now:    []string{"a"},
+		},
+		"order": {
+			reason: "first come first served, and by name what comes at one moment",
+			add: func(q *queue, batch *int) {
+				q.Add(requestOf("c"))
+				*batch++
+				q.Add(requestOf("b"))
+				q.Add(requestOf("a"))
+			},
+			now: []string{"c", "a", "b"},
+		},
+		"priority": {
+			reason: "the higher one counts",
+			add: func(q *queue, _ *int) {
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, requestOf("a"), requestOf("c"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-50)}, requestOf("b"))
+				q.Add(requestOf("c"))
+			},
+			now: []string{"c", "b", "a"},
+		},
+		"delay": {
+			reason: "the shorter one counts, in whatever order they come",
+			add: func(q *queue, _ *int) {
+				q.AddAfter(requestOf("a"), time.Hour)
+				q.AddAfter(requestOf("a"), time.Second)
+				q.AddAfter(requestOf("b"), time.Millisecond)
+				q.AddAfter(requestOf("b"), time.Hour)
+				q.AddAfter(requestOf("c"), time.Hour)
+			},
+			later: []string{"b", "a"},
+		},
+		"delay and event": {
+			reason: "an event does not wait",
+			add: func(q *queue, _ *int) {
+				q.AddAfter(requestOf("a"), time.Hour)
+				q.Add(requestOf("a"))
+				q.Add(requestOf("b"))
+				q.AddAfter(requestOf("b"), time.Hour)
+			},
+			now: []string{"a", "b"},
+		},
+		"backoff": {
+			reason: "it comes from the limiter",
+			add:    func(q *queue, _ *int) { q.AddRateLimited(requestOf("a")) },
+			later:  []string{"a"},
+		},
+		"the end": {
+			reason: "nothing is taken in any more",
+			add:    func(q *queue, _ *int) { q.ShutDown(); q.Add(requestOf("a")) },
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				batch := 0
+				limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](time.Second, time.Minute)
+				q := newQueue(limiter, func() (int, string) { return batch, "" })
+				tc.add(q, &batch)
+				assert.Equal(t, tc.now, taken(q), tc.reason)
+				time.Sleep(time.Minute)
+				assert.Equal(t, tc.later, taken(q), tc.reason)
+			})
+		})
+	}
+}
+
+func TestQueueWhileProcessing(t *testing.T) {
+	q := newQueue(nil, func() (int, string) { return 0, "" })
+	q.Add(requestOf("a"))
+	assert.Equal(t, []string{"a"}, taken(q))
+	q.Add(requestOf("a"))
+	assert.Empty(t, taken(q), "one pass over an object at a time")
+	q.Done(requestOf("a"))
+	assert.Equal(t, []string{"a"}, taken(q), "what came meanwhile is not lost")
+}

@@ -1,0 +1,87 @@
+package fakemanager
+
+import (
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// selection is which objects of a kind a cache holds, and how it transforms them.
+type selection struct {
+	namespaces map[string]labels.Selector // nil: all
+	selector   labels.Selector            // nil: all
+	transform  toolscache.TransformFunc
+}
+
+// selectionOf returns the selection that the options make for a kind.
+func selectionOf(options *cache.Options, gvk schema.GroupVersionKind, scheme *runtime.Scheme) selection {
+	s := selection{selector: options.DefaultLabelSelector, transform: options.DefaultTransform}
+	namespaces := options.DefaultNamespaces
+	for obj, of := range options.ByObject {
+		kind, err := apiutil.GVKForObject(obj, scheme)
+		if err != nil || kind != gvk {
+			continue
+		}
+		if of.Label != nil {
+			s.selector = of.Label
+		}
+		if of.Transform != nil {
+			s.transform = of.Transform
+		}
+		if of.Namespaces != nil {
+			namespaces = of.Namespaces
+		}
+	}
+	if len(namespaces) > 0 {
+		s.namespaces = map[string]labels.Selector{}
+		for namespace := range maps.Keys(namespaces) {
+			s.namespaces[namespace] = namespaces[namespace].LabelSelector
+		}
+	}
+	return s
+}
+
+// matches reports whether the cache holds the object.
+func (s *selection) matches(obj client.Object) bool {
+	selector := s.selector
+	if s.namespaces != nil && obj.GetNamespace() != "" {
+		own, known := s.namespaces[obj.GetNamespace()]
+		if !known {
+			if own, known = s.namespaces[cache.AllNamespaces]; !known {
+				return false
+			}
+		}
+		if own != nil {
+			selector = own
+		}
+	}
+	return selector == nil || selector.Matches(labels.Set(obj.GetLabels()))
+}
+
+// transformed returns what the cache holds of an object. It may change the object.
+func (s *selection) transformed(obj client.Object) (client.Object, error) {
+	if s.transform == nil {
+		return obj, nil
+	}
+	made, err := s.transform(obj)
+	if err != nil {
+		return nil, err
+	}
+	return made.(client.Object), nil
+}
+
+// transformInPlace is transformed for an object to which the caller of a read holds the pointer.
+func (s *selection) transformInPlace(obj client.Object) error {
+	made, err := s.transformed(obj)
+	if err == nil && made != obj {
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(made).Elem())
+	}
+	return err
+}

@@ -1,0 +1,242 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Fault is one thing that goes wrong at one point of a run.
+type Fault struct {
+	Kind FaultKind
+	At   string // the request, or the change of an object
+	Nth  int    // of the requests or changes of that name; 1 is the first
+}
+
+// FaultKind is what goes wrong. Package reconciletest explains each.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	CrashBefore         FaultKind = "crash before"
+	CrashAfter          FaultKind = "crash after"
+	CrashDowntime       FaultKind = "crash with downtime after"
+	CrashUnseen         FaultKind = "crash unseen after"
+	CrashDowntimeUnseen FaultKind = "crash with downtime unseen after"
+	ConcurrentAction    FaultKind = "concurrent action before"
+	Timeout             FaultKind = "timeout after"
+	Conflict            FaultKind = "conflict at"
+	TooManyRequests     FaultKind = "too many requests at"
+	InternalError       FaultKind = "internal error at"
+	ConnectionRefused   FaultKind = "connection refused at"
+	AlreadyExists       FaultKind = "already exists at"
+	NotFound            FaultKind = "not found at"
+	LeaderChange        FaultKind = "leader change before"
+	Stale               FaultKind = "stale after"
+	StaleLong           FaultKind = "stale for long after"
+	MissedEvent         FaultKind = "missed event of"
+	TimeTravel          FaultKind = "time travel to before"
+)
+
+// faultRule says where a kind of fault can strike, and how.
+type faultRule struct {
+	kind            FaultKind
+	requests        func(c *call) bool      // that it can strike; nil: it strikes at changes of objects
+	strike          func(d *delivery) error // handles a request that it strikes; see send.go. For changes see changes.go
+	needsNextAction bool                    // the user must have something left to do
+	needsWatch      bool                    // the process must watch the request's kind
+	words           string                  // what happens, for the trace
+}
+
+// faultRules is in the order in which the faults are tried.
+var faultRules = []faultRule{
+	{
+		kind: CrashBefore, requests: isWrite, strike: (*delivery).crashBefore,
+		words: "the process dies before the request is sent",
+	},
+	{
+		kind: CrashAfter, requests: isWrite, strike: (*delivery).crashAfter,
+		words: "it is done, and the process dies before it gets the answer",
+	},
+	{
+		kind: CrashDowntime, requests: isWrite, strike: (*delivery).crashDowntime, needsNextAction: true,
+		words: "it is done, and the process dies; it starts again after the user's next action",
+	},
+	{
+		kind: CrashUnseen, requests: isAPIWrite, strike: (*delivery).crashUnseen, needsWatch: true,
+		words: "it is done, and the process dies; the cache of the next one does not show it for one pass",
+	},
+	{
+		kind: CrashDowntimeUnseen, requests: isAPIWrite, strike: (*delivery).crashDowntimeUnseen, needsNextAction: true, needsWatch: true,
+		words: "it is done, and the process dies; it starts again after the user's next action, and its cache does not show it for one pass",
+	},
+	{
+		kind: ConcurrentAction, requests: isWrite, strike: (*delivery).concurrentAction, needsNextAction: true,
+		words: "the user's next action comes just before",
+	},
+	{
+		kind: Timeout, requests: isWrite, strike: (*delivery).timeout,
+		words: "it is done, and the answer is lost",
+	},
+	{
+		kind: Conflict, requests: isModification, strike: (*delivery).conflict,
+		words: "another writer wrote the object just before",
+	},
+	{
+		kind: TooManyRequests, requests: hasServer, strike: (*delivery).tooManyRequests,
+		words: "the server refuses it",
+	},
+	{
+		kind: InternalError, requests: hasServer, strike: (*delivery).internalError,
+		words: "the server refuses it",
+	},
+	{
+		kind: ConnectionRefused, requests: func(*call) bool { return true }, strike: (*delivery).connectionRefused,
+		words: "it does not reach the server",
+	},
+	{
+		kind: AlreadyExists, requests: isCreation, strike: (*delivery).alreadyExists,
+		words: "it is done, and the answer is that to the client's second attempt",
+	},
+	{
+		kind: NotFound, requests: isWriteOfOwned, strike: (*delivery).notFound,
+		words: "another writer deleted the object just before",
+	},
+	{
+		kind: LeaderChange, requests: isWrite, strike: (*delivery).leaderChange,
+		words: "another replica becomes the leader before the request is sent",
+	},
+	{kind: Stale, words: "the cache does not show it for one pass"},
+	{kind: StaleLong, words: "the cache does not show it for two passes"},
+	{kind: MissedEvent, words: "the cache does not show it until the operator is quiet"},
+	{kind: TimeTravel, words: "the next cache shows it as it was before, for one pass"},
+}
+
+func isWrite(c *call) bool    { return c.IsWrite() }
+func isAPIWrite(c *call) bool { return c.External == "" && c.IsWrite() }
+func hasServer(c *call) bool  { return c.External == "" || c.http }
+func isCreation(c *call) bool { return c.Verb == "create" && c.Subresource == "" }
+func isWriteOfOwned(c *call) bool {
+	return c.owned && c.IsWrite() && c.Verb != "create"
+}
+
+func isModification(c *call) bool {
+	return c.Verb == "update" || c.Verb == "patch" || c.Verb == "apply"
+}
+
+// FaultKinds returns all kinds, in the order in which they are tried.
+func FaultKinds() []FaultKind {
+	kinds := make([]FaultKind, len(faultRules))
+	for i := range faultRules {
+		kinds[i] = faultRules[i].kind
+	}
+	return kinds
+}
+
+func ruleOf(kind FaultKind) *faultRule {
+	for i := range faultRules {
+		if faultRules[i].kind == kind {
+			return &faultRules[i]
+		}
+	}
+	return nil
+}
+
+// canStrike reports whether the kind of fault can strike at the point.
+func (f *faultRule) canStrike(p *point) bool {
+	if p.call == nil {
+		return f.requests == nil && p.watched
+	}
+	return f.requests != nil && f.requests(p.call) && (p.hasNext || !f.needsNextAction) && (p.watched || !f.needsWatch)
+}
+
+// point is where a fault can strike: a request, or the change of an object.
+type point struct {
+	call    *call // nil: a change
+	name    string
+	nth     int  // of the requests or changes of that name
+	hasNext bool // the user has an action left
+	watched bool // the process watches the kind
+}
+
+// faults returns the kinds of faults that can strike at the point.
+func (p *point) faults() []FaultKind {
+	var kinds []FaultKind
+	for i := range faultRules {
+		if faultRules[i].canStrike(p) {
+			kinds = append(kinds, faultRules[i].kind)
+		}
+	}
+	return kinds
+}
+
+// plan is which faults are to strike in a run, and which points the run has reached. The run's lock guards it.
+type plan struct {
+	faults []Fault
+	count  map[string]int // of the requests and changes of a name
+	points []point
+	struck []Fault
+}
+
+// reach notes a point, whose nth it sets, and returns the kind of the fault that is planned there, "" for none.
+func (p *plan) reach(at point) (FaultKind, point) {
+	p.count[at.name]++
+	at.nth = p.count[at.name]
+	p.points = append(p.points, at)
+	for _, f := range p.faults {
+		if f.At == at.name && f.Nth == at.nth {
+			return f.Kind, at
+		}
+	}
+	return "", at
+}
+
+// strike notes that a planned fault strikes.
+func (p *plan) strike(kind FaultKind, at point) {
+	p.struck = append(p.struck, Fault{kind, at.name, at.nth})
+}
+
+// String returns the fault in the form that ParseFaults reads.
+func (f Fault) String() string { return fmt.Sprintf("%s: %s #%d", f.Kind, f.At, f.Nth) }
+
+// separator stands between the faults of a run.
+const separator = "; "
+
+// FormatFaults returns faults in the form that ParseFaults reads.
+func FormatFaults(faults []Fault) string {
+	all := make([]string, len(faults))
+	for i, f := range faults {
+		all[i] = f.String()
+	}
+	return strings.Join(all, separator)
+}
+
+// ParseFaults is the reverse of FormatFaults.
+func ParseFaults(text string) ([]Fault, error) {
+	var faults []Fault
+	for part := range strings.SplitSeq(text, separator) {
+		f, err := parseFault(part)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, f)
+	}
+	return faults, nil
+}
+
+func parseFault(text string) (Fault, error) {
+	kind, rest, found := strings.Cut(strings.TrimSpace(text), ": ")
+	number := strings.LastIndex(rest, " #")
+	if !found || number < 0 {
+		return Fault{}, fmt.Errorf("fault %q: want the form %q", text, Fault{CrashAfter, "create Deployment default/web", 1})
+	}
+	nth, err := strconv.Atoi(rest[number+2:])
+	if err != nil {
+		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
+	}
+	if !slices.Contains(FaultKinds(), FaultKind(kind)) {
+		return Fault{}, fmt.Errorf("fault %q: there is no kind %q", text, kind)
+	}
+	return Fault{FaultKind(kind), rest[:number], nth}, nil
+}

@@ -1,0 +1,43 @@
+package simulation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFormatFaults(t *testing.T) {
+	faults := []Fault{
+		{CrashAfter, "create Deployment default/web", 1},
+		{ConnectionRefused, "effect create user 'ann': admin #2", 12},
+		{MissedEvent, "deleted ConfigMap default/web", 3},
+	}
+	text := FormatFaults(faults)
+	assert.Equal(t, "crash after: create Deployment default/web #1; connection refused at: effect create user 'ann': admin #2 #12; "+
+		"missed event of: deleted ConfigMap default/web #3", text)
+	again, err := ParseFaults(text)
+	require.NoError(t, err)
+	assert.Equal(t, faults, again, "what is printed can be replayed")
+}
+
+func TestParseFaultsRejects(t *testing.T) {
+	tests := map[string]string{
+		"no kind":      "create Deployment default/web #1",
+		"unknown kind": "earthquake at: create Deployment default/web #1",
+		"no number":    "crash after: create Deployment default/web",
+		"not a number": "crash after: create Deployment default/web #one",
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseFaults(text)
+			assert.ErrorContains(t, err, "fault", "it says what is wrong")
+		})
+	}
+}
+
+func TestFaultRulesHaveWords(t *testing.T) {
+	for _, rule := range faultRules {
+		assert.NotEmpty(t, rule.words, "the trace explains %q", rule.kind)
+	}
+}

@@ -1,0 +1,107 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// eventRecorder records events in the trace. They do not count as requests: the sender does not wait for an answer.
+type eventRecorder struct{ process *Process }
+
+func (e *eventRecorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	e.process.run.report(e.process, "event: "+eventType+" "+reason+objectOf(regarding), fmt.Sprintf(note, args...))
+}
+
+func (e *eventRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map[string]string, eventType, reason, action, note string, args ...any) {
+	e.Eventf(regarding, related, eventType, reason, action, note, args...)
+}
+
+// legacyRecorder is eventRecorder for the old API of events.
+type legacyRecorder struct{ to *eventRecorder }
+
+func (l legacyRecorder) Event(object runtime.Object, eventType, reason, message string) {
+	l.to.Eventf(object, nil, eventType, reason, "", "%s", message)
+}
+
+func (l legacyRecorder) Eventf(object runtime.Object, eventType, reason, format string, args ...any) {
+	l.to.Eventf(object, nil, eventType, reason, "", format, args...)
+}
+
+func (l legacyRecorder) AnnotatedEventf(object runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	l.to.Eventf(object, nil, eventType, reason, "", format, args...)
+}
+
+func objectOf(obj runtime.Object) string {
+	if named, ok := obj.(client.Object); ok {
+		return " of " + Describe(named)
+	}
+	return ""
+}
+
+// report records an event or a log line of the operator. It must not contain the value of a Secret.
+func (r *Run) report(p *Process, what, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.dead {
+		return
+	}
+	number := 0
+	if p.pass != nil {
+		number = p.pass.number
+	}
+	r.trace.add(row{pass: number, what: "  " + what, answer: text})
+	if err := r.findLeakInText(what, text); err != nil {
+		r.failLocked(err)
+	}
+}
+
+// newLogger returns a logger that records errors in the trace.
+func newLogger(p *Process) logr.Logger { return logr.New(logSink{process: p}) }
+
+type logSink struct {
+	process *Process
+}
+
+func (logSink) Init(logr.RuntimeInfo)  {}
+func (logSink) Enabled(level int) bool { return level == 0 }
+
+// Info only looks for values of Secrets.
+func (l logSink) Info(_ int, message string, values ...any) {
+	run := l.process.run
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if l.process.dead || len(run.history.secretValues()) == 0 {
+		return
+	}
+	if err := run.findLeakInText("the log", message+format(values)); err != nil {
+		run.failLocked(err)
+	}
+}
+
+func (l logSink) Error(err error, message string, values ...any) {
+	text := message
+	if err != nil {
+		text += ": " + err.Error()
+	}
+	l.process.run.report(l.process, "log", text+format(values))
+}
+
+func (l logSink) WithValues(...any) logr.LogSink { return l }
+func (l logSink) WithName(string) logr.LogSink   { return l }
+
+// format prints keys and values, without those that controller-runtime adds to every line.
+func format(values []any) string {
+	var text strings.Builder
+	for i := 0; i+1 < len(values); i += 2 {
+		switch values[i] {
+		case "controller", "controllerGroup", "controllerKind", "object", "namespace", "name", "reconcileID", "source":
+			continue
+		}
+		fmt.Fprintf(&text, " %v=%v", values[i], values[i+1])
+	}
+	return text.String()
+}

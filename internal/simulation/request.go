@@ -1,0 +1,158 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Request is one call of the operator. Package reconciletest's type of that name has the same fields, and explains them.
+type Request struct {
+	Process     int
+	Pass        int
+	Verb        string
+	Kind        schema.GroupVersionKind
+	Object      client.ObjectKey
+	Subresource string
+	External    string
+	Body        []byte
+	Cached      bool
+	Behind      int
+	Changed     bool
+	Err         error
+	Fault       string
+}
+
+// String returns the request as faults and assertions name it.
+func (r *Request) String() string {
+	var b strings.Builder
+	b.WriteString(r.Verb)
+	b.WriteByte(' ')
+	if r.External != "" {
+		b.WriteString(r.External)
+		return b.String()
+	}
+	b.WriteString(r.Kind.Kind)
+	if r.Subresource != "" {
+		b.WriteByte('/')
+		b.WriteString(r.Subresource)
+	}
+	if name := r.Object.String(); name != "/" {
+		b.WriteByte(' ')
+		b.WriteString(strings.TrimPrefix(name, "/"))
+	}
+	return b.String()
+}
+
+// IsWrite reports whether the request may change something.
+func (r *Request) IsWrite() bool {
+	switch r.Verb {
+	case "get", "list", "query":
+		return false
+	}
+	return true
+}
+
+// isDeletion reports whether the request deletes objects.
+func (r *Request) isDeletion() bool { return r.Verb == "delete" || r.Verb == "deletecollection" }
+
+// isRefused reports whether the API server rejected a write. NotFound and AlreadyExists are answers, not refusals.
+func (r *Request) isRefused() bool {
+	return r.External == "" && r.IsWrite() && r.Err != nil && !apierrors.IsNotFound(r.Err) && !apierrors.IsAlreadyExists(r.Err)
+}
+
+// answer returns the outcome in a few words.
+func (r *Request) answer() string {
+	switch {
+	case r.Err != nil:
+		return strings.ReplaceAll(r.Err.Error(), "\n", " ")
+	case r.Behind > 0:
+		return fmt.Sprintf("from the cache, which is %s behind", Plural(r.Behind, "change"))
+	case r.Cached:
+		return "from the cache"
+	case r.IsWrite() && !r.Changed:
+		return "no change"
+	}
+	return "ok"
+}
+
+// call is a request on its way, and what only the engine knows of it.
+type call struct {
+	Request
+	owned bool // the operator created the object
+	http  bool // it goes to the peer of a RoundTripper
+	probe bool // it belongs to the check that the operator rests
+}
+
+// RequestLog holds the requests of a run in their order. Its methods may be called by several goroutines.
+type RequestLog struct {
+	mu    sync.Mutex
+	calls []*call
+	from  int // the first that counts
+}
+
+func (l *RequestLog) add(c *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
+}
+
+// Requests returns the requests since the last Reset, without those of the check that the operator rests.
+func (l *RequestLog) Requests() []Request { return l.list(false) }
+
+// all returns the requests since the last Reset.
+func (l *RequestLog) all() []Request { return l.list(true) }
+
+func (l *RequestLog) list(probes bool) []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]Request, 0, len(l.calls)-l.from)
+	for _, c := range l.calls[l.from:] {
+		if probes || !c.probe {
+			all = append(all, c.Request)
+		}
+	}
+	return all
+}
+
+// Reset has the log begin with the next request.
+func (l *RequestLog) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.from = len(l.calls)
+}
+
+// lastPass returns the pass of the last request, and the kinds of objects that it read.
+func (l *RequestLog) lastPass() (pass int, read map[string]bool) {
+	requests, read := l.all(), map[string]bool{}
+	pass = requests[len(requests)-1].Pass
+	for i := range requests {
+		if r := &requests[i]; r.Pass == pass && !r.IsWrite() && r.External == "" {
+			read[r.Kind.Kind] = true
+		}
+	}
+	return pass, read
+}
+
+// lastChange returns the last request of one of the names that changed an object, nil if there is none.
+func (l *RequestLog) lastChange(names []string) *Request {
+	for _, r := range slices.Backward(l.all()) {
+		if r.Changed && r.External == "" && slices.Contains(names, r.String()) {
+			return &r
+		}
+	}
+	return nil
+}
+
+// Plural returns a number and a noun, which gets an s unless the number is 1.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

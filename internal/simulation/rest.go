@@ -1,0 +1,134 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation/state"
+)
+
+// restTime is how much later a pass runs for which there is no reason. An operator that writes the time of each pass shows by
+// that it does not rest.
+const restTime = 2 * time.Second
+
+// checkRest has every known object reconciled once more, though nothing has changed. The operator must not write anything. It
+// returns false if a fault struck meanwhile: then the result means nothing.
+func (r *Run) checkRest() (undisturbed bool) {
+	struck := r.struckSoFar()
+	time.Sleep(restTime)
+	before := r.moment()
+	r.setCause("nothing: the operator is quiet")
+	r.processes.leader.manager.EnqueueKnown()
+	pass := r.passes.begun
+	r.setProbing(true)
+	defer r.setProbing(false)
+	for range maxPasses {
+		ran := r.failure() == nil && r.nextPass()
+		switch {
+		case r.struckSoFar() > struck:
+			return false
+		case !ran:
+			return true
+		case r.moment() != before:
+			r.fail(r.unrestError(pass, before))
+			return true
+		}
+	}
+	return true
+}
+
+func (r *Run) setProbing(probing bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probing = probing
+}
+
+// struckSoFar returns how many of the planned faults have struck.
+func (r *Run) struckSoFar() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.plan.struck)
+}
+
+// unrestError explains why one more pass, after the given one, changed something.
+func (r *Run) unrestError(pass int, before moment) error {
+	var wrote []string
+	for _, request := range r.log.all() {
+		if request.Pass > pass && request.Changed {
+			wrote = append(wrote, request.String())
+		}
+	}
+	if len(wrote) == 0 {
+		return fmt.Errorf("the operator does not rest: while one more pass ran though nothing had changed, something outside of any pass changed %s", r.changedSince(before))
+	}
+	if missed := r.missedChanges(); len(missed) > 0 {
+		return fmt.Errorf("a watch is missing: the operator was quiet, and one more pass still had to %s: no pass came after %s",
+			strings.Join(wrote, ", "), strings.Join(missed, ", "))
+	}
+	return fmt.Errorf("the operator does not rest: one more pass, though nothing had changed, does %s%s", strings.Join(wrote, ", "), r.lastChangeOf(wrote))
+}
+
+// changedSince names what changed, on the server or else outside of the cluster.
+func (r *Run) changedSince(before moment) string {
+	var names []string
+	for _, change := range r.server.Changes(before.revision) {
+		names = append(names, change.GVK.Kind+" "+nameOf(change.Key))
+	}
+	if len(names) == 0 {
+		return "what is outside of the cluster"
+	}
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+// notQuietError explains why the operator does not become quiet.
+func (r *Run) notQuietError() error {
+	counts := map[string]int{}
+	most := ""
+	for _, request := range r.log.all() {
+		if !request.Changed {
+			continue
+		}
+		name := request.String()
+		if counts[name]++; most == "" || counts[name] > counts[most] {
+			most = name
+		}
+	}
+	if most == "" {
+		return fmt.Errorf("it does not become quiet: %d passes, and none changes anything", maxPasses)
+	}
+	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))
+}
+
+// missedChanges returns the changes of what the last pass read that happened after the pass before it over the same object:
+// they triggered no pass.
+func (r *Run) missedChanges() []string {
+	last, read := r.log.lastPass()
+	var missed []string
+	for _, change := range r.trace.changesBefore(last) {
+		kind := strings.Fields(change)[1]
+		if read[kind] && !slices.Contains(missed, change) {
+			missed = append(missed, change)
+		}
+	}
+	return missed
+}
+
+// lastChangeOf returns the fields that the last request of one of the names changed, as an addition to an error.
+func (r *Run) lastChangeOf(names []string) string {
+	request := r.log.lastChange(names)
+	if request == nil {
+		return ""
+	}
+	for _, change := range slices.Backward(r.server.Changes(0)) {
+		if change.GVK != request.Kind || change.Key != request.Object || change.Old == nil || change.New == nil {
+			continue
+		}
+		if lines := state.ChangedFields(change.Old, change.New); len(lines) > 0 {
+			return ":\n  " + strings.Join(lines, "\n  ")
+		}
+		return ""
+	}
+	return ""
+}

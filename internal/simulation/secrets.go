@@ -1,0 +1,79 @@
+package simulation
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/state"
+)
+
+// shortestSecret is the length in bytes from which on a value of a Secret is looked for elsewhere. Shorter values occur in
+// other objects by chance.
+const shortestSecret = 8
+
+// public are keys of Secrets whose values are not secret.
+var public = []string{
+	"username", "user", "host", "hostname", "port", "database", "dbname", "endpoint",
+	corev1.TLSCertKey, corev1.ServiceAccountRootCAKey, corev1.ServiceAccountNamespaceKey,
+}
+
+// secretValue is a value that must not occur outside of its Secret.
+type secretValue struct {
+	secret, key string
+	value       []byte
+}
+
+// in reports whether the value occurs in the text, as it is or in base64.
+func (v *secretValue) in(text string) bool {
+	return strings.Contains(text, string(v.value)) || strings.Contains(text, base64.StdEncoding.EncodeToString(v.value))
+}
+
+func (v *secretValue) leakedTo(where string) error {
+	return fmt.Errorf("the value of key %q in Secret %s stands in %s", v.key, v.secret, where)
+}
+
+// secretValues returns the values of all Secrets that exist.
+func (h *history) secretValues() []secretValue {
+	var values []secretValue
+	for _, obj := range h.present {
+		secret, ok := obj.(*corev1.Secret)
+		if !ok {
+			continue
+		}
+		for key, value := range secret.Data {
+			if len(value) >= shortestSecret && !slices.Contains(public, strings.ToLower(key)) {
+				values = append(values, secretValue{secret.Name, key, value})
+			}
+		}
+	}
+	return values
+}
+
+// findLeak returns an error if a change by the operator put the value of a Secret into another object.
+func (r *Run) findLeak(c *memoryserver.Change) error {
+	if c.New == nil || c.GVK.Kind == "Secret" {
+		return nil
+	}
+	for _, v := range r.history.secretValues() {
+		path := state.FindString(c.New, v.in)
+		if path != "" && (c.Old == nil || state.FindString(c.Old, v.in) == "") {
+			return v.leakedTo(path + " of " + c.GVK.Kind + " " + nameOf(c.Key))
+		}
+	}
+	return nil
+}
+
+// findLeakInText returns an error if the value of a Secret occurs in a text.
+func (r *Run) findLeakInText(what, text string) error {
+	for _, v := range r.history.secretValues() {
+		if v.in(text) {
+			return v.leakedTo(what)
+		}
+	}
+	return nil
+}

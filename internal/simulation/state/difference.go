@@ -1,0 +1,147 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/diff"
+)
+
+// Difference returns a line for each object that only one of the states has, and for each path at which an object differs.
+func Difference(want, got State) []string {
+	names := maps.Clone(want)
+	maps.Copy(names, got)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		w, wanted := want[name]
+		g, found := got[name]
+		switch {
+		case !found:
+			lines = append(lines, fmt.Sprintf("%s: is missing", name))
+		case !wanted:
+			lines = append(lines, fmt.Sprintf("%s: should not be there", name))
+		default:
+			for _, d := range differences(w, g) {
+				lines = append(lines, fmt.Sprintf("%s: %swant %s, got %s", name, prefixOf(d.Path), short(d.Before), short(d.After)))
+			}
+		}
+	}
+	return lines
+}
+
+// ChangedFields returns a line for each path at which two versions of an object differ.
+func ChangedFields(before, after client.Object) []string {
+	var lines []string
+	for _, d := range differences(contentOf(before), contentOf(after)) {
+		lines = append(lines, fmt.Sprintf("%sfrom %s to %s", prefixOf(d.Path), short(d.Before), short(d.After)))
+	}
+	return lines
+}
+
+// mostPaths is how many paths describe a change.
+const mostPaths = 3
+
+// ChangedPaths returns the first paths at which two versions of an object differ, at most three.
+func ChangedPaths(before, after client.Object) []string {
+	var paths []string
+	for _, d := range differences(contentOf(before), contentOf(after)) {
+		if paths = append(paths, d.Path.String()); len(paths) == mostPaths {
+			break
+		}
+	}
+	return paths
+}
+
+func differences(before, after any) []diff.Difference {
+	return diff.Values(before, after, diff.Options{Item: itemName, ExpandMaps: true})
+}
+
+// contentOf returns an object without the fields that every write changes.
+func contentOf(obj client.Object) map[string]any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		for _, field := range []string{"resourceVersion", "generation", "managedFields", "deletionGracePeriodSeconds"} {
+			delete(metadata, field)
+		}
+	}
+	return content
+}
+
+// FindString returns the path of the first string in the object that matches, "" if there is none. Managed fields are left
+// out: they hold names of fields only.
+func FindString(obj runtime.Object, matches func(string) bool) (path string) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return ""
+	}
+	found, _ := findString(nil, content, matches)
+	return found.String()
+}
+
+func findString(path diff.Path, v any, matches func(string) bool) (diff.Path, bool) {
+	switch v := v.(type) {
+	case string:
+		return path, matches(v)
+	case map[string]any:
+		for key, e := range v {
+			if key == "managedFields" {
+				continue
+			}
+			if found, ok := findString(path.Field(key), e, matches); ok {
+				return found, true
+			}
+		}
+	case []any:
+		for i, e := range v {
+			if found, ok := findString(path.Item(itemName(i, e)), e, matches); ok {
+				return found, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func prefixOf(path diff.Path) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return path.String() + ": "
+}
+
+// itemName returns what an item of a list is called in paths: its type or name, by which lists in Kubernetes are usually
+// keyed, or its index.
+func itemName(i int, v any) string {
+	if m, ok := v.(map[string]any); ok {
+		for _, key := range []string{"type", "name"} {
+			if s, ok := m[key].(string); ok {
+				return s
+			}
+		}
+	}
+	return fmt.Sprint(i)
+}
+
+func short(v any) string {
+	if _, absent := v.(diff.Absent); absent {
+		return "nothing"
+	}
+	content, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	const enough = 200
+	text := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
+	if len(text) > enough {
+		text = strings.ToValidUTF8(text[:enough], "") + "…"
+	}
+	return text
+}

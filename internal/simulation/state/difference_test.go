@@ -1,0 +1,74 @@
+package state
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestDifference(t *testing.T) {
+	deployment := func(replicas any, conditions ...any) map[string]any {
+		return map[string]any{"spec": map[string]any{"replicas": replicas}, "status": map[string]any{"conditions": conditions}}
+	}
+	available := func(status string) any { return map[string]any{"type": "Available", "status": status} }
+	tests := map[string]struct {
+		reason    string
+		want, got State
+		lines     []string
+	}{
+		"Equal": {
+			reason: "equal states have no differences",
+			want:   State{"Deployment a": deployment(1)}, got: State{"Deployment a": deployment(1)},
+		},
+		"Missing": {
+			reason: "a missing object is one line",
+			want:   State{"Deployment a": deployment(1)}, got: State{},
+			lines: []string{"Deployment a: is missing"},
+		},
+		"TooMany": {
+			reason: "an object that was left behind is one line",
+			want:   State{}, got: State{"Deployment a": deployment(1)},
+			lines: []string{"Deployment a: should not be there"},
+		},
+		"Field": {
+			reason: "a field is named by its path",
+			want:   State{"Deployment a": deployment(1)}, got: State{"Deployment a": deployment(2)},
+			lines: []string{"Deployment a: spec.replicas: want 1, got 2"},
+		},
+		"ListItem": {
+			reason: "items of lists are named by the key that Kubernetes uses",
+			want:   State{"Deployment a": deployment(1, available("True"))}, got: State{"Deployment a": deployment(1, available("False"))},
+			lines: []string{`Deployment a: status.conditions[Available].status: want "True", got "False"`},
+		},
+		"ListLength": {
+			reason: "lists of different lengths are shown as a whole",
+			want:   State{"Deployment a": deployment(1)}, got: State{"Deployment a": deployment(1, "<x>")},
+			lines: []string{`Deployment a: status.conditions: want null, got ["<x>"]`},
+		},
+		"FieldRemoved": {
+			reason: "an absent field is not a null",
+			want:   State{"a": map[string]any{"b": nil}}, got: State{"a": map[string]any{}},
+			lines: []string{"a: b: want null, got nothing"},
+		},
+		"MapRemoved": {
+			reason: "each field of a map that is gone is named",
+			want:   State{"a": map[string]any{"b": map[string]any{"c": 1}}}, got: State{"a": map[string]any{}},
+			lines: []string{"a: b.c: want 1, got nothing"},
+		},
+		"EmptyMapRemoved": {
+			reason: "an empty map may mean something",
+			want:   State{"a": map[string]any{"b": map[string]any{}}}, got: State{"a": map[string]any{}},
+			lines: []string{"a: b: want {}, got nothing"},
+		},
+		"External": {
+			reason: "what is outside of the cluster may be any value",
+			want:   State{"external": nil}, got: State{"external": []any{"ann"}},
+			lines: []string{`external: want null, got ["ann"]`},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.lines, Difference(tc.want, tc.got), tc.reason)
+		})
+	}
+}

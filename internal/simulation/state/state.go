@@ -1,0 +1,275 @@
+package state
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// State is what exists when the operator is quiet: objects by kind and name, and what is outside of the cluster, under
+// [External]. Everything that differs between two runs with the same result is replaced: UIDs, resource versions, times, and
+// names that the API server generated.
+type State map[string]any
+
+// External is the key of what is outside of the cluster.
+const External = "external"
+
+// What the simulation's other writer adds to objects. It is no part of the state.
+const (
+	OtherWriterKey       = "reconciletest.opblocks.dev/another-writer" // of an annotation, a label and a finalizer
+	OtherWriterCondition = "reconciletest.opblocks.dev/AnotherWriter"
+)
+
+// transient kinds record what happened, not what is.
+var transient = map[string]bool{"Event": true, "Lease": true}
+
+// Of returns the state of the objects, and of what is outside of the cluster as [EncodeExternal] returns it, "" for nothing.
+// Ignore, if it is not nil, is called with a copy of every object and may change it.
+func Of(objects []client.Object, external string, ignore func(*unstructured.Unstructured)) (State, error) {
+	var all []*unstructured.Unstructured
+	uids := make([]string, 0, 2*len(objects))
+	for _, obj := range objects {
+		kind := obj.GetObjectKind().GroupVersionKind().Kind
+		if transient[kind] {
+			continue
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{Object: content}
+		uids = append(uids, string(u.GetUID()), "<uid of "+kind+" "+u.GetName()+">")
+		if ignore != nil {
+			ignore(u)
+		}
+		all = append(all, u)
+	}
+	var outside any
+	if external != "" {
+		if err := json.Unmarshal([]byte(external), &outside); err != nil {
+			return nil, fmt.Errorf("the external state: %w", err)
+		}
+		outside = nonempty(outside)
+	}
+	ids := strings.NewReplacer(uids...)
+	for _, u := range all {
+		simplify(u)
+		u.Object = replaced(u.Object, ids.Replace).(map[string]any)
+	}
+	names := strings.NewReplacer(generatedNames(all)...)
+	s := State{}
+	for _, u := range all {
+		content := replaced(u.Object, names.Replace).(map[string]any)
+		key := u.GetKind() + " " + NameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())})
+		s[key] = content
+	}
+	if external != "" {
+		s[External] = replaced(replaced(outside, ids.Replace), names.Replace)
+	}
+	return s, nil
+}
+
+// EncodeExternal returns what is outside of the cluster as JSON. A value that cannot be encoded becomes its error's text.
+func EncodeExternal(value any) string {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("%q", err.Error())
+	}
+	return string(content)
+}
+
+// NameOf returns the namespace and name of an object, or its name if it has no namespace.
+func NameOf(key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.String()
+}
+
+// appliedAnnotation is where package ownedresources records what it last sent, and whether that was the creation.
+const appliedAnnotation = "opblocks.dev/applied"
+
+// simplify removes the fields that are no part of the state.
+func simplify(u *unstructured.Unstructured) {
+	metadata, _, _ := unstructured.NestedMap(u.Object, "metadata")
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionGracePeriodSeconds"} {
+		delete(metadata, field)
+	}
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		if applied, ok := annotations[appliedAnnotation].(string); ok { // how often it was written does not matter
+			annotations[appliedAnnotation] = strings.Replace(applied, ":created:", ":applied:", 1)
+		}
+		if delete(annotations, OtherWriterKey); len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
+	}
+	if labels, ok := metadata["labels"].(map[string]any); ok {
+		delete(labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		if delete(labels, OtherWriterKey); len(labels) == 0 {
+			delete(metadata, "labels")
+		}
+	}
+	if finalizers, ok := metadata["finalizers"].([]any); ok {
+		left := slices.DeleteFunc(finalizers, func(f any) bool { return f == OtherWriterKey })
+		if metadata["finalizers"] = left; len(left) == 0 {
+			delete(metadata, "finalizers")
+		}
+	}
+	simplifyConditions(u)
+	generation := u.GetGeneration()
+	u.Object["metadata"] = metadata
+	replaceGenerations(u.Object, generation)
+}
+
+// simplifyConditions removes the other writer's condition, and sorts conditions by type if the types are unique: then the
+// list is a map, and its order means nothing.
+func simplifyConditions(u *unstructured.Unstructured) {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	if len(conditions) == 0 {
+		return
+	}
+	left := slices.DeleteFunc(conditions, func(c any) bool {
+		condition, ok := c.(map[string]any)
+		return ok && condition["type"] == OtherWriterCondition
+	})
+	if types := typesOf(left); len(types) == len(left) {
+		slices.SortFunc(left, func(a, b any) int {
+			return cmp.Compare(a.(map[string]any)["type"].(string), b.(map[string]any)["type"].(string))
+		})
+	}
+	if unstructured.RemoveNestedField(u.Object, "status", "conditions"); len(left) > 0 {
+		_ = unstructured.SetNestedSlice(u.Object, left, "status", "conditions") // the status exists
+	}
+}
+
+// typesOf returns the types of conditions.
+func typesOf(conditions []any) map[string]bool {
+	types := map[string]bool{}
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok {
+			if of, ok := condition["type"].(string); ok {
+				types[of] = true
+			}
+		}
+	}
+	return types
+}
+
+// replaceGenerations replaces each observed generation by whether it is the object's. How often a spec was written does not
+// matter, but whether the last one was observed does.
+func replaceGenerations(v any, generation int64) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, e := range v {
+			if n, ok := e.(int64); ok && key == "observedGeneration" {
+				v[key] = "that of the object"
+				if n != generation {
+					v[key] = "not that of the object"
+				}
+				continue
+			}
+			replaceGenerations(e, generation)
+		}
+	case []any:
+		for _, e := range v {
+			replaceGenerations(e, generation)
+		}
+	}
+}
+
+var timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+
+// replaced returns a copy of a JSON value, with times in its strings replaced and then change applied to them.
+func replaced(v any, change func(string) string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		made := make(map[string]any, len(v))
+		for key, e := range v {
+			made[key] = replaced(e, change)
+		}
+		return made
+	case []any:
+		made := make([]any, len(v))
+		for i, e := range v {
+			made[i] = replaced(e, change)
+		}
+		return made
+	case string:
+		if strings.Contains(v, "T") && timePattern.MatchString(v) {
+			v = timePattern.ReplaceAllString(v, "<time>")
+		}
+		return change(v)
+	}
+	return v
+}
+
+// generatedNames pairs each name that the API server generated with one that does not depend on the order of creation:
+// numbered, in the order of the objects' contents. The result is for strings.NewReplacer.
+func generatedNames(all []*unstructured.Unstructured) []string {
+	type generated struct{ prefix, name, content string }
+	var names []generated
+	for _, u := range all {
+		prefix, name := u.GetGenerateName(), u.GetName()
+		if prefix == "" || !strings.HasPrefix(name, prefix) || name == prefix {
+			continue
+		}
+		content, _ := json.Marshal(u.Object) // it was made of JSON
+		names = append(names, generated{u.GetKind() + " " + u.GetNamespace() + "/" + prefix, name, strings.ReplaceAll(string(content), name, "")})
+	}
+	slices.SortFunc(names, func(a, b generated) int {
+		return cmp.Or(strings.Compare(a.prefix, b.prefix), strings.Compare(a.content, b.content), strings.Compare(a.name, b.name))
+	})
+	var pairs []string
+	n := 0
+	for i, g := range names {
+		if n++; i == 0 || names[i-1].prefix != g.prefix {
+			n = 1
+		}
+		_, prefix, _ := strings.Cut(g.prefix, "/")
+		pairs = append(pairs, g.name, fmt.Sprintf("%s<%d>", prefix, n))
+	}
+	return pairs
+}
+
+// nonempty removes empty lists and maps, since nil ones of Go are encoded as null.
+func nonempty(v any) any {
+	switch e := v.(type) {
+	case map[string]any:
+		for key := range e {
+			if e[key] = nonempty(e[key]); e[key] == nil {
+				delete(e, key)
+			}
+		}
+		if len(e) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range e {
+			e[i] = nonempty(e[i])
+		}
+		if len(e) == 0 {
+			return nil
+		}
+	}
+	return v
+}
+
+// StatusOf returns an object's status as JSON values, nil if it has none.
+func StatusOf(obj client.Object) any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
+	}
+	return content["status"]
+}
+
+// HasStatus reports whether an object's status has a value.
+func HasStatus(obj client.Object) bool { return nonempty(StatusOf(obj)) != nil }

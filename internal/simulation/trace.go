@@ -1,0 +1,200 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// trace records what happens in a run, and prints it as a table.
+type trace struct {
+	mu     sync.Mutex
+	rows   []row
+	phases []int // where they begin
+}
+
+// row is one line of the table. A request is described when the table is printed, since its answer comes later.
+type row struct {
+	pass   int // 0: outside of passes
+	what   string
+	answer string
+	fault  FaultKind // that struck; a request has its own
+	call   *call     // nil: it is something else
+	change string    // of an object; shown only if a fault strikes at it
+}
+
+func (t *trace) add(r row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = append(t.rows, r)
+}
+
+// addBefore adds a row before the last one, which is a request on its way.
+func (t *trace) addBefore(r row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = slices.Insert(t.rows, len(t.rows)-1, r)
+}
+
+// beginPhase begins a new part of the trace, which can be printed without the parts before it.
+func (t *trace) beginPhase() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phases = append(t.phases, len(t.rows))
+}
+
+// Beginnings of rows.
+const (
+	passOver = "pass over "
+	userActs = "user: "
+)
+
+// Widths of cells: a wider description sticks out of its column, a longer answer is cut off.
+const (
+	widestWhat   = 64
+	widestAnswer = 160
+)
+
+// faults returns how many faults struck.
+func (t *trace) faults() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.rows {
+		if t.rows[i].isFault() {
+			n++
+		}
+	}
+	return n
+}
+
+// String returns the table, without passes that sent nothing.
+func (t *trace) String() string { return t.from(0) }
+
+// sinceFault returns the table from that action on in which the first fault struck. Of earlier ones it has the first line.
+func (t *trace) sinceFault() string {
+	begin := 0
+	for i := range t.rows {
+		if t.rows[i].isFault() {
+			for _, phase := range t.phases {
+				if phase <= i {
+					begin = phase
+				}
+			}
+			break
+		}
+	}
+	return t.from(begin)
+}
+
+func (t *trace) from(begin int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var lines [][3]string
+	repeated := map[int]int{} // how often a line is repeated at once
+	widest := 0
+	for i := range t.rows {
+		line, shown := t.rows[i].cells()
+		before := i < begin && !strings.HasPrefix(t.rows[i].what, userActs)
+		if !shown || before || t.isSilent(i) {
+			continue
+		}
+		if i < begin {
+			line[2] = "as without the fault"
+		}
+		if last := len(lines) - 1; last >= 0 && lines[last] == line {
+			repeated[last]++
+			continue
+		}
+		lines = append(lines, line)
+		if n := utf8.RuneCountInString(line[1]); n <= widestWhat {
+			widest = max(widest, n)
+		}
+	}
+	var b strings.Builder
+	for i, line := range lines {
+		if n := repeated[i]; n > 0 {
+			line[2] += fmt.Sprintf(" (%s)", Plural(n+1, "time"))
+		}
+		text := fmt.Sprintf("%-4s  %-*s  %s", line[0], widest, line[1], line[2])
+		b.WriteString(strings.TrimRight(text, " "))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// isSilent reports whether a row begins a pass that sent nothing.
+func (t *trace) isSilent(i int) bool {
+	if !strings.HasPrefix(t.rows[i].what, passOver) {
+		return false
+	}
+	for _, r := range t.rows[i+1:] {
+		if strings.HasPrefix(r.what, passOver) {
+			break
+		}
+		if _, shown := r.cells(); shown && r.pass == t.rows[i].pass {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *row) isFault() bool { return r.fault != "" || r.call != nil && r.call.Fault != "" }
+
+// cells returns the pass, what happened, and what came of it. Reads of a cache are shown only if it was behind, and the
+// read was part of a pass: event handlers read while other events are on their way.
+func (r *row) cells() (cells [3]string, shown bool) {
+	if r.change != "" {
+		return cells, false
+	}
+	if r.pass > 0 {
+		cells[0] = fmt.Sprint(r.pass)
+	}
+	cells[1], cells[2] = r.what, r.answer
+	fault := r.fault
+	if r.call != nil {
+		if r.call.Cached && (r.call.Behind == 0 || r.call.Pass == 0) {
+			return cells, false
+		}
+		cells[1], cells[2] = "  "+r.call.String(), r.call.answer()
+		fault = FaultKind(r.call.Fault)
+	}
+	cells[2] = Shorten(cells[2], widestAnswer)
+	if fault != "" {
+		cells[2] += "   ← " + ruleOf(fault).words
+	}
+	return cells, true
+}
+
+// Shorten cuts off a text that has more than so many characters.
+func Shorten(text string, to int) string {
+	if runes := []rune(text); len(runes) > to {
+		return string(runes[:to]) + "…"
+	}
+	return text
+}
+
+// changesBefore returns the changes of objects since the pass over the same object that came before the given one.
+func (t *trace) changesBefore(pass int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var over string
+	var changes []string
+	for _, row := range t.rows {
+		if row.pass == pass && strings.HasPrefix(row.what, passOver) {
+			over = row.what
+		}
+	}
+	for _, row := range t.rows {
+		switch {
+		case row.pass == pass:
+			return changes
+		case row.what == over:
+			changes = nil
+		case row.change != "":
+			changes = append(changes, row.change)
+		}
+	}
+	return changes
+}

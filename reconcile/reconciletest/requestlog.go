@@ -1,0 +1,88 @@
+package reconciletest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/opblocks/opblocks/internal/simulation"
+)
+
+// RequestLog holds the requests of a run in their order, except those of the additional pass that checks whether the operator
+// rests. Its methods may be called by several goroutines.
+type RequestLog struct {
+	log *simulation.RequestLog
+}
+
+// Requests returns all requests since the last [RequestLog.Reset], including reads of the cache.
+func (l *RequestLog) Requests() []Request {
+	requests := l.log.Requests()
+	all := make([]Request, len(requests))
+	for i := range requests {
+		all[i] = Request(requests[i])
+	}
+	return all
+}
+
+// Reset empties the log, so that what comes next is counted alone.
+func (l *RequestLog) Reset() { l.log.Reset() }
+
+// Sent returns the requests to the API server, and the effects and queries outside of the cluster, as [Request.String] returns
+// them.
+func (l *RequestLog) Sent() []string {
+	return l.list(func(r *Request) bool { return !r.Cached })
+}
+
+// Writes is [RequestLog.Sent] without requests that only read.
+func (l *RequestLog) Writes() []string { return l.list((*Request).IsWrite) }
+
+func (l *RequestLog) list(counts func(r *Request) bool) []string {
+	var all []string
+	for _, r := range l.Requests() {
+		if counts(&r) {
+			all = append(all, r.String())
+		}
+	}
+	return all
+}
+
+// AssertSent fails the test unless exactly these requests were sent, in this order, since the last [RequestLog.Reset]. It then
+// resets the log.
+func (l *RequestLog) AssertSent(t testing.TB, want ...string) {
+	t.Helper()
+	assertEqual(t, "requests sent", l.Sent(), want)
+	l.Reset()
+}
+
+// AssertWrites is [RequestLog.AssertSent] for the writes alone.
+func (l *RequestLog) AssertWrites(t testing.TB, want ...string) {
+	t.Helper()
+	assertEqual(t, "writes", l.Writes(), want)
+	l.Reset()
+}
+
+func assertEqual(t testing.TB, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %d, want %d%s", what, len(got), len(want), sideBySide(want, got))
+	}
+}
+
+// sideBySide prints two lists line by line: - stands before what is wanted, + before what is there.
+func sideBySide(want, got []string) string {
+	var b strings.Builder
+	for i := range max(len(want), len(got)) {
+		switch {
+		case i >= len(want):
+			fmt.Fprintf(&b, "\n  + %s", got[i])
+		case i >= len(got):
+			fmt.Fprintf(&b, "\n  - %s", want[i])
+		case want[i] == got[i]:
+			fmt.Fprintf(&b, "\n    %s", got[i])
+		default:
+			fmt.Fprintf(&b, "\n  - %s\n  + %s", want[i], got[i])
+		}
+	}
+	return b.String()
+}
