@@ -12,10 +12,11 @@ import (
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 )
 
-// database is what the flags say of it.
+// database is the connection to the database as the flags describe it.
 type database struct{ address, credentials, authorities string }
 
-// open does not connect yet. The password is read for every connection, so that it may change.
+// open returns a client, which connects at its first call. The password is read again for every connection, so that it may
+// change.
 func (d database) open() (*accounts.Client, error) {
 	host, _, err := net.SplitHostPort(d.address)
 	if err != nil {

@@ -29,21 +29,21 @@ func init() {
 }
 
 func main() {
-	target := flag.String("target", "", `Serve the DatabaseUsers with this label "target", in any case; required.`)
-	resync := flag.Duration("resync", 10*time.Minute, "How often accounts are compared with what they should be.")
-	var db database
-	flag.StringVar(&db.address, "database-address", "", "Host and port of the database; required.")
-	flag.StringVar(&db.credentials, "database-credentials", "/etc/database", `Folder with the files "username" and "password", a mounted Secret.`)
-	flag.StringVar(&db.authorities, "database-ca", "", "File with the certificates that the database's is checked against; without it the connection is not encrypted.")
-	metricsAddress := flag.String("metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 for none.")
-	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the probes; 0 for none.")
-	leaderElect := flag.Bool("leader-elect", false, "Let one of several replicas work at a time.")
-	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the replicas' lease; the pod's own if empty.")
+	metricsAddress := flag.String("metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 disables it.")
+	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the health probes; 0 disables them.")
+	leaderElect := flag.Bool("leader-elect", false, "Elect a leader, so that only one of several replicas works at a time.")
+	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the leader's lease. Default: that of the pod.")
 	var namespaces []string
-	flag.Func("namespaces", "Namespaces to work in, separated by commas; all if empty.", func(value string) error {
+	flag.Func("namespaces", "Namespaces to watch, separated by commas. Default: all.", func(value string) error {
 		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
 		return nil
 	})
+	target := flag.String("target", "", `Serve the DatabaseUsers whose label "target" has this value, ignoring case; required.`)
+	resync := flag.Duration("resync", 10*time.Minute, "Interval at which accounts are compared with the spec and repaired.")
+	var db database
+	flag.StringVar(&db.address, "database-address", "", "Host and port of the database; required.")
+	flag.StringVar(&db.credentials, "database-credentials", "/etc/database", `Folder with the files "username" and "password", such as a mounted Secret.`)
+	flag.StringVar(&db.authorities, "database-ca", "", "File with the CA certificates that the database's certificate is verified with. Without it the connection is not encrypted.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -55,7 +55,7 @@ func main() {
 		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress},
 		HealthProbeBindAddress:        *probeAddress,
 		LeaderElection:                *leaderElect,
-		LeaderElectionID:              leaseOf(*target),
+		LeaderElectionID:              leaseName(*target),
 		LeaderElectionNamespace:       *leaseNamespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
 	}); err != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// checkTarget refuses what no label can say, and so no DatabaseUser.
+// checkTarget returns an error for a target that cannot be the value of a label: no DatabaseUser could have it.
 func checkTarget(target string) error {
 	if target == "" {
 		return errors.New("give --target")
@@ -19,8 +19,9 @@ func checkTarget(target string) error {
 	return nil
 }
 
-// leaseOf names the lease of those who serve a target. A label's value may hold what a name may not, such as my_shop.
-func leaseOf(target string) string {
+// leaseName returns the name of the lease of the operators for a target. The value of a label may contain what a name may
+// not, such as the _ in my_shop: it is then encoded in hexadecimal.
+func leaseName(target string) string {
 	name := strings.ToLower(target)
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		name = fmt.Sprintf("%x", name)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-func TestLeaseOfAnyTarget(t *testing.T) {
+func TestLeaseName(t *testing.T) {
 	for target, name := range map[string]string{
 		"shop":    "shop.databaseuser.mygroup.handsomeguy.cn",
 		"SHOP":    "shop.databaseuser.mygroup.handsomeguy.cn",           // served by the same operator
@@ -15,12 +15,12 @@ func TestLeaseOfAnyTarget(t *testing.T) {
 		"a..b":    "612e2e62.databaseuser.mygroup.handsomeguy.cn",
 	} {
 		assert.NoError(t, checkTarget(target))
-		assert.Equal(t, name, leaseOf(target))
+		assert.Equal(t, name, leaseName(target))
 		assert.Empty(t, validation.IsDNS1123Subdomain(name))
 	}
 }
 
-func TestTargetThatNoLabelHas(t *testing.T) {
+func TestCheckTarget(t *testing.T) {
 	for _, target := range []string{"", " ", "my shop", "shop/", "-"} {
 		assert.Error(t, checkTarget(target), "%q", target)
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -31,27 +30,24 @@ func init() {
 }
 
 func main() {
-	metricsAddress := flag.String("metrics-bind-address", ":8443", "Address of the metrics endpoint, which speaks HTTPS; 0 for none.")
-	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the probes; 0 for none.")
-	atOnce := flag.Int("max-concurrent-restarts", 0, "How many Deployments may roll out at once because of this operator; 0 is no limit.")
-	leaderElect := flag.Bool("leader-elect", false, "Let one of several replicas work at a time.")
-	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the replicas' lease; the pod's own if empty.")
+	metricsAddress := flag.String("metrics-bind-address", ":8443", "Address of the metrics endpoint, which serves HTTPS; 0 disables it.")
+	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the health probes; 0 disables them.")
+	leaderElect := flag.Bool("leader-elect", false, "Elect a leader, so that only one of several replicas works at a time.")
+	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the leader's lease. Default: that of the pod.")
 	var namespaces []string
-	flag.Func("namespaces", "Namespaces to work in, separated by commas; all if empty.", func(value string) error {
+	flag.Func("namespaces", "Namespaces to watch, separated by commas. Default: all.", func(value string) error {
 		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
 		return nil
 	})
+	maxConcurrent := flag.Int("max-concurrent-restarts", 0, "Maximum number of Deployments that roll out at a time because of this operator; 0 means no limit.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	lateness := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "eru_restart_lateness_seconds", Help: "How long after its place in the spread a restart comes.",
-		Buckets: prometheus.ExponentialBuckets(0.01, 4, 10), // 10 ms to 44 minutes
-	})
+	lateness := restarts.NewLateness()
 	metrics.Registry.MustRegister(lateness)
-	if err := run(restarts.Restarts{Clock: clock.RealClock{}, AtOnce: *atOnce, Lateness: lateness}, ctrl.Options{
+	if err := run(restarts.Restarts{Clock: clock.RealClock{}, MaxConcurrent: *maxConcurrent, Lateness: lateness}, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress, SecureServing: true},

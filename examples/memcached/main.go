@@ -27,12 +27,12 @@ func init() {
 }
 
 func main() {
-	metricsAddress := flag.String("metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 for none.")
-	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the probes; 0 for none.")
-	leaderElect := flag.Bool("leader-elect", false, "Let one of several replicas work at a time.")
-	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the replicas' lease; the pod's own if empty.")
+	metricsAddress := flag.String("metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 disables it.")
+	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the health probes; 0 disables them.")
+	leaderElect := flag.Bool("leader-elect", false, "Elect a leader, so that only one of several replicas works at a time.")
+	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the leader's lease. Default: that of the pod.")
 	var namespaces []string
-	flag.Func("namespaces", "Namespaces to work in, separated by commas; all if empty.", func(value string) error {
+	flag.Func("namespaces", "Namespaces to watch, separated by commas. Default: all.", func(value string) error {
 		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
 		return nil
 	})

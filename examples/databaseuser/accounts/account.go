@@ -6,19 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// MaxUserLength is the longest user name, in characters. MySQL has 32.
+// MaxUserLength is the maximum length of a user name, in characters. MySQL allows 32.
 const MaxUserLength = 80
 
-// Account is who may log in, and from where. User names differ in case, hosts do not: see [CanonicalHost].
+// Account is a user name and the host it may log in from. The case of user names matters, that of hosts does not: see
+// [CanonicalHost].
 type Account struct{ User, Host string }
 
-// String is the account as the server writes it in its messages.
+// String returns the account as the server writes it in its messages.
 func (a Account) String() string { return "'" + a.User + "'@'" + a.Host + "'" }
 
 // reserved are accounts of the server itself, on MariaDB or on MySQL.
 var reserved = []string{"root", "mariadb.sys", "mysql.sys", "mysql.session", "mysql.infoschema"}
 
-// Validate says why the account cannot be, as an [*InvalidError], or nil.
+// Validate returns an [*InvalidError] if there can be no such account.
 func (a Account) Validate() error {
 	host, err := CanonicalHost(a.Host)
 	switch {
@@ -38,7 +39,7 @@ func (a Account) Validate() error {
 	return validateName("user name", a.User)
 }
 
-// validateName is about names in general: what the server's own tables can hold.
+// validateName returns an error for a name that the tables of the server cannot hold.
 func validateName(what, name string) error {
 	switch {
 	case !utf8.ValidString(name):

@@ -14,13 +14,13 @@ import (
 type Options struct {
 	Address  string // host:port
 	User     string
-	Password func() (string, error) // asked for every new connection, so that it may change
+	Password func() (string, error) // called for every new connection, so that the password may change
 	TLS      *tls.Config            // nil for none
 	Timeout  time.Duration          // for each call, connecting included. Default: 10 seconds
 }
 
-// Client is a [Database] on a server. It connects when first asked something, keeps few connections, and none that has
-// been idle for a minute.
+// Client is a [Database] on a server. It connects at its first call. It keeps few connections, and closes those that have been
+// idle for a minute.
 type Client struct {
 	options Options
 	db      *sql.DB
@@ -34,7 +34,7 @@ const (
 	maxIdle        = time.Minute
 )
 
-// New makes a client. It does not connect.
+// New returns a client. It does not connect.
 func New(o Options) (*Client, error) { return newClient(o, sessionMode) }
 
 func newClient(o Options, mode string) (*Client, error) {
@@ -68,7 +68,7 @@ func newClient(o Options, mode string) (*Client, error) {
 // Close closes all connections.
 func (c *Client) Close() error { return c.db.Close() }
 
-// Ping says whether the server can be asked.
+// Ping returns an error if the server cannot be reached.
 func (c *Client) Ping(ctx context.Context) error { return c.do(ctx, c.db.PingContext) }
 
 // Create implements [Database].
@@ -123,7 +123,7 @@ func (c *Client) Revoke(ctx context.Context, a Account, g Grant) error {
 	return err
 }
 
-// validate checks what a statement is made of. The client's own account is not managed through itself.
+// validate checks all that becomes part of a statement. The client refuses to manage its own account.
 func (c *Client) validate(a Account, others ...interface{ Validate() error }) error {
 	if a.User == c.options.User {
 		return invalid("user name", "is %s, by which the operator itself logs in", a.User)

@@ -2,29 +2,29 @@ package accounts
 
 import "context"
 
-// Database is a server's accounts. What is not valid is refused by an [*InvalidError] before any statement. A server that
-// cannot be asked is an [*UnreachableError]: nothing is known then, and what was asked for may have been done. Other
+// Database manages the accounts of a server. Invalid input is refused with an [*InvalidError] before any statement is sent. If
+// the server cannot be reached, the error is an [*UnreachableError]: the statement may or may not have been executed. Other
 // refusals of the server are a [*StatementError].
 type Database interface {
-	// Lookup reads an account; nil if there is none. It never takes an error for an absence.
+	// Lookup returns the state of an account, or nil if there is none. It never reports an error as absence.
 	Lookup(ctx context.Context, a Account) (*State, error)
 
-	// Create creates an account; [ErrExists] if it is there, whatever its password.
+	// Create creates an account. It returns [ErrExists] if the account exists, whatever its password.
 	Create(ctx context.Context, a Account, p Password, s Settings) error
 
-	// SetPassword changes an account's password; [ErrNotFound] if there is no such account. Sessions that are open stay so.
+	// SetPassword changes the password of an account. It returns [ErrNotFound] if there is no such account. Open sessions
+	// continue.
 	SetPassword(ctx context.Context, a Account, p Password) error
 
-	// SetSettings changes all settings of an account; [ErrNotFound] if there is no such account.
+	// SetSettings changes all settings of an account. It returns [ErrNotFound] if there is no such account.
 	SetSettings(ctx context.Context, a Account, s Settings) error
 
-	// Drop drops an account, and with it what it was granted. That it is not there is a success. Sessions that are open
-	// stay so.
+	// Drop drops an account and its grants. It succeeds if there is no such account. Open sessions continue.
 	Drop(ctx context.Context, a Account) error
 
-	// Grant grants; [ErrNotFound] if there is no such account. That it was granted before is a success.
+	// Grant grants privileges. It returns [ErrNotFound] if there is no such account. It succeeds if they were granted before.
 	Grant(ctx context.Context, a Account, g Grant) error
 
-	// Revoke revokes. That it was not granted, or that there is no such account, is a success.
+	// Revoke revokes privileges. It succeeds if they were not granted, or if there is no such account.
 	Revoke(ctx context.Context, a Account, g Grant) error
 }

@@ -6,14 +6,14 @@ import (
 )
 
 var (
-	// ErrExists says that there is such an account already.
+	// ErrExists is returned for an account that exists already.
 	ErrExists = errors.New("the account exists already")
 
-	// ErrNotFound says that there is no such account.
+	// ErrNotFound is returned for an account that does not exist.
 	ErrNotFound = errors.New("there is no such account")
 )
 
-// InvalidError says that something cannot be, on any server. Nothing was sent.
+// InvalidError is input that no server accepts. No statement was sent.
 type InvalidError struct {
 	What string // such as "user name"
 	Why  string // such as "is empty"
@@ -25,8 +25,8 @@ func invalid(what, why string, args ...any) error {
 	return &InvalidError{What: what, Why: fmt.Sprintf(why, args...)}
 }
 
-// UnreachableError says that the server could not be asked: it is not there, does not answer, or does not let us in.
-// The text is the same as long as the cause is.
+// UnreachableError means that the server could not be reached: it is down, does not answer, or refuses the login. The text
+// stays the same as long as the cause does.
 type UnreachableError struct {
 	Address string
 	Reason  string

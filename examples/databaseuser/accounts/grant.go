@@ -9,14 +9,14 @@ import (
 
 const maxNameLength = 64 // of databases and tables, in characters
 
-// Grant is what an account may do in a database, or in one table of it.
+// Grant is a list of privileges in a database, or in one of its tables.
 type Grant struct {
 	Database   string
 	Table      string   // empty for all tables
 	Privileges []string // from [Privileges], or All
 }
 
-// String is the grant as in SQL, for people to read.
+// String returns the grant in SQL-like words, for messages.
 func (g Grant) String() string {
 	return strings.Join(g.Privileges, ", ") + " on " + g.on()
 }
@@ -26,7 +26,7 @@ func (g Grant) on() string { return g.Database + "." + cmp.Or(g.Table, "*") }
 // systemDatabases belong to the server; who may write to one of them can take over the server.
 var systemDatabases = []string{"mysql", "information_schema", "performance_schema", "sys"}
 
-// Validate says why the grant cannot be, as an [*InvalidError], or nil.
+// Validate returns an [*InvalidError] if the grant is not possible.
 func (g Grant) Validate() error {
 	allowed := Privileges(g.Table != "")
 	switch {
@@ -60,13 +60,13 @@ func (g Grant) Validate() error {
 	return validateName("table", g.Table)
 }
 
-// Normalize gives the same grants in one form: one for each database or table, sorted, with all privileges named, in
-// the server's order. It is the form of what is read.
+// Normalize returns the same grants in a canonical form: one for each database or table, sorted, with all privileges listed in
+// the server's order. [Database.Lookup] returns grants in this form.
 func Normalize(grants []Grant) []Grant {
 	return collect(grants, func(Grant, string) bool { return true })
 }
 
-// Subtract gives what is granted by a and not by b, normalized.
+// Subtract returns what a grants and b does not, normalized.
 func Subtract(a, b []Grant) []Grant {
 	has := index(b)
 	return collect(a, func(g Grant, p string) bool { return !has[key{g.Database, g.Table}][p] })
@@ -74,7 +74,7 @@ func Subtract(a, b []Grant) []Grant {
 
 type key struct{ database, table string }
 
-// index lists the privileges of each database or table.
+// index returns the privileges by database and table.
 func index(grants []Grant) map[key]map[string]bool {
 	all := map[key]map[string]bool{}
 	for _, g := range grants {

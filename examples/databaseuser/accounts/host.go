@@ -9,11 +9,11 @@ import (
 
 const maxHostLength = 255
 
-// CanonicalHost gives the form in which the server stores a host, in lower case, or an [*InvalidError].
+// CanonicalHost returns a host in the form in which the server stores it, in lower case, or an [*InvalidError].
 //
-// A host is a name or an address, in which % stands for any characters and _ for any one, or an IPv4 network such as
-// 10.1.0.0/255.255.0.0. (MySQL also knows 10.1.0.0/16, MariaDB does not.) localhost means the server's socket, and where it
-// resolves names 127.0.0.1 too.
+// A host is a name or an address, in which % matches any characters and _ any one character, or an IPv4 network such as
+// 10.1.0.0/255.255.0.0. (MySQL also accepts 10.1.0.0/16, MariaDB does not.) localhost means the server's socket; if the server
+// resolves names, also 127.0.0.1.
 func CanonicalHost(host string) (string, error) {
 	address, mask, isNetwork := strings.Cut(host, "/")
 	switch {
@@ -33,7 +33,7 @@ func inHost(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(".-:%_", r)
 }
 
-// network says whether an address has no bit outside of its mask: for others the server lets nobody in.
+// network reports whether an address has no bit outside its mask. The server accepts no login from other networks.
 func network(address, mask string) bool {
 	a, err := netip.ParseAddr(address)
 	if err != nil || !a.Is4() {

@@ -43,7 +43,7 @@ func (c *Client) readAccount(ctx context.Context, a Account, s *State) error {
 	return err
 }
 
-// readDatabaseGrants leaves out patterns that match several databases: those are somebody else's.
+// readDatabaseGrants skips patterns that match several databases: this package never grants on them.
 func (c *Client) readDatabaseGrants(ctx context.Context, a Account) (grants []Grant, err error) {
 	rows, err := c.db.QueryContext(ctx, selectDatabaseGrants(), a.User, a.Host)
 	if err != nil {

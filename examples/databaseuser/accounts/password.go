@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Password prints, and is encoded, as (hidden). Convert it to string for what is in it. (Package fmt cannot ask a field that
-// is not exported how it prints: keep none in such a field.)
+// Password is printed and encoded as (hidden). Convert it to string to get the value. Do not keep one in an unexported field:
+// package fmt cannot call its methods there, and prints the value.
 type Password string
 
 const hidden = "(hidden)"
@@ -19,7 +19,7 @@ func (Password) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 // MarshalText hides the password in JSON, YAML and structured logs.
 func (Password) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// Validate says why the password cannot be, as an [*InvalidError], or nil. Spaces and line ends count, at the end too.
+// Validate returns an [*InvalidError] if the password is not possible. Spaces and line ends are part of it, also at the end.
 func (p Password) Validate() error {
 	switch {
 	case p == "":
@@ -34,25 +34,25 @@ func (p Password) Validate() error {
 
 const nativePlugin = "mysql_native_password"
 
-// Fingerprint stands for the password that an account has, as the server stores it. Two of them are equal if neither the
-// password nor the way of logging in was changed in between. It is derived from the password: it prints as (hidden), and is
-// for memory only.
+// Fingerprint is what the server stores for the password of an account. Two fingerprints are equal if neither the password nor
+// the authentication plugin was changed in between. It is derived from the password: it prints as (hidden), and is for memory
+// only.
 type Fingerprint struct{ plugin, stored string }
 
-// NewFingerprint is for what a server tells: the account's authentication plugin and what that has stored.
+// NewFingerprint returns the fingerprint of what a server stores: the authentication plugin of the account, and its data.
 func NewFingerprint(plugin, stored string) Fingerprint {
 	return Fingerprint{plugin, stored}
 }
 
-// Differs says that the password is certainly not what the server has stored. It can tell of mysql_native_password alone,
-// MariaDB's default: other plugins store a salt, or cost much to compute.
+// Differs reports whether the password is certainly not the stored one. It works only for mysql_native_password, MariaDB's
+// default, and returns false for all other plugins: these store a salt, or are expensive to compute.
 func (f Fingerprint) Differs(p Password) bool {
 	once := sha1.Sum([]byte(p)) //nolint:gosec // the plugin's own hash, to compare with
 	twice := sha1.Sum(once[:])  //nolint:gosec // likewise
 	return f.plugin == nativePlugin && f.stored != fmt.Sprintf("*%X", twice)
 }
 
-// Is says that the password is certainly what the server has stored, of the plugins of which it can tell.
+// Is reports whether the password is certainly the stored one. Like Differs, it works only for mysql_native_password.
 func (f Fingerprint) Is(p Password) bool {
 	return f.plugin == nativePlugin && !f.Differs(p)
 }

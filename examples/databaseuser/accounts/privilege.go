@@ -1,16 +1,16 @@
 package accounts
 
-// All stands for every privilege in [Privileges], or those of them that a table has.
+// All stands for all [Privileges]; on a table, for those of them that a table has.
 const All = "ALL"
 
-// privilege is one that may be granted, and where the server keeps it.
+// privilege is a privilege that may be granted, and where the server stores it.
 type privilege struct {
 	name   string
 	column string // of mysql.db
 	member string // of the set mysql.tables_priv.Table_priv; empty if tables have no such privilege
 }
 
-// privileges leaves out GRANT OPTION, and all that is global.
+// privileges does not contain GRANT OPTION and global privileges.
 var privileges = []privilege{
 	{"SELECT", "Select_priv", "Select"},
 	{"INSERT", "Insert_priv", "Insert"},
@@ -32,7 +32,8 @@ var privileges = []privilege{
 	{"TRIGGER", "Trigger_priv", "Trigger"},
 }
 
-// Privileges lists what may be granted on a database, or on a table, in the server's order; All is not among them.
+// Privileges returns the privileges that may be granted on a database, or on a table, in the server's order. All is not among
+// them.
 func Privileges(onTable bool) []string {
 	var names []string
 	for _, p := range privileges {

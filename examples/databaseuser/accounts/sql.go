@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// sessionMode is the SQL mode of our sessions, as an expression: backslashes mean nothing in literals, what does not fit is
-// an error, and GRANT never creates an account. (MySQL never does that since 8.0, and does not know the mode any more.)
+// sessionMode is an expression for the SQL mode of the client's sessions: backslashes are not special in literals, values that
+// do not fit are errors, and GRANT never creates an account. (In MySQL since 8.0 it never does, and there is no such mode.)
 const sessionMode = `CONCAT('NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES', IF(VERSION() LIKE '%MariaDB%', ',NO_AUTO_CREATE_USER', ''))`
 
-// What the server has of an account. The first is a view on MariaDB and a table on MySQL.
+// Queries of an account. mysql.user is a view on MariaDB and a table on MySQL.
 const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
 
-// serverPrivileges are columns of mysql.user beside those that mysql.db has too.
+// serverPrivileges are the columns of mysql.user that mysql.db does not have.
 var serverPrivileges = []string{
 	"Grant_priv", "Reload_priv", "Shutdown_priv", "Process_priv", "File_priv", "Show_db_priv", "Super_priv",
 	"Repl_slave_priv", "Repl_client_priv", "Create_user_priv", "Create_tablespace_priv",
 }
 
-// selectAccount asks whether any privilege is global, too.
+// selectAccount also selects whether any privilege is global.
 func selectAccount() string {
 	columns := slices.Clone(serverPrivileges)
 	for _, p := range privileges {
@@ -30,7 +30,7 @@ func selectAccount() string {
 		"FROM mysql.user WHERE User = ? AND Host = ?"
 }
 
-// selectDatabaseGrants asks for the privileges in their order here.
+// selectDatabaseGrants selects the privileges in the order of the variable privileges.
 func selectDatabaseGrants() string {
 	columns := make([]string, len(privileges))
 	for i, p := range privileges {
@@ -39,7 +39,7 @@ func selectDatabaseGrants() string {
 	return "SELECT Db, " + strings.Join(columns, ", ") + " FROM mysql.db WHERE User = ? AND Host = ?"
 }
 
-// createUser fails if the account is there: IF NOT EXISTS would take it over, or keep its password.
+// createUser fails if the account exists: IF NOT EXISTS would take it over, or keep its password.
 func createUser(a Account, p Password, s Settings) string {
 	return "CREATE USER " + account(a) + " IDENTIFIED BY " + literal(string(p)) + " " + options(s)
 }
@@ -60,10 +60,10 @@ func revoke(a Account, g Grant) string {
 	return "REVOKE " + list(g) + " ON " + object(g) + " FROM " + account(a)
 }
 
-// list names the privileges. They are ours, from an enumeration, and not what somebody wrote.
+// list returns the privileges. They come from the enumeration above, never from user input.
 func list(g Grant) string { return strings.Join(Normalize([]Grant{g})[0].Privileges, ", ") }
 
-// options names every setting: ALTER USER keeps those that it does not name.
+// options lists every setting: ALTER USER keeps those that it does not list.
 func options(s Settings) string {
 	require := map[Require]string{RequireSSL: "SSL", RequireX509: "X509"}[s.Require]
 	if require == "" {
@@ -75,7 +75,7 @@ func options(s Settings) string {
 
 func account(a Account) string { return identifier(a.User) + "@" + identifier(a.Host) }
 
-// object is what a grant is about. The database is a pattern, but not where a table follows.
+// object returns the database or table of a grant. The database is a pattern unless a table follows.
 func object(g Grant) string {
 	if g.Table != "" {
 		return identifier(g.Database) + "." + identifier(g.Table)
@@ -83,18 +83,18 @@ func object(g Grant) string {
 	return identifier(pattern(g.Database)) + ".*"
 }
 
-// identifier quotes a name. Between backticks only a backtick has a meaning, in every SQL mode.
+// identifier quotes a name. Between backticks only the backtick is special, in every SQL mode.
 func identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// literal quotes a text, for sessions in the mode NO_BACKSLASH_ESCAPES.
+// literal quotes a string for sessions in the mode NO_BACKSLASH_ESCAPES.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 var wildcards = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// pattern matches one database only.
+// pattern returns a pattern that matches only this database.
 func pattern(database string) string { return wildcards.Replace(database) }
 
-// exactly gives the database that a pattern matches, unless it matches several.
+// exactly returns the database that a pattern matches; one is false if it matches several.
 func exactly(pattern string) (database string, one bool) {
 	var name strings.Builder
 	for i := 0; i < len(pattern); i++ {

@@ -1,6 +1,6 @@
 package accounts
 
-// Require is what a connection has to bring along beside the password.
+// Require is what a connection needs besides the password.
 type Require string
 
 // Requirements.
@@ -11,7 +11,7 @@ const (
 	requireOther Require = "specified" // an issuer, a subject or a cipher, set by somebody else
 )
 
-// Limits of an account; zero is none. They count for all connections of an account together.
+// Limits of an account, for all its connections together. Zero means no limit.
 type Limits struct {
 	MaxUserConnections    int64 // at the same time
 	MaxConnectionsPerHour int64
@@ -19,13 +19,13 @@ type Limits struct {
 	MaxUpdatesPerHour     int64
 }
 
-// Settings of an account beside its password. The zero Require is none.
+// Settings of an account besides its password. The zero value of Require means none.
 type Settings struct {
 	Require Require
 	Limits  Limits
 }
 
-// Validate says why the settings cannot be, as an [*InvalidError], or nil.
+// Validate returns an [*InvalidError] if the settings are not possible.
 func (s Settings) Validate() error {
 	switch s.Require {
 	case "", RequireNone, RequireSSL, RequireX509:
@@ -39,20 +39,20 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// State is what the server has of an account.
+// State is the state of an account on the server.
 type State struct {
 	Settings
 	Fingerprint Fingerprint
 	Grants      []Grant // those that this package could have granted; sorted
 
-	// Global says that the account has privileges on the server as a whole, which this package never grants.
+	// Global is true if the account has privileges on the server as a whole, which this package never grants.
 	Global bool
 
-	// NamesIgnoreCase says that this server stores the names of databases and tables in lower case.
+	// NamesIgnoreCase is true if this server stores the names of databases and tables in lower case.
 	NamesIgnoreCase bool
 }
 
-// Missing is what is wanted and not granted.
+// Missing returns what is wanted and not granted.
 func (s State) Missing(want []Grant) []Grant {
 	if s.NamesIgnoreCase {
 		want = lower(want)
@@ -60,7 +60,7 @@ func (s State) Missing(want []Grant) []Grant {
 	return Subtract(want, s.Grants)
 }
 
-// Surplus is what was granted and is not wanted any more.
+// Surplus returns what was granted and is no longer wanted.
 func (s State) Surplus(granted, want []Grant) []Grant {
 	if s.NamesIgnoreCase {
 		granted, want = lower(granted), lower(want)

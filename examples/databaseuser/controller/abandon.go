@@ -13,17 +13,17 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// AbandonAnnotation with the value "true" lets a DatabaseUser go although its account cannot be dropped.
+// AbandonAnnotation with the value "true" lets a DatabaseUser be deleted although its account cannot be dropped.
 const AbandonAnnotation = "mygroup.handsomeguy.cn/abandon"
 
 func abandoned(u *userv1alpha1.DatabaseUser) bool { return u.Annotations[AbandonAnnotation] == "true" }
 
-// abandon says what may be left; in the condition too, which is there as long as other finalizers are.
+// abandon reports which account may be left, by an event and by the condition, which stays while there are other finalizers.
 func (a *account) abandon(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
-	a.checked.forget(u)
+	a.syncs.forget(u)
 	message := fmt.Sprintf("the annotation %s was set: account %s on hosts %s may still be there", AbandonAnnotation, u.Status.User, strings.Join(u.Status.Hosts, ", "))
-	is := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionFalse, Reason: reasonAbandoned, Message: message}
-	if _, _, err := Conditions.Set(&u.Status.Conditions, is); err != nil {
+	condition := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionFalse, Reason: reasonAbandoned, Message: message}
+	if _, _, err := Conditions.Set(&u.Status.Conditions, condition); err != nil {
 		return err
 	}
 	if err := reconcile.Checkpoint(ctx); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// account is the step that keeps the accounts of a DatabaseUser. What it makes is recorded in the status before: an
-// account that the status tells of is ours, whatever happened since.
+// account is the step that keeps the accounts of a DatabaseUser as specified. Each account is recorded in the status before
+// it is created. An account in the status is therefore ours, whatever happened since.
 type account struct {
 	*Operator
 	database checkpointed
@@ -23,44 +23,44 @@ type account struct {
 
 var _ reconcile.FinalizingStep[*userv1alpha1.DatabaseUser] = &account{}
 
-// Reconcile makes no statement unless the spec, the password or the label has changed, or a resync is due.
+// Reconcile sends no statement unless the spec, the password or the label has changed, or a resync is due.
 func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
 	switch {
-	case !a.wanted(u):
+	case !a.isTarget(u):
 		return a.release(ctx, c, u)
-	case u.Status.Target != "" && !a.made(u):
+	case u.Status.Target != "" && !a.isRecorded(u):
 		return reconcile.Wait(reasonRelease, 0, "the operator for target %q has yet to release the account", u.Status.Target)
 	}
-	Conditions.Remove(&u.Status.Conditions, "NotReady") // which an earlier operator left
-	want, err := desire(u)
+	Conditions.Remove(&u.Status.Conditions, "NotReady") // the article's operator sets it
+	want, err := desiredFrom(u)
 	if err != nil {
-		return failed(err)
+		return provisionError(err)
 	}
 	if u.Spec.Password == nil {
 		return reconcile.Wait(reconcile.SecretNotFound, 0, "spec.password is missing: name a Secret and its key")
 	}
 	version, err := reconcile.SecretVersion(ctx, c, u.Namespace, *u.Spec.Password)
 	if err != nil {
-		return failed(err)
+		return provisionError(err)
 	}
-	last := a.checked.get(u)
-	if last.generation == u.Generation && last.version == version && a.Clock.Now().Before(last.due) && a.made(u) {
-		return a.done()
+	last := a.syncs.get(u)
+	if last.generation == u.Generation && last.version == version && a.Clock.Now().Before(last.due) && a.isRecorded(u) {
+		return a.succeeded()
 	}
 	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
-		return failed(err)
+		return provisionError(err)
 	}
-	absent, err := a.take(ctx, c, u, want)
+	absent, err := a.acquire(ctx, c, u, want)
 	if err != nil {
-		return failed(err)
+		return provisionError(err)
 	}
-	next := check{fingerprints: maps.Clone(last.fingerprints)}
-	defer func() { a.checked.set(u, next) }()
-	if err := a.keep(ctx, u, want, absent, &next); err != nil {
-		return failed(err)
+	record := syncRecord{fingerprints: maps.Clone(last.fingerprints)}
+	defer func() { a.syncs.set(u, record) }()
+	if err := a.apply(ctx, u, want, absent, &record); err != nil {
+		return provisionError(err)
 	}
-	next.generation, next.version, next.due = u.Generation, want.version, a.Clock.Now().Add(a.Resync)
-	return a.done()
+	record.generation, record.version, record.due = u.Generation, want.version, a.Clock.Now().Add(a.Resync)
+	return a.succeeded()
 }
 
 func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (accounts.Password, string, error) {
@@ -73,17 +73,17 @@ func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1
 	return accounts.Password(value), version, err
 }
 
-// take makes the accounts that are wanted ours, and lets go of those that are not wanted any more. It gives those that
-// are not there yet.
-func (a *account) take(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
-	switch other, err := a.claim(ctx, c, u, want.accounts); {
+// acquire records the specified accounts in the status as ours, and drops the recorded accounts that are no longer specified.
+// It returns the accounts that do not exist yet.
+func (a *account) acquire(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
+	switch other, err := a.betterClaim(ctx, c, u, want.accounts); {
 	case err != nil:
 		return nil, err
 	case other != nil:
 		return nil, a.wait(reasonClaimed, "DatabaseUser %s has the better claim to the account", other)
 	}
-	for _, w := range want.accounts { // before anything is dropped for them
-		if a.has(u, w) {
+	for _, w := range want.accounts { // first: nothing is dropped if one of them cannot be ours
+		if a.hasAccount(u, w) {
 			continue
 		}
 		state, err := a.database.Lookup(ctx, w)
@@ -93,42 +93,42 @@ func (a *account) take(ctx context.Context, c client.Reader, u *userv1alpha1.Dat
 		case state == nil:
 			absent = append(absent, w)
 		case !u.Spec.Adopt:
-			return nil, a.exists(w)
-		case state.Global: // whoever may write DatabaseUsers would have them too
+			return nil, a.accountExists(w)
+		case state.Global: // whoever may write DatabaseUsers would get these privileges
 			return nil, a.wait(reasonExists, "account %s has privileges on the server as a whole: it is not taken over, not even by spec.adopt; choose another name", w)
 		}
 	}
-	for _, m := range made(u) {
+	for _, m := range recordedAccounts(u) {
 		if slices.Contains(want.accounts, m) {
 			continue
 		}
-		if err := a.dropOne(ctx, c, u, m); err != nil {
+		if err := a.dropAccount(ctx, c, u, m); err != nil {
 			return nil, fmt.Errorf("drop account %s, which is no longer wanted: %w", m, err)
 		}
 	}
 	if u.Status.User != u.Spec.User {
-		recordGrants(u, nil) // they went with the accounts
+		setRecordedGrants(u, nil) // they are dropped with the accounts
 	}
-	if !slices.Equal(made(u), want.accounts) {
+	if !slices.Equal(recordedAccounts(u), want.accounts) {
 		u.Status.PasswordVersion = "" // the new ones have none yet
 	}
 	u.Status.Target, u.Status.User, u.Status.Hosts = a.Target, u.Spec.User, nil
 	for _, w := range want.accounts {
 		u.Status.Hosts = append(u.Status.Hosts, w.Host)
 	}
-	recordGrants(u, accounts.Normalize(append(granted(u), want.grants...)))
+	setRecordedGrants(u, accounts.Normalize(append(recordedGrants(u), want.grants...)))
 	return absent, nil
 }
 
-func (a *account) exists(w accounts.Account) error {
+func (a *account) accountExists(w accounts.Account) error {
 	return a.wait(reasonExists, "account %s exists and was not made for this DatabaseUser: it is left alone; choose another name, or set spec.adopt to take it over", w)
 }
 
-// release gives up the account of a DatabaseUser that has another label now. The operator that it names, if any, tells of
-// it meanwhile.
+// release drops the accounts of a DatabaseUser whose label now names another target. Until the status is cleared, the operator
+// for that target writes the conditions.
 func (a *account) release(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {
 	target := u.Labels[userv1alpha1.TargetLabel]
-	switch err := failed(a.drop(ctx, c, u)); {
+	switch err := provisionError(a.dropAccounts(ctx, c, u)); {
 	case err != nil && target == "":
 		return err
 	case err != nil:
@@ -146,18 +146,18 @@ func (a *account) Finalize(ctx context.Context, c client.Client, u *userv1alpha1
 	if abandoned(u) && len(u.Status.Hosts) > 0 {
 		return a.abandon(ctx, u)
 	}
-	return failed(a.drop(ctx, c, u))
+	return provisionError(a.dropAccounts(ctx, c, u))
 }
 
-// drop drops what was made, unless it is to be retained.
-func (a *account) drop(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {
-	if u.Spec.DeletionPolicy != userv1alpha1.DeletionRetain && a.made(u) {
-		for _, m := range made(u) {
-			if err := a.dropOne(ctx, c, u, m); err != nil {
+// dropAccounts drops the recorded accounts, unless the deletion policy retains them.
+func (a *account) dropAccounts(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {
+	if u.Spec.DeletionPolicy != userv1alpha1.DeletionRetain && a.isRecorded(u) {
+		for _, m := range recordedAccounts(u) {
+			if err := a.dropAccount(ctx, c, u, m); err != nil {
 				return err
 			}
 		}
 	}
-	a.checked.forget(u)
+	a.syncs.forget(u)
 	return nil
 }

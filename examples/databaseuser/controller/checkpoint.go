@@ -7,8 +7,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// checkpointed is a database that is changed only after the status tells what is going to be made, and for a
-// DatabaseUser that is as the cache shows it.
+// checkpointed is a database that calls [reconcile.Checkpoint] before each change. By then the status is written, which
+// records what is about to be created, and the DatabaseUser is confirmed to be as the cache shows it.
 type checkpointed struct{ accounts.Database }
 
 func (d checkpointed) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {

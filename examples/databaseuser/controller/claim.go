@@ -13,7 +13,7 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 )
 
-// IndexUsers gives a DatabaseUser's values in the [UserIndex]: the name that it wants and the one that it has.
+// IndexUsers returns the values of a DatabaseUser in [UserIndex]: the specified user name and the recorded one.
 func IndexUsers(obj client.Object) []string {
 	u, ok := obj.(*userv1alpha1.DatabaseUser)
 	if !ok {
@@ -22,13 +22,13 @@ func IndexUsers(obj client.Object) []string {
 	return slices.Compact([]string{u.Spec.User, u.Status.User})
 }
 
-// enqueueSameUser returns the requests of all other DatabaseUsers that may wait for what this one has.
+// enqueueSameUser enqueues all other DatabaseUsers of the same user name: they may wait for the account of this one.
 func enqueueSameUser(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) []ctrl.Request {
 	var requests []ctrl.Request
 	for _, name := range IndexUsers(u) {
 		others, err := usersNamed(ctx, r, name)
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot find the DatabaseUsers of a name")
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot list the DatabaseUsers of a user name")
 		}
 		for i := range others {
 			if key := client.ObjectKeyFromObject(&others[i]); key != client.ObjectKeyFromObject(u) {
@@ -48,7 +48,7 @@ func usersNamed(ctx context.Context, r client.Reader, name string) ([]userv1alph
 	return list.Items, err
 }
 
-// others gives those whose accounts of a name we make, but for u itself.
+// others returns the DatabaseUsers of a user name that this operator serves, without u.
 func (a *account) others(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, name string) ([]*userv1alpha1.DatabaseUser, error) {
 	all, err := usersNamed(ctx, r, name)
 	var others []*userv1alpha1.DatabaseUser
@@ -60,13 +60,14 @@ func (a *account) others(ctx context.Context, r client.Reader, u *userv1alpha1.D
 	return others, err
 }
 
-// claim gives who has a better claim to the accounts that u wants: who made them, else the older, else the first by name.
-func (a *account) claim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
+// betterClaim returns the DatabaseUser that precedes u for one of the accounts, or nil. The one that has created the account
+// comes first, then the older one, then the first by name.
+func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
 	others, err := a.others(ctx, r, u, u.Spec.User)
 	for _, other := range others {
 		for _, w := range want {
-			made, theirs := a.has(u, w), a.has(other, w)
-			if theirs && !made || theirs == made && wants(other, w) && before(other, u) {
+			own, theirs := a.hasAccount(u, w), a.hasAccount(other, w)
+			if theirs && !own || theirs == own && specifies(other, w) && isOlder(other, u) {
 				return &types.NamespacedName{Namespace: other.Namespace, Name: other.Name}, nil
 			}
 		}
@@ -74,26 +75,28 @@ func (a *account) claim(ctx context.Context, r client.Reader, u *userv1alpha1.Da
 	return nil, err
 }
 
-// dropOne drops an account, unless another DatabaseUser has and wants it too: they may have taken it at the same time.
-func (a *account) dropOne(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, m accounts.Account) error {
+// dropAccount drops an account, unless another DatabaseUser has recorded and specifies it too: both may have acquired it at the
+// same time.
+func (a *account) dropAccount(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, m accounts.Account) error {
 	others, err := a.others(ctx, r, u, m.User)
 	if err != nil {
 		return err
 	}
 	for _, other := range others {
-		if a.has(other, m) && a.wanted(other) && wants(other, m) {
+		if a.hasAccount(other, m) && a.isTarget(other) && specifies(other, m) {
 			return nil
 		}
 	}
 	return a.database.Drop(ctx, m)
 }
 
-// has says whether the account was made for u, in this database.
-func (o *Operator) has(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
-	return o.made(u) && u.Status.User == w.User && slices.Contains(u.Status.Hosts, w.Host)
+// hasAccount reports whether the status of u records the account, in this database.
+func (o *Operator) hasAccount(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
+	return o.isRecorded(u) && u.Status.User == w.User && slices.Contains(u.Status.Hosts, w.Host)
 }
 
-func wants(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
+// specifies reports whether the spec of u asks for the account.
+func specifies(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
 	return u.DeletionTimestamp == nil && u.Spec.User == w.User &&
 		slices.ContainsFunc(hosts(u), func(host string) bool {
 			canonical, err := accounts.CanonicalHost(host)
@@ -101,7 +104,8 @@ func wants(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
 		})
 }
 
-func before(a, b *userv1alpha1.DatabaseUser) bool {
+// isOlder orders by creation time, then by namespace and name.
+func isOlder(a, b *userv1alpha1.DatabaseUser) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}

@@ -1,4 +1,4 @@
-// Package controller makes accounts in a database as DatabaseUser objects describe them.
+// Package controller reconciles DatabaseUser objects: it keeps accounts in a database as they describe them.
 package controller
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// What the operator may do; `make manifests` writes the roles. Of Secrets it needs get for the passwords, and list and
-// watch for their metadata.
+// The operator's permissions, from which `make manifests` generates the roles. It gets Secrets to read passwords, and lists and
+// watches only their metadata.
 // +kubebuilder:rbac:groups=mygroup.handsomeguy.cn,resources=databaseusers,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=mygroup.handsomeguy.cn,resources=databaseusers/status,verbs=patch
 // +kubebuilder:rbac:groups=mygroup.handsomeguy.cn,resources=databaseusers/finalizers,verbs=update
@@ -31,26 +31,26 @@ const (
 	// Finalizer is on every DatabaseUser before the first statement.
 	Finalizer = "mygroup.handsomeguy.cn/databaseuser"
 
-	// UserIndex is the field index under which the DatabaseUsers of a user name are found.
+	// UserIndex is the field index that finds the DatabaseUsers of a user name.
 	UserIndex = "user"
 )
 
-// Operator makes accounts in one database.
+// Operator keeps the accounts in one database.
 type Operator struct {
-	// Database is where. It is asked only when something has changed, or Resync is due.
+	// Database holds the accounts. It is called only when something has changed, or when a resync is due.
 	Database accounts.Database
-	// Target is the value of the label "target" of the DatabaseUsers that it serves, in any case.
+	// Target is the value of the label "target" of the DatabaseUsers to serve, ignoring case.
 	Target string
-	// Resync is how often an account is compared with what it should be.
+	// Resync is the interval at which accounts are compared with the spec and repaired.
 	Resync time.Duration
-	// Clock is the real one unless a test sets it.
+	// Clock is the real clock, unless a test sets it.
 	Clock clock.PassiveClock
 
 	recorder events.EventRecorder
-	checked  checked
+	syncs    syncRecords
 }
 
-// Steps are what is done for a DatabaseUser.
+// Steps returns the steps of a pass over a DatabaseUser.
 func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -63,7 +63,7 @@ func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
 	}
 }
 
-// SetupWithManager adds the controller to a manager, whose cache should be made by [Cache].
+// SetupWithManager adds the controller to a manager. The manager's cache options should come from [Cache].
 func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	o.recorder = mgr.GetEventRecorder("databaseuser-operator")
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &userv1alpha1.DatabaseUser{}, UserIndex, IndexUsers); err != nil {
@@ -72,21 +72,29 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithFilter(o.Serves).Complete()
 }
 
-// Serves says whether a DatabaseUser is this operator's business: by its label, or because its status says that this
-// operator made the account. Of one that is being deleted nobody but the latter is asked; if there is no account, or if it
-// is given up, anybody.
+// Cache returns cache options for some namespaces, or for all if none is given. The cache is not filtered by the label: the
+// account of a DatabaseUser that was relabelled while the operator was down would never be dropped.
+func Cache(namespaces ...string) cache.Options {
+	return reconcile.CacheOptions(namespaces...)
+}
+
+// Serves reports whether this operator reconciles a DatabaseUser: if its label or its status names this operator's target.
+// While a DatabaseUser is being deleted, only the status counts; without a recorded account, or if the account is abandoned,
+// any operator may finish the deletion.
 func (o *Operator) Serves(u *userv1alpha1.DatabaseUser) bool {
 	if u.DeletionTimestamp != nil && (u.Status.Target == "" || abandoned(u)) {
 		return true
 	}
-	return o.made(u) || u.DeletionTimestamp == nil && o.wanted(u)
+	return o.isRecorded(u) || u.DeletionTimestamp == nil && o.isTarget(u)
 }
 
-func (o *Operator) made(u *userv1alpha1.DatabaseUser) bool {
+// isRecorded reports whether the status names this operator's target.
+func (o *Operator) isRecorded(u *userv1alpha1.DatabaseUser) bool {
 	return strings.EqualFold(u.Status.Target, o.Target)
 }
 
-func (o *Operator) wanted(u *userv1alpha1.DatabaseUser) bool {
+// isTarget reports whether the label names this operator's target.
+func (o *Operator) isTarget(u *userv1alpha1.DatabaseUser) bool {
 	return strings.EqualFold(u.Labels[userv1alpha1.TargetLabel], o.Target)
 }
 
@@ -95,10 +103,4 @@ func secretOf(u *userv1alpha1.DatabaseUser) []types.NamespacedName {
 		return nil
 	}
 	return []types.NamespacedName{{Name: u.Spec.Password.Name}}
-}
-
-// Cache restricts the manager's cache to some namespaces, or none for all. It is not filtered by the label: an account
-// whose DatabaseUser was relabelled while the operator was down would never be dropped.
-func Cache(namespaces ...string) cache.Options {
-	return reconcile.CacheOptions(namespaces...)
 }

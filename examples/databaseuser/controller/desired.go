@@ -9,7 +9,7 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 )
 
-// desired is what a spec says, checked, and the password that it points to.
+// desired is the validated content of a spec, and the password that it refers to.
 type desired struct {
 	accounts []accounts.Account // sorted by host
 	grants   []accounts.Grant   // normalized
@@ -25,8 +25,9 @@ func hosts(u *userv1alpha1.DatabaseUser) []string {
 	return u.Spec.Hosts
 }
 
-// desire gives all that is wrong with a spec as errors that wrap an [accounts.InvalidError].
-func desire(u *userv1alpha1.DatabaseUser) (desired, error) {
+// desiredFrom returns the desired state of a spec. All that is wrong with it is in the error, which wraps an
+// [accounts.InvalidError] for each.
+func desiredFrom(u *userv1alpha1.DatabaseUser) (desired, error) {
 	d := desired{settings: accounts.Settings{
 		Require: accounts.Require(u.Spec.Require),
 		Limits: accounts.Limits{
@@ -36,12 +37,12 @@ func desire(u *userv1alpha1.DatabaseUser) (desired, error) {
 			MaxUpdatesPerHour:     int64(u.Spec.Limits.MaxUpdatesPerHour),
 		},
 	}}
-	errs := []error{in("spec", d.settings.Validate())}
+	errs := []error{inField("spec", d.settings.Validate())}
 	var names []string
 	for i, given := range hosts(u) {
 		host, err := accounts.CanonicalHost(given)
 		if err != nil {
-			errs = append(errs, in(fmt.Sprintf("spec.hosts[%d]", i), err))
+			errs = append(errs, inField(fmt.Sprintf("spec.hosts[%d]", i), err))
 			continue
 		}
 		names = append(names, host)
@@ -51,7 +52,7 @@ func desire(u *userv1alpha1.DatabaseUser) (desired, error) {
 		account := accounts.Account{User: u.Spec.User, Host: host}
 		d.accounts = append(d.accounts, account)
 		if err := account.Validate(); err != nil {
-			errs = append(errs, in("spec.user", err))
+			errs = append(errs, inField("spec.user", err))
 			break
 		}
 	}
@@ -60,41 +61,16 @@ func desire(u *userv1alpha1.DatabaseUser) (desired, error) {
 		for _, p := range g.Privileges {
 			grant.Privileges = append(grant.Privileges, string(p))
 		}
-		errs = append(errs, in(fmt.Sprintf("spec.grants[%d]", i), grant.Validate()))
+		errs = append(errs, inField(fmt.Sprintf("spec.grants[%d]", i), grant.Validate()))
 		d.grants = append(d.grants, grant)
 	}
 	d.grants = accounts.Normalize(d.grants)
 	return d, errors.Join(errs...)
 }
 
-func in(field string, err error) error {
+func inField(field string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", field, err)
-}
-
-// made are the accounts that the status tells of.
-func made(u *userv1alpha1.DatabaseUser) []accounts.Account {
-	var all []accounts.Account
-	for _, host := range u.Status.Hosts {
-		all = append(all, accounts.Account{User: u.Status.User, Host: host})
-	}
-	return all
-}
-
-// granted are the grants that the status tells of.
-func granted(u *userv1alpha1.DatabaseUser) []accounts.Grant {
-	var all []accounts.Grant
-	for _, g := range u.Status.Grants {
-		all = append(all, accounts.Grant{Database: g.Database, Table: g.Table, Privileges: g.Privileges})
-	}
-	return all
-}
-
-func recordGrants(u *userv1alpha1.DatabaseUser, grants []accounts.Grant) {
-	u.Status.Grants = nil
-	for _, g := range grants {
-		u.Status.Grants = append(u.Status.Grants, userv1alpha1.AppliedGrant{Privileges: g.Privileges, Database: g.Database, Table: g.Table})
-	}
 }

@@ -1,4 +1,4 @@
-// Package controller restarts Deployments on the schedules of Eru objects.
+// Package controller reconciles Eru objects: it restarts Deployments on their schedules.
 package controller
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// What the operator may do; `make manifests` writes the roles.
+// The operator's permissions, from which `make manifests` generates the roles.
 // +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus/status,verbs=patch
 // +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus/finalizers,verbs=update
@@ -26,41 +26,43 @@ import (
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
 
-// SetupWithManager adds the controllers to a manager, whose cache should be made by [Cache].
+// DeploymentSteps returns the steps of a pass over a Deployment.
+func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {
+	return []reconcile.NamedStep[*appsv1.Deployment]{reconcile.Named("create-eru", reconcile.Func(createEru),
+		reconcile.Watching(&eruv1.Eru{}, enqueueSameName, predicates.DeletionStarted()))}
+}
+
+// EruSteps returns the steps of a pass over an Eru.
+func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
+	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", restartStep{r},
+		reconcile.Reporting(eruv1.ConditionValid), reconcile.ReferencingCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments),
+		reconcile.Watching(&eruv1.Eru{}, r.EnqueueNext, predicates.FieldChanged(restarts.QueueState), exceptCreations))}
+}
+
+// exceptCreations drops create events: a new Eru never lets another one start.
+var exceptCreations = predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+
+// SetupWithManager adds both controllers to a manager. The manager's cache options should come from [Cache].
 func SetupWithManager(mgr ctrl.Manager, r restarts.Restarts) error {
 	if err := reconcile.For(mgr, DeploymentSteps()...).WithoutStatus().
 		WithPredicates(predicates.AnnotationChanged(eruv1.AnnotationEru)).Complete(); err != nil {
 		return err
 	}
-	return reconcile.For(mgr, EruSteps(r)...).WithClock(r.Clock).WithHistory(func(eru *eruv1.Eru) conditions.List { return eru.History(r.Clock.Now) }).
+	return reconcile.For(mgr, EruSteps(r)...).WithClock(r.Clock).
+		WithHistory(func(eru *eruv1.Eru) conditions.List { return eru.History(r.Clock.Now) }).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).Complete()
 }
 
-// DeploymentSteps are what is done for a Deployment.
-func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {
-	return []reconcile.NamedStep[*appsv1.Deployment]{reconcile.Named("create-eru", reconcile.Func(createEru),
-		reconcile.Watching(&eruv1.Eru{}, sameName, predicates.DeletionStarted()))}
-}
-
-// EruSteps are what is done for an Eru.
-func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
-	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", follower{r},
-		reconcile.Reporting(eruv1.ConditionValid), reconcile.ReferencingCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments),
-		reconcile.Watching(&eruv1.Eru{}, r.NextInLine, predicates.FieldChanged(restarts.Claim), exceptCreations))}
-}
-
-// exceptCreations drops creations: an Eru that is new lets no other one start.
-var exceptCreations = predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
-
-// Cache restricts the manager's cache to some namespaces, or none for all.
+// Cache returns cache options for some namespaces, or for all if none is given.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
-	options.DefaultTransform = slim()
+	options.DefaultTransform = dropUnused()
 	return options
 }
 
-// slim takes out what nobody reads: most of a Deployment is what its pods look like.
-func slim() toolscache.TransformFunc {
+// dropUnused returns a transform that drops what nothing reads from the cache: the pod specs of Deployments, which are the
+// largest part of them.
+func dropUnused() toolscache.TransformFunc {
 	compact := reconcile.TransformCompact()
 	return func(obj any) (any, error) {
 		if d, ok := obj.(*appsv1.Deployment); ok {

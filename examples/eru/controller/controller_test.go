@@ -41,7 +41,7 @@ type harness struct {
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func newHarness(t *testing.T, atOnce int, objects ...client.Object) *harness {
+func newHarness(t *testing.T, maxConcurrent int, objects ...client.Object) *harness {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
@@ -49,7 +49,7 @@ func newHarness(t *testing.T, atOnce int, objects ...client.Object) *harness {
 	h := &harness{clock: clocktesting.NewFakePassiveClock(noon), fail: func(client.Object) error { return nil }}
 	h.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&eruv1.Eru{}, &appsv1.Deployment{}).Build()
-	r := restarts.Restarts{Clock: h.clock, AtOnce: atOnce}
+	r := restarts.Restarts{Clock: h.clock, MaxConcurrent: maxConcurrent}
 	h.deployments = reconcile.New(h.counting(), controller.DeploymentSteps()...).WithoutStatus()
 	h.erus = reconcile.New(h.counting(), controller.EruSteps(r)...).WithClock(h.clock).
 		WithHistory(func(eru *eruv1.Eru) conditions.List { return eru.History(h.clock.Now) })

@@ -14,16 +14,17 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// createEru gives a Deployment the Eru that its annotation asks for. All else is done for the Eru.
+// createEru is the step that creates the Eru that a Deployment requests by its annotation. The rest is done in passes over
+// the Eru.
 func createEru(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 	if d.Annotations[eruv1.AnnotationEru] != "true" {
 		return nil
 	}
-	var there eruv1.Eru
-	switch err := c.Get(ctx, client.ObjectKeyFromObject(d), &there, client.UnsafeDisableDeepCopy); {
-	case err == nil && there.DeploymentName() != d.Name:
+	var existing eruv1.Eru
+	switch err := c.Get(ctx, client.ObjectKeyFromObject(d), &existing, client.UnsafeDisableDeepCopy); {
+	case err == nil && existing.DeploymentName() != d.Name:
 		return reconcile.Stalled("CreateEruFailed", fmt.Errorf("the Eru %s is there already, for Deployment %s: delete it, or create one of another name",
-			there.Name, there.DeploymentName()))
+			existing.Name, existing.DeploymentName()))
 	case !apierrors.IsNotFound(err):
 		return err
 	}
@@ -36,6 +37,7 @@ func createEru(ctx context.Context, c client.Client, d *appsv1.Deployment) error
 	return reconcile.WithReason("CreateEruFailed", c.Create(ctx, eru))
 }
 
-func sameName(_ context.Context, _ client.Reader, obj *eruv1.Eru) []ctrl.Request {
+// enqueueSameName enqueues the Deployment of the same name: when an Eru is deleted, it may have to be created again.
+func enqueueSameName(_ context.Context, _ client.Reader, obj *eruv1.Eru) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
 }

@@ -17,10 +17,11 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-type follower struct{ restarts.Restarts }
+// restartStep is the step that restarts the Deployment of an Eru on its schedule.
+type restartStep struct{ restarts.Restarts }
 
-func (f follower) Reconcile(ctx context.Context, c client.Client, eru *eruv1.Eru) error {
-	if err := f.introduce(ctx, c, eru); err != nil {
+func (s restartStep) Reconcile(ctx context.Context, c client.Client, eru *eruv1.Eru) error {
+	if err := s.initialize(ctx, c, eru); err != nil {
 		return err
 	}
 	var d appsv1.Deployment
@@ -30,50 +31,51 @@ func (f follower) Reconcile(ctx context.Context, c client.Client, eru *eruv1.Eru
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		restarts.Abandon(eru)
+		restarts.StopObserving(eru)
 		return stop(eru, eruv1.PhaseStopped, reconcile.Stalled("DeploymentNotFound", fmt.Errorf("there is no Deployment %s: create it", eru.DeploymentName())))
 	case errors.Is(err, reconcile.ErrOwnerRecreated):
-		restarts.Abandon(eru)
+		restarts.StopObserving(eru)
 		return stop(eru, eruv1.PhaseStopped, reconcile.Stalled("DeploymentRecreated", err))
 	case err != nil:
 		return err
 	}
-	if err := f.Watch(ctx, c, eru, &d); err != nil {
+	if err := s.ObserveRollout(ctx, c, eru, &d); err != nil {
 		return err
 	}
-	err = f.follow(ctx, c, eru, &d)
+	err = s.runSchedule(ctx, c, eru, &d)
 	if eru.Status.LastRolloutResult == eruv1.RolloutInProgress {
 		err = errors.Join(err, reconcile.Wait("RolloutInProgress", time.Minute, "waits for the rollout")) // its events come sooner
 	}
 	return err
 }
 
-// introduce does what needs no Deployment.
-func (f follower) introduce(ctx context.Context, c client.Client, eru *eruv1.Eru) (err error) {
-	if eru.IsFormer() {
+// initialize does what needs no Deployment: the label, the annotations, and the first condition.
+func (s restartStep) initialize(ctx context.Context, c client.Client, eru *eruv1.Eru) (err error) {
+	if eru.IsLegacy() {
 		_, err = reconcile.PatchLabels(ctx, c, eru, map[string]string{eruv1.LabelCreatedBy: eruv1.CreatedBy})
 	}
-	if err == nil && eru.IsKnown() { // before that, the annotations would make it a former one
+	if err == nil && eru.HasStatus() { // before that, the annotations would make it a legacy one
 		_, err = reconcile.PatchAnnotations(ctx, c, eru, eru.SpecAnnotations())
 	}
-	if err == nil && eru.IsAskedFor() && len(eru.Status.Conditions) == 0 {
-		err = stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionCreated, eruv1.ReasonCreated, eruv1.ReasonCreated))
+	if err == nil && eru.IsRequested() && len(eru.Status.Conditions) == 0 {
+		err = stop(eru, eruv1.PhaseStopped, eru.AddCondition(s.Clock.Now, eruv1.ConditionCreated, eruv1.ReasonCreated, eruv1.ReasonCreated))
 	}
 	return err
 }
 
-// follow does what the schedule says, if it is to be followed.
-func (f follower) follow(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment) error {
+// runSchedule starts or skips a restart that is due, and waits for the next one. It does nothing for an Eru that is disabled
+// or no longer requested.
+func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment) error {
 	last := eru.LastCondition().Type
 	switch {
-	case eru.IsAskedFor() && d.Annotations[eruv1.AnnotationEru] != "true":
-		return stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionStopped, "AnnotationRemoved", "the Deployment does not ask for it any more"))
+	case eru.IsRequested() && d.Annotations[eruv1.AnnotationEru] != "true":
+		return stop(eru, eruv1.PhaseStopped, eru.AddCondition(s.Clock.Now, eruv1.ConditionStopped, "AnnotationRemoved", "the Deployment does not ask for it any more"))
 	case !eru.Spec.Enabled && last == eruv1.ConditionCreated:
 		return nil
 	case !eru.Spec.Enabled:
-		return stop(eru, eruv1.PhaseStopped, eru.Tell(f.Clock.Now, eruv1.ConditionStopped, "Disabled", "spec.enabled is false"))
+		return stop(eru, eruv1.PhaseStopped, eru.AddCondition(s.Clock.Now, eruv1.ConditionStopped, "Disabled", "spec.enabled is false"))
 	}
-	now, since, text := f.Clock.Now(), eru.Status.ScheduleSince, cmp.Or(eru.Spec.Schedule, eruv1.DefaultSchedule)
+	now, since, text := s.Clock.Now(), eru.Status.ScheduleSince, cmp.Or(eru.Spec.Schedule, eruv1.DefaultSchedule)
 	due, err := eru.Status.Decide(now, eru.UID, text, eru.Spec.Options)
 	if err != nil {
 		return stop(eru, eruv1.PhaseFailure, reconcile.Stalled("", err))
@@ -81,18 +83,11 @@ func (f follower) follow(ctx context.Context, c client.Client, eru *eruv1.Eru, d
 	eru.Status.Phase = eruv1.PhaseRunning
 	switch {
 	case due.Verdict == schedule.Start:
-		err = f.Start(ctx, c, eru, d, due)
+		err = s.Start(ctx, c, eru, d, due)
 	case due.Verdict == schedule.TooLate:
-		err = f.Skip(eru, due, "TooLate", "its starting deadline has passed")
+		err = s.Skip(eru, due, "TooLate", "its starting deadline has passed")
 	case !eru.Status.ScheduleSince.Equal(since) || last != eruv1.ConditionScheduled && last != eruv1.ConditionRestarted:
-		err = eru.Tell(f.Clock.Now, eruv1.ConditionScheduled, eruv1.ConditionScheduled, fmt.Sprintf("%q in %s", text, cmp.Or(eru.Spec.TimeZone, "UTC")))
+		err = eru.AddCondition(s.Clock.Now, eruv1.ConditionScheduled, eruv1.ConditionScheduled, fmt.Sprintf("%q in %s", text, cmp.Or(eru.Spec.TimeZone, "UTC")))
 	}
 	return cmp.Or(err, reconcile.Wait(eruv1.ConditionScheduled, due.RequeueAfter(now), "waits for its time"))
-}
-
-// stop is for an Eru whose schedule is not followed. When it is followed again, that is since then.
-func stop(eru *eruv1.Eru, phase string, why error) error {
-	eru.Status.Stop()
-	eru.Status.Phase = phase
-	return why
 }

@@ -1,5 +1,5 @@
-// Package restarts restarts Deployments for Erus whose time has come: once for each time, only so many at once, and watched to
-// the end.
+// Package restarts restarts the Deployments of Erus. Each due time leads to one restart at most, the number of concurrent
+// rollouts is limited, and each rollout is observed until its end.
 package restarts
 
 import (
@@ -20,30 +20,30 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// Restarts are those of an operator.
+// Restarts restarts Deployments. It holds the settings of the operator.
 type Restarts struct {
-	// Clock is clock.RealClock{}, but in tests.
+	// Clock is clock.RealClock{}, except in tests.
 	Clock clock.PassiveClock
-	// AtOnce is how many Deployments may roll out at once because of us. 0 is no limit.
-	AtOnce int
-	// Lateness is told by how many seconds each restart comes after its place in the spread; nil if nobody wants to know.
+	// MaxConcurrent is the maximum number of Deployments that roll out at a time because of this operator. 0 means no limit.
+	MaxConcurrent int
+	// Lateness observes how many seconds after its place in the spread each restart starts. It may be nil.
 	Lateness prometheus.Observer
 }
 
 const fieldManager = client.FieldOwner("eru-operator")
 
-// Start restarts the Deployment for a time that is due, or records why it does not. The Deployment then shows that time, so a
-// crash before the status is written restarts nothing twice.
+// Start restarts the Deployment for a due time, or records why it does not. The due time is written to the Deployment: after
+// a crash before the status is written, it shows that this restart is done.
 func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment, due schedule.Decision) error {
-	hindrance, err := workload.CheckRestart(d, due.ScheduledTime, c.Scheme())
-	replaces := hindrance.Reason == workload.BlockedRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
+	blocker, err := workload.CheckRestart(d, due.ScheduledTime, c.Scheme())
+	replace := blocker.Reason == workload.BlockedRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
 	switch {
 	case err != nil:
 		return err
-	case hindrance.Reason == workload.BlockedNotObserved:
-		return reconcile.Wait("DeploymentNotObserved", time.Minute, "%s", hindrance.Message) // an event of it comes sooner
-	case hindrance.Reason != "" && !replaces:
-		return r.Skip(eru, due, hindrance.Reason, hindrance.Message)
+	case blocker.Reason == workload.BlockedNotObserved:
+		return reconcile.Wait("DeploymentNotObserved", time.Minute, "%s", blocker.Message) // its next event comes sooner
+	case blocker.Reason != "" && !replace:
+		return r.Skip(eru, due, blocker.Reason, blocker.Message)
 	}
 	switch may, err := r.mayStart(ctx, c, eru); {
 	case err != nil:
@@ -59,7 +59,7 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 		if r.Lateness != nil {
 			r.Lateness.Observe(r.Clock.Since(due.ScheduledTime.Add(eru.Spec.Offset(eru.UID))).Seconds())
 		}
-		tell(ctx, eru, d, corev1.EventTypeNormal, "Restarted", "The pods are replaced, as was due at "+timestamp(due.ScheduledTime))
+		emitEvent(ctx, eru, d, corev1.EventTypeNormal, "Restarted", "The pods are replaced, as was due at "+timestamp(due.ScheduledTime))
 	}
 	eru.Status.Record(due)
 	eru.Status.LastRestartTime = new(metav1.NewTime(r.Clock.Now().Truncate(time.Second)))
@@ -67,14 +67,14 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	return nil
 }
 
-// Skip records that a time that is due has no restart.
+// Skip records that there is no restart for a due time.
 func (r Restarts) Skip(eru *eruv1.Eru, due schedule.Decision, reason, message string) error {
 	eru.Status.Record(due)
-	return eru.Tell(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.ScheduledTime)+": "+message)
+	return eru.AddCondition(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.ScheduledTime)+": "+message)
 }
 
-// Watch records what came of the last restart, which is known in an hour at most.
-func (r Restarts) Watch(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment) error {
+// ObserveRollout records the result of the last restart once it is known, which takes an hour at most.
+func (r Restarts) ObserveRollout(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment) error {
 	status := &eru.Status
 	if status.LastRolloutResult != eruv1.RolloutInProgress {
 		return nil
@@ -91,20 +91,20 @@ func (r Restarts) Watch(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	reason, message := "Rollout"+status.LastRolloutResult, timestamp(status.LastScheduleTime.Time)
 	if rollout.State != workload.RolloutComplete {
 		message += ": " + strings.TrimSpace(rollout.Message)
-		tell(ctx, eru, d, corev1.EventTypeWarning, reason, "Restarted for "+message)
+		emitEvent(ctx, eru, d, corev1.EventTypeWarning, reason, "Restarted for "+message)
 	}
-	return eru.Tell(r.Clock.Now, eruv1.ConditionRestarted, reason, message)
+	return eru.AddCondition(r.Clock.Now, eruv1.ConditionRestarted, reason, message)
 }
 
-// Abandon is for a Deployment that is gone.
-func Abandon(eru *eruv1.Eru) {
+// StopObserving records that the end of the rollout will not be observed, because the Deployment is gone.
+func StopObserving(eru *eruv1.Eru) {
 	if eru.Status.LastRolloutResult == eruv1.RolloutInProgress {
 		eru.Status.LastRolloutResult = eruv1.RolloutUnknown
 	}
 }
 
-// tell emits an event on both.
-func tell(ctx context.Context, eru *eruv1.Eru, d *appsv1.Deployment, eventType, reason, note string) {
+// emitEvent emits an event on the Eru and on the Deployment.
+func emitEvent(ctx context.Context, eru *eruv1.Eru, d *appsv1.Deployment, eventType, reason, note string) {
 	reconcile.Eventf(ctx, eru, eventType, reason, "%s", note)
 	reconcile.Eventf(ctx, d, eventType, reason, "%s", note)
 }

@@ -27,7 +27,7 @@ import (
 func begin(clock *clocktesting.FakePassiveClock) func(client.Client) ctrlreconcile.Reconciler {
 	return func(c client.Client) ctrlreconcile.Reconciler {
 		deployments := reconcile.New(c, controller.DeploymentSteps()...).WithoutStatus()
-		erus := reconcile.New(c, controller.EruSteps(restarts.Restarts{Clock: clock, AtOnce: 1})...).WithClock(clock).
+		erus := reconcile.New(c, controller.EruSteps(restarts.Restarts{Clock: clock, MaxConcurrent: 1})...).WithClock(clock).
 			WithHistory(func(eru *eruv1.Eru) conditions.List { return eru.History(clock.Now) })
 		return ctrlreconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 			if _, err := deployments.Reconcile(ctx, request); err != nil {

@@ -137,10 +137,10 @@ func (u *user) scheduledMany(t testing.TB, many int) {
 // 1,000 Erus are due in the same minute. Their places in the spread and the cap hold, also when the operator is restarted in
 // between, and when the next one comes: each Deployment is restarted once.
 func TestThousandAtOnce(t *testing.T) {
-	const many, atOnce, spread = 1000, 25, 60
+	const many, maxConcurrent, spread = 1000, 25, 60
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()
-	r.AtOnce = atOnce
+	r.MaxConcurrent = maxConcurrent
 	names := u.createMany(t, many, func(name string) eruv1.EruSpec {
 		spec := enabled(name, "0 4 * * *")
 		spec.SpreadSeconds = spread
@@ -159,9 +159,9 @@ func TestThousandAtOnce(t *testing.T) {
 		eru := operatortest.Live(t, u, u.eru(name))
 		inFirstHalf[name] = schedule.Offset(eru.UID, spread*time.Second) <= spread/2*time.Second
 	}
-	operatortest.Eventually(t, "the cap is reached", func(c *assert.CollectT) { assert.Equal(c, atOnce, deployments.count()) })
+	operatortest.Eventually(t, "the cap is reached", func(c *assert.CollectT) { assert.Equal(c, maxConcurrent, deployments.count()) })
 	deployments.finish(t)
-	operatortest.Eventually(t, "the next in line start", func(c *assert.CollectT) { assert.Equal(c, 2*atOnce, deployments.count()) })
+	operatortest.Eventually(t, "the next in line start", func(c *assert.CollectT) { assert.Equal(c, 2*maxConcurrent, deployments.count()) })
 	for name := range deployments.restarts {
 		assert.True(t, inFirstHalf[name], "%s is not yet at its place", name)
 	}
@@ -178,7 +178,7 @@ func TestThousandAtOnce(t *testing.T) {
 	}
 	operatortest.Eventually(t, "all have rolled out", func(c *assert.CollectT) { assert.Zero(c, deployments.finish(c)) })
 	deployments.stop()
-	assert.LessOrEqual(t, deployments.most, atOnce)
+	assert.LessOrEqual(t, deployments.most, maxConcurrent)
 	for _, name := range names {
 		assert.Len(t, deployments.restarts[name], 1, "%s: one restart", name)
 		assert.Equal(t, "2026-03-02T04:00:00Z", deployments.restarts[name][0].due)

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// AppSpec is what a user wants.
+// AppSpec is the desired state of an App.
 type AppSpec struct {
-	// Replicas is the number of pods. Unset leaves it to an autoscaler; a new App then has one.
+	// Replicas is the number of pods. If unset, an autoscaler may set it; a new App then starts with one.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -27,13 +27,13 @@ type AppSpec struct {
 	// +optional
 	Envs []corev1.EnvVar `json:"envs,omitempty"`
 
-	// EnvFrom gives the container all of a ConfigMap or Secret as environment variables.
+	// EnvFrom adds all keys of a ConfigMap or Secret to the environment of the container.
 	// +listType=atomic
 	// +optional
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 
-	// Ports of the App's Service; without any there is no Service. Of several, those without a name are named
-	// <protocol>-<port>. The container opens what their targetPort says: a port, or the port itself, with that name.
+	// Ports of the App's Service. Without ports there is no Service. If there are several, those without a name are named
+	// <protocol>-<port>. The container opens their targetPort: a number as it is; for a name, the port with this name.
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:XValidation:rule="self.all(p, p.port >= 1 && p.port <= 65535)",message="every port must be from 1 to 65535"
 	// +listType=atomic
@@ -57,11 +57,11 @@ type AppSpec struct {
 	// +optional
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 
-	// ServiceAccountName is the account that the pods have. Default: the namespace's own.
+	// ServiceAccountName of the pods. Default: the default account of the namespace.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
-	// SecurityContext of the container. Default: none, so what the image says holds.
+	// SecurityContext of the container. Default: none, so that the image decides.
 	// +optional
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
 
@@ -69,7 +69,7 @@ type AppSpec struct {
 	// +optional
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
 
-	// ConfigMapRefs are the ConfigMaps that the pods are rolled for when they change or are created anew.
+	// ConfigMapRefs are ConfigMaps that the pods use. When one of them is changed or created again, the pods are replaced.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r.name != '')",message="every reference needs a name"
 	// +listType=map
@@ -77,7 +77,7 @@ type AppSpec struct {
 	// +optional
 	ConfigMapRefs []corev1.LocalObjectReference `json:"configMapRefs,omitempty"`
 
-	// SecretRefs are the Secrets that the pods are rolled for when they change or are created anew.
+	// SecretRefs are Secrets that the pods use. When one of them is changed or created again, the pods are replaced.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(r, r.name != '')",message="every reference needs a name"
 	// +listType=map
@@ -85,31 +85,32 @@ type AppSpec struct {
 	// +optional
 	SecretRefs []corev1.LocalObjectReference `json:"secretRefs,omitempty"`
 
-	// MinAvailable pods, or percent of them, stay when nodes are drained: it makes a PodDisruptionBudget.
+	// MinAvailable is the number or percentage of pods that stay while nodes are drained. If set, there is a
+	// PodDisruptionBudget.
 	// +optional
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
 
-// AppStatus is what there is: the status of the Deployment, whose fields have no schema here, and how to reach the App.
-// ObservedGeneration is the App's own. The conditions are the Deployment's Available, Progressing and ReplicaFailure, and
-// ours: Ready, Reconciling, Stalled, ServiceReady.
+// AppStatus is the observed state of an App: the status of the Deployment, whose fields have no schema here, and the address
+// of the App. ObservedGeneration is the App's own. The conditions are the Deployment's Available, Progressing and
+// ReplicaFailure, and the App's Ready, Reconciling, Stalled and ServiceReady.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type AppStatus struct {
-	// The schema that would be generated lets a condition have no type, and the API server refuses it for that.
+	// The API server refuses the schema that would be generated: in it, the type of a condition is optional.
 	// +kubebuilder:validation:Schemaless
 	appsv1.DeploymentStatus `json:",inline"`
 
-	// Endpoint is the address within the cluster, with the first port. It is absent when there is no Service of ours.
+	// Endpoint is the address within the cluster, with the first port. It is absent if the App has no Service.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Selector of the pods, in the text form that the scale subresource wants.
+	// Selector of the pods, as a string for the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 }
 
-// App is a Deployment of one container, and a Service through which clients reach it.
+// App is a Deployment with one container, and a Service to reach it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -1,4 +1,4 @@
-// Package accountstest keeps accounts in memory, for unit tests of what uses a database.
+// Package accountstest provides a database in memory, for unit tests of its users.
 package accountstest
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // Database is an [accounts.Database] in memory. It refuses what a server's client refuses. The zero value has no accounts.
 type Database struct {
-	// Fail, if set, is asked before each call with the method's name; what it returns is the call's error.
+	// Fail, if set, is called before each method with its name. If it returns an error, the method returns it and does nothing.
 	Fail func(method string) error
 
 	mu        sync.Mutex
@@ -24,7 +24,7 @@ type Database struct {
 
 var _ accounts.Database = (*Database)(nil)
 
-// Calls lists the calls since the last time, each as the method and the account.
+// Calls returns the calls since it was last called, each as the method and the account.
 func (d *Database) Calls() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,7 +33,7 @@ func (d *Database) Calls() []string {
 	return calls
 }
 
-// Accounts lists the accounts, sorted.
+// Accounts returns the accounts, sorted.
 func (d *Database) Accounts() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,14 +45,14 @@ func (d *Database) Accounts() []string {
 	return names
 }
 
-// Password is what the account can log in with.
+// Password returns the password of an account.
 func (d *Database) Password(a accounts.Account) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return string(d.passwords[a])
 }
 
-// GrantGlobally makes the account one of somebody who runs the server.
+// GrantGlobally gives an account privileges on the server as a whole.
 func (d *Database) GrantGlobally(a accounts.Account) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +149,7 @@ func (d *Database) Revoke(_ context.Context, a accounts.Account, g accounts.Gran
 	return nil
 }
 
-// begin locks the database; the caller unlocks it.
+// begin locks the database and records the call. The caller unlocks the database.
 func (d *Database) begin(method string, a accounts.Account, others ...interface{ Validate() error }) error {
 	d.mu.Lock()
 	for _, v := range append(others, a) {

@@ -5,24 +5,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TargetLabel says which operator, and so which database, serves a DatabaseUser. Its case does not matter.
+// TargetLabel names the operator, and so the database, that serves a DatabaseUser. Its value is compared ignoring case.
 const TargetLabel = "target"
 
-// DatabaseUserSpec is what a user wants.
+// DatabaseUserSpec is the desired state of a DatabaseUser.
 type DatabaseUserSpec struct {
-	// User is the name to log in with. A MySQL server takes at most 32 characters. Not every name is possible: the Ready
-	// condition says why.
+	// User is the name to log in with. A MySQL server accepts at most 32 characters. Not every name is possible: if one is
+	// refused, the condition Ready says why.
 	// +kubebuilder:validation:MaxLength=80
 	// +optional
 	User string `json:"user,omitempty"`
 
-	// Password is in a Secret of the same namespace. When the Secret changes, so does the password; when it goes, the account
-	// stays as it is.
+	// Password selects a key of a Secret in the same namespace. When the Secret changes, the password of the account is
+	// changed; when the Secret is deleted, the account stays as it is.
 	// +optional
 	Password *corev1.SecretKeySelector `json:"password,omitempty"`
 
-	// Hosts that the user may come from: names or addresses, in which % stands for any characters and _ for any one, or IPv4
-	// networks such as 10.1.0.0/255.255.0.0. Default: all.
+	// Hosts that the user may connect from: names or addresses, in which % matches any characters and _ any one character, or
+	// IPv4 networks such as 10.1.0.0/255.255.0.0. Default: all.
 	// +kubebuilder:default={"%"}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
@@ -33,89 +33,87 @@ type DatabaseUserSpec struct {
 	// +optional
 	Hosts []string `json:"hosts,omitempty"`
 
-	// Grants are what the user may do. Grants that were made by others stay.
+	// Grants are the privileges of the user. Privileges that others granted stay.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Grants []Grant `json:"grants,omitempty"`
 
-	// Limits of what the user may use. Default: none.
+	// Limits on the use of the server. Default: none.
 	// +optional
 	Limits Limits `json:"limits,omitzero"`
 
-	// Require is what a connection has to bring along beside the password: nothing, TLS, or TLS with a certificate of the
-	// client's. Default: none.
+	// Require is what a connection needs besides the password: nothing, TLS, or TLS with a client certificate. Default: none.
 	// +kubebuilder:validation:Enum=none;ssl;x509
 	// +kubebuilder:default=none
 	// +optional
 	Require Requirement `json:"require,omitempty"`
 
-	// DeletionPolicy says whether the account goes when the DatabaseUser does. Default: Delete.
+	// DeletionPolicy is whether the account is dropped when the DatabaseUser is deleted. Default: Delete.
 	// +kubebuilder:validation:Enum=Delete;Retain
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Adopt takes over an account that is there and was not made for this DatabaseUser: its password, limits and
-	// requirement are changed, and it goes with the DatabaseUser. One with privileges on the server as a whole is never
-	// taken over. Default: such an account is left alone.
+	// Adopt takes over an account that exists and was not created for this DatabaseUser: its password, limits and
+	// requirement are changed, and it is dropped with the DatabaseUser. An account with privileges on the server as a whole is
+	// never taken over. Default: existing accounts are left alone.
 	// +optional
 	Adopt bool `json:"adopt,omitempty"`
 }
 
-// Grant is what a user may do in a database, or in one of its tables.
+// Grant is a list of privileges in a database, or in one of its tables.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.table) || !self.privileges.exists(p, p in ['CREATE TEMPORARY TABLES', 'LOCK TABLES', 'EXECUTE', 'CREATE ROUTINE', 'ALTER ROUTINE', 'EVENT'])",message="CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, CREATE ROUTINE, ALTER ROUTINE and EVENT cannot be granted on a table"
 // +kubebuilder:validation:XValidation:rule="!(self.database.lowerAscii() in ['mysql', 'information_schema', 'performance_schema', 'sys'])",message="this database belongs to the server"
 type Grant struct {
-	// Privileges to grant. ALL stands for all that are listed here, or those of them that a table has.
+	// Privileges to grant. ALL stands for all that are listed here; on a table, for those of them that a table has.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=19
 	// +listType=set
 	Privileges []Privilege `json:"privileges"`
 
-	// Database in which they are granted: one, nothing in its name stands for others. It need not exist.
+	// Database in which they are granted. The name is literal, not a pattern. The database need not exist.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Database string `json:"database"`
 
-	// Table in which they are granted; it has to exist. Default: all tables of the database.
+	// Table on which they are granted. It must exist. Default: all tables of the database.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Table string `json:"table,omitempty"`
 }
 
-// Privilege is one that concerns a database and what is in it. Granting on is not among them, nor is what concerns the
-// server as a whole.
+// Privilege is a privilege in a database. Neither GRANT OPTION nor privileges on the server as a whole are among them.
 //
 // +kubebuilder:validation:Enum=ALL;SELECT;INSERT;UPDATE;DELETE;CREATE;DROP;REFERENCES;INDEX;ALTER;CREATE TEMPORARY TABLES;LOCK TABLES;EXECUTE;CREATE VIEW;SHOW VIEW;CREATE ROUTINE;ALTER ROUTINE;EVENT;TRIGGER
 type Privilege string
 
-// Limits of what a user may use, from each host. Zero is no limit.
+// Limits on the use of the server, for each host. Zero means no limit.
 type Limits struct {
-	// MaxUserConnections is how many connections there may be at once.
+	// MaxUserConnections is the maximum number of concurrent connections.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxUserConnections int32 `json:"maxUserConnections,omitempty"`
 
-	// MaxConnectionsPerHour is how many connections may be opened in an hour.
+	// MaxConnectionsPerHour is the maximum number of connections opened in an hour.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxConnectionsPerHour int32 `json:"maxConnectionsPerHour,omitempty"`
 
-	// MaxQueriesPerHour is how many statements may be run in an hour.
+	// MaxQueriesPerHour is the maximum number of statements in an hour.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxQueriesPerHour int32 `json:"maxQueriesPerHour,omitempty"`
 
-	// MaxUpdatesPerHour is how many statements may be run in an hour that change something.
+	// MaxUpdatesPerHour is the maximum number of statements in an hour that change something.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxUpdatesPerHour int32 `json:"maxUpdatesPerHour,omitempty"`
 }
 
-// Requirement is what a connection has to bring along beside the password.
+// Requirement is what a connection needs besides the password.
 type Requirement string
 
 // Requirements.
@@ -125,7 +123,7 @@ const (
 	RequireX509 Requirement = "x509"
 )
 
-// DeletionPolicy says what becomes of the account when its DatabaseUser is deleted.
+// DeletionPolicy is what to do with the account when its DatabaseUser is deleted.
 type DeletionPolicy string
 
 // Deletion policies.
@@ -134,32 +132,32 @@ const (
 	DeletionRetain DeletionPolicy = "Retain"
 )
 
-// DatabaseUserStatus is what there is. User, hosts and target are written before an account is created: what is recorded
-// here is ours.
+// DatabaseUserStatus is the observed state of a DatabaseUser. User, hosts and target are written before an account is created:
+// an account that is recorded here was created, or adopted, for this DatabaseUser.
 type DatabaseUserStatus struct {
-	// ObservedGeneration is the generation of the spec that this status tells of.
+	// ObservedGeneration is the generation of the spec that this status was written for.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// User is the name of the accounts that were made.
+	// User is the user name of the accounts.
 	// +optional
 	User string `json:"user,omitempty"`
 
-	// Hosts of the accounts that were made, sorted, in lower case.
+	// Hosts of the accounts, sorted, in lower case.
 	// +listType=atomic
 	// +optional
 	Hosts []string `json:"hosts,omitempty"`
 
-	// Grants that were made, sorted, one for each database or table.
+	// Grants that were applied, sorted, one for each database or table.
 	// +listType=atomic
 	// +optional
 	Grants []AppliedGrant `json:"grants,omitempty"`
 
-	// Target is the operator that made the accounts. It alone changes and drops them.
+	// Target names the operator that created the accounts. Only this operator changes and drops them.
 	// +optional
 	Target string `json:"target,omitempty"`
 
-	// PasswordVersion is the Secret that the password is from, as UID/resourceVersion.
+	// PasswordVersion is the version of the Secret that the password is from, as UID/resourceVersion.
 	// +optional
 	PasswordVersion string `json:"passwordVersion,omitempty"`
 
@@ -170,7 +168,7 @@ type DatabaseUserStatus struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// AppliedGrant is a grant that was made. A later version may know other privileges, so it has no enumeration.
+// AppliedGrant is a grant that was applied. A later version may know other privileges, so there is no enumeration of them.
 type AppliedGrant struct {
 	// +listType=atomic
 	Privileges []string `json:"privileges"`
@@ -187,15 +185,15 @@ type Condition struct {
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	Status metav1.ConditionStatus `json:"status"`
 
-	// LastUpdateTime is when the reason or the message changed.
+	// LastUpdateTime is when the reason or the message last changed.
 	// +optional
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitzero"`
 
-	// LastTransitionTime is when the status changed.
+	// LastTransitionTime is when the status last changed.
 	// +optional
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitzero"`
 
-	// Reason in one word. It has no pattern: an earlier operator wrote reasons with spaces.
+	// Reason in one word. It has no pattern: the article's operator wrote reasons with spaces.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 

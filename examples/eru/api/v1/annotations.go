@@ -6,23 +6,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AnnotationEru asks, with the value "true", for an Eru of a Deployment's name.
+// AnnotationEru with the value "true" on a Deployment requests an Eru of the same name.
 const AnnotationEru = "mtsre.meitu.com/eru"
 
-// An Eru's own annotations hold fields of its spec as JSON.
+// Annotations of an Eru. Each holds a field of its spec as JSON.
 const (
 	AnnotationDeploymentName = "mtsre.meitu.com/deploymentName"
 	AnnotationEnabled        = "mtsre.meitu.com/enabled"
 	AnnotationSchedule       = "mtsre.meitu.com/schedule"
 )
 
-// LabelCreatedBy, with the value CreatedBy, is on Erus that a Deployment's annotation asked for.
+// LabelCreatedBy with the value CreatedBy marks an Eru that a Deployment's annotation requested.
 const (
 	LabelCreatedBy = "mtsre.meitu.com/created-by"
 	CreatedBy      = "eru-operator"
 )
 
-// SpecAnnotations are the annotations that belong to the spec.
+// SpecAnnotations returns the annotations that hold fields of the spec.
 func (e *Eru) SpecAnnotations() map[string]string {
 	annotations := map[string]string{}
 	for key, value := range map[string]any{
@@ -34,24 +34,24 @@ func (e *Eru) SpecAnnotations() map[string]string {
 	return annotations
 }
 
-// IsAskedFor says whether a Deployment's annotation asked for it, as its label tells.
-func (e *Eru) IsAskedFor() bool { return e.Labels[LabelCreatedBy] == CreatedBy }
+// IsRequested reports whether a Deployment's annotation requested the Eru, by its label.
+func (e *Eru) IsRequested() bool { return e.Labels[LabelCreatedBy] == CreatedBy }
 
-// IsFormer says whether it is one that the first published operator made, which knew no label. It can be told only as long as
-// we have not written its status, since all Erus get the annotations.
-func (e *Eru) IsFormer() bool {
+// IsLegacy reports whether the operator of the article created the Eru. That operator set the annotations and no label.
+// It returns false once this operator has written the status: from then on every Eru gets the annotations.
+func (e *Eru) IsLegacy() bool {
 	for key := range e.SpecAnnotations() {
 		if _, ok := e.Annotations[key]; !ok {
 			return false
 		}
 	}
-	return !e.IsKnown() && e.Spec.DeploymentName == e.Name
+	return !e.HasStatus() && e.Spec.DeploymentName == e.Name
 }
 
-// IsKnown says whether we have written its status: the first published operator's conditions have no type.
-func (e *Eru) IsKnown() bool { return e.LastCondition().Type != "" }
+// HasStatus reports whether this operator has written the status: conditions of the article's operator have no type.
+func (e *Eru) HasStatus() bool { return e.LastCondition().Type != "" }
 
-// NewEru is what a Deployment's annotation asks for: one that waits to be enabled.
+// NewEru returns the Eru that a Deployment's annotation requests. It is not enabled.
 func NewEru(namespace, deployment string) *Eru {
 	eru := &Eru{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: deployment, Labels: map[string]string{LabelCreatedBy: CreatedBy}},

@@ -9,7 +9,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// The types of conditions.
+// Types of conditions.
 const (
 	ConditionCreated   = "Created"
 	ConditionScheduled = "Scheduled"
@@ -18,20 +18,20 @@ const (
 	ConditionValid     = "Valid"
 )
 
-// ReasonCreated and the message are those of the first condition of an Eru that was asked for, in the published words.
+// ReasonCreated is the reason and the message of the first condition of an Eru that was requested, in the article's words.
 const ReasonCreated = "create eru cr success,wait to start"
 
-// ReasonComplete is that of a restart whose rollout has come to its end.
+// ReasonComplete is the reason of the condition Restarted when the rollout is complete.
 const ReasonComplete = "RolloutComplete"
 
-// History is the conditions, to which whoever sets one appends. Now is the clock.
+// History returns the conditions for editing: each one that is set is appended. now returns the time of a condition.
 func (e *Eru) History(now func() time.Time) conditions.List {
 	editor := conditions.NewEditor(eruConditions{}).WithClock(now)
 	return editor.History(&e.Status.Conditions, cmp.Or(max(e.Spec.HistoryLimit, 0), DefaultHistoryLimit))
 }
 
-// Tell adds a condition. That of a restart is ready if it is complete, and others always.
-func (e *Eru) Tell(now func() time.Time, conditionType, reason, message string) error {
+// AddCondition appends a condition. It is ready, unless it is Restarted with a reason other than [ReasonComplete].
+func (e *Eru) AddCondition(now func() time.Time, conditionType, reason, message string) error {
 	status := metav1.ConditionTrue
 	if conditionType == ConditionRestarted && reason != ReasonComplete {
 		status = metav1.ConditionFalse
@@ -40,7 +40,7 @@ func (e *Eru) Tell(now func() time.Time, conditionType, reason, message string) 
 	return err
 }
 
-// LastCondition is the newest, or an empty one.
+// LastCondition returns the newest condition, or the zero value if there is none.
 func (e *Eru) LastCondition() EruCondition {
 	if n := len(e.Status.Conditions); n > 0 {
 		return e.Status.Conditions[n-1]
@@ -68,4 +68,4 @@ func (eruConditions) Write(c EruCondition, to metav1.Condition, at metav1.Time) 
 	return c
 }
 
-func (eruConditions) Validate(metav1.Condition) error { return nil } // its schema has no patterns: see ReasonCreated
+func (eruConditions) Validate(metav1.Condition) error { return nil } // the schema has no pattern for reasons: ReasonCreated has spaces

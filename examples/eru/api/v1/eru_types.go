@@ -9,53 +9,54 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// Phases, spelled as they were published.
+// Phases, spelled as in the article.
 const (
 	PhaseStopped = "Stoping"
 	PhaseRunning = "Running"
 	PhaseFailure = "Failure"
 )
 
-// What may have become of a restart.
+// Results of a rollout that a restart started.
 const (
 	RolloutInProgress = "InProgress"
 	RolloutComplete   = "Complete"
 	RolloutFailed     = "Failed"
-	RolloutUnknown    = "Unknown" // it could not be watched to its end
+	RolloutUnknown    = "Unknown" // its end was not observed
 )
 
-// The defaults of a spec.
+// Defaults of the spec.
 const (
 	DefaultSchedule     = "0 0 * * *"
 	DefaultHistoryLimit = 10
 )
 
-// ConcurrencyPolicy says what becomes of a restart that is due while the Deployment is still rolling out.
+// ConcurrencyPolicy is what to do when a restart is due while the Deployment is still rolling out.
 type ConcurrencyPolicy string
 
 const (
-	// ForbidConcurrent leaves it out.
+	// ForbidConcurrent skips the restart.
 	ForbidConcurrent ConcurrencyPolicy = "Forbid"
-	// ReplaceConcurrent restarts anyway.
+	// ReplaceConcurrent restarts the Deployment nevertheless.
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 
-// EruSpec is what a user wants.
+// EruSpec is the desired state of an Eru.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.deploymentname) || size(oldSelf.deploymentname) == 0 || has(self.deploymentname) && self.deploymentname == oldSelf.deploymentname",message="deploymentname cannot be changed: create another Eru"
 type EruSpec struct {
-	// DeploymentName is the Deployment that is restarted. Default: the one with the Eru's own name. It cannot be changed.
+	// DeploymentName is the name of the Deployment to restart. Default: the Eru's own name. It cannot be changed.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	// +optional
 	DeploymentName string `json:"deploymentname,omitempty"`
 
-	// Enabled says whether the schedule runs.
+	// Enabled turns the schedule on.
 	// +kubebuilder:default=false
 	// +optional
 	Enabled bool `json:"enabled"`
 
-	// Schedule says when: minute, hour, day of month, month, day of week, or @daily and the like, or @every 12h.
+	// Schedule is when to restart, in cron syntax: minute, hour, day of month, month, day of week; or a macro such as @daily;
+	// or an interval such as @every 12h.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:default="0 0 * * *"
@@ -64,8 +65,8 @@ type EruSpec struct {
 
 	schedule.Options `json:",inline"`
 
-	// ConcurrencyPolicy says what becomes of a restart that is due while the Deployment is still rolling out: Forbid leaves
-	// it out, Replace restarts anyway. A paused Deployment is left out under both.
+	// ConcurrencyPolicy is what to do when a restart is due while the Deployment is still rolling out: Forbid skips the
+	// restart, Replace restarts nevertheless. Both skip a paused Deployment.
 	// +kubebuilder:validation:Enum=Forbid;Replace
 	// +kubebuilder:default=Forbid
 	// +optional
@@ -79,7 +80,7 @@ type EruSpec struct {
 	HistoryLimit int `json:"historyLimit,omitempty"`
 }
 
-// EruCondition is what became so at a time. Its names are as they were published.
+// EruCondition is an entry of the history. Its fields are named as in the article.
 type EruCondition struct {
 	// +kubebuilder:validation:MaxLength=316
 	// +optional
@@ -97,28 +98,28 @@ type EruCondition struct {
 	LastedTranslationTime *metav1.Time `json:"lastedTranslationTime,omitempty"`
 }
 
-// EruStatus is what there is.
+// EruStatus is the observed state of an Eru.
 type EruStatus struct {
 	// Phase is Stoping, Running or Failure.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 
-	// Conditions are a history: each is added when it becomes so, the oldest first.
+	// Conditions are a history, the oldest first.
 	// +listType=atomic
 	// +optional
 	Conditions []EruCondition `json:"conditions,omitempty"`
 
-	// ObservedGeneration is the generation of the spec that this status is about.
+	// ObservedGeneration is the generation of the spec that this status was written for.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	schedule.Status `json:",inline"`
 
-	// LastRestartTime is when the pods were last told to be replaced.
+	// LastRestartTime is when the last restart started.
 	// +optional
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 
-	// LastRolloutResult is what became of that: InProgress, Complete, Failed, or Unknown if it could not be watched to its end.
+	// LastRolloutResult is the result of the last restart: InProgress, Complete, Failed, or Unknown if its end was not observed.
 	// +optional
 	LastRolloutResult string `json:"lastRolloutResult,omitempty"`
 }
@@ -146,10 +147,10 @@ type Eru struct {
 	Status EruStatus `json:"status,omitzero"`
 }
 
-// DeploymentName is that of the Deployment that it is for.
+// DeploymentName returns the name of the Deployment to restart.
 func (e *Eru) DeploymentName() string { return cmp.Or(e.Spec.DeploymentName, e.Name) }
 
-// Deployments are those that it is for: one.
+// Deployments returns the key of the Deployment to restart, as the only element.
 func (e *Eru) Deployments() []types.NamespacedName {
 	return []types.NamespacedName{{Namespace: e.Namespace, Name: e.DeploymentName()}}
 }

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MemcachedSpec is what a user wants.
+// MemcachedSpec is the desired state of a Memcached.
 type MemcachedSpec struct {
 	// Size is the number of memcached pods.
 	// +kubebuilder:validation:Minimum=0
@@ -15,41 +15,41 @@ type MemcachedSpec struct {
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// Resources of each pod's container. Default: requests of 50m CPU and, in memory, memoryMB and 32 Mi more.
+	// Resources of the container. Default: requests of 50m CPU, and of memoryMB plus 32 Mi of memory.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// MemoryMB is how much each pod stores at most, in megabytes. Default: 64.
+	// MemoryMB is the maximum size of the cache in each pod, in megabytes. Default: 64.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	// +optional
 	MemoryMB int32 `json:"memoryMB,omitempty"`
 
-	// MaxConnections is how many clients may be connected to each pod at once. Default: 1024.
+	// MaxConnections is the maximum number of clients connected to each pod. Default: 1024.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	// +optional
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 }
 
-// MemcachedStatus is what there is.
+// MemcachedStatus is the observed state of a Memcached.
 type MemcachedStatus struct {
 	// Nodes are the names of the pods, sorted, without those that are terminating.
 	Nodes []string `json:"nodes"`
 
-	// ReadyReplicas is how many of the nodes are ready.
+	// ReadyReplicas is the number of nodes that are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// Available is readyReplicas/size as a text, for kubectl, whose columns show one field each.
+	// Available is readyReplicas/size as a string: a column of kubectl shows only one field.
 	// +optional
 	Available string `json:"available,omitempty"`
 
-	// Selector of the pods, in the text form that the scale subresource wants.
+	// Selector of the pods, as a string for the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// ObservedGeneration is the generation of the spec that this status tells of.
+	// ObservedGeneration is the generation of the spec that this status was written for.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -60,7 +60,7 @@ type MemcachedStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Memcached is a number of memcached pods, and a Service through which clients find them.
+// Memcached is a number of memcached pods, and a Service to find them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -30,11 +30,11 @@ const (
 	killed                 = 1927
 )
 
-// withoutPasswords have a text with names and nothing else in it. A syntax error, for one, quotes the statement.
+// withoutPasswords are errors whose text contains nothing but names. A syntax error, in contrast, quotes the statement.
 var withoutPasswords = []uint16{accessDeniedToDatabase, noSuchUser, noSuchGrant, accessDeniedToTable, noSuchTableGrant, privilegeNeeded,
 	readOnly, cannotUser, nameTooLong, weakPassword, readOnlyTransaction}
 
-// do bounds a call in time and explains its error. Errors of the caller's own context are passed on.
+// do calls a function with a timeout and classifies its error. Errors of the caller's own context are returned unchanged.
 func (c *Client) do(ctx context.Context, call func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func refusal(e *mysql.MySQLError) error {
 	return &StatementError{Number: e.Number, State: string(e.SQLState[:]), Message: e.Message}
 }
 
-// withoutText is for statements with a password.
+// withoutText removes the text of an error that might contain a password.
 func withoutText(err error) error {
 	var r *StatementError
 	if errors.As(err, &r) && !slices.Contains(withoutPasswords, r.Number) {
@@ -66,7 +66,7 @@ func withoutText(err error) error {
 	return err
 }
 
-// reason leaves out what differs from time to time: our port, the time of day.
+// reason returns the cause of an error without what differs at each attempt, such as the local port or the time.
 func (c *Client) reason(err error) string {
 	var (
 		server      *mysql.MySQLError
@@ -92,7 +92,7 @@ func (c *Client) reason(err error) string {
 	return err.Error()
 }
 
-// is gives meaning to a server's error where a statement can only mean one thing by it.
+// is returns meaning in place of a server's error number that can have only this meaning after the statement.
 func is(err error, number uint16, meaning error) error {
 	if refused(err, number) {
 		return meaning
@@ -105,7 +105,7 @@ func refused(err error, number uint16) bool {
 	return errors.As(err, &r) && r.Number == number
 }
 
-// connector marks what fails before any statement: the server's refusal to let us in is not about one.
+// connector marks errors of connecting: a refused login is not the refusal of a statement.
 type connector struct{ driver.Connector }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {

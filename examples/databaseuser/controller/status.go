@@ -25,13 +25,13 @@ const (
 	reasonAbandoned   = "Abandoned"
 )
 
-// done is how it looks when all is as wanted.
-func (o *Operator) done() error {
+// succeeded returns the result of a pass after which the accounts are as specified.
+func (o *Operator) succeeded() error {
 	return reconcile.Success(reasonSucceeded, o.Resync, "The user provisioning has succeeded.")
 }
 
-// failed gives an error the words of the API.
-func failed(err error) error {
+// provisionError returns err with the reason and the words of the API. It returns waits and nil unchanged.
+func provisionError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -58,12 +58,12 @@ func (f *failure) Error() string  { return "The user provisioning has failed: " 
 func (f *failure) Unwrap() error  { return f.err }
 func (f *failure) Reason() string { return f.reason }
 
-// wait is for what only a change heals, of which no event may tell.
+// wait returns a wait that is retried after 30 seconds or the resync interval: the change that ends it may have no event.
 func (o *Operator) wait(reason, format string, args ...any) error {
 	return reconcile.Wait(reason, min(o.Resync, 30*time.Second), format, args...)
 }
 
-// Conditions are those of the API: their update time moves with reason and message.
+// Conditions edits the conditions of the API. Their update time changes with reason and message.
 var Conditions = conditions.NewEditor[userv1alpha1.Condition](adapter{})
 
 type adapter struct{}
@@ -79,3 +79,28 @@ func (adapter) Write(c userv1alpha1.Condition, to metav1.Condition, at metav1.Ti
 }
 
 func (adapter) Validate(metav1.Condition) error { return nil } // its schema has no patterns
+
+// recordedAccounts returns the accounts in the status.
+func recordedAccounts(u *userv1alpha1.DatabaseUser) []accounts.Account {
+	var all []accounts.Account
+	for _, host := range u.Status.Hosts {
+		all = append(all, accounts.Account{User: u.Status.User, Host: host})
+	}
+	return all
+}
+
+// recordedGrants returns the grants in the status.
+func recordedGrants(u *userv1alpha1.DatabaseUser) []accounts.Grant {
+	var all []accounts.Grant
+	for _, g := range u.Status.Grants {
+		all = append(all, accounts.Grant{Database: g.Database, Table: g.Table, Privileges: g.Privileges})
+	}
+	return all
+}
+
+func setRecordedGrants(u *userv1alpha1.DatabaseUser, grants []accounts.Grant) {
+	u.Status.Grants = nil
+	for _, g := range grants {
+		u.Status.Grants = append(u.Status.Grants, userv1alpha1.AppliedGrant{Privileges: g.Privileges, Database: g.Database, Table: g.Table})
+	}
+}

@@ -11,10 +11,10 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 )
 
-// keep makes the accounts, all of which are ours by now, as they should be.
-func (a *account) keep(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, absent []accounts.Account, is *check) error {
-	if is.fingerprints == nil {
-		is.fingerprints = map[string]accounts.Fingerprint{}
+// apply makes the accounts as specified. All of them are ours by now; absent are those that do not exist yet.
+func (a *account) apply(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, absent []accounts.Account, record *syncRecord) error {
+	if record.fingerprints == nil {
+		record.fingerprints = map[string]accounts.Fingerprint{}
 	}
 	var states []*accounts.State
 	for _, w := range want.accounts {
@@ -25,19 +25,19 @@ func (a *account) keep(ctx context.Context, u *userv1alpha1.DatabaseUser, want d
 				return err
 			}
 		}
-		state, err := a.keepOne(ctx, u, w, want, state, is.fingerprints)
+		state, err := a.applyAccount(ctx, u, w, want, state, record.fingerprints)
 		if err != nil {
 			return err
 		}
 		states = append(states, state)
 	}
-	err := a.keepGrants(ctx, u, want, states)
-	u.Status.PasswordVersion = want.version // not before: a checkpoint would write it by a request of its own
+	err := a.applyGrants(ctx, u, want, states)
+	u.Status.PasswordVersion = want.version // not earlier: a checkpoint would write it in a request of its own
 	return err
 }
 
-// keepOne makes the account and its settings as they should be, and gives what is then there.
-func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w accounts.Account, want desired,
+// applyAccount makes an account and its settings as specified, and returns its state.
+func (a *account) applyAccount(ctx context.Context, u *userv1alpha1.DatabaseUser, w accounts.Account, want desired,
 	state *accounts.State, fingerprints map[string]accounts.Fingerprint) (*accounts.State, error) {
 	last, known := fingerprints[w.Host]
 	var err error
@@ -51,16 +51,16 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 		written = false
 	}
 	if errors.Is(err, accounts.ErrExists) {
-		state, err = a.madeByReplica(ctx, w, want, err)
+		state, err = a.createdByReplica(ctx, w, want, err)
 	}
 	switch {
-	case errors.Is(err, accounts.ErrExists) && !u.Spec.Adopt: // somebody else has made it since we looked
+	case errors.Is(err, accounts.ErrExists) && !u.Spec.Adopt: // somebody else has created it since the lookup
 		u.Status.Hosts = slices.DeleteFunc(u.Status.Hosts, func(host string) bool { return host == w.Host })
-		return nil, a.exists(w)
+		return nil, a.accountExists(w)
 	case err != nil:
 		return nil, err
 	}
-	if state != nil && state.Settings != normal(want.settings) {
+	if state != nil && state.Settings != normalized(want.settings) {
 		if err := a.database.SetSettings(ctx, w, want.settings); err != nil {
 			return nil, err
 		}
@@ -75,9 +75,9 @@ func (a *account) keepOne(ctx context.Context, u *userv1alpha1.DatabaseUser, w a
 	return state, nil
 }
 
-// madeByReplica gives an account that has come to be since we looked, if another replica of this operator made it, which has gone
-// since: then it has the password that is wanted. Otherwise it gives the error.
-func (a *account) madeByReplica(ctx context.Context, w accounts.Account, want desired, exists error) (*accounts.State, error) {
+// createdByReplica returns the state of an account that was created since the lookup, if another replica of this operator
+// created it and has ended since: then it has the specified password. Otherwise it returns the error exists.
+func (a *account) createdByReplica(ctx context.Context, w accounts.Account, want desired, exists error) (*accounts.State, error) {
 	state, err := a.database.Lookup(ctx, w)
 	switch {
 	case err != nil:
@@ -88,23 +88,23 @@ func (a *account) madeByReplica(ctx context.Context, w accounts.Account, want de
 	return state, nil
 }
 
-func normal(s accounts.Settings) accounts.Settings {
+func normalized(s accounts.Settings) accounts.Settings {
 	s.Require = cmp.Or(s.Require, accounts.RequireNone)
 	return s
 }
 
-// keepGrants revokes and grants all that it can, and says what it could not.
-func (a *account) keepGrants(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, states []*accounts.State) error {
+// applyGrants revokes and grants all that it can, and returns an error for each grant that failed.
+func (a *account) applyGrants(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, states []*accounts.State) error {
 	var errs []error
 	for i, w := range want.accounts {
-		for _, g := range states[i].Surplus(granted(u), want.grants) {
-			errs = append(errs, in("revoke "+g.String(), a.database.Revoke(ctx, w, g)))
+		for _, g := range states[i].Surplus(recordedGrants(u), want.grants) {
+			errs = append(errs, inField("revoke "+g.String(), a.database.Revoke(ctx, w, g)))
 			if unreachable(errs) {
 				return errors.Join(errs...)
 			}
 		}
 		for _, g := range states[i].Missing(want.grants) {
-			errs = append(errs, in("grant "+g.String(), a.database.Grant(ctx, w, g)))
+			errs = append(errs, inField("grant "+g.String(), a.database.Grant(ctx, w, g)))
 			if unreachable(errs) {
 				return errors.Join(errs...)
 			}
@@ -113,11 +113,11 @@ func (a *account) keepGrants(ctx context.Context, u *userv1alpha1.DatabaseUser, 
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	recordGrants(u, want.grants)
+	setRecordedGrants(u, want.grants)
 	return nil
 }
 
-// unreachable says that there is no use in going on: each call would take its time.
+// unreachable reports whether the last error is that the database cannot be reached. Then all further calls would time out.
 func unreachable(errs []error) bool {
 	_, is := errors.AsType[*accounts.UnreachableError](errs[len(errs)-1])
 	return is
