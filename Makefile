@@ -58,14 +58,14 @@ test-of-examples:
 
 ##@ Work on it
 
-lint: requirements bin/golangci-lint ## Check style, tidy modules, generated files and the direction of imports.
+lint: requirements bin/golangci-lint ## Check style, tidy modules, generated files, the direction of imports and the links of pages.
 	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
 	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) hack/*/; do \
 		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
 	test "$$have" = "$$(cat $(generated) 2>/dev/null | cksum)" || \
 	{ echo "opblocks: generated files were out of date; they are written anew, commit them" >&2; exit 1; }
-	go test ./internal/imports
+	go test ./internal/imports ./internal/links
 
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
 	bench/api/zz_generated.deepcopy.go bench/api/*.yaml

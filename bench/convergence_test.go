@@ -36,13 +36,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// operator is one with the cache that it is usually given.
+// operator is an operator with the cache options that it usually has.
 type operator struct {
 	cache cache.Options
 	setup func(mgr ctrl.Manager) error
 }
 
-// operators are ways to write the same one.
+// operators are ways to write the same operator.
 var operators = map[string]operator{
 	"opblocks": {
 		cache: cache.Options{DefaultTransform: reconcile.TransformCompact()},
@@ -52,21 +52,21 @@ var operators = map[string]operator{
 		},
 	},
 	"hand-written": {setup: func(mgr ctrl.Manager) error {
-		return owning(mgr).Complete(&handWritten{mgr.GetClient()})
+		return ownsChildren(mgr).Complete(&handWritten{mgr.GetClient()})
 	}},
 	"create-or-update": {setup: func(mgr ctrl.Manager) error {
-		return owning(mgr).Complete(&careful{mgr.GetClient()})
+		return ownsChildren(mgr).Complete(&createOrUpdate{mgr.GetClient()})
 	}},
 }
 
-func owning(mgr ctrl.Manager) *ctrl.Builder {
+func ownsChildren(mgr ctrl.Manager) *ctrl.Builder {
 	return ctrl.NewControllerManagedBy(mgr).For(&api.Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{})
 }
 
-// careful merges each field that it wants into what is there, by controllerutil.CreateOrUpdate.
-type careful struct{ client.Client }
+// createOrUpdate sets each wanted field on the live object, by controllerutil.CreateOrUpdate.
+type createOrUpdate struct{ client.Client }
 
-func (r *careful) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *createOrUpdate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var s api.Site
 	if err := r.Get(ctx, req.NamespacedName, &s); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -111,9 +111,9 @@ func (r *careful) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, nil
 }
 
-// BenchmarkConvergence is the time from an operator's start until it has made everything for new
-// objects, with one worker; and the memory that lives when it has been started again and has seen
-// each object. No other controllers run. Run it with -benchtime=1x.
+// BenchmarkConvergence measures the time from an operator's start until it has created the children of all new objects,
+// with one worker. It also measures the live heap after the operator was restarted and has reconciled each object. No
+// other controllers run. Run it with -benchtime=1x.
 func BenchmarkConvergence(b *testing.B) {
 	for _, size := range []int{1_000, 10_000} {
 		for _, name := range slices.Sorted(maps.Keys(operators)) {
@@ -126,7 +126,7 @@ func BenchmarkConvergence(b *testing.B) {
 	}
 }
 
-// convergence is an operator with objects that it has not seen yet.
+// convergence is an operator with objects that it has not reconciled yet.
 type convergence struct {
 	operator  operator
 	size      int
@@ -139,7 +139,7 @@ type convergence struct {
 func newConvergence(b *testing.B, size int, name string) *convergence {
 	b.Helper()
 	b.StopTimer()
-	cp := controlplanetest.Start(b) // what others left in it would slow it down
+	cp := controlplanetest.Start(b) // not shared: the objects of other benchmarks would slow it down
 	must(b, cp.InstallCRDs(b.Context(), "api"))
 	c := &convergence{operator: operators[name], size: size, namespace: controlplanetest.Namespace(b, cp), scheme: k8sruntime.NewScheme()}
 	must(b, clientgoscheme.AddToScheme(c.scheme))
@@ -159,20 +159,20 @@ func newConvergence(b *testing.B, size int, name string) *convergence {
 func (c *convergence) measure(b *testing.B) {
 	b.Helper()
 	mgr := c.manager(b)
-	left := &awaited{left: c.size, done: make(chan struct{}), seen: map[string]bool{}}
+	ready := &readyCount{left: c.size, done: make(chan struct{}), seen: map[string]bool{}}
 	informer, err := mgr.GetCache().GetInformer(b.Context(), &api.Site{}, cache.BlockUntilSynced(false))
 	must(b, err)
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: left.observe, UpdateFunc: func(_, obj any) { left.observe(obj) },
+		AddFunc: ready.observe, UpdateFunc: func(_, obj any) { ready.observe(obj) },
 	})
 	must(b, err)
 	start := time.Now()
 	b.StartTimer()
 	stop := c.start(b, mgr)
 	select {
-	case <-left.done:
+	case <-ready.done:
 	case <-time.After(10 * time.Minute):
-		b.Fatal("it takes too long")
+		b.Fatal("the operator has not converged after 10 minutes")
 	}
 	b.StopTimer()
 	b.ReportMetric(time.Since(start).Seconds(), "s")
@@ -192,7 +192,7 @@ func (c *convergence) measure(b *testing.B) {
 	b.StartTimer()
 }
 
-// heap is what the operator keeps alive, in bytes, when it has been started and has seen each object.
+// heap returns the live heap of the operator in bytes, after it was restarted and has reconciled each object.
 func (c *convergence) heap(b *testing.B) float64 {
 	b.Helper()
 	passes, before := c.passes(b), liveHeap()
@@ -229,7 +229,7 @@ func (c *convergence) start(b *testing.B, mgr ctrl.Manager) (stop func()) {
 	}
 }
 
-// passes is how many the controllers of this process have run.
+// passes returns how many passes the controllers of this process have run.
 func (c *convergence) passes(b *testing.B) float64 {
 	families, err := ctrlmetrics.Registry.Gather()
 	must(b, err)
@@ -248,21 +248,21 @@ var skipNames = config.Controller{SkipNameValidation: new(true)}
 
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers held
+	runtime.GC() // frees what Go finalizers kept alive
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
 
-// awaited counts the objects whose status tells of their generation.
-type awaited struct {
+// readyCount closes done once every object has a Ready condition for its generation.
+type readyCount struct {
 	mu   sync.Mutex
 	seen map[string]bool
 	left int
 	done chan struct{}
 }
 
-func (a *awaited) observe(obj any) {
+func (r *readyCount) observe(obj any) {
 	s, ok := obj.(*api.Site)
 	if !ok {
 		return
@@ -271,13 +271,13 @@ func (a *awaited) observe(obj any) {
 	if c == nil || c.ObservedGeneration != s.Generation {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.seen[s.Name] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen[s.Name] {
 		return
 	}
-	a.seen[s.Name] = true
-	if a.left--; a.left == 0 {
-		close(a.done)
+	r.seen[s.Name] = true
+	if r.left--; r.left == 0 {
+		close(r.done)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/bench/api"
 )
 
-// handWritten is the loop of the usual tutorial: it creates what is missing and repairs the
-// number of replicas. It sees no other drift, and no missing Service once the Deployment exists.
+// handWritten is the reconciler of the usual tutorial. It creates missing children and repairs the number of replicas. It
+// detects no other drift, and no missing Service once the Deployment exists.
 type handWritten struct{ client.Client }
 
 func (r *handWritten) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

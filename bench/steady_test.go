@@ -1,4 +1,4 @@
-// Package bench measures opblocks beside other ways to write the same operator, in one run.
+// Package bench measures an operator built with opblocks beside the same operator written in other ways, in one run.
 package bench
 
 import (
@@ -39,10 +39,10 @@ func init() {
 	log.SetOutput(io.Discard)
 }
 
-// No controllers run: nothing but the measured code writes.
+// controlPlane starts a control plane without controllers: only the measured code writes.
 var controlPlane = controlplanetest.Shared()
 
-// fleet is a number of converged sites in one namespace, with a real informer cache over them.
+// fleet is a number of converged sites in one namespace, and a real informer cache that has them.
 type fleet struct {
 	client client.Client // reads from the cache
 	ours   ctrlreconcile.Reconciler
@@ -67,7 +67,7 @@ func newFleet(b *testing.B, size int) *fleet {
 	f.client = mgr.GetClient()
 	ours := reconcile.New(f.client, reconcile.Named("children",
 		ownedresources.Ensure(ownedresources.Build(deployment), ownedresources.Build(service))))
-	// As in an operator, but for the queue: who measures brings the passes.
+	// As in an operator, but without the queue: the benchmark calls Reconcile.
 	must(b, ours.SetupWithBuilder(mgr, ctrl.NewControllerManagedBy(mgr).For(&api.Site{})))
 	f.ours = ours
 	for _, obj := range []client.Object{&api.Site{}, &appsv1.Deployment{}, &corev1.Service{}} {
@@ -95,13 +95,13 @@ func newFleet(b *testing.B, size int) *fleet {
 	return f
 }
 
-// converge makes the children, plays the Deployments' controller, and waits for the cache.
+// converge creates the children, sets the status of the Deployments as their controller would, and waits for the cache.
 func (f *fleet) converge(b *testing.B, direct client.Client) {
 	pass := func(name types.NamespacedName) {
 		_, err := f.ours.Reconcile(b.Context(), ctrl.Request{NamespacedName: name})
 		must(b, err)
 	}
-	f.each(b, "make the children of", pass)
+	f.each(b, "create the children of", pass)
 	f.each(b, "make ready", func(name types.NamespacedName) {
 		var d appsv1.Deployment
 		must(b, direct.Get(b.Context(), name, &d))
@@ -121,7 +121,7 @@ func (f *fleet) converge(b *testing.B, direct client.Client) {
 	f.wait(b, &s, func() bool { return meta.IsStatusConditionTrue(s.Status.Conditions, "Ready") })
 }
 
-// each does something for every site, eight at a time.
+// each calls do for every site, eight at a time.
 func (f *fleet) each(b *testing.B, what string, do func(types.NamespacedName)) {
 	b.Helper()
 	start := time.Now()
@@ -129,7 +129,7 @@ func (f *fleet) each(b *testing.B, what string, do func(types.NamespacedName)) {
 	fmt.Fprintf(os.Stderr, "bench: %s %d sites: %.0f s\n", what, len(f.names), time.Since(start).Seconds())
 }
 
-// wait polls the cache until it shows every object so.
+// wait reads every object into obj from the cache until is returns true for it.
 func (f *fleet) wait(b *testing.B, obj client.Object, is func() bool) {
 	b.Helper()
 	for _, name := range f.names {
@@ -142,13 +142,14 @@ func (f *fleet) wait(b *testing.B, obj client.Object, is func() bool) {
 	}
 }
 
+// pass reconciles the i-th site once.
 func (f *fleet) pass(b *testing.B, r ctrlreconcile.Reconciler, i int) {
 	_, err := r.Reconcile(b.Context(), ctrl.Request{NamespacedName: f.names[i%len(f.names)]})
 	must(b, err)
 }
 
-// BenchmarkSteadyState is one pass with nothing to do. All variants pass over the same objects.
-// The last one lets them take turns: on a busy machine its ratio says more than the times.
+// BenchmarkSteadyState measures one pass with nothing to do. All variants reconcile the same objects. The last one
+// alternates between them: on a busy machine its ratio is more reliable than the times.
 func BenchmarkSteadyState(b *testing.B) {
 	for _, size := range []int{100, 1_000, 10_000} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
@@ -176,18 +177,18 @@ func (f *fleet) measure(b *testing.B, r ctrlreconcile.Reconciler) {
 	f.expectQuiet(b)
 }
 
-// compare gives each its turn of some passes, again and again, over objects that the other has not just brought into the
-// processor's caches.
+// compare alternates between batches of passes of each variant. Each reconciles objects that the other has not just brought
+// into the processor's caches.
 func (f *fleet) compare(b *testing.B, ours, theirs ctrlreconcile.Reconciler) {
-	const turn = 50
+	const batch = 50
 	variants := [...]ctrlreconcile.Reconciler{ours, theirs}
 	var times [len(variants)]time.Duration
 	i := 0
 	for b.Loop() {
 		for v, r := range variants {
 			start := time.Now()
-			for n := range turn {
-				f.pass(b, r, i*turn+n+v*len(f.names)/2)
+			for n := range batch {
+				f.pass(b, r, i*batch+n+v*len(f.names)/2)
 			}
 			times[v] += time.Since(start)
 		}
@@ -195,11 +196,12 @@ func (f *fleet) compare(b *testing.B, ours, theirs ctrlreconcile.Reconciler) {
 	}
 	f.expectQuiet(b)
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(times[0].Nanoseconds())/float64(i*turn), "ns/opblocks")
-	b.ReportMetric(float64(times[1].Nanoseconds())/float64(i*turn), "ns/hand-written")
+	b.ReportMetric(float64(times[0].Nanoseconds())/float64(i*batch), "ns/opblocks")
+	b.ReportMetric(float64(times[1].Nanoseconds())/float64(i*batch), "ns/hand-written")
 	b.ReportMetric(float64(times[0])/float64(times[1]), "ratio")
 }
 
+// expectQuiet fails the benchmark if any request was sent.
 func (f *fleet) expectQuiet(b *testing.B) {
 	if sent := f.count.Sent(); len(sent) > 0 {
 		b.Fatalf("a pass with nothing to do sent %v", sent)

@@ -1,5 +1,5 @@
-// Package api is the custom resource that the benchmarks reconcile: a Deployment, a Service
-// and one condition, as in most operators' first version.
+// Package api contains the custom resource that the benchmarks reconcile. It stands for a Deployment, a Service and one
+// condition, as in the first version of most operators.
 //
 // +kubebuilder:object:generate=true
 // +groupName=bench.opblocks.dev
@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion of the kind.
+// GroupVersion is the API group and version of Site.
 var GroupVersion = schema.GroupVersion{Group: "bench.opblocks.dev", Version: "v1"}
 
-// AddToScheme makes the kind known to a scheme.
+// AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &Site{}, &SiteList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
@@ -34,13 +34,13 @@ type Site struct {
 	Status SiteStatus `json:"status,omitempty"`
 }
 
-// SiteSpec is what is wanted.
+// SiteSpec is the desired state.
 type SiteSpec struct {
 	Image    string `json:"image"`
 	Replicas int32  `json:"replicas"`
 }
 
-// SiteStatus is what was seen.
+// SiteStatus is the observed state.
 type SiteStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// +listType=map

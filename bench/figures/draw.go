@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Sizes in the picture's units.
+// Lengths in the units of the picture.
 const (
 	width, labels, longest     = 760, 250, 400
 	row, thick, title, between = 22, 14, 30, 18
@@ -16,7 +16,8 @@ const (
 
 var colours = map[string]string{"opblocks": "#2563eb", "hand-written": "#94a3b8", "create-or-update": "#cbd5e1"}
 
-// draw writes the panels that have bars, one below the other. The bars of a panel have one scale.
+// draw writes the panels that have bars, one below the other. The bars of a panel share one scale. It returns an error if no
+// panel has bars.
 func draw(out io.Writer, panels []panel) error {
 	height := between
 	for _, p := range panels {
@@ -40,6 +41,7 @@ func draw(out io.Writer, panels []panel) error {
 	return w.Flush()
 }
 
+// draw writes the panel at height y, and returns the height of the next panel.
 func (p *panel) draw(w io.Writer, y int) int {
 	fmt.Fprintf(w, `<text x="16" y="%d" font-weight="bold">%s</text>`+"\n", y+14, html.EscapeString(p.title))
 	y += title

@@ -1,4 +1,4 @@
-// Command figures draws what benchmarks printed, which it reads from its input, as an SVG picture:
+// Command figures reads the output of benchmarks from its input and draws it as an SVG picture:
 //
 //	go test -run '^$' -bench . ./... | go run ./figures > ../docs/figures.svg
 package main

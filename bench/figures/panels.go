@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// panel is one chart: bars of one unit.
+// panel is one chart of bars with the same unit.
 type panel struct {
 	title string
 	bars  []bar
@@ -14,12 +14,12 @@ type bar struct {
 	unit           string
 }
 
-// variants are the ways to write the operator, in the order in which they are shown.
+// variants are the ways to write the operator, in the order of the picture.
 var variants = []string{"opblocks", "hand-written", "create-or-update"}
 
-// panels picks what the pictures show. What was not measured is left out.
+// panels returns the charts of the picture. Values that were not measured are left out.
 func panels(r results) []panel {
-	steady := panel{title: "A pass with nothing to do, over objects of one namespace"}
+	steady := panel{title: "A pass with nothing to do, by the number of objects in the namespace"}
 	for _, size := range []string{"100", "1000", "10000"} {
 		for _, variant := range variants {
 			if ns, ok := r["SteadyState/"+size+"/side-by-side"]["ns/"+variant]; ok {
@@ -27,8 +27,8 @@ func panels(r results) []panel {
 			}
 		}
 	}
-	converge := panel{title: "New objects, until all of theirs is made"}
-	memory := panel{title: "Memory of each object with what it owns, after a restart"}
+	converge := panel{title: "Time until the children of new objects are created"}
+	memory := panel{title: "Live heap per object with its children, after a restart"}
 	for _, size := range []string{"1000", "10000"} {
 		for _, variant := range variants {
 			values := r[fmt.Sprintf("Convergence/%s/%s", size, variant)]

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// results are the benchmarks' values by name, such as "SteadyState/100/side-by-side", and unit, such as "ns/opblocks".
+// results maps a benchmark's name, such as "SteadyState/100/side-by-side", to its values by unit, such as "ns/opblocks".
 type results map[string]map[string]float64
 
 var processors = regexp.MustCompile(`-\d+$`)
 
-// parse reads the lines of the format of https://go.dev/design/14313-benchmark-format, and passes over all others. Of a
-// benchmark that was run several times it keeps the last.
+// parse reads the lines in the format of https://go.dev/design/14313-benchmark-format, and ignores all others. Of a benchmark
+// that was run several times it keeps the last run. It returns an error if a value is not a number.
 func parse(in io.Reader) (results, error) {
 	found := results{}
 	lines := bufio.NewScanner(in)
