@@ -1,12 +1,12 @@
-// Package eventnote makes texts storable as an event's note.
+// Package eventnote shortens texts to what the API accepts as the note of an event.
 package eventnote
 
 import "strings"
 
-// limit is the API's, in bytes. A longer note is refused, and the event lost.
+// limit is the API's limit in bytes. An event with a longer note is refused, and so it is lost.
 const limit = 1024
 
-// Cut gives the note, or as much of it as may be stored.
+// Cut returns the note, shortened to the limit if it is longer, as valid UTF-8.
 func Cut(note string) string {
 	if len(note) <= limit {
 		return strings.ToValidUTF8(note, "\uFFFD")

@@ -1,4 +1,4 @@
-// Package fieldmanager names who writes a field.
+// Package fieldmanager names the field managers and the event reporters of operators.
 package fieldmanager
 
 import (
@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// longest is the API's limit for the name of a field manager.
+	// longest is the API's limit for the name of a field manager, in bytes.
 	longest = 128
-	// longestReporter is that for the controller that an event names: a label's name.
+	// longestReporter is the limit for the reporting controller of an event, which must be a qualified name.
 	longestReporter = 63
 
 	released = "-released"
 )
 
-// For names the operator of a kind: the same in every process, however its binary is called
-// (client-go's default is the binary's name), and another one for every operator.
+// For returns the field manager of the operator of a kind. It is the same in every process, whatever the name of the
+// binary, which is client-go's default. Operators of different kinds have different ones.
 func For(kind schema.GroupVersionKind) client.FieldOwner {
 	name := nameOf(kind)
 	return client.FieldOwner(name[:min(len(name), longest-len(released))])
 }
 
-// Released names who holds the fields that an operator has let go of.
+// Released returns the field manager that holds the fields which an operator has released.
 func Released(by client.FieldOwner) client.FieldOwner { return by + released }
 
-// Reporter names the operator of a kind in events.
+// Reporter returns the reporting controller in the events of the operator of a kind.
 func Reporter(kind schema.GroupVersionKind) string {
 	name := nameOf(kind)
 	return strings.TrimRight(name[:min(len(name), longestReporter)], "-.")

@@ -1,8 +1,8 @@
-// Package ownwrites bridges the moment between our own write of an object and the
-// cache showing it, so that the next pass neither creates nor writes it twice.
+// Package ownwrites remembers our own writes until the cache shows them, so that the next pass neither creates nor writes
+// an object again.
 //
-// It is an optimisation that nothing depends on: without it, or after a restart, the
-// API server's preconditions refuse what a stale read would do, and the pass repeats.
+// Nothing depends on it: without it, or after a restart, the API server refuses by preconditions what a stale read would
+// lead to, and the pass is repeated.
 package ownwrites
 
 import (
@@ -19,27 +19,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// trust is how long a write is remembered when the cache does not come to show it: its
-// selector excludes the object, or the server's versions went back with a restored backup.
+// trust is how long a write is remembered if the cache does not show it: the cache's selector excludes the object, or the
+// API server was restored from a backup and its resource versions went back.
 const trust = 10 * time.Second
 
-// firstSweep is with how many writes it is first looked for those whose time is over.
+// firstSweep is the number of writes at which the expired ones are first removed.
 const firstSweep = 64
 
-// Writes remembers objects as the API server answered them, until the cache has caught
-// up. It is safe for concurrent use.
+// Writes remembers the API server's answers to writes until the cache has caught up. It is safe for concurrent use.
 type Writes struct {
 	clock clock.PassiveClock
-	count atomic.Int64 // of the entries: reading it spares the lock when there are none
+	count atomic.Int64 // of the entries: reading it needs no lock
 	mu    sync.Mutex
 	byKey map[key]entry
 
-	sweepAt int // so many entries: then those whose time is over go
+	sweepAt int // number of entries at which the expired ones are removed
 }
 
 type key struct {
 	typ  reflect.Type
-	kind string // of an unstructured object, whose type is that of all others
+	kind string // of an unstructured object: they all have the same type
 	name types.NamespacedName
 }
 
@@ -48,7 +47,7 @@ type entry struct {
 	until  time.Time
 }
 
-// New gives an empty memory.
+// New returns an empty memory.
 func New(c clock.PassiveClock) *Writes {
 	return &Writes{clock: c, byKey: map[key]entry{}, sweepAt: firstSweep}
 }
@@ -63,12 +62,12 @@ func namedKey(obj client.Object, name types.NamespacedName) key {
 	return k
 }
 
-// Record remembers obj as a write's answer. It must not be changed afterwards.
+// Record remembers obj as the answer to a write. The caller must not modify it afterwards.
 func (w *Writes) Record(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	if len(w.byKey) >= w.sweepAt { // where the cache's events are filtered, nobody else forgets
+	if len(w.byKey) >= w.sweepAt { // where the cache's events are filtered, Observe is not called
 		maps.DeleteFunc(w.byKey, func(_ key, e entry) bool { return !now.Before(e.until) })
 		w.sweepAt = max(firstSweep, 2*len(w.byKey))
 	}
@@ -76,9 +75,8 @@ func (w *Writes) Record(obj client.Object) {
 	w.count.Store(int64(len(w.byKey)))
 }
 
-// Observe is told of every event of the cache, and forgets what the cache has caught up
-// with. The event of a deletion is among them, so that what was deleted right after it
-// was created is not believed to be there.
+// Observe is called for every event of the cache, and forgets the writes that the cache has caught up with. Deletions are
+// such events: an object that was deleted right after it was created is not believed to exist.
 func (w *Writes) Observe(obj client.Object) {
 	if w.count.Load() == 0 {
 		return
@@ -90,7 +88,7 @@ func (w *Writes) Observe(obj client.Object) {
 	}
 }
 
-// Newer gives what we wrote, if that is newer than cached; otherwise cached.
+// Newer returns the object that we wrote if it is newer than cached, and cached otherwise.
 func (w *Writes) Newer(cached client.Object) client.Object {
 	if w.count.Load() == 0 {
 		return cached
@@ -105,8 +103,8 @@ func (w *Writes) Newer(cached client.Object) client.Object {
 	return cached
 }
 
-// Unseen gives what we wrote of an object that the cache does not have, or nil. Only
-// named's type, namespace and name are read.
+// Unseen returns the object that we wrote and that the cache does not have, or nil. Of named, only the type and, if it is
+// unstructured, the kind are read.
 func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.Object {
 	if w.count.Load() == 0 {
 		return nil
@@ -119,7 +117,7 @@ func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.O
 	return nil
 }
 
-// Pending reports whether the cache is behind with anything that we wrote.
+// Pending reports whether there is a write that the cache does not show yet.
 func (w *Writes) Pending() bool {
 	if w.count.Load() == 0 {
 		return false
@@ -134,7 +132,7 @@ func (w *Writes) Pending() bool {
 	return false
 }
 
-// Forget drops what is remembered of an object.
+// Forget forgets the write of an object.
 func (w *Writes) Forget(named client.Object, name types.NamespacedName) {
 	if w.count.Load() == 0 {
 		return
@@ -158,8 +156,8 @@ func (w *Writes) forget(k key) {
 	w.count.Store(int64(len(w.byKey)))
 }
 
-// newer reports whether a is a later version of the same object than b. Versions can be
-// compared since Kubernetes 1.35 (KEP-5504); ones that cannot count as not newer.
+// newer reports whether a is a later version of the same object than b. Resource versions can be compared since
+// Kubernetes 1.35 (KEP-5504). If they cannot, a is not newer.
 func newer(a, b client.Object) bool {
 	if a.GetUID() != b.GetUID() {
 		return false

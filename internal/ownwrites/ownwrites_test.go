@@ -25,12 +25,12 @@ func TestNewer(t *testing.T) {
 		after  time.Duration
 		ours   bool
 	}{
-		"cache behind":      {reason: "our write is what counts", cached: version("u", "9"), ours: true},
-		"cache at it":       {reason: "the cache has caught up", cached: version("u", "20")},
-		"cache ahead":       {reason: "somebody wrote after us", cached: version("u", "100")},
-		"other object":      {reason: "deleted and created anew under its name", cached: version("v", "9")},
-		"no number":         {reason: "versions that cannot be compared are not believed", cached: version("u", "abc")},
-		"cache never shows": {reason: "trust ends, or drift would be missed for ever", cached: version("u", "9"), after: trust},
+		"CacheBehind":       {reason: "Our write is newer.", cached: version("u", "9"), ours: true},
+		"CacheCaughtUp":     {reason: "The cache has caught up.", cached: version("u", "20")},
+		"CacheAhead":        {reason: "Another writer wrote after us.", cached: version("u", "100")},
+		"OtherObject":       {reason: "The object was deleted, and another was created under its name.", cached: version("v", "9")},
+		"NotANumber":        {reason: "Versions that cannot be compared are not trusted.", cached: version("u", "abc")},
+		"CacheNeverShowsIt": {reason: "Trust ends, or drift would be missed for ever.", cached: version("u", "9"), after: trust},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestNewer(t *testing.T) {
 				want = written
 			}
 			require.Same(t, want, w.Newer(tc.cached), tc.reason)
-			require.Equal(t, tc.ours, w.count.Load() == 1, "what is of no more use is forgotten")
+			require.Equal(t, tc.ours, w.count.Load() == 1, "a write that is of no more use is forgotten")
 		})
 	}
 }
@@ -55,15 +55,15 @@ func TestUnseen(t *testing.T) {
 		then   func(w *Writes)
 		there  bool
 	}{
-		"just created":  {reason: "the cache will show it", then: func(*Writes) {}, there: true},
-		"older event":   {reason: "an event from before our write tells nothing", then: func(w *Writes) { w.Observe(version("u", "3")) }, there: true},
-		"own event":     {reason: "if the cache showed it and does not now, it was deleted", then: func(w *Writes) { w.Observe(version("u", "20")) }},
-		"deletion":      {reason: "gone", then: func(w *Writes) { w.Observe(version("u", "21")) }},
-		"forgotten":     {reason: "told so", then: func(w *Writes) { w.Forget(&corev1.ConfigMap{}, name) }},
-		"of other kind": {reason: "kinds have names of their own", then: func(w *Writes) { w.Forget(&corev1.Secret{}, name) }, there: true},
+		"JustCreated": {reason: "The cache will show it.", then: func(*Writes) {}, there: true},
+		"OlderEvent":  {reason: "An event from before our write means nothing.", then: func(w *Writes) { w.Observe(version("u", "3")) }, there: true},
+		"OwnEvent":    {reason: "If the cache showed it and does not any more, it was deleted.", then: func(w *Writes) { w.Observe(version("u", "20")) }},
+		"Deletion":    {reason: "It is gone.", then: func(w *Writes) { w.Observe(version("u", "21")) }},
+		"Forgotten":   {reason: "Forget was called.", then: func(w *Writes) { w.Forget(&corev1.ConfigMap{}, name) }},
+		"OfOtherKind": {reason: "Objects of different kinds may have the same name.", then: func(w *Writes) { w.Forget(&corev1.Secret{}, name) }, there: true},
 	}
-	for name1, tc := range tests {
-		t.Run(name1, func(t *testing.T) {
+	for testName, tc := range tests {
+		t.Run(testName, func(t *testing.T) {
 			w := New(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			w.Record(version("u", "20"))
 			tc.then(w)
@@ -72,7 +72,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-func TestPendingEnds(t *testing.T) {
+func TestPending(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	w := New(clock)
 	require.False(t, w.Pending())
@@ -82,7 +82,7 @@ func TestPendingEnds(t *testing.T) {
 	require.False(t, w.Pending(), "a cache that never shows it is not waited for")
 }
 
-func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
+func TestRecordRemovesExpiredWrites(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	w := New(clock)
 	for i := range 10_000 {
