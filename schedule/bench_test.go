@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// BenchmarkDue after downtimes: the figure is 5 µs after a year of missed minutes.
+// BenchmarkDue measures Due after downtimes. The goal is 5 µs after a year of missed minutes.
 func BenchmarkDue(b *testing.B) {
 	now := time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC)
 	for _, text := range []string{"* * * * *", "30 2 * * *", "0 0 29 2 *", "@every 1s"} {
@@ -23,10 +22,10 @@ func BenchmarkDue(b *testing.B) {
 				since time.Time
 			}{{"Minute", now.Add(-time.Minute)}, {"Year", now.AddDate(-1, 0, 0)}, {"Decades", now.AddDate(-40, 0, 0)}} {
 				b.Run(text+"/"+zone+"/"+down.name, func(b *testing.B) {
-					p := schedule.Input{Schedule: parsed(b, text, zone), Since: new(metav1.NewTime(down.since))}
+					in := schedule.Input{Schedule: parsed(b, text, zone), Since: new(metav1.NewTime(down.since))}
 					b.ReportAllocs()
 					for b.Loop() {
-						if _, err := schedule.Due(now, p); err != nil {
+						if _, err := schedule.Due(now, in); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -56,25 +55,11 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkMayStart(b *testing.B) {
-	turns := make([]schedule.Candidate, 10000)
-	for i := range turns {
-		turns[i].Object = types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
+	candidates := make([]schedule.Candidate, 10000)
+	for i := range candidates {
+		candidates[i].Object = types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
 	}
 	for b.Loop() {
-		schedule.MayStart(10, turns[5000], slices.Values(turns))
+		schedule.MayStart(10, candidates[5000], slices.Values(candidates))
 	}
-}
-
-// A pass that has nothing to do allocates nothing, and bounded time is a matter of microseconds.
-func TestDueAllocatesNothing(t *testing.T) {
-	p := schedule.Input{
-		Schedule: parsed(t, "* * * * *", "Europe/Berlin"), Since: at(t, "2025-01-01 00:00"),
-		BlackoutWindows: windows(t, "Europe/Berlin", schedule.BlackoutWindow{Start: "08:00", End: "18:00"}),
-	}
-	now := utc(t, "2026-01-01 00:00")
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if _, err := schedule.Due(now, p); err != nil {
-			t.Fatal(err)
-		}
-	}))
 }

@@ -8,17 +8,19 @@ import (
 	"time"
 )
 
-// BlackoutWindow is a time of the week in which nothing may start, as it stands in a spec. It goes from Start until End of the same
-// day, without End itself, or past midnight to End of the next day if End is before Start. Both are HH:MM on the clock on
-// the wall, from 00:00 to 23:59; End may be 24:00.
+// BlackoutWindow is a time of the week in which nothing starts, as written in a spec. It lasts from Start until just before
+// End of the same day, or of the next day if End is before Start. Both are HH:MM in the time zone of
+// the schedule.
 type BlackoutWindow struct {
-	// Start is when it begins, as HH:MM.
+	// Start is the time of day at which the window begins, as HH:MM from 00:00 to 23:59, in the time zone of the schedule.
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	Start string `json:"start"`
-	// End is when it ends, as HH:MM; 24:00 is the end of the day.
+	// End is the time of day at which the window ends, as HH:MM from 00:00 to 24:00. If it is before start, the window ends on
+	// the next day.
 	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
 	End string `json:"end"`
-	// Days on which it starts: Mon or Monday and so on, in any case. None is every day.
+	// Days are the days of the week on which the window begins, such as Mon or Monday, in upper or lower case. The default is
+	// every day.
 	// +kubebuilder:validation:MaxItems=7
 	// +kubebuilder:validation:items:MaxLength=9
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z]+$`
@@ -27,72 +29,75 @@ type BlackoutWindow struct {
 	Days []string `json:"days,omitempty"`
 }
 
-// BlackoutWindows are those of one schedule. The zero value is none; they are immutable, and safe for concurrent use.
+// BlackoutWindows are the blackout windows of one schedule in their time zone, as [ParseBlackoutWindows] returns them. They are
+// immutable. The zero value has no window.
 type BlackoutWindows struct {
 	location *time.Location
-	closed   []span // in order, and none touches the next
+	spans    []span // sorted; they neither overlap nor touch
 }
 
-// span is a part of the week from Sunday 00:00, in seconds, without its end.
+// span is a part of the week, in seconds since Sunday 00:00. It does not include its end.
 type span struct{ from, to int64 }
 
 const week = 7 * day
 
-// ParseBlackoutWindows reads windows and the name of their time zone, which is UTC if empty. Windows may overlap. If they leave no
-// minute of the week, the error says so, since nothing would ever start. The error is [ErrInvalid].
+// ParseBlackoutWindows parses windows and the name of their time zone. An empty time zone means UTC. The windows may overlap,
+// but must not cover the whole week, since nothing would ever start. The error is an *[Error] for the field timeZone or
+// blackoutWindows, such as blackoutWindows[0].start, and wraps [ErrInvalid].
 func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutWindows, error) {
-	location, err := loadZone(timeZone)
+	location, err := loadTimeZone(timeZone)
 	if err != nil {
 		return BlackoutWindows{}, err
 	}
-	var closed []span
+	var all []span
 	for i, w := range windows {
 		spans, err := w.spans(fmt.Sprintf("blackoutWindows[%d]", i))
 		if err != nil {
 			return BlackoutWindows{}, err
 		}
-		closed = append(closed, spans...)
+		all = append(all, spans...)
 	}
-	w := BlackoutWindows{location, merge(closed)}
-	if slices.Equal(w.closed, []span{{0, week}}) {
-		return BlackoutWindows{}, invalid("blackoutWindows", ": they cover the whole week, so nothing would ever start; leave some time open")
+	w := BlackoutWindows{location, merge(all)}
+	if slices.Equal(w.spans, []span{{0, week}}) {
+		return BlackoutWindows{}, newError("blackoutWindows", ": they cover the whole week, so nothing would ever start; leave some time open")
 	}
 	return w, nil
 }
 
-// Open is the first moment at or after t that is in no window: t itself, or the end of the windows that t is in. While the
-// clock repeats an hour, a window in that hour repeats too.
-func (w BlackoutWindows) Open(t time.Time) time.Time {
-	if len(w.closed) == 0 {
+// NextOpen returns the first time at or after t that is in no window: t itself, or the end of the windows that t is in. While
+// the clock repeats an hour, a window in that hour repeats too.
+func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
+	if len(w.spans) == 0 {
 		return t
 	}
-	local := local{location: w.location}
-	at := seconds(t)
+	zoned := zonedCalendar{location: w.location}
+	at := toSeconds(t)
 	for {
-		end, ok := w.closedUntil(local.wall(at))
+		end, ok := w.endOfSpan(zoned.wallTime(at))
 		if !ok {
 			break
 		}
-		at = min(end-local.offset, local.end) // the clock may be set within the window
+		at = min(end-zoned.offset, zoned.end) // the clock may be set forward or back within the window
 	}
-	if at == seconds(t) {
+	if at == toSeconds(t) {
 		return t
 	}
 	return time.Unix(at, 0).In(t.Location())
 }
 
-// closedUntil is the end of the span that a time on the wall is in.
-func (w BlackoutWindows) closedUntil(wall int64) (int64, bool) {
+// endOfSpan returns the end of the span that a wall time is in, and whether it is in one.
+func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
 	const sunday = 3 * day // 1970 began on a Thursday
-	of := floorMod(wall-sunday, week)
-	for _, s := range w.closed {
-		if s.from <= of && of < s.to {
-			return wall - of + s.to, true
+	inWeek := floorMod(wall-sunday, week)
+	for _, s := range w.spans {
+		if s.from <= inWeek && inWeek < s.to {
+			return wall - inWeek + s.to, true
 		}
 	}
 	return 0, false
 }
 
+// spans returns the parts of the week that the window covers. The field is the window's path for errors.
 func (w BlackoutWindow) spans(field string) ([]span, error) {
 	start, err := timeOfDay(field+".start", w.Start, "23:59")
 	if err != nil {
@@ -103,7 +108,7 @@ func (w BlackoutWindow) spans(field string) ([]span, error) {
 		return nil, err
 	}
 	if start == end {
-		return nil, invalid(field+".end", " %q: it is the start as well; for a whole day write 00:00 and 24:00", w.End)
+		return nil, newError(field+".end", " %q: it equals start; for a whole day write 00:00 and 24:00", w.End)
 	}
 	if end < start {
 		end += day
@@ -115,7 +120,7 @@ func (w BlackoutWindow) spans(field string) ([]span, error) {
 	for i, name := range w.Days {
 		day, ok := weekday(name)
 		if !ok {
-			return nil, invalid(fmt.Sprintf("%s.days[%d]", field, i), " %s: it is no day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun", quote(name))
+			return nil, newError(fmt.Sprintf("%s.days[%d]", field, i), " %s: it is not a day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun", quote(name))
 		}
 		days = append(days, day)
 	}
@@ -130,13 +135,14 @@ func (w BlackoutWindow) spans(field string) ([]span, error) {
 	return spans, nil
 }
 
+// timeOfDay returns the seconds since midnight of a time that is written HH:MM.
 func timeOfDay(field, value, latest string) (int64, error) {
 	t, err := time.Parse("15:04", value)
 	switch {
 	case value == "24:00" && latest == "24:00":
 		return day, nil
 	case err != nil || len(value) != len("15:04"):
-		return 0, invalid(field, " %s: it is no time of day; write HH:MM, from 00:00 to %s", quote(value), latest)
+		return 0, newError(field, " %s: it is not a time of day; write HH:MM, from 00:00 to %s", quote(value), latest)
 	}
 	return int64(t.Hour())*60*minute + int64(t.Minute())*minute, nil
 }
@@ -150,6 +156,7 @@ func weekday(name string) (time.Weekday, bool) {
 	return 0, false
 }
 
+// merge sorts spans, and joins those that overlap or touch.
 func merge(spans []span) (merged []span) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for _, s := range spans {

@@ -12,42 +12,43 @@ const (
 	day    = 24 * 60 * minute
 )
 
-// calendar is the set of times that five cron fields name, on a clock on the wall that nobody ever sets. It counts in that
-// clock's seconds since 1970, and finds what it looks for by bits: minutes of an hour, hours of a day, days of a month.
+// calendar is the set of times of five cron fields, for a clock that is never set forward or back. Times are seconds since
+// 1970 on that clock. Each field is a set of bits: minutes of an hour, hours of a day, days of a month and so on.
 type calendar struct {
 	minutes, hours, daysOfMonth, months, daysOfWeek uint64
-	both                                            bool // a day has to match both of its fields, or else one
+	matchBoth                                       bool // a day has to match daysOfMonth and daysOfWeek, not only one of them
 }
 
 func newCalendar(spec *cron.SpecSchedule) calendar {
-	const star = 1 << 63 // robfig's mark of a field that begins with * and has no step
+	const star = 1 << 63 // set by robfig/cron for a field that begins with * and has no step
 	return calendar{
 		minutes: spec.Minute &^ star, hours: spec.Hour &^ star,
 		daysOfMonth: spec.Dom &^ star, months: spec.Month &^ star, daysOfWeek: spec.Dow &^ star,
-		both: (spec.Dom|spec.Dow)&star != 0,
+		matchBoth: (spec.Dom|spec.Dow)&star != 0,
 	}
 }
 
-// everyHour says that the schedule names no time of day.
+// everyHour reports whether the calendar has every hour of the day.
 func (c *calendar) everyHour() bool { return c.hours == 1<<24-1 }
 
-// mostMonths is how far two times can be apart: February 29th comes after eight years where the century is no leap year.
-const mostMonths = 12*8 + 1
+// maxMonths is the greatest distance of two times: February 29th comes only after eight years around a year such as 2100,
+// which is not a leap year.
+const maxMonths = 12*8 + 1
 
-// next is the first time after w.
+// next returns the first time after w.
 func (c *calendar) next(w int64) (int64, bool) {
 	m, d := monthOf(floorDiv(w, day))
 	days := c.days(m)
 	if days>>d&1 == 1 {
 		if at, ok := c.minuteFrom(floorMod(w, day)/minute + 1); ok {
-			return m.second(d) + at*minute, true
+			return m.startOfDay(d) + at*minute, true
 		}
 	}
 	days &^= 1<<(d+1) - 1
-	for range mostMonths {
+	for range maxMonths {
 		if days != 0 {
 			at, ok := c.minuteFrom(0)
-			return m.second(bits.TrailingZeros64(days)) + at*minute, ok
+			return m.startOfDay(bits.TrailingZeros64(days)) + at*minute, ok
 		}
 		m = m.next()
 		days = c.days(m)
@@ -55,20 +56,20 @@ func (c *calendar) next(w int64) (int64, bool) {
 	return 0, false
 }
 
-// latest is the last time that is not after w.
+// latest returns the last time that is not after w.
 func (c *calendar) latest(w int64) (int64, bool) {
 	m, d := monthOf(floorDiv(w, day))
 	days := c.days(m)
 	if days>>d&1 == 1 {
 		if at, ok := c.minuteUntil(floorMod(w, day) / minute); ok {
-			return m.second(d) + at*minute, true
+			return m.startOfDay(d) + at*minute, true
 		}
 	}
 	days &= 1<<d - 1
-	for range mostMonths {
+	for range maxMonths {
 		if days != 0 {
 			at, ok := c.minuteUntil(day/minute - 1)
-			return m.second(bits.Len64(days)-1) + at*minute, ok
+			return m.startOfDay(bits.Len64(days)-1) + at*minute, ok
 		}
 		m = m.previous()
 		days = c.days(m)
@@ -76,7 +77,7 @@ func (c *calendar) latest(w int64) (int64, bool) {
 	return 0, false
 }
 
-// count is how many times there are after one and until another.
+// count returns the number of times after one time and until another.
 func (c *calendar) count(after, until int64) int {
 	if until <= after {
 		return 0
@@ -85,21 +86,21 @@ func (c *calendar) count(after, until int64) int {
 	count := -c.countUntil(first, d, after)
 	last, d := monthOf(floorDiv(until, day))
 	count += c.countUntil(last, d, until)
-	aDay := bits.OnesCount64(c.hours) * bits.OnesCount64(c.minutes)
+	perDay := bits.OnesCount64(c.hours) * bits.OnesCount64(c.minutes)
 	for m := first; m.first < last.first; m = m.next() {
-		count += bits.OnesCount64(c.days(m)) * aDay
+		count += bits.OnesCount64(c.days(m)) * perDay
 	}
 	return count
 }
 
-// countUntil is how many times there are in a month until w, which is on its day d.
+// countUntil returns the number of times in a month until w, which is on day d of the month.
 func (c *calendar) countUntil(m month, d int, w int64) int {
 	days := c.days(m)
-	anHour := bits.OnesCount64(c.minutes)
-	count := bits.OnesCount64(days&(1<<d-1)) * bits.OnesCount64(c.hours) * anHour
+	perHour := bits.OnesCount64(c.minutes)
+	count := bits.OnesCount64(days&(1<<d-1)) * bits.OnesCount64(c.hours) * perHour
 	if days>>d&1 == 1 {
 		at := floorMod(w, day) / minute
-		count += bits.OnesCount64(c.hours&(1<<(at/60)-1)) * anHour
+		count += bits.OnesCount64(c.hours&(1<<(at/60)-1)) * perHour
 		if c.hours>>(at/60)&1 == 1 {
 			count += bits.OnesCount64(c.minutes & (2<<(at%60) - 1))
 		}
@@ -107,7 +108,7 @@ func (c *calendar) countUntil(m month, d int, w int64) int {
 	return count
 }
 
-// minuteFrom is the first minute of a day that is not before at, which may be the end of the day.
+// minuteFrom returns the first minute of a day that is not before at, which may be the end of the day.
 func (c *calendar) minuteFrom(at int64) (int64, bool) {
 	hour := at / 60
 	if minutes := c.minutes &^ (1<<(at%60) - 1); c.hours>>hour&1 == 1 && minutes != 0 {
@@ -117,7 +118,7 @@ func (c *calendar) minuteFrom(at int64) (int64, bool) {
 	return int64(bits.TrailingZeros64(hours)*60 + bits.TrailingZeros64(c.minutes)), hours != 0 && c.minutes != 0
 }
 
-// minuteUntil is the last minute of a day that is not after at.
+// minuteUntil returns the last minute of a day that is not after at.
 func (c *calendar) minuteUntil(at int64) (int64, bool) {
 	hour := at / 60
 	if minutes := c.minutes & (2<<(at%60) - 1); c.hours>>hour&1 == 1 && minutes != 0 {
@@ -127,17 +128,17 @@ func (c *calendar) minuteUntil(at int64) (int64, bool) {
 	return int64((bits.Len64(hours)-1)*60 + bits.Len64(c.minutes) - 1), hours != 0 && c.minutes != 0
 }
 
-// days are those of a month, bit 1 for the first.
+// days returns the days of a month as bits, bit 1 for the first day.
 func (c *calendar) days(m month) uint64 {
 	if c.months>>m.number&1 == 0 {
 		return 0
 	}
 	const week, thursday = 7, 4 // 1970 began on a Thursday
 	first := floorMod(m.first+thursday, week)
-	days := (c.daysOfWeek>>first | c.daysOfWeek<<(week-first)) & (1<<week - 1) // from the weekday of the first
+	days := (c.daysOfWeek>>first | c.daysOfWeek<<(week-first)) & (1<<week - 1) // bit 0 for the weekday of the first day
 	days |= days<<week | days<<(2*week) | days<<(3*week) | days<<(4*week)
 	days <<= 1
-	if c.both {
+	if c.matchBoth {
 		days &= c.daysOfMonth
 	} else {
 		days |= c.daysOfMonth
@@ -145,13 +146,13 @@ func (c *calendar) days(m month) uint64 {
 	return days & (1<<(m.length+1) - 2)
 }
 
-// month of the Gregorian calendar.
+// month is a month of the Gregorian calendar.
 type month struct {
 	year, number, length int
-	first                int64 // its first day, in days since 1970
+	first                int64 // the first day, in days since 1970
 }
 
-// monthOf gives the month of a day since 1970, and which day of it that is.
+// monthOf returns the month of a day, which is given in days since 1970, and the day of the month.
 func monthOf(since1970 int64) (m month, d int) {
 	year, number, d := time.Unix(since1970*day, 0).UTC().Date()
 	m = month{year: year, number: int(number), first: since1970 - int64(d) + 1}
@@ -177,8 +178,8 @@ func (m month) previous() month {
 	return m
 }
 
-// second is the beginning of the month's day d, in seconds since 1970.
-func (m month) second(d int) int64 { return (m.first + int64(d) - 1) * day }
+// startOfDay returns the beginning of day d of the month, in seconds since 1970.
+func (m month) startOfDay(d int) int64 { return (m.first + int64(d) - 1) * day }
 
 func (m month) days() int {
 	switch m.number {
@@ -192,3 +193,7 @@ func (m month) days() int {
 	}
 	return 31
 }
+
+// floorDiv and floorMod divide as for integers of any sign: the remainder is never negative.
+func floorDiv(a, b int64) int64 { return (a - floorMod(a, b)) / b }
+func floorMod(a, b int64) int64 { return ((a % b) + b) % b }

@@ -9,63 +9,66 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Candidate is one object's claim to run, as its status tells: it waits for its turn since a run is due, or it is running. Objects
-// that do neither have no turn.
+// Candidate is an object that is running, or that waits to start because a run is due. [Status.Candidate] makes it from a
+// status. Objects that are neither running nor due are not candidates.
 type Candidate struct {
 	Object  types.NamespacedName
-	Due     time.Time // the time that is due; of no meaning while running
+	Due     time.Time // the scheduled time of the run that is due; ignored if Running
 	Running bool
 }
 
-// MayStart says whether an object that waits may start, when at most so many objects run at once: if those that run, and
-// those that wait and come before it, are fewer. The oldest due comes first, equals by namespace and name. All may hold the
-// object itself, whose own claim there is not counted. A limit of zero or less is none; who is running may go on.
+// MayStart reports whether the candidate may start if at most limit objects run at once: whether fewer than limit others
+// are running or come before it. The earliest Due comes first; equal ones are ordered by namespace and name. A limit of
+// zero or less means no limit. For a candidate that is running, MayStart returns true.
 //
-// It is a pure function over statuses, so the cap holds over a restart, and without a queue in memory. A cache that is a
-// little behind does no harm: a run that it does not show yet still waits in it, at its old place, and counts. Only an
-// object that comes in between with an older due time can then start beyond the limit.
+// The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted.
 //
-// Who may not start yet asks again when another one's run ends.
-func MayStart(limit int, me Candidate, all iter.Seq[Candidate]) bool {
-	if limit <= 0 || me.Running {
+// MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A cache
+// that lags a little does no harm: a run that it does not show yet is still a waiting candidate there, in its old place, and
+// counts. Only an object that appears in between with an earlier Due can then start beyond the limit.
+//
+// A candidate that may not start has to be asked for again when the run of another one ends; see [NextToStart].
+func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {
+	if limit <= 0 || candidate.Running {
 		return true
 	}
 	before := 0
-	for t := range all {
-		if t.Object != me.Object && (t.Running || t.compare(me) < 0) {
+	for other := range all {
+		if other.Object != candidate.Object && (other.Running || other.compare(candidate) < 0) {
 			before++
 		}
 	}
 	return before < limit
 }
 
-// NextToStart names those that wait and may start, the oldest due first: whom to wake when a run ends. For a limit of zero or
-// less it names nobody, since nobody waits for another one then.
+// NextToStart returns the waiting candidates that may start, the earliest Due first: those to reconcile when a run ends. With
+// a limit of zero or less it returns none, because no candidate then waits for another one.
 func NextToStart(limit int, all iter.Seq[Candidate]) []types.NamespacedName {
 	if limit <= 0 {
 		return nil
 	}
 	var waiting []Candidate
 	free := limit
-	for t := range all {
-		if t.Running {
+	for c := range all {
+		if c.Running {
 			free--
 		} else {
-			waiting = append(waiting, t)
+			waiting = append(waiting, c)
 		}
 	}
 	slices.SortFunc(waiting, Candidate.compare)
 	var names []types.NamespacedName
-	for _, t := range waiting[:min(len(waiting), max(free, 0))] {
-		names = append(names, t.Object)
+	for _, c := range waiting[:min(len(waiting), max(free, 0))] {
+		names = append(names, c.Object)
 	}
 	return names
 }
 
-func (t Candidate) compare(other Candidate) int {
+// compare orders candidates that wait.
+func (c Candidate) compare(other Candidate) int {
 	return cmp.Or(
-		t.Due.Compare(other.Due),
-		cmp.Compare(t.Object.Namespace, other.Object.Namespace),
-		cmp.Compare(t.Object.Name, other.Object.Name),
+		c.Due.Compare(other.Due),
+		cmp.Compare(c.Object.Namespace, other.Object.Namespace),
+		cmp.Compare(c.Object.Name, other.Object.Name),
 	)
 }

@@ -13,25 +13,6 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-func waits(name string, due time.Time) schedule.Candidate {
-	return schedule.Candidate{Object: types.NamespacedName{Namespace: "shop", Name: name}, Due: due}
-}
-
-func runs(name string) schedule.Candidate {
-	return schedule.Candidate{Object: types.NamespacedName{Namespace: "shop", Name: name}, Running: true}
-}
-
-// admitted lists who may start, each asking for itself.
-func admitted(limit int, all []schedule.Candidate) (names []string) {
-	for _, me := range all {
-		if !me.Running && schedule.MayStart(limit, me, slices.Values(all)) {
-			names = append(names, me.Object.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 func TestMayStart(t *testing.T) {
 	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
 	elsewhere := schedule.Candidate{Object: types.NamespacedName{Namespace: "bank", Name: "z"}, Due: one}
@@ -41,15 +22,15 @@ func TestMayStart(t *testing.T) {
 		all    []schedule.Candidate
 		want   []string
 	}{
-		"NoLimit":  {"zero is none", 0, []schedule.Candidate{waits("a", one), waits("b", one), runs("c")}, []string{"a", "b"}},
-		"Negative": {"so is less", -1, []schedule.Candidate{waits("a", one), runs("c")}, []string{"a"}},
-		"Oldest":   {"the oldest due comes first", 1, []schedule.Candidate{waits("a", two), waits("b", one)}, []string{"b"}},
-		"Names":    {"equals by namespace and name", 2, []schedule.Candidate{waits("b", one), waits("c", one), waits("a", one), elsewhere}, []string{"a", "z"}},
-		"Running":  {"who runs counts, whenever it was due", 2, []schedule.Candidate{waits("a", one), waits("b", one), runs("z")}, []string{"a"}},
-		"Full":     {"none is free", 1, []schedule.Candidate{waits("a", one), runs("z")}, nil},
-		"Lowered":  {"more run than the limit is now", 1, []schedule.Candidate{waits("a", one), runs("y"), runs("z")}, nil},
-		"Twice":    {"a status beside an older one", 1, []schedule.Candidate{waits("a", two), waits("a", two)}, []string{"a", "a"}},
-		"Nobody":   {"nobody waits", 1, []schedule.Candidate{runs("z")}, nil},
+		"NoLimit":  {"Zero means no limit.", 0, []schedule.Candidate{waits("a", one), waits("b", one), runs("c")}, []string{"a", "b"}},
+		"Negative": {"Less than zero means no limit.", -1, []schedule.Candidate{waits("a", one), runs("c")}, []string{"a"}},
+		"Oldest":   {"The earliest Due comes first.", 1, []schedule.Candidate{waits("a", two), waits("b", one)}, []string{"b"}},
+		"Names":    {"Equal ones are ordered by namespace and name.", 2, []schedule.Candidate{waits("b", one), waits("c", one), waits("a", one), elsewhere}, []string{"a", "z"}},
+		"Running":  {"A running candidate counts, whenever it was due.", 2, []schedule.Candidate{waits("a", one), waits("b", one), runs("z")}, []string{"a"}},
+		"Full":     {"The limit is reached.", 1, []schedule.Candidate{waits("a", one), runs("z")}, nil},
+		"Lowered":  {"More are running than a lowered limit allows.", 1, []schedule.Candidate{waits("a", one), runs("y"), runs("z")}, nil},
+		"Twice":    {"The candidate itself is not counted.", 1, []schedule.Candidate{waits("a", two), waits("a", two)}, []string{"a", "a"}},
+		"Nobody":   {"No candidate waits.", 1, []schedule.Candidate{runs("z")}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,13 +39,13 @@ func TestMayStart(t *testing.T) {
 			}
 		})
 	}
-	require.True(t, schedule.MayStart(1, waits("a", one), slices.Values([]schedule.Candidate(nil))), "alone in the world")
-	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "who runs may go on")
+	require.True(t, schedule.MayStart(1, waits("a", one), slices.Values([]schedule.Candidate(nil))), "there are no other candidates")
+	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "a running candidate continues")
 }
 
-// Objects ask in any order, and see what started before them late or not at all: still no more run than the limit, and in
-// the end all have run, the oldest first.
-func TestCapHoldsUnderAStaleCache(t *testing.T) {
+// TestMayStartStaleCache asks for candidates in any order, with a cache that shows the starts of others late. Still no more
+// run than the limit allows, and in the end all have run.
+func TestMayStartStaleCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		limit, count := 1+random.IntN(5), 1+random.IntN(20)
@@ -73,7 +54,7 @@ func TestCapHoldsUnderAStaleCache(t *testing.T) {
 		for i := range count {
 			live = append(live, waits(string(rune('a'+i)), start.Add(time.Duration(random.IntN(3))*time.Hour)))
 		}
-		cache := slices.Clone(live) // shows each object as it is now, or as it was
+		cache := slices.Clone(live) // has each candidate as it is now, or as it was
 		for finished := 0; finished < count; {
 			for _, i := range random.Perm(len(live)) {
 				if !live[i].Running && schedule.MayStart(limit, live[i], slices.Values(cache)) {
@@ -83,11 +64,11 @@ func TestCapHoldsUnderAStaleCache(t *testing.T) {
 					cache[i] = live[i]
 				}
 			}
-			running := slices.IndexFunc(live, func(t schedule.Candidate) bool { return t.Running })
-			require.GreaterOrEqual(t, running, 0, "somebody may always start")
+			running := slices.IndexFunc(live, func(c schedule.Candidate) bool { return c.Running })
+			require.GreaterOrEqual(t, running, 0, "some candidate may always start")
 			n := 0
-			for _, turn := range live {
-				if turn.Running {
+			for _, c := range live {
+				if c.Running {
 					n++
 				}
 			}
@@ -98,7 +79,7 @@ func TestCapHoldsUnderAStaleCache(t *testing.T) {
 	}
 }
 
-func TestStartable(t *testing.T) {
+func TestNextToStart(t *testing.T) {
 	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
 	all := []schedule.Candidate{waits("c", two), runs("r"), waits("b", one), waits("a", one)}
 	for limit, want := range map[int][]string{-1: nil, 0: nil, 1: nil, 2: {"a"}, 3: {"a", "b"}, 9: {"a", "b", "c"}} {
@@ -109,7 +90,7 @@ func TestStartable(t *testing.T) {
 		require.Equal(t, want, names, "limit %d", limit)
 		if limit > 0 {
 			slices.Sort(names)
-			require.Equal(t, admitted(limit, all), names, "who is woken may start: limit %d", limit)
+			require.Equal(t, admitted(limit, all), names, "those that are returned may start: limit %d", limit)
 		}
 	}
 }

@@ -1,34 +1,43 @@
-// Package schedule says when something is due. It is a set of pure functions over times: nothing runs in the background, and
-// all there is to remember stands in an object's status, so that a restart neither loses a run nor repeats one.
+// Package schedule decides when a run of a periodic task is due. It consists of pure functions over times: there is no
+// goroutine and no state in memory. All that has to be remembered is stored in the status of an object, so a restart of the
+// operator neither loses a run nor repeats one.
 //
-// [Parse] reads a schedule and a time zone, [Due] decides whether a run has to start now and when to look again, [Offset]
-// spreads many objects over a time, [ParseBlackoutWindows] keeps times of the week free, and [MayStart] limits how many run at once.
-// [Options] and [Status] have what they take, for a spec and a status to embed, and [Status.Decide] joins them.
+// [Parse] parses a schedule and a time zone. [Due] decides whether to start a run now, and when to decide again. [Offset]
+// spreads the runs of many objects over time. [ParseBlackoutWindows] parses times of the week in which nothing starts.
+// [MayStart] limits how many objects run at once. [Options] and [Status] are structs for a spec and a status to embed;
+// [Status.Decide] calls all of the above with them.
 //
 //	s, err := schedule.Parse(job.Spec.Schedule, job.Spec.TimeZone)
 //	…
-//	d, err := schedule.Due(clock.Now(), schedule.Input{Schedule: s, Since: job.Status.Since, LastRun: job.Status.LastRun})
+//	d, err := schedule.Due(clock.Now(), schedule.Input{
+//		Schedule: s, Since: job.Status.ScheduleSince, LastScheduleTime: job.Status.LastScheduleTime,
+//	})
 //	…
 //	if d.Verdict == schedule.Start { … }
-//	return ctrl.Result{RequeueAfter: d.After(clock.Now())}, nil
+//	return ctrl.Result{RequeueAfter: d.RequeueAfter(clock.Now())}, nil
 //
-// The facts:
-//   - Of the times that were missed, the latest is run, once, if the starting deadline allows. It is found at once, after a
-//     year of missed minutes too.
-//   - When the clock is set forward, a time of day that it jumps over comes right after the jump; when it is set back, one
-//     that it shows twice comes once, the first time. So a day has each of its times once. A schedule of every hour
-//     (0 * * * *, */5 * * * *) goes by real time instead. This is the rule of cron(8); CronJob and robfig/cron leave out the
-//     first and repeat the second.
-//   - An interval (@every) counts from when the schedule began to hold, not from the start of the operator.
-//   - A schedule that never comes, such as 0 0 30 2 *, is an error. One on February 29th comes, also after the eight years
-//     around 2100, for which robfig/cron gives up.
+// These words have one meaning throughout. A scheduled time is a time of the schedule. A run is due from its scheduled time
+// on. It starts at its start time: the scheduled time plus the offset, or the end of a blackout window.
+//
+// Facts to know:
+//   - If several scheduled times were missed, only the latest is run, once, and only if the starting deadline allows it. It
+//     is found in bounded time, also after a year of missed minutes.
+//   - When clocks are set forward, a time of day that is skipped runs right after the jump. When clocks are set back, a time
+//     of day that occurs twice runs once, the first time. So each time of day runs exactly once a day. A schedule for
+//     every hour (0 * * * *, */5 * * * *) follows elapsed time instead. This is the rule of cron(8). CronJob and robfig/cron
+//     omit the skipped run and start the repeated one twice.
+//   - An interval (@every) counts from the time when the schedule took effect, not from the start of the operator.
+//   - A schedule that has no time at all, such as 0 0 30 2 *, is an error. February 29th is valid, also for the eight years
+//     around 2100 without one, where robfig/cron gives up.
 //   - Times are whole seconds, in the years 1 to 9999.
+//   - In [Input], the times and the deadline are pointers as in the API, where nil means unset.
 //
-// Zones are those of the IANA database, as in CronJob since KEP-3140:
-// https://github.com/kubernetes/enhancements/tree/master/keps/sig-apps/3140-TimeZone-support-in-CronJob. The machine's database is
-// used if it has one, which its distribution keeps up to date; else the one of the Go version that built the program. That is
-// linked into whatever imports this package (time/tzdata, 450 kB), though Go leaves the choice to programs: images without a
-// database are the rule for operators, and a zone that is known on the desk and unknown in the cluster is found too late.
+// Time zones are those of the IANA database, as in CronJob since KEP-3140:
+// https://github.com/kubernetes/enhancements/tree/master/keps/sig-apps/3140-TimeZone-support-in-CronJob. The database of the
+// machine is used if there is one, since its distribution keeps it up to date; otherwise that of the Go version which built
+// the program. This package links Go's database (time/tzdata, 450 kB) into every program that imports it. Go usually leaves
+// that choice to the program, but images of operators usually have no database, and a time zone that works on a developer's
+// machine and is unknown in the cluster would be found too late.
 //
-// Everything is safe for concurrent use. Fields that [Due] reads are pointers as the API has them, so that nil means unset.
+// All functions and types are safe for concurrent use, except a [Status] that is being changed.
 package schedule

@@ -7,102 +7,139 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Verdict is what to do now.
+// Input is what [Due] decides from: the schedule and its options, and what was recorded in the status.
+type Input struct {
+	// Schedule is required: a *[Schedule], or any other [Times].
+	Schedule Times
+
+	// Since is the time from which the schedule is in effect. Set it to the current time when the object is first seen, when
+	// schedule, time zone or blackout windows change, and when a suspension ends. No scheduled time up to Since is due, so a
+	// change never starts a run at once for a time in the past. (CronJob starts what it missed while it was suspended.) An
+	// interval (@every) counts from Since.
+	Since *metav1.Time
+	// LastScheduleTime is [Decision.ScheduledTime] of the last run, or of the last one that was too late. It is not the time
+	// at which the operator started the run. No scheduled time up to it is due again. At least one of Since and
+	// LastScheduleTime is required; the later one counts. An interval counts from LastScheduleTime only if Since is unset.
+	LastScheduleTime *metav1.Time
+
+	// StartingDeadlineSeconds is how long after its start time a missed run may still start, as in CronJob. Nil means no
+	// limit. With less than about ten seconds, runs are lost when the operator is merely busy.
+	StartingDeadlineSeconds *int64
+	// Suspend prevents any start while it is true, as spec.suspend of CronJob does.
+	Suspend bool
+	// BlackoutWindows are times in which nothing starts. A blackout window delays runs as downtime of the operator does: when it
+	// ends, the latest missed run starts if the deadline allows. So without a deadline a run is delayed to the end of the
+	// window, and with a short deadline it is skipped. A delayed run starts at the offset after the end of the window, so
+	// that many objects do not start together there either; or at its end, if the next window begins before that.
+	BlackoutWindows BlackoutWindows
+	// Offset is the time from a scheduled time to its start time; see the function [Offset]. The deadline counts from the
+	// start time, so a long offset does not make a run too late. An offset longer than the interval of the schedule loses no
+	// run: the whole schedule is shifted by the offset.
+	Offset time.Duration
+}
+
+// Verdict is what [Due] decided.
 type Verdict string
 
 const (
-	// Waiting: nothing has become due since the last run.
+	// Waiting means that no scheduled time has become due since the last run.
 	Waiting Verdict = "Waiting"
-	// Start: a run has to start now. Record Latest as the last run, before it or so that a crash cannot repeat it.
+	// Start means that a run has to start now. Record [Decision.ScheduledTime] as LastScheduleTime, either before the run
+	// starts or in a way that a crash in between cannot repeat the run.
 	Start Verdict = "Start"
-	// Deferred: a run is due, but now is in a window, or in the spread after one.
+	// Deferred means that a run is due, but that it is delayed by a blackout window or by the offset after one.
 	Deferred Verdict = "Deferred"
-	// TooLate: the latest time that was due is past its deadline, and none is run. Record Latest as the last run all the
-	// same: until then, this is the verdict.
+	// TooLate means that the starting deadline of the latest due run has passed, and that nothing starts. Record
+	// [Decision.ScheduledTime] as LastScheduleTime all the same; until then the verdict stays TooLate.
 	TooLate Verdict = "TooLate"
-	// Suspended: nothing starts, whatever is due.
+	// Suspended means that nothing starts because [Input.Suspend] is set.
 	Suspended Verdict = "Suspended"
-	// ClockBehind: what was recorded lies in the future, so the clock was set back. Nothing is due until it has caught up.
+	// ClockBehind means that Since or LastScheduleTime is in the future, so the clock was set back. Nothing is due until the
+	// clock has caught up.
 	ClockBehind Verdict = "ClockBehind"
 )
 
-// Decision is what [Due] says.
+// Decision is the result of [Due].
 type Decision struct {
+	// Verdict is what to do now.
 	Verdict Verdict
-	// ScheduledTime is the time that is due: the latest of those after the last run, of which only one is ever run, however many were
-	// missed. It is the schedule's time without the offset, and stands for the run wherever that has to be told from others.
-	// Zero unless the verdict is Start, Deferred or TooLate.
+	// ScheduledTime is the scheduled time of the run that is due: the latest after the last run, since only one is run however
+	// many were missed. It does not include the offset. Use it to identify the run. It is zero unless the verdict is Start,
+	// Deferred or TooLate.
 	ScheduledTime time.Time
-	// Missed is how many due times have had no run and will get none: those before Latest, and Latest itself if it is too late.
-	// It is exact for a *[Schedule], and ends at 100 for other [Times].
+	// Missed is the number of scheduled times that were due and are not run: those before ScheduledTime, and ScheduledTime
+	// itself if it is too late. It is exact for a *[Schedule], and at most 100 for other [Times].
 	Missed int
-	// Next is the next due time, without the offset, to show to people. Zero if suspended, or if nothing ever comes again.
+	// Next is the next scheduled time in the future, without the offset. It is zero if suspended, or if there is none.
 	Next time.Time
-	// RequeueAt is when to decide again: the start of the next run, or the end of a window. Zero if only a change can bring a run.
+	// RequeueAt is when to decide again: the start time of the next run, or the end of a blackout window. It is zero if no run
+	// can start until the input changes.
 	RequeueAt time.Time
 
 	offset time.Duration
 }
 
-// longest bounds After.
-const longest = 10 * time.Minute
+// maxRequeueAfter limits RequeueAfter.
+const maxRequeueAfter = 10 * time.Minute
 
-// RequeueAfter is the delay until Wake, to be returned as RequeueAfter: zero for none, else more than zero and at most ten minutes.
-// A timer counts neither the time in which its machine sleeps nor by how much its clock is set, and deciding costs next to
-// nothing.
+// RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. It is zero if RequeueAt is zero, and
+// otherwise more than zero and at most ten minutes. It is limited because a timer does not notice that the machine slept
+// or that its clock was set, and because deciding again costs almost nothing.
 func (d Decision) RequeueAfter(now time.Time) time.Duration {
 	if d.RequeueAt.IsZero() {
 		return 0
 	}
-	return min(max(d.RequeueAt.Sub(now), 1), longest)
+	return min(max(d.RequeueAt.Sub(now), 1), maxRequeueAfter)
 }
 
-// Due decides whether a run has to start now, and when to decide again. It is a pure function, and takes a microsecond or two
-// however long the operator was down, and one more for each year whose runs are counted: none is walked through one by one,
-// and no number of missed ones is too many. (CronJob's documentation gives 100 as the most:
+// Due decides whether a run has to start now, and when to decide again. It is a pure function. It takes one or two
+// microseconds however long the operator was down, and about one more for each year of missed runs that it counts. It never
+// iterates over missed runs, so their number is not limited. (CronJob gives up at more than 100:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
 //
-//   - Due is a time of the schedule that is after both Since and LastRun, and not after now less the offset.
-//   - Of several only the latest counts. Its run starts at the due time plus the offset, or as soon as it can after that.
-//   - Nothing starts after the deadline, in a window, or while suspended; the deadline goes on meanwhile.
-//   - If the clock was set back, what it shows again brings no second run. If it was years ahead when a run was recorded, nothing
-//     is due for years: then correct LastRun and Since.
+//   - A run is due if its scheduled time is after both Since and LastScheduleTime, and not after now minus the offset.
+//   - If several are due, only the latest is run. It starts at its scheduled time plus the offset, or as soon as possible after that.
+//   - Nothing starts after the deadline, in a blackout window, or while suspended. The deadline passes meanwhile.
+//   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
+//     recorded, nothing is due for years: correct LastScheduleTime and Since then.
 //
-// The first three are those of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, but for the offset and
-// windows, which CronJob has not. The error is [ErrInvalid], beside a zero decision.
-func Due(now time.Time, p Input) (Decision, error) {
-	if err := p.validate(); err != nil {
+// The first three rules are those of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except for offset
+// and blackout windows, which CronJob does not have.
+//
+// If the input is invalid, the error is an *[Error], wraps [ErrInvalid], and the decision is zero.
+func Due(now time.Time, in Input) (Decision, error) {
+	if err := in.validate(); err != nil {
 		return Decision{}, err
 	}
-	if p.Suspend {
+	if in.Suspend {
 		return Decision{Verdict: Suspended}, nil
 	}
-	after, until := p.after(), now.Add(-p.Offset)
-	d := Decision{Verdict: Waiting, offset: p.Offset}
+	after, until := in.after(), now.Add(-in.Offset)
+	d := Decision{Verdict: Waiting, offset: in.Offset}
 	switch {
 	case after.After(now):
 		d.Verdict = ClockBehind
 	case until.After(after):
-		d.ScheduledTime, d.Missed = p.latest(after, until, now.Location())
+		d.ScheduledTime, d.Missed = in.latest(after, until, now.Location())
 	}
 	if until.After(after) {
 		after = until
 	}
-	d.Next = p.next(after, now.Location())
+	d.Next = in.next(after, now.Location())
 	if !d.Next.IsZero() {
-		d.RequeueAt = p.start(d.Next.Add(p.Offset))
+		d.RequeueAt = in.startTime(d.Next.Add(in.Offset))
 	}
 	if d.ScheduledTime.IsZero() {
 		return d, nil
 	}
 
-	d.Missed-- // but for Latest itself
-	start := p.start(d.ScheduledTime.Add(p.Offset))
+	d.Missed-- // ScheduledTime itself is not missed
+	start := in.startTime(d.ScheduledTime.Add(in.Offset))
 	if !start.After(now) {
-		start = p.start(now) // it is late: only where no window is now
+		start = in.startTime(now) // the run is late, and waits only for a window that is open now
 	}
 	switch {
-	case p.isTooLate(d.ScheduledTime, now):
+	case in.isTooLate(d.ScheduledTime, now):
 		d.Verdict = TooLate
 		d.Missed++
 	case start.After(now):
@@ -113,103 +150,75 @@ func Due(now time.Time, p Input) (Decision, error) {
 	return d, nil
 }
 
-// Input is what [Due] decides from, as it stands in the spec and the status of an object.
-type Input struct {
-	// Schedule is required: a *[Schedule], or any other [Times].
-	Schedule Times
-
-	// Since is when the schedule began to hold: set it to the clock's time when the object is first seen, and whenever schedule,
-	// zone or windows change or a suspension ends. Nothing is due before it, so that a change takes effect at once and never
-	// starts a surprise run. (CronJob starts what it missed while it was suspended.) An interval (@every) counts from it.
-	Since *metav1.Time
-	// LastScheduleTime is the time, as [Decision] named it, of the last run or of the last one that was too late; not the time at which
-	// the operator came to it. Nothing up to it is due again. One of Since and LastRun is required, and the later one counts.
-	// An interval counts from LastRun only if there is no Since.
-	LastScheduleTime *metav1.Time
-
-	// StartingDeadlineSeconds is how long after its start a run that was missed may still begin, as in CronJob: nil is for
-	// ever. Below some ten seconds, runs are lost when the operator is merely busy.
-	StartingDeadlineSeconds *int64
-	// Suspend starts nothing.
-	Suspend bool
-	// BlackoutWindows in which nothing may start. To a run, a window is what an operator that is down is: when it ends, the latest that
-	// was missed starts if the deadline allows. So without a deadline a run is put off to the end of a window, and with a short
-	// one it is left out. What a window has put off starts at the offset after it, so that many do not start together there
-	// either; or at its end, if the next window comes before that.
-	BlackoutWindows BlackoutWindows
-	// Offset comes between a due time and its start; see [Offset]. The deadline counts from the start, so that a late place costs
-	// no run. An offset that is longer than the schedule's distances loses none either: all is as if on a clock that is behind.
-	Offset time.Duration
-}
-
-func (p *Input) validate() error {
-	s, ours := p.Schedule.(*Schedule)
+func (in *Input) validate() error {
+	s, isSchedule := in.Schedule.(*Schedule)
 	switch {
-	case p.Schedule == nil, ours && s.isZero():
-		return invalid("schedule", ": there is none; give what Parse returned")
-	case p.Since.IsZero() && p.LastScheduleTime.IsZero():
-		return invalid("since", ": neither it nor the last run is known; record when the schedule began to hold")
-	case p.StartingDeadlineSeconds != nil && *p.StartingDeadlineSeconds < 0:
-		return invalid("startingDeadlineSeconds", " %d: it is negative; write 0 or more, or leave it out for no limit",
-			*p.StartingDeadlineSeconds)
-	case p.Offset < 0:
-		return invalid("offset", " %v: it is negative; take what Offset returns", p.Offset)
+	case in.Schedule == nil, isSchedule && s.isZero():
+		return newError("schedule", ": it is not set; pass the result of Parse")
+	case in.Since.IsZero() && in.LastScheduleTime.IsZero():
+		return newError("since", ": neither Since nor LastScheduleTime is set; set Since to the time from which the schedule is in effect")
+	case in.StartingDeadlineSeconds != nil && *in.StartingDeadlineSeconds < 0:
+		return newError("startingDeadlineSeconds", " %d: it is negative; write 0 or more, or leave it out for no limit",
+			*in.StartingDeadlineSeconds)
+	case in.Offset < 0:
+		return newError("offset", " %v: it is negative; pass the result of Offset", in.Offset)
 	}
 	return nil
 }
 
-// after is the moment up to which nothing is due.
-func (p *Input) after() time.Time {
+// after returns the time up to which nothing is due.
+func (in *Input) after() time.Time {
 	switch {
-	case p.Since.IsZero():
-		return p.LastScheduleTime.Time
-	case p.LastScheduleTime.IsZero() || p.LastScheduleTime.Before(p.Since):
-		return p.Since.Time
+	case in.Since.IsZero():
+		return in.LastScheduleTime.Time
+	case in.LastScheduleTime.IsZero() || in.LastScheduleTime.Before(in.Since):
+		return in.Since.Time
 	}
-	return p.LastScheduleTime.Time
+	return in.LastScheduleTime.Time
 }
 
-func (p *Input) anchor() int64 {
-	if p.Since.IsZero() {
-		return seconds(p.LastScheduleTime.Time)
+// anchor returns the time from which an interval counts.
+func (in *Input) anchor() int64 {
+	if in.Since.IsZero() {
+		return toSeconds(in.LastScheduleTime.Time)
 	}
-	return seconds(p.Since.Time)
+	return toSeconds(in.Since.Time)
 }
 
-// start is the moment at which a run may start whose time it would be: the same, unless that is in a window.
-func (p *Input) start(t time.Time) time.Time {
-	open := p.BlackoutWindows.Open(t)
-	if spread := open.Add(p.Offset); open.After(t) && p.BlackoutWindows.Open(spread).Equal(spread) {
+// startTime returns t, or if t is in a blackout window, the time after the window at which a run starts instead.
+func (in *Input) startTime(t time.Time) time.Time {
+	open := in.BlackoutWindows.NextOpen(t)
+	if spread := open.Add(in.Offset); open.After(t) && in.BlackoutWindows.NextOpen(spread).Equal(spread) {
 		return spread
 	}
 	return open
 }
 
-// isTooLate says whether the deadline has passed for what is due at a time.
-func (p *Input) isTooLate(due, now time.Time) bool {
-	const most = math.MaxInt64 / int64(time.Second)
-	if p.StartingDeadlineSeconds == nil || *p.StartingDeadlineSeconds > most {
+// isTooLate reports whether the starting deadline of the run with this scheduled time has passed.
+func (in *Input) isTooLate(scheduled, now time.Time) bool {
+	const maxSeconds = math.MaxInt64 / int64(time.Second)
+	if in.StartingDeadlineSeconds == nil || *in.StartingDeadlineSeconds > maxSeconds {
 		return false
 	}
-	return now.Sub(due.Add(p.Offset)) > time.Duration(*p.StartingDeadlineSeconds)*time.Second
+	return now.Sub(scheduled.Add(in.Offset)) > time.Duration(*in.StartingDeadlineSeconds)*time.Second
 }
 
-// next is the first time after a moment, or the zero time.
-func (p *Input) next(after time.Time, in *time.Location) time.Time {
-	s, ok := p.Schedule.(*Schedule)
+// next returns the first scheduled time after a time, or the zero time.
+func (in *Input) next(after time.Time, location *time.Location) time.Time {
+	s, ok := in.Schedule.(*Schedule)
 	if !ok {
-		return following(p.Schedule, after)
+		return nextAfter(in.Schedule, after)
 	}
-	at, ok := s.next(seconds(after), p.anchor())
-	return moment(at, ok, in)
+	at, ok := s.next(toSeconds(after), in.anchor())
+	return toTime(at, ok, location)
 }
 
-// latest is the last time after one moment and not after another, and how many there are; none is the zero time.
-func (p *Input) latest(after, until time.Time, in *time.Location) (time.Time, int) {
-	s, ok := p.Schedule.(*Schedule)
+// latest returns the last scheduled time that is after one time and not after another, or the zero time, and their number.
+func (in *Input) latest(after, until time.Time, location *time.Location) (time.Time, int) {
+	s, ok := in.Schedule.(*Schedule)
 	if !ok {
-		return search(p.Schedule, after, until)
+		return search(in.Schedule, after, until)
 	}
-	at, count := s.latest(seconds(after), seconds(until), p.anchor())
-	return moment(at, count > 0, in), count
+	at, count := s.latest(toSeconds(after), toSeconds(until), in.anchor())
+	return toTime(at, count > 0, location), count
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// zones have an offset of whole minutes since 1975, and are set by an hour, by less, twice a year, at midnight, or by a day.
+// zones have offsets of whole minutes since 1975. Their clocks are set by an hour, by less, twice a year, at midnight, or by a
+// day.
 var zones = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Beirut", "Africa/Casablanca",
 	"Antarctica/Troll", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Kathmandu", "Asia/Pyongyang", "America/Scoresbysund", "Africa/Cairo",
 }
 
-// FuzzDue compares with an oracle that walks through every minute. It begins near a day on which the zone's clock is set.
+// FuzzDue compares Due with an oracle that steps through every minute. It begins near a day on which the clocks are set.
 func FuzzDue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, zone, year uint8, before int16, down uint16, minutes, hours, days, months, weekdays uint64,
 		every uint16, offset uint16, deadline int32, closed uint64, last uint16,
@@ -40,34 +41,34 @@ func FuzzDue(f *testing.F) {
 		if _, end := begin.In(o.location).ZoneBounds(); !end.IsZero() {
 			begin = end.UTC()
 		}
-		p := schedule.Input{
+		in := schedule.Input{
 			Schedule: s, BlackoutWindows: w, Offset: time.Duration(offset) * time.Second,
 			Since: new(metav1.NewTime(begin.Add(time.Duration(before) * time.Minute / 4))),
 		}
 		if last > 0 {
-			p.LastScheduleTime = new(metav1.NewTime(p.Since.Add(time.Duration(last) * time.Second)))
+			in.LastScheduleTime = new(metav1.NewTime(in.Since.Add(time.Duration(last) * time.Second)))
 		}
 		if deadline >= 0 {
-			p.StartingDeadlineSeconds = new(int64(deadline))
+			in.StartingDeadlineSeconds = new(int64(deadline))
 		}
-		now := p.Since.Add(time.Duration(down%20000)*time.Minute + time.Duration(down%7)*time.Second)
-		got, err := schedule.Due(now, p)
+		now := in.Since.Add(time.Duration(down%20000)*time.Minute + time.Duration(down%7)*time.Second)
+		got, err := schedule.Due(now, in)
 		require.NoError(t, err)
-		require.Equal(t, show(o.due(now, p, got.Next)), show(got), "%s in %s since %v, now %v: %+v", s, name, p.Since, now, p)
+		require.Equal(t, show(o.due(now, in, got.Next)), show(got), "%s in %s since %v, now %v: %+v", s, name, in.Since, now, in)
 
-		p.Schedule = others{o.times}
+		in.Schedule = others{o.times}
 		if len(o.times) > 0 && o.times[len(o.times)-1].After(now) && got.Missed < 90 {
-			searched, err := schedule.Due(now, p)
+			searched, err := schedule.Due(now, in)
 			require.NoError(t, err)
-			require.Equal(t, show(got), show(searched), "found by Next alone")
+			require.Equal(t, show(got), show(searched), "the same, with only the method Next")
 		}
 	})
 }
 
-// others is a calendar that is known by its Next only.
+// others is a Times that is not a *Schedule.
 type others struct{ once }
 
-// oracle decides by the rules as they are documented, slowly.
+// oracle implements the documented rules, slowly.
 type oracle struct {
 	t        *testing.T
 	fields   fields
@@ -84,14 +85,14 @@ func (o *oracle) text() string {
 	return o.fields.String()
 }
 
-// due walks until it has met the time that is said to be next.
-func (o *oracle) due(now time.Time, p schedule.Input, until time.Time) schedule.Decision {
-	after := p.Since.Time
-	if !p.LastScheduleTime.IsZero() && p.LastScheduleTime.After(after) {
-		after = p.LastScheduleTime.Time
+// due steps until it has found the time that Due returned as Next.
+func (o *oracle) due(now time.Time, in schedule.Input, until time.Time) schedule.Decision {
+	after := in.Since.Time
+	if !in.LastScheduleTime.IsZero() && in.LastScheduleTime.After(after) {
+		after = in.LastScheduleTime.Time
 	}
-	most := now.Add(30 * 24 * time.Hour) // rare times are not walked to
-	o.walk(p.Since.Time, min64(until, most))
+	most := now.Add(30 * 24 * time.Hour) // later times are not stepped to
+	o.walk(in.Since.Time, min64(until, most))
 
 	d := schedule.Decision{Verdict: schedule.Waiting, Next: until}
 	if until.Before(most) {
@@ -100,7 +101,7 @@ func (o *oracle) due(now time.Time, p schedule.Input, until time.Time) schedule.
 	for _, at := range o.times {
 		switch {
 		case !at.After(after):
-		case at.Add(p.Offset).After(now):
+		case at.Add(in.Offset).After(now):
 			if d.Next.IsZero() {
 				d.Next = at
 			}
@@ -111,18 +112,18 @@ func (o *oracle) due(now time.Time, p schedule.Input, until time.Time) schedule.
 			d.ScheduledTime = at
 		}
 	}
-	d.RequeueAt = o.start(d.Next.Add(p.Offset), p.Offset)
+	d.RequeueAt = o.start(d.Next.Add(in.Offset), in.Offset)
 	switch {
 	case after.After(now):
 		d.Verdict = schedule.ClockBehind
 	case d.ScheduledTime.IsZero():
-	case p.StartingDeadlineSeconds != nil && now.Sub(d.ScheduledTime.Add(p.Offset)).Seconds() > float64(*p.StartingDeadlineSeconds):
+	case in.StartingDeadlineSeconds != nil && now.Sub(d.ScheduledTime.Add(in.Offset)).Seconds() > float64(*in.StartingDeadlineSeconds):
 		d.Verdict = schedule.TooLate
 		d.Missed++
-	case o.start(d.ScheduledTime.Add(p.Offset), p.Offset).After(now):
-		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(d.ScheduledTime.Add(p.Offset), p.Offset)
+	case o.start(d.ScheduledTime.Add(in.Offset), in.Offset).After(now):
+		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(d.ScheduledTime.Add(in.Offset), in.Offset)
 	case o.closed.have(now.In(o.location)):
-		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(now, p.Offset)
+		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(now, in.Offset)
 	default:
 		d.Verdict = schedule.Start
 	}
@@ -150,7 +151,7 @@ func (o *oracle) walk(since, until time.Time) {
 	}
 }
 
-// wall is what the clock shows, as if it were UTC.
+// wall returns what the clock shows, as if it were UTC.
 func (o *oracle) wall(at time.Time) time.Time {
 	_, offset := at.In(o.location).Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
@@ -163,7 +164,7 @@ func (o *oracle) open(at time.Time) time.Time {
 	return at
 }
 
-// start is the end of the window, and the offset after that if it is open then.
+// start returns the end of the window, or the offset after it if no window is then.
 func (o *oracle) start(at time.Time, offset time.Duration) time.Time {
 	if !o.closed.have(at.In(o.location)) {
 		return at
@@ -182,7 +183,7 @@ func min64(a, b time.Time) time.Time {
 	return b
 }
 
-// fields are the five of a schedule, a bit for each value; all of them is a star.
+// fields are the five fields of a schedule, with a bit for each value. All bits are a star.
 type fields struct{ minutes, hours, days, months, weekdays uint64 }
 
 func (f fields) within() fields {
@@ -220,7 +221,7 @@ func (f fields) String() string {
 	}, " ")
 }
 
-// hours are closed on a weekday each: six bits for the length of a window that begins at any quarter of an hour.
+// hours is one blackout window that begins at a quarter of an hour, with six bits for its length, on one weekday or on all.
 type hours struct{ from, length, weekday int }
 
 func newHours(value uint64) hours {

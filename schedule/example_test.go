@@ -16,32 +16,32 @@ func date(month time.Month, day, hour, minute int) time.Time {
 	return time.Date(2026, month, day, hour, minute, 0, 0, time.UTC)
 }
 
-// One pass of a reconciler, as it is called again and again: all it remembers is in the status.
+// The reconciler of this example remembers everything in the status.
 func Example() {
-	var status struct{ Since, LastRun *metav1.Time }
-	pass := func(now time.Time) (requeueAfter time.Duration) {
-		if status.Since.IsZero() {
-			status.Since = new(metav1.NewTime(now)) // and again when the spec's schedule, zone or windows change
+	var status struct{ ScheduleSince, LastScheduleTime *metav1.Time }
+	reconcile := func(now time.Time) (requeueAfter time.Duration) {
+		if status.ScheduleSince.IsZero() {
+			status.ScheduleSince = new(metav1.NewTime(now)) // also when schedule, time zone or blackout windows change
 		}
 		s, err := schedule.Parse("30 2 * * *", "Europe/Berlin")
 		if err != nil {
 			fmt.Println("condition:", err)
 			return 0
 		}
-		d, err := schedule.Due(now, schedule.Input{Schedule: s, Since: status.Since, LastScheduleTime: status.LastRun})
+		d, err := schedule.Due(now, schedule.Input{Schedule: s, Since: status.ScheduleSince, LastScheduleTime: status.LastScheduleTime})
 		if err != nil {
 			fmt.Println("condition:", err)
 			return 0
 		}
 		if d.Verdict == schedule.Start {
 			fmt.Printf("run for %s, %d missed\n", d.ScheduledTime.Format(time.RFC3339), d.Missed)
-			status.LastRun = new(metav1.NewTime(d.ScheduledTime))
+			status.LastScheduleTime = new(metav1.NewTime(d.ScheduledTime))
 		}
 		return d.RequeueAfter(now)
 	}
-	fmt.Println(pass(date(time.March, 1, 1, 28)))
-	fmt.Println(pass(date(time.March, 1, 1, 30)))
-	fmt.Println(pass(date(time.March, 29, 9, 0))) // the operator was down for weeks
+	fmt.Println(reconcile(date(time.March, 1, 1, 28)))
+	fmt.Println(reconcile(date(time.March, 1, 1, 30)))
+	fmt.Println(reconcile(date(time.March, 29, 9, 0))) // the operator was down for weeks
 	// Output:
 	// 2m0s
 	// run for 2026-03-01T01:30:00Z, 0 missed
@@ -67,7 +67,7 @@ func ExampleParse() {
 	// invalid timeZone "Mars/Base": there is no such zone; write a name of the IANA database, such as "Europe/Berlin" or "UTC"
 }
 
-// On March 29th clocks in Berlin go from 02:00 to 03:00.
+// On March 29th clocks in Berlin are set from 02:00 to 03:00.
 func ExampleSchedule_Next() {
 	s, err := schedule.Parse("30 2 * * *", "Europe/Berlin")
 	if err != nil {
@@ -89,13 +89,13 @@ func ExampleDue() {
 	if err != nil {
 		panic(err)
 	}
-	plan := schedule.Input{Schedule: s, LastScheduleTime: new(metav1.NewTime(date(time.March, 1, 0, 0)))}
+	input := schedule.Input{Schedule: s, LastScheduleTime: new(metav1.NewTime(date(time.March, 1, 0, 0)))}
 
-	d, err := schedule.Due(date(time.April, 1, 0, 0), plan)
+	d, err := schedule.Due(date(time.April, 1, 0, 0), input)
 	fmt.Println(d.Verdict, d.ScheduledTime.Format(time.DateTime), d.Missed, err)
 
-	plan.LastScheduleTime = new(metav1.NewTime(d.ScheduledTime))
-	d, err = schedule.Due(date(time.April, 1, 0, 0), plan)
+	input.LastScheduleTime = new(metav1.NewTime(d.ScheduledTime))
+	d, err = schedule.Due(date(time.April, 1, 0, 0), input)
 	fmt.Println(d.Verdict, d.RequeueAt.Format(time.DateTime), err)
 	// Output:
 	// Start 2026-04-01 00:00:00 44639 <nil>
@@ -107,11 +107,11 @@ func ExampleInput_deadline() {
 	if err != nil {
 		panic(err)
 	}
-	plan := schedule.Input{
+	input := schedule.Input{
 		Schedule: s, LastScheduleTime: new(metav1.NewTime(date(time.March, 1, 0, 0))), StartingDeadlineSeconds: new(int64(3600)),
 	}
 	for _, hour := range []int{1, 2} {
-		d, err := schedule.Due(date(time.March, 3, hour, 0), plan)
+		d, err := schedule.Due(date(time.March, 3, hour, 0), input)
 		fmt.Println(d.Verdict, d.Missed, err)
 	}
 	// Output:
@@ -150,13 +150,13 @@ func ExampleParseBlackoutWindows() {
 	// invalid blackoutWindows: they cover the whole week, so nothing would ever start; leave some time open
 }
 
-func ExampleBlackoutWindows_Open() {
+func ExampleBlackoutWindows_NextOpen() {
 	night, err := schedule.ParseBlackoutWindows("Europe/Berlin", schedule.BlackoutWindow{Start: "22:00", End: "06:00"})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(night.Open(date(time.March, 1, 23, 0)))
-	fmt.Println(night.Open(date(time.March, 1, 12, 0)))
+	fmt.Println(night.NextOpen(date(time.March, 1, 23, 0)))
+	fmt.Println(night.NextOpen(date(time.March, 1, 12, 0)))
 	// Output:
 	// 2026-03-02 05:00:00 +0000 UTC
 	// 2026-03-01 12:00:00 +0000 UTC
@@ -175,13 +175,13 @@ func ExampleOffset() {
 func ExampleMayStart() {
 	noon := date(time.March, 1, 12, 0)
 	object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
-	turns := []schedule.Candidate{ // from the statuses of all objects
+	candidates := []schedule.Candidate{ // from the statuses of all objects
 		{Object: object("web"), Running: true},
 		{Object: object("cart"), Due: noon},
 		{Object: object("mail"), Due: noon.Add(-time.Hour)},
 	}
-	for _, me := range turns {
-		fmt.Println(me.Object.Name, schedule.MayStart(2, me, slices.Values(turns)))
+	for _, c := range candidates {
+		fmt.Println(c.Object.Name, schedule.MayStart(2, c, slices.Values(candidates)))
 	}
 	// Output:
 	// web true
@@ -189,12 +189,12 @@ func ExampleMayStart() {
 	// mail true
 }
 
-// What a pass does with a spec that embeds Rules and a status that embeds Status.
+// A reconcile of an object whose spec embeds Options and whose status embeds Status.
 func ExampleStatus() {
-	rules := schedule.Options{TimeZone: "Europe/Berlin"}
+	options := schedule.Options{TimeZone: "Europe/Berlin"}
 	var status schedule.Status
 	for _, now := range []time.Time{date(time.March, 1, 12, 0), date(time.March, 2, 3, 0), date(time.March, 2, 3, 1)} {
-		d, err := status.Decide(now, "uid", "0 4 * * *", rules)
+		d, err := status.Decide(now, "uid", "0 4 * * *", options)
 		if err != nil {
 			panic(err)
 		}
@@ -207,4 +207,27 @@ func ExampleStatus() {
 	// Waiting 2026-03-02 03:00:00 +0000 UTC
 	// Start 2026-03-02 03:00:00 +0000 UTC
 	// Waiting 2026-03-03 03:00:00 +0000 UTC
+}
+
+func ExampleNextToStart() {
+	noon := date(time.March, 1, 12, 0)
+	object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
+	candidates := []schedule.Candidate{
+		{Object: object("web"), Running: true},
+		{Object: object("cart"), Due: noon},
+		{Object: object("mail"), Due: noon.Add(-time.Hour)},
+	}
+	fmt.Println(schedule.NextToStart(2, slices.Values(candidates)))
+	// Output: [shop/mail]
+}
+
+func ExampleError() {
+	_, err := schedule.ParseBlackoutWindows("", schedule.BlackoutWindow{Start: "8:00", End: "18:00"})
+	if invalid, ok := errors.AsType[*schedule.Error](err); ok {
+		fmt.Println(invalid.Field, invalid.Reason())
+	}
+	fmt.Println(err)
+	// Output:
+	// blackoutWindows[0].start InvalidBlackoutWindows
+	// invalid blackoutWindows[0].start "8:00": it is not a time of day; write HH:MM, from 00:00 to 23:59
 }

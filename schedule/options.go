@@ -9,51 +9,55 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options are what a spec says beside the schedule itself, for a spec to embed inline; the markers are kubebuilder's.
+// Options are the fields of a spec beside the schedule itself. Embed it inline in a spec; the markers are those of
+// controller-gen. [Status.Decide] uses it.
 type Options struct {
-	// TimeZone of the schedule and the windows, by its name in the IANA database. Default: UTC.
+	// TimeZone is the time zone of the schedule and of the blackout windows: a name of the IANA database, such as
+	// Europe/Berlin. The default is UTC.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// StartingDeadlineSeconds is how long after its time a run that was missed may still start. Default: no limit.
+	// StartingDeadlineSeconds is how many seconds after its start time a missed run may still start. The default is no limit.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// SpreadSeconds is the time within which objects with the same schedule start, each at a place of its own. Default: 0,
-	// all at once.
+	// SpreadSeconds spreads the runs of objects with the same schedule over so many seconds. Each object always starts at the
+	// same distance after its scheduled times. The default is 0: all start at once.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	SpreadSeconds int64 `json:"spreadSeconds,omitempty"`
 
-	// BlackoutWindows in which nothing starts.
+	// BlackoutWindows are times of the week in which nothing starts. When a window ends, the latest missed run starts, if
+	// startingDeadlineSeconds allows.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	BlackoutWindows []BlackoutWindow `json:"blackoutWindows,omitempty"`
 }
 
-// Offset is [Offset] for these rules.
-func (r *Options) Offset(uid types.UID) time.Duration {
-	return Offset(uid, time.Duration(min(max(r.SpreadSeconds, 0), day))*time.Second)
+// Offset returns the offset of an object with this UID; see the function [Offset]. SpreadSeconds below 0 counts as 0, and
+// above 86400 as 86400.
+func (o *Options) Offset(uid types.UID) time.Duration {
+	return Offset(uid, time.Duration(min(max(o.SpreadSeconds, 0), day))*time.Second)
 }
 
-// hash tells schedules, zones and windows apart, in every version of this package alike.
-func (r *Options) hash(schedule string) string {
+// hash returns a hash of schedule, time zone and blackout windows. It must be the same in every version of this package.
+func (o *Options) hash(schedule string) string {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%q %q %q", schedule, r.TimeZone, r.BlackoutWindows)
+	_, _ = fmt.Fprintf(h, "%q %q %q", schedule, o.TimeZone, o.BlackoutWindows)
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// DeepCopyInto is what controller-gen's code calls.
-func (r *Options) DeepCopyInto(out *Options) {
-	*out = *r
-	if r.StartingDeadlineSeconds != nil {
-		out.StartingDeadlineSeconds = new(*r.StartingDeadlineSeconds)
+// DeepCopyInto copies the options into out. The code that controller-gen generates calls it.
+func (o *Options) DeepCopyInto(out *Options) {
+	*out = *o
+	if o.StartingDeadlineSeconds != nil {
+		out.StartingDeadlineSeconds = new(*o.StartingDeadlineSeconds)
 	}
-	out.BlackoutWindows = slices.Clone(r.BlackoutWindows)
+	out.BlackoutWindows = slices.Clone(o.BlackoutWindows)
 	for i := range out.BlackoutWindows {
 		out.BlackoutWindows[i].Days = slices.Clone(out.BlackoutWindows[i].Days)
 	}

@@ -10,68 +10,49 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// ErrInvalid is what every error of this package wraps: the input is wrong, and stays so until somebody changes it. The
-// text names the field, its value and what to write instead, and is the same in every pass, so it can go into a condition.
-var ErrInvalid = errors.New("invalid")
-
-// Error is the type of these errors.
-type Error struct {
-	// Field is the one that is wrong, as it is called in JSON: schedule, timeZone, blackoutWindows[0].start.
-	Field string
-	err   error
-}
-
-func invalid(field, format string, args ...any) error {
-	return &Error{field, fmt.Errorf("%w "+field+format, append([]any{ErrInvalid}, args...)...)}
-}
-
-func (e *Error) Error() string { return e.err.Error() }
-func (e *Error) Unwrap() error { return e.err }
-
-// Reason is that of a condition: InvalidSchedule, InvalidTimeZone, InvalidBlackoutWindows and so on.
-func (e *Error) Reason() string {
-	field, _, _ := strings.Cut(e.Field, "[")
-	return "Invalid" + strings.ToUpper(field[:1]) + field[1:]
-}
-
 // maxSchedule is longer than any schedule needs: one that lists every minute, hour, day and month has 360 characters.
 const maxSchedule = 512
 
-// Parse reads a schedule and the name of its time zone, as they stand in a spec. An empty zone is UTC.
+// Parse parses a schedule and the name of its time zone. An empty time zone means UTC.
 //
-// A schedule is five fields (minute, hour, day of month, month, day of week), each with *, lists, ranges, steps and names
-// such as MON and JAN; or @hourly, @daily or @midnight, @weekly, @monthly, @yearly or @annually; or @every with a duration
-// of whole seconds, such as @every 1h30m. The syntax is that of robfig/cron/v3, which Kubernetes' CronJob reads too:
-// https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax. As there, a day has to match the
-// day of month or the day of week if both are limited, and both if one of them begins with * and has no step.
+// A schedule is one of
 //
-// What robfig takes but nobody means is refused: a zone in the schedule, as CronJob refuses it; times that never come
-// (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a duration below a second or with fractions. The error is
-// [ErrInvalid].
+//   - five fields: minute, hour, day of month, month, day of week. Each is *, a list, a range, a step or a name such as MON or
+//     JAN. If day of month and day of week are both restricted, a day has to match one of them. If one of them begins with *
+//     and has no step, a day has to match both.
+//   - @hourly, @daily or @midnight, @weekly, @monthly, @yearly or @annually
+//   - @every and a duration in whole seconds, such as @every 1h30m
 //
-// Parsing takes about 30 µs, most of it for the zone: parse once a pass.
+// The syntax is that of robfig/cron/v3, which Kubernetes' CronJob uses too:
+// https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax.
+//
+// Parse refuses what robfig/cron accepts but nobody means: a time zone in the schedule, which CronJob refuses too; a schedule
+// that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a duration below a second or with a
+// fraction of a second. The error is an *[Error] for the field schedule or timeZone, and wraps [ErrInvalid].
+//
+// Parse takes about 30 µs, most of it for the time zone: call it at most once in a reconcile.
 func Parse(schedule, timeZone string) (*Schedule, error) {
-	s, err := parse(schedule)
+	s, err := parseSchedule(schedule)
 	if err != nil {
-		return nil, invalid("schedule", " %s: %w", quote(schedule), err)
+		return nil, newError("schedule", " %s: %w", quote(schedule), err)
 	}
-	if s.location, err = loadZone(timeZone); err != nil {
+	if s.location, err = loadTimeZone(timeZone); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func parse(text string) (*Schedule, error) {
+func parseSchedule(text string) (*Schedule, error) {
 	fields := strings.Fields(text)
 	switch {
 	case len(text) > maxSchedule:
 		return nil, fmt.Errorf("it has %d characters; write at most %d", len(text), maxSchedule)
 	case strings.ContainsFunc(text, isForeign):
-		return nil, errors.New("it has a character that no schedule has; write letters and digits of ASCII, spaces, and * , - / @")
+		return nil, errors.New("it has a character that is not allowed; write ASCII letters and digits, spaces, and * , - / @")
 	case len(fields) == 0:
 		return nil, errors.New(`it is empty; write five fields, such as "0 4 * * *", or @daily`)
 	case strings.Contains(strings.ToUpper(text), "TZ="):
-		return nil, errors.New("a time zone has no place in it; name it in the field for the time zone")
+		return nil, errors.New("it must not contain a time zone; write the time zone in its own field, timeZone")
 	case strings.HasPrefix(fields[0], "@"):
 		return parseDescriptor(strings.Join(fields, " "))
 	case len(fields) != len(fieldRules):
@@ -89,7 +70,8 @@ func parse(text string) (*Schedule, error) {
 	return newSchedule(strings.Join(fields, " "))
 }
 
-// isForeign is true for what an error would show badly, and for spaces of typography, at which robfig parts fields.
+// isForeign reports whether an error message could not show the character well. It also finds Unicode spaces, at which
+// robfig/cron splits fields.
 func isForeign(r rune) bool {
 	return r > unicode.MaxASCII || !unicode.IsPrint(r) && !unicode.IsSpace(r)
 }
@@ -98,7 +80,8 @@ func parseDescriptor(text string) (*Schedule, error) {
 	if value, ok := strings.CutPrefix(text, "@every "); ok {
 		every, err := time.ParseDuration(value)
 		if err != nil || every < time.Second || every%time.Second != 0 {
-			return nil, fmt.Errorf("%s is no interval; write whole seconds, minutes and hours, at least 1s, such as @every 1h30m", quote(value))
+			return nil, fmt.Errorf("%s is not an interval; write whole seconds, minutes and hours, at least 1s, such as @every 1h30m",
+				quote(value))
 		}
 	}
 	s, err := newSchedule(text)
@@ -108,7 +91,7 @@ func parseDescriptor(text string) (*Schedule, error) {
 	return s, nil
 }
 
-// newSchedule lets robfig parse what was checked before.
+// newSchedule parses a text that was checked before, with robfig's parser.
 func newSchedule(text string) (*Schedule, error) {
 	parsed, err := parser().Parse(text)
 	if err != nil {
@@ -125,7 +108,7 @@ func newSchedule(text string) (*Schedule, error) {
 				"have 30 days, February has 29 at most")
 		}
 	default:
-		return nil, fmt.Errorf("it is of an unknown kind, %T", parsed)
+		return nil, fmt.Errorf("the parser returned an unknown type, %T", parsed)
 	}
 	return s, nil
 }
@@ -144,29 +127,20 @@ var fieldRules = [...]fieldRule{
 	{"day of week", "0 to 6 or SUN to SAT, where Sunday is 0"},
 }
 
-// check lets robfig parse the field alone, so that the error can name it, after what robfig drops without a word.
+// check parses the field alone, so that the error can name it. It also refuses what robfig's parser ignores silently.
 func (r fieldRule) check(i int, value string) error {
 	fields := []string{"*", "*", "*", "*", "*"}
 	fields[i] = value
 	_, err := parser().Parse(strings.Join(fields, " "))
 	for entry := range strings.SplitSeq(value, ",") {
 		if entry == "" {
-			err = errors.New("there is nothing before, after or between commas")
+			err = errors.New("a value is missing before or after a comma")
 		} else if strings.ContainsAny(entry[:1], "*?") && strings.Contains(entry, "-") {
-			err = errors.New("a star is no beginning of a range")
+			err = errors.New("a range cannot begin with a star")
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w; write *, or %s, as list (a,b), range (a-b) or with a step (*/n)", r.name, quote(value), err, r.allowed)
 	}
 	return nil
-}
-
-// quote keeps a value of any length readable in one line.
-func quote(value string) string {
-	const most = 60
-	if runes := []rune(value); len(runes) > most {
-		return fmt.Sprintf("%q…", string(runes[:most]))
-	}
-	return fmt.Sprintf("%q", value)
 }

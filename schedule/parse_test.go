@@ -3,7 +3,10 @@ package schedule_test
 import (
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
+	"github.com/robfig/cron/v3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/opblocks/opblocks/schedule"
@@ -17,18 +20,18 @@ func TestParse(t *testing.T) {
 		want     string
 		wantZone string
 	}{
-		"Fields":     {"as it is written", "0 4 * * *", "Europe/Berlin", "0 4 * * *", "Europe/Berlin"},
-		"Spaces":     {"YAML leaves line ends and indentation", "  0  4 *\t* *\n", "", "0 4 * * *", "UTC"},
-		"Names":      {"in any case", "0 4 * jan-MAR Mon,fri", "UTC", "0 4 * jan-MAR Mon,fri", "UTC"},
-		"Question":   {"a question mark is a star", "0 4 ? * ?", "", "0 4 ? * ?", "UTC"},
-		"Descriptor": {"robfig's", "@midnight", "Asia/Kathmandu", "@midnight", "Asia/Kathmandu"},
-		"Every":      {"a duration of Go", "@every  90m", "", "@every 90m", "UTC"},
-		"Half":       {"half an hour is whole seconds", "@every 0.5h", "", "@every 0.5h", "UTC"},
-		"Longest":    {"every value by itself", strings.Join(everything(), " "), "", strings.Join(everything(), " "), "UTC"},
-		"LeapDay":    {"it comes, though not every year", "0 0 29 2 *", "", "0 0 29 2 *", "UTC"},
-		"Rescued":    {"the 30th of February or any Monday of it", "0 0 30 2 MON", "", "0 0 30 2 MON", "UTC"},
-		"Offset":     {"the database has zones without places", "@daily", "Etc/GMT+5", "@daily", "Etc/GMT+5"},
-		"OldName":    {"and names of old", "@daily", "US/Eastern", "@daily", "US/Eastern"},
+		"Fields":     {"The text is kept.", "0 4 * * *", "Europe/Berlin", "0 4 * * *", "Europe/Berlin"},
+		"Spaces":     {"YAML may leave line ends and indentation.", "  0  4 *\t* *\n", "", "0 4 * * *", "UTC"},
+		"Names":      {"Names may be in any case.", "0 4 * jan-MAR Mon,fri", "UTC", "0 4 * jan-MAR Mon,fri", "UTC"},
+		"Question":   {"A question mark is a star.", "0 4 ? * ?", "", "0 4 ? * ?", "UTC"},
+		"Descriptor": {"A descriptor of robfig/cron.", "@midnight", "Asia/Kathmandu", "@midnight", "Asia/Kathmandu"},
+		"Every":      {"A duration as in Go.", "@every  90m", "", "@every 90m", "UTC"},
+		"Half":       {"Half an hour is a number of whole seconds.", "@every 0.5h", "", "@every 0.5h", "UTC"},
+		"Longest":    {"All values of all fields are listed.", strings.Join(everything(), " "), "", strings.Join(everything(), " "), "UTC"},
+		"LeapDay":    {"It comes, though not every year.", "0 0 29 2 *", "", "0 0 29 2 *", "UTC"},
+		"Rescued":    {"The 30th of February never comes, but the Mondays do.", "0 0 30 2 MON", "", "0 0 30 2 MON", "UTC"},
+		"Offset":     {"The database has zones without a place.", "@daily", "Etc/GMT+5", "@daily", "Etc/GMT+5"},
+		"OldName":    {"The database has old names.", "@daily", "US/Eastern", "@daily", "US/Eastern"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -37,12 +40,12 @@ func TestParse(t *testing.T) {
 			require.Equal(t, tc.want, s.String(), tc.reason)
 			require.Equal(t, tc.wantZone, s.Location().String(), tc.reason)
 			again := parsed(t, s.String(), s.Location().String())
-			require.Equal(t, s, again, "parsing what String says")
+			require.Equal(t, s, again, "parsing the result of String")
 		})
 	}
 }
 
-// everything is the longest schedule that anyone can need.
+// everything returns the longest schedule that is useful.
 func everything() []string {
 	list := func(from, to string, all string) string {
 		values := strings.Split(all, ",")
@@ -65,16 +68,16 @@ func indexOf(values []string, value string) int {
 	return -1
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseInvalid(t *testing.T) {
 	const (
 		list    = ", as list (a,b), range (a-b) or with a step (*/n)"
-		aZone   = "a time zone has no place in it; name it in the field for the time zone"
+		aZone   = "it must not contain a time zone; write the time zone in its own field, timeZone"
 		seconds = "write five: minute, hour, day of month, month, day of week; there is no field for seconds or years: " +
 			"for less than a minute write @every 30s"
-		interval = "is no interval; write whole seconds, minutes and hours, at least 1s, such as @every 1h30m"
+		interval = "is not an interval; write whole seconds, minutes and hours, at least 1s, such as @every 1h30m"
 		never    = "it never comes: no month that it names has that day; April, June, September and November have 30 days, " +
 			"February has 29 at most"
-		foreign = "it has a character that no schedule has; write letters and digits of ASCII, spaces, and * , - / @"
+		foreign = "it has a character that is not allowed; write ASCII letters and digits, spaces, and * , - / @"
 		known   = "write @hourly, @daily, @weekly, @monthly, @yearly, or @every 1h30m"
 		place   = `there is no such zone; write a name of the IANA database, such as "Europe/Berlin" or "UTC"`
 	)
@@ -84,55 +87,55 @@ func TestParseRefuses(t *testing.T) {
 		zone     string
 		want     string
 	}{
-		"Empty":     {"nothing", "", "", `schedule "": it is empty; write five fields, such as "0 4 * * *", or @daily`},
-		"Blank":     {"nothing to see", " \n", "", `schedule " \n": it is empty; write five fields, such as "0 4 * * *", or @daily`},
-		"OnlyZone":  {"robfig panics", "TZ=UTC", "", `schedule "TZ=UTC": ` + aZone},
-		"OnlyZone2": {"robfig panics", "CRON_TZ=UTC", "", `schedule "CRON_TZ=UTC": ` + aZone},
-		"NoZone":    {"robfig panics", "TZ=", "", `schedule "TZ=": ` + aZone},
-		"Zone":      {"CronJob refuses it too", "TZ=Asia/Tokyo 0 4 * * *", "", `schedule "TZ=Asia/Tokyo 0 4 * * *": ` + aZone},
-		"CronZone":  {"the other spelling, after a space", " CRON_TZ=UTC @daily", "", `schedule " CRON_TZ=UTC @daily": ` + aZone},
-		"Seconds":   {"six fields", "0 0 4 * * *", "", `schedule "0 0 4 * * *": it has 6 fields; ` + seconds},
-		"Years":     {"seven fields", "0 0 4 * * * *", "", `schedule "0 0 4 * * * *": it has 7 fields; ` + seconds},
-		"Four":      {"one too few", "0 4 * *", "", `schedule "0 4 * *": it has 4 fields; write five: minute, hour, day of month, month, day of week`},
-		"Words":     {"no schedule", "tomorrow", "", `schedule "tomorrow": it has 1 fields; write five: minute, hour, day of month, month, day of week`},
-		"Minute":    {"out of range", "60 4 * * *", "", `schedule "60 4 * * *": minute "60": end of range (60) above maximum (59): 60; write *, or 0 to 59` + list},
-		"Hour":      {"out of range", "0 24 * * *", "", `schedule "0 24 * * *": hour "24": end of range (24) above maximum (23): 24; write *, or 0 to 23` + list},
-		"DayZero":   {"days begin at 1", "0 0 0 * *", "", `schedule "0 0 0 * *": day of month "0": beginning of range (0) below minimum (1): 0; write *, or 1 to 31` + list},
-		"Month":     {"no name", "0 0 1 MAI *", "", `schedule "0 0 1 MAI *": month "MAI": failed to parse int from MAI: strconv.Atoi: parsing "MAI": invalid syntax; write *, or 1 to 12 or JAN to DEC` + list},
-		"Sunday7":   {"Vixie's cron knows 7, robfig and CronJob do not", "0 0 * * 7", "", `schedule "0 0 * * 7": day of week "7": end of range (7) above maximum (6): 7; write *, or 0 to 6 or SUN to SAT, where Sunday is 0` + list},
-		"Backwards": {"no range", "0 0 * * FRI-MON", "", `schedule "0 0 * * FRI-MON": day of week "FRI-MON": beginning of range (5) beyond end of range (1): FRI-MON; write *, or 0 to 6 or SUN to SAT, where Sunday is 0` + list},
-		"StepZero":  {"no step", "*/0 * * * *", "", `schedule "*/0 * * * *": minute "*/0": step of range should be a positive number: */0; write *, or 0 to 59` + list},
-		"Negative":  {"no number", "-1 * * * *", "", `schedule "-1 * * * *": minute "-1": failed to parse int from : strconv.Atoi: parsing "": invalid syntax; write *, or 0 to 59` + list},
-		"Comma":     {"robfig takes it, and finds no time", ", * * * *", "", `schedule ", * * * *": minute ",": there is nothing before, after or between commas; write *, or 0 to 59` + list},
-		"Commas":    {"robfig takes it as 1,2", "1,,2 * * * *", "", `schedule "1,,2 * * * *": minute "1,,2": there is nothing before, after or between commas; write *, or 0 to 59` + list},
-		"StarRange": {"robfig takes it as *", "*-5 * * * *", "", `schedule "*-5 * * * *": minute "*-5": a star is no beginning of a range; write *, or 0 to 59` + list},
-		"Never":     {"robfig says year 1", "0 0 30 2 *", "", `schedule "0 0 30 2 *": ` + never},
-		"Never31":   {"robfig says year 1", "0 0 31 4,6,9,11 *", "", `schedule "0 0 31 4,6,9,11 *": ` + never},
-		"Descr":     {"in lower case only", "@Daily", "", `schedule "@Daily": unrecognized descriptor: @Daily; ` + known},
-		"Reboot":    {"an operator has no reboot", "@reboot", "", `schedule "@reboot": unrecognized descriptor: @reboot; ` + known},
-		"EveryBare": {"no duration", "@every", "", `schedule "@every": unrecognized descriptor: @every; ` + known},
-		"EveryWord": {"no duration", "@every day", "", `schedule "@every day": "day" ` + interval},
-		"EveryNeg":  {"robfig takes it as a second", "@every -1h", "", `schedule "@every -1h": "-1h" ` + interval},
-		"EveryZero": {"robfig takes it as a second", "@every 0", "", `schedule "@every 0": "0" ` + interval},
-		"EveryTiny": {"robfig takes it as a second", "@every 1ns", "", `schedule "@every 1ns": "1ns" ` + interval},
-		"EveryFrac": {"robfig takes it as a second", "@every 1500ms", "", `schedule "@every 1500ms": "1500ms" ` + interval},
-		"EveryHuge": {"more than a duration holds", "@every 9999999h", "", `schedule "@every 9999999h": "9999999h" ` + interval},
+		"Empty":     {"The text is empty.", "", "", `schedule "": it is empty; write five fields, such as "0 4 * * *", or @daily`},
+		"Blank":     {"The text has only spaces.", " \n", "", `schedule " \n": it is empty; write five fields, such as "0 4 * * *", or @daily`},
+		"OnlyZone":  {"robfig/cron panics.", "TZ=UTC", "", `schedule "TZ=UTC": ` + aZone},
+		"OnlyZone2": {"robfig/cron panics.", "CRON_TZ=UTC", "", `schedule "CRON_TZ=UTC": ` + aZone},
+		"NoZone":    {"robfig/cron panics.", "TZ=", "", `schedule "TZ=": ` + aZone},
+		"Zone":      {"CronJob refuses it too.", "TZ=Asia/Tokyo 0 4 * * *", "", `schedule "TZ=Asia/Tokyo 0 4 * * *": ` + aZone},
+		"CronZone":  {"The other form, after a space.", " CRON_TZ=UTC @daily", "", `schedule " CRON_TZ=UTC @daily": ` + aZone},
+		"Seconds":   {"Six fields.", "0 0 4 * * *", "", `schedule "0 0 4 * * *": it has 6 fields; ` + seconds},
+		"Years":     {"Seven fields.", "0 0 4 * * * *", "", `schedule "0 0 4 * * * *": it has 7 fields; ` + seconds},
+		"Four":      {"Four fields.", "0 4 * *", "", `schedule "0 4 * *": it has 4 fields; write five: minute, hour, day of month, month, day of week`},
+		"Words":     {"It is not a schedule.", "tomorrow", "", `schedule "tomorrow": it has 1 fields; write five: minute, hour, day of month, month, day of week`},
+		"Minute":    {"The value is out of range.", "60 4 * * *", "", `schedule "60 4 * * *": minute "60": end of range (60) above maximum (59): 60; write *, or 0 to 59` + list},
+		"Hour":      {"The value is out of range.", "0 24 * * *", "", `schedule "0 24 * * *": hour "24": end of range (24) above maximum (23): 24; write *, or 0 to 23` + list},
+		"DayZero":   {"Days count from 1.", "0 0 0 * *", "", `schedule "0 0 0 * *": day of month "0": beginning of range (0) below minimum (1): 0; write *, or 1 to 31` + list},
+		"Month":     {"It is not the name of a month.", "0 0 1 MAI *", "", `schedule "0 0 1 MAI *": month "MAI": failed to parse int from MAI: strconv.Atoi: parsing "MAI": invalid syntax; write *, or 1 to 12 or JAN to DEC` + list},
+		"Sunday7":   {"Vixie's cron accepts 7 for Sunday, robfig/cron and CronJob do not.", "0 0 * * 7", "", `schedule "0 0 * * 7": day of week "7": end of range (7) above maximum (6): 7; write *, or 0 to 6 or SUN to SAT, where Sunday is 0` + list},
+		"Backwards": {"The range is reversed.", "0 0 * * FRI-MON", "", `schedule "0 0 * * FRI-MON": day of week "FRI-MON": beginning of range (5) beyond end of range (1): FRI-MON; write *, or 0 to 6 or SUN to SAT, where Sunday is 0` + list},
+		"StepZero":  {"The step is zero.", "*/0 * * * *", "", `schedule "*/0 * * * *": minute "*/0": step of range should be a positive number: */0; write *, or 0 to 59` + list},
+		"Negative":  {"The value is negative.", "-1 * * * *", "", `schedule "-1 * * * *": minute "-1": failed to parse int from : strconv.Atoi: parsing "": invalid syntax; write *, or 0 to 59` + list},
+		"Comma":     {"robfig/cron accepts it, and finds no time.", ", * * * *", "", `schedule ", * * * *": minute ",": a value is missing before or after a comma; write *, or 0 to 59` + list},
+		"Commas":    {"robfig/cron accepts it as 1,2.", "1,,2 * * * *", "", `schedule "1,,2 * * * *": minute "1,,2": a value is missing before or after a comma; write *, or 0 to 59` + list},
+		"StarRange": {"robfig/cron accepts it as *.", "*-5 * * * *", "", `schedule "*-5 * * * *": minute "*-5": a range cannot begin with a star; write *, or 0 to 59` + list},
+		"Never":     {"robfig/cron returns the zero time.", "0 0 30 2 *", "", `schedule "0 0 30 2 *": ` + never},
+		"Never31":   {"robfig/cron returns the zero time.", "0 0 31 4,6,9,11 *", "", `schedule "0 0 31 4,6,9,11 *": ` + never},
+		"Descr":     {"Descriptors are in lower case only.", "@Daily", "", `schedule "@Daily": unrecognized descriptor: @Daily; ` + known},
+		"Reboot":    {"An operator has no reboot.", "@reboot", "", `schedule "@reboot": unrecognized descriptor: @reboot; ` + known},
+		"EveryBare": {"It is not a duration.", "@every", "", `schedule "@every": unrecognized descriptor: @every; ` + known},
+		"EveryWord": {"It is not a duration.", "@every day", "", `schedule "@every day": "day" ` + interval},
+		"EveryNeg":  {"robfig/cron accepts it as a second.", "@every -1h", "", `schedule "@every -1h": "-1h" ` + interval},
+		"EveryZero": {"robfig/cron accepts it as a second.", "@every 0", "", `schedule "@every 0": "0" ` + interval},
+		"EveryTiny": {"robfig/cron accepts it as a second.", "@every 1ns", "", `schedule "@every 1ns": "1ns" ` + interval},
+		"EveryFrac": {"robfig/cron accepts it as a second.", "@every 1500ms", "", `schedule "@every 1500ms": "1500ms" ` + interval},
+		"EveryHuge": {"It is longer than a duration can be.", "@every 9999999h", "", `schedule "@every 9999999h": "9999999h" ` + interval},
 		"TenK": {
-			"what is shown is cut", strings.Repeat("0,", 5000) + "0 * * * *", "",
+			"A long value is cut.", strings.Repeat("0,", 5000) + "0 * * * *", "",
 			`schedule "` + strings.Repeat("0,", 30) + `"…: it has 10009 characters; write at most 512`,
 		},
-		"Binary":    {"any bytes", "\xff\x00", "", `schedule "\xff\x00": ` + foreign},
-		"NoBreak":   {"a space of typography, from a copied page", "0\u00a04 * * *", "", `schedule "0\u00a04 * * *": ` + foreign},
-		"Place":     {"no zone", "@daily", "Mars/Base", `timeZone "Mars/Base": ` + place},
-		"Shift":     {"no name", "@daily", "UTC+2", `timeZone "UTC+2": ` + place},
-		"Local":     {"whose?", "@daily", "Local", `timeZone "Local": ` + place},
-		"LocalCase": {"whose?", "@daily", "lOCAL", `timeZone "lOCAL": ` + place},
-		"Path":      {"no way out of the database", "@daily", "../../etc/passwd", `timeZone "../../etc/passwd": ` + place},
-		"Root":      {"nor in", "@daily", "/etc/localtime", `timeZone "/etc/localtime": ` + place},
-		"Folder":    {"a folder of the database", "@daily", "Europe", `timeZone "Europe": ` + place},
-		"Right":     {"leap seconds, on some machines only", "@daily", "right/Europe/Berlin", `timeZone "right/Europe/Berlin": ` + place},
-		"ZoneSpace": {"not cut", "@daily", " UTC", `timeZone " UTC": ` + place},
-		"ZoneTenK":  {"not even looked for", "@daily", strings.Repeat("A/", 5000), `timeZone "` + strings.Repeat("A/", 30) + `"…: ` + place},
+		"Binary":    {"The text is not valid UTF-8.", "\xff\x00", "", `schedule "\xff\x00": ` + foreign},
+		"NoBreak":   {"A no-break space, copied from a web page.", "0\u00a04 * * *", "", `schedule "0\u00a04 * * *": ` + foreign},
+		"Place":     {"The zone does not exist.", "@daily", "Mars/Base", `timeZone "Mars/Base": ` + place},
+		"Shift":     {"It is not a name of the database.", "@daily", "UTC+2", `timeZone "UTC+2": ` + place},
+		"Local":     {"It would be the operator's zone.", "@daily", "Local", `timeZone "Local": ` + place},
+		"LocalCase": {"It would be the operator's zone.", "@daily", "lOCAL", `timeZone "lOCAL": ` + place},
+		"Path":      {"A path cannot leave the database.", "@daily", "../../etc/passwd", `timeZone "../../etc/passwd": ` + place},
+		"Root":      {"An absolute path is not a zone.", "@daily", "/etc/localtime", `timeZone "/etc/localtime": ` + place},
+		"Folder":    {"It is a folder of the database.", "@daily", "Europe", `timeZone "Europe": ` + place},
+		"Right":     {"It counts leap seconds, and exists on some machines only.", "@daily", "right/Europe/Berlin", `timeZone "right/Europe/Berlin": ` + place},
+		"ZoneSpace": {"Spaces are not trimmed.", "@daily", " UTC", `timeZone " UTC": ` + place},
+		"ZoneTenK":  {"A long name is not looked up.", "@daily", strings.Repeat("A/", 5000), `timeZone "` + strings.Repeat("A/", 30) + `"…: ` + place},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,5 +144,48 @@ func TestParseRefuses(t *testing.T) {
 			require.EqualError(t, err, "invalid "+tc.want, tc.reason)
 			require.Nil(t, s)
 		})
+	}
+}
+
+// FuzzParse proves that no text makes the parser panic or return a schedule without times, that the result of String can be
+// parsed again, and that in UTC, where clocks are never set, the times equal those of robfig/cron.
+func FuzzParse(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text, zone string, from int64) {
+		s, err := schedule.Parse(text, zone)
+		if err != nil {
+			require.ErrorIs(t, err, schedule.ErrInvalid)
+			require.Nil(t, s)
+			require.True(t, utf8.ValidString(err.Error()), "it must be valid as the message of a condition")
+			require.Less(t, len(err.Error()), 2000, "for a text of any length")
+			return
+		}
+		again, err := schedule.Parse(s.String(), s.Location().String())
+		require.NoError(t, err)
+		require.Equal(t, s, again)
+
+		const years = 60 * 60 * 24 * 365
+		at := time.Unix(from%(400*years), 0).In(s.Location())
+		for range 3 {
+			next := s.Next(at)
+			require.True(t, next.After(at), "%s in %s: %v, then %v", s, s.Location(), at, next)
+			at = next
+		}
+		compareWithRobfig(t, s.String(), time.Unix(from%(400*years), 0).UTC())
+	})
+}
+
+func compareWithRobfig(t *testing.T, text string, at time.Time) {
+	t.Helper()
+	s := parsed(t, text, "UTC")
+	robfig, err := cron.ParseStandard(text)
+	require.NoError(t, err)
+	for range 3 {
+		want := robfig.Next(at)
+		if want.IsZero() {
+			require.True(t, s.Next(at).After(at.AddDate(4, 0, 0)), "robfig/cron looks only five years ahead")
+			return
+		}
+		require.Equal(t, want, s.Next(at), "%s after %v", text, at)
+		at = want
 	}
 }

@@ -1,41 +1,39 @@
 package schedule
 
-import (
-	"time"
-)
+import "time"
 
-// Times says when something comes next, strictly after t; the zero time is never. It must be a fixed set of times, the same
-// whatever t it is asked with. *[Schedule] is one, robfig's *cron.SpecSchedule and the calendars of others are too.
+// Times is a fixed set of times. *[Schedule] implements it, and so do robfig's *cron.SpecSchedule and most calendars.
 type Times interface {
+	// Next returns the first time strictly after t, or the zero time if there is none. The set must be fixed: which times it
+	// has must not depend on t.
 	Next(t time.Time) time.Time
 }
 
 var _ Times = &Schedule{}
 
-// Schedule is what [Parse] made of a schedule and its zone. It is immutable, and safe for concurrent use. The zero Schedule
-// never comes.
+// Schedule is a schedule with its time zone, as [Parse] returns it. It is immutable. The zero Schedule has no times.
 type Schedule struct {
 	text     string
 	location *time.Location
 	calendar calendar
-	every    int64 // seconds; 0 for a calendar
+	every    int64 // the interval in seconds; 0 for a calendar
 }
 
-// Next is the first time after t, in t's location, or the zero time after the end of the year 9999, where RFC 3339 ends, and
-// with it what the API can store.
+// Next returns the first scheduled time strictly after t, in t's location. It returns the zero time after the end of the year
+// 9999: RFC 3339, and therefore the API, has no later times.
 //
-// An interval (@every) has no times of its own: here it counts from t, as robfig's does. [Due] counts it from when the
-// schedule began to hold; to show the next time, use what it says.
+// An interval (@every) has no fixed times. Next counts it from t, as robfig/cron does, while [Due] counts it from
+// [Input.Since]. To show the next scheduled time, use [Decision.Next].
 func (s *Schedule) Next(t time.Time) time.Time {
 	if s.isZero() {
 		return time.Time{}
 	}
-	from := seconds(t)
+	from := toSeconds(t)
 	at, ok := s.next(from, from)
-	return moment(at, ok, t.Location())
+	return toTime(at, ok, t.Location())
 }
 
-// String is the schedule without its zone; parsing it again gives the same times.
+// String returns the schedule without its time zone. Parsing the result again returns the same times.
 func (s *Schedule) String() string {
 	if s.isZero() {
 		return ""
@@ -43,7 +41,7 @@ func (s *Schedule) String() string {
 	return s.text
 }
 
-// Location is the time zone. Its String is the zone's name.
+// Location returns the time zone. Its String method returns the zone's name.
 func (s *Schedule) Location() *time.Location {
 	if s.isZero() {
 		return time.UTC
@@ -53,30 +51,49 @@ func (s *Schedule) Location() *time.Location {
 
 func (s *Schedule) isZero() bool { return s == nil || s.location == nil }
 
-// next is the first time after a time; an interval counts from the anchor.
+// next returns the first time after a time. An interval counts from the anchor.
 func (s *Schedule) next(after, anchor int64) (int64, bool) {
 	var at int64
 	ok := true
 	if s.every > 0 {
-		at = grid{anchor, s.every}.next(after)
+		at = interval{anchor, s.every}.next(after)
 	} else {
-		local := local{location: s.location, calendar: &s.calendar}
-		at, ok = local.next(after)
+		zoned := zonedCalendar{location: s.location, calendar: &s.calendar}
+		at, ok = zoned.next(after)
 	}
 	return at, ok && at <= lastSecond
 }
 
-// latest is the last time after one moment and not after another, and how many there are.
+// latest returns the last time that is after one time and not after another, and the number of times between them.
 func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	if s.every > 0 {
-		return grid{anchor, s.every}.latest(after, until)
+		return interval{anchor, s.every}.latest(after, until)
 	}
-	local := local{location: s.location, calendar: &s.calendar}
-	at, ok := local.latest(until)
+	zoned := zonedCalendar{location: s.location, calendar: &s.calendar}
+	at, ok := zoned.latest(until)
 	if !ok || at <= after {
 		return 0, 0
 	}
-	return at, local.count(after, until)
+	return at, zoned.count(after, until)
+}
+
+// interval is the set of times of @every: the anchor plus any multiple of so many seconds. The anchor itself is not in it.
+//
+// robfig/cron counts an interval from the last run instead. In an operator that restarts, this means from the restart: the
+// run is then late, or never comes if restarts are more frequent than the interval.
+type interval struct{ anchor, every int64 }
+
+// steps returns how many times have come until t, which is not before the anchor.
+func (i interval) steps(t int64) int64 { return (t - i.anchor) / i.every }
+
+func (i interval) next(after int64) int64 { return i.anchor + (i.steps(after)+1)*i.every }
+
+func (i interval) latest(after, until int64) (at int64, count int) {
+	before, steps := i.steps(after), i.steps(until)
+	if steps <= before {
+		return 0, 0
+	}
+	return i.anchor + steps*i.every, int(steps - before)
 }
 
 // The years 1 to 9999, in seconds since 1970.
@@ -85,35 +102,14 @@ const (
 	lastSecond  = 253402300799
 )
 
-// seconds since 1970. A time of a schedule is a whole second: it is after t if it is after t cut to seconds.
-func seconds(t time.Time) int64 { return min(max(t.Unix(), firstSecond), lastSecond) }
+// toSeconds returns t in seconds since 1970, without its fraction. Since scheduled times are whole seconds, one is after t if
+// and only if it is after the result.
+func toSeconds(t time.Time) int64 { return min(max(t.Unix(), firstSecond), lastSecond) }
 
-func moment(at int64, ok bool, in *time.Location) time.Time {
+// toTime returns the time of seconds since 1970, or the zero time if ok is false.
+func toTime(at int64, ok bool, location *time.Location) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	return time.Unix(at, 0).In(in)
+	return time.Unix(at, 0).In(location)
 }
-
-// grid is the times of @every: the anchor, and then one every so many seconds. The anchor itself is none of them.
-//
-// robfig counts an interval from the last run instead, which in an operator that restarts means from the restart: it then
-// comes late, or never if restarts are more frequent.
-type grid struct{ anchor, every int64 }
-
-// steps is how many times have come until t, which is not before the anchor.
-func (g grid) steps(t int64) int64 { return (t - g.anchor) / g.every }
-
-func (g grid) next(after int64) int64 { return g.anchor + (g.steps(after)+1)*g.every }
-
-func (g grid) latest(after, until int64) (at int64, count int) {
-	before, steps := g.steps(after), g.steps(until)
-	if steps <= before {
-		return 0, 0
-	}
-	return g.anchor + steps*g.every, int(steps - before)
-}
-
-// floorDiv and floorMod are division and rest for negative numbers too: the rest is never negative.
-func floorDiv(a, b int64) int64 { return (a - floorMod(a, b)) / b }
-func floorMod(a, b int64) int64 { return ((a % b) + b) % b }

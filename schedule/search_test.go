@@ -12,18 +12,7 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// counting is a calendar of somebody else, which counts how often it is asked.
-type counting struct {
-	schedule.Times
-	asked *int
-}
-
-func (c counting) Next(t time.Time) time.Time {
-	*c.asked++
-	return c.Times.Next(t)
-}
-
-func TestTimesOfOthers(t *testing.T) {
+func TestDueOtherTimes(t *testing.T) {
 	robfig, err := cron.ParseStandard("* 1 * * *")
 	require.NoError(t, err)
 	cases := map[string]struct {
@@ -33,62 +22,42 @@ func TestTimesOfOthers(t *testing.T) {
 		want       shown
 	}{
 		"Waiting": {
-			"nothing is due yet", robfig, "2026-03-01 02:00", "2026-03-02 00:59",
+			"Nothing is due yet.", robfig, "2026-03-01 02:00", "2026-03-02 00:59",
 			shown{"Waiting", "", "2026-03-02 01:00:00", "2026-03-02 01:00:00", 0},
 		},
 		"One": {
-			"the first", robfig, "2026-03-01 02:00", "2026-03-02 01:00",
+			"The first time is due.", robfig, "2026-03-01 02:00", "2026-03-02 01:00",
 			shown{"Start", "2026-03-02 01:00:00", "2026-03-02 01:01:00", "2026-03-02 01:01:00", 0},
 		},
 		"Many": {
-			"sixty each night, and none since hours; counted to the limit", robfig, "2025-03-01 02:00", "2026-03-02 23:00",
+			"Sixty each night, and none in the last hours; they are counted up to the limit.", robfig, "2025-03-01 02:00", "2026-03-02 23:00",
 			shown{"Start", "2026-03-02 01:59:00", "2026-03-03 01:00:00", "2026-03-03 01:00:00", 99},
 		},
 		"Century": {
-			"longer than a duration", robfig, "1026-03-01 02:00", "2026-03-02 23:00",
+			"The range is longer than a duration can be.", robfig, "1026-03-01 02:00", "2026-03-02 23:00",
 			shown{"Start", "2026-03-02 01:59:00", "2026-03-03 01:00:00", "2026-03-03 01:00:00", 99},
 		},
 		"Never": {
-			"it says zero", never{}, "2026-03-01 02:00", "2026-03-02 01:00", shown{Verdict: "Waiting"},
+			"Next returns the zero time.", never{}, "2026-03-01 02:00", "2026-03-02 01:00", shown{Verdict: "Waiting"},
 		},
 		"Stuck": {
-			"it says what is not after", stuck{}, "2026-03-01 02:00", "2026-03-02 01:00", shown{Verdict: "Waiting"},
+			"Next returns a time that is not after its argument.", stuck{}, "2026-03-01 02:00", "2026-03-02 01:00", shown{Verdict: "Waiting"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			asked := 0
-			d, err := schedule.Due(utc(t, tc.now), schedule.Input{Schedule: counting{tc.times, &asked}, Since: at(t, tc.since)})
+			calls := 0
+			d, err := schedule.Due(utc(t, tc.now), schedule.Input{Schedule: counting{tc.times, &calls}, Since: at(t, tc.since)})
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, show(d)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			require.LessOrEqual(t, asked, 28+63+100+4, "bounded, however long that was")
+			require.LessOrEqual(t, calls, 28+63+100+4, "the number of calls is bounded, however long the range is")
 		})
 	}
 }
 
-type never struct{}
-
-func (never) Next(time.Time) time.Time { return time.Time{} }
-
-type stuck struct{}
-
-func (stuck) Next(t time.Time) time.Time { return t }
-
-// once comes at a few moments only, which need not be whole seconds.
-type once []time.Time
-
-func (o once) Next(t time.Time) time.Time {
-	for _, at := range o {
-		if at.After(t) {
-			return at
-		}
-	}
-	return time.Time{}
-}
-
-func TestSearchFindsAnyMoment(t *testing.T) {
+func TestDueOtherTimesExactly(t *testing.T) {
 	begin := utc(t, "2026-03-01 00:00")
 	since := new(metav1.NewTime(begin))
 	for _, gap := range []time.Duration{1, 2, 3, time.Millisecond, time.Second, time.Minute - 1, time.Minute, time.Hour + 1, 1000 * time.Hour} {

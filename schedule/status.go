@@ -7,35 +7,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Status is what has to be remembered of a schedule, for a status to embed inline. It has all that [Due] and [MayStart] need
-// after a restart; times are whole seconds.
+// Status holds what has to be remembered of a schedule. Embed it inline in a status. It is all that [Due] and [MayStart] need
+// after a restart of the operator. Times are whole seconds. The methods change the struct in memory and send no request.
+//
+// In each reconcile, call [Status.Decide]. If the verdict is [Start], start the run, and call [Status.Record]; if it is
+// [TooLate], call Record alone. While the schedule is suspended, call [Status.Stop] instead of Decide.
 type Status struct {
-	// ScheduleSince is since when schedule, zone and windows have been as they are, and followed. Nothing before it is run.
+	// ScheduleSince is the time from which the schedule is in effect, with its present time zone and blackout windows. No run
+	// starts for a scheduled time up to it.
 	// +optional
 	ScheduleSince *metav1.Time `json:"scheduleSince,omitempty"`
 
-	// ScheduleHash tells which schedule, zone and windows that holds for.
+	// ScheduleHash is a hash of the schedule, time zone and blackout windows that scheduleSince is about.
 	// +optional
 	ScheduleHash string `json:"scheduleHash,omitempty"`
 
-	// LastScheduleTime is the last time of the schedule that is done with: run, skipped, or too late.
+	// LastScheduleTime is the last scheduled time that needs no run any more: it was run, skipped, or too late.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
-	// NextScheduleTime is the next time of the schedule, or the end of the window that it is in. The spread comes on top.
+	// NextScheduleTime is the next scheduled time, or the end of the blackout window that it is in. The run starts up to
+	// spreadSeconds later.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
-	// MissedRuns is how many times of the schedule had no run, because nobody could start one in time.
+	// MissedRuns is the number of scheduled times that were not run, because no run could be started in time.
 	// +optional
 	MissedRuns int64 `json:"missedRuns,omitempty"`
 }
 
-// Decide is [Due] for an object as it stands in the API: the schedule and its rules in the spec, and this in the status. It
-// keeps ScheduleSince and NextScheduleTime; what it says to start, or that it is too late, is to be recorded by [Status.Record].
-// The error is an *[Error], and the schedule is stopped then.
-func (s *Status) Decide(now time.Time, uid types.UID, schedule string, r Options) (Decision, error) {
-	d, err := s.decide(now, uid, schedule, r)
+// Decide calls [Due] for an object: with the schedule and the options of its spec, its UID, and this status. Call
+// [Status.Record] if the verdict is [Start] or [TooLate].
+//
+// Decide sets ScheduleSince and ScheduleHash when schedule, time zone or blackout windows are new or have changed, and keeps
+// NextScheduleTime up to date. If the schedule or the options are invalid, it calls [Status.Stop] and returns an *[Error],
+// which wraps [ErrInvalid].
+func (s *Status) Decide(now time.Time, uid types.UID, schedule string, options Options) (Decision, error) {
+	d, err := s.decide(now, uid, schedule, options)
 	switch {
 	case err != nil:
 		s.Stop()
@@ -44,50 +52,53 @@ func (s *Status) Decide(now time.Time, uid types.UID, schedule string, r Options
 			s.NextScheduleTime = wholeSecond(d.ScheduledTime)
 		}
 	default:
-		s.NextScheduleTime = d.next()
+		s.NextScheduleTime = d.nextScheduleTime()
 	}
 	return d, err
 }
 
-func (s *Status) decide(now time.Time, uid types.UID, schedule string, r Options) (Decision, error) {
-	parsed, err := Parse(schedule, r.TimeZone)
+func (s *Status) decide(now time.Time, uid types.UID, schedule string, options Options) (Decision, error) {
+	parsed, err := Parse(schedule, options.TimeZone)
 	if err != nil {
 		return Decision{}, err
 	}
-	windows, err := ParseBlackoutWindows(r.TimeZone, r.BlackoutWindows...)
+	blackout, err := ParseBlackoutWindows(options.TimeZone, options.BlackoutWindows...)
 	if err != nil {
 		return Decision{}, err
 	}
-	if hash := r.hash(schedule); s.ScheduleSince == nil || s.ScheduleHash != hash {
+	if hash := options.hash(schedule); s.ScheduleSince == nil || s.ScheduleHash != hash {
 		s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = wholeSecond(now), hash, nil
 	}
 	return Due(now, Input{
 		Schedule: parsed, Since: s.ScheduleSince, LastScheduleTime: s.LastScheduleTime,
-		StartingDeadlineSeconds: r.StartingDeadlineSeconds, BlackoutWindows: windows, Offset: r.Offset(uid),
+		StartingDeadlineSeconds: options.StartingDeadlineSeconds, BlackoutWindows: blackout, Offset: options.Offset(uid),
 	})
 }
 
-// Record notes that a decision to start, or that it is too late, is carried out or will never be: its time is not due again.
+// Record records a decision to start, or that it was too late: its scheduled time is not due again. Call it when the run was
+// started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime and increases MissedRuns.
 func (s *Status) Record(d Decision) {
-	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.next()
+	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
 	s.MissedRuns += int64(d.Missed)
 }
 
-// Stop is for a schedule that is suspended or invalid. When it is followed again, that is since then.
+// Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next call of
+// [Status.Decide] the schedule takes effect anew, so nothing that was missed meanwhile is run.
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
-// Candidate is the object's claim to run, if it has one: it runs, as the caller knows, or its next time has come. Count none
-// that cannot start, because it is paused, is being deleted or has failed: it would keep the others waiting.
-func (s *Status) Candidate(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (turn Candidate, ok bool) {
-	turn = Candidate{Object: object, Running: running}
+// Candidate returns the candidate for [MayStart] and [NextToStart], and whether the object is one: it is running, which the
+// caller knows, or NextScheduleTime plus the offset has come. Leave out objects that cannot start, because they are
+// paused, are being deleted or have failed: they would keep others from starting.
+func (s *Status) Candidate(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (candidate Candidate, ok bool) {
+	candidate = Candidate{Object: object, Running: running}
 	if s.NextScheduleTime != nil {
-		turn.Due = s.NextScheduleTime.Time
+		candidate.Due = s.NextScheduleTime.Time
 	}
-	return turn, running || s.NextScheduleTime != nil && !now.Before(turn.Due.Add(offset))
+	return candidate, running || s.NextScheduleTime != nil && !now.Before(candidate.Due.Add(offset))
 }
 
-// next is what to show people: Next, unless that is in a window.
-func (d Decision) next() *metav1.Time {
+// nextScheduleTime returns the time for [Status.NextScheduleTime]: Next, or the end of the blackout window that it is in.
+func (d Decision) nextScheduleTime() *metav1.Time {
 	if d.RequeueAt.IsZero() {
 		return nil
 	}
@@ -96,7 +107,7 @@ func (d Decision) next() *metav1.Time {
 
 func wholeSecond(t time.Time) *metav1.Time { return new(metav1.NewTime(t.Truncate(time.Second))) }
 
-// DeepCopyInto is what controller-gen's code calls.
+// DeepCopyInto copies the status into out. The code that controller-gen generates calls it.
 func (s *Status) DeepCopyInto(out *Status) {
 	*out = *s
 	out.ScheduleSince = s.ScheduleSince.DeepCopy()

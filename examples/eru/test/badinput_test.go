@@ -159,8 +159,8 @@ func TestInvalid(t *testing.T) {
 		reason string
 		says   []string
 	}{
-		"zone-alone":    {at("TZ=UTC"), "InvalidSchedule", []string{`schedule "TZ=UTC"`, "a time zone has no place in it"}},
-		"zone-inside":   {at("CRON_TZ=Asia/Tokyo 0 4 * * *"), "InvalidSchedule", []string{"a time zone has no place in it"}},
+		"zone-alone":    {at("TZ=UTC"), "InvalidSchedule", []string{`schedule "TZ=UTC"`, "it must not contain a time zone"}},
+		"zone-inside":   {at("CRON_TZ=Asia/Tokyo 0 4 * * *"), "InvalidSchedule", []string{"it must not contain a time zone"}},
 		"never":         {at("0 0 30 2 *"), "InvalidSchedule", []string{"it never comes"}},
 		"seconds":       {at("0 0 4 * * *"), "InvalidSchedule", []string{"it has 6 fields", "there is no field for seconds"}},
 		"empty-fields":  {at("     "), "InvalidSchedule", []string{"it is empty"}},
@@ -168,8 +168,8 @@ func TestInvalid(t *testing.T) {
 		"sunday":        {at("0 4 * * 7"), "InvalidSchedule", []string{`day of week "7"`}},
 		"nonsense":      {at("at four"), "InvalidSchedule", []string{"it has 2 fields"}},
 		"reboot":        {at("@reboot"), "InvalidSchedule", []string{"@reboot"}},
-		"every-nothing": {at("@every 0s"), "InvalidSchedule", []string{"no interval"}},
-		"every-back":    {at("@every -1h"), "InvalidSchedule", []string{"no interval"}},
+		"every-nothing": {at("@every 0s"), "InvalidSchedule", []string{"not an interval"}},
+		"every-back":    {at("@every -1h"), "InvalidSchedule", []string{"not an interval"}},
 		"unicode":       {at("０ ４ ＊ ＊ ＊"), "InvalidSchedule", []string{"no schedule has"}},
 		"unknown-zone":  {with(func(s *eruv1.EruSpec) { s.TimeZone = "Europe/Atlantis" }), "InvalidTimeZone", []string{`timeZone "Europe/Atlantis"`, "there is no such zone"}},
 		"local-zone":    {with(func(s *eruv1.EruSpec) { s.TimeZone = "Local" }), "InvalidTimeZone", []string{`timeZone "Local"`}},
