@@ -44,7 +44,7 @@ func Remove(list *[]metav1.Condition, conditionType string) (changed bool) {
 	return standard.Remove(list, conditionType)
 }
 
-// Set is [Set] for a list of C. A field that C does not have, such as observedGeneration, is dropped, and a difference in
+// Set is like the function [Set], for a list of C. A field that C does not have, such as observedGeneration, is dropped, and a difference in
 // it is not a change.
 func (e Editor[C]) Set(list *[]C, c metav1.Condition) (stored C, changed bool, err error) {
 	if list == nil {
@@ -80,7 +80,7 @@ func (e Editor[C]) Set(list *[]C, c metav1.Condition) (stored C, changed bool, e
 	return next, true, nil
 }
 
-// Get is [Get] for a list of C.
+// Get is like the function [Get], for a list of C.
 func (e Editor[C]) Get(list []C, conditionType string) (C, bool) {
 	if i := e.index(list, conditionType); i >= 0 {
 		return list[i], true
@@ -89,13 +89,13 @@ func (e Editor[C]) Get(list []C, conditionType string) (C, bool) {
 	return none, false
 }
 
-// IsTrue is [IsTrue] for a list of C.
+// IsTrue is like the function [IsTrue], for a list of C.
 func (e Editor[C]) IsTrue(list []C, conditionType string) bool {
 	i := e.index(list, conditionType)
 	return i >= 0 && e.adapter.Read(list[i]).Status == metav1.ConditionTrue
 }
 
-// Remove is [Remove] for a list of C.
+// Remove is like the function [Remove], for a list of C.
 func (e Editor[C]) Remove(list *[]C, conditionType string) (changed bool) {
 	if list == nil || e.index(*list, conditionType) < 0 {
 		return false

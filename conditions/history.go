@@ -24,7 +24,7 @@ func Append(list *[]metav1.Condition, c metav1.Condition, limit int) (changed bo
 // error.
 func History(list *[]metav1.Condition, limit int) List { return standard.History(list, limit) }
 
-// Append is [Append] for a list of C.
+// Append is like the function [Append], for a list of C.
 func (e Editor[C]) Append(list *[]C, c metav1.Condition, limit int) (changed bool, err error) {
 	switch {
 	case list == nil:
@@ -47,7 +47,7 @@ func (e Editor[C]) Append(list *[]C, c metav1.Condition, limit int) (changed boo
 	return true, nil
 }
 
-// History is [History] for a list of C.
+// History is like the function [History], for a list of C.
 func (e Editor[C]) History(list *[]C, limit int) List {
 	return history[C]{bound[C]{editor: e, list: list}, limit}
 }

@@ -40,7 +40,7 @@ const (
 // The summary is
 //
 //	False    if a condition is bad
-//	Unknown  if none is bad, and a condition is Unknown or one that [ForTypes] names is absent and not negative
+//	Unknown  if none is bad, and a condition is Unknown, or one that ForTypes names is absent and not negative
 //	Unknown  if there is no condition to sum up: an object that no controller has looked at is not ready
 //	True     otherwise
 //
@@ -61,7 +61,7 @@ func Summarize(list []metav1.Condition, options ...SummaryOption) metav1.Conditi
 	return s.summarize(list)
 }
 
-// Summarize is [Summarize] for a list of C.
+// Summarize is like the function [Summarize], for a list of C.
 func (e Editor[C]) Summarize(list []C, options ...SummaryOption) metav1.Condition {
 	return Summarize(e.read(list), options...)
 }

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// FieldChanged passes updates that change the value that field returns, and all other events:
+// FieldChanged passes updates that change the value that field returns, and all events that are not updates:
 //
 //	Create   always
 //	Update   field returns different values for the old and the new object, or the two have different UIDs
@@ -23,7 +23,7 @@ func FieldChanged[T client.Object, F comparable](field func(T) F) predicate.Pred
 	return changed(func(before, after T) bool { return field(before) != field(after) })
 }
 
-// SpecChanged passes updates that change the value that spec returns, and all other events, as [FieldChanged] does. The
+// SpecChanged passes updates that change the value that spec returns, and all events that are not updates, as [FieldChanged] does. The
 // value can be anything, such as a whole spec, or the data of a kind that has no spec. It is compared with
 // equality.Semantic: quantities and times by value, and an empty list equals a nil list. equality.Semantic panics on structs
 // with unexported fields; API types have none.
@@ -34,7 +34,7 @@ func SpecChanged[T client.Object, S any](spec func(T) S) predicate.Predicate {
 	return changed(func(before, after T) bool { return !equality.Semantic.DeepEqual(spec(before), spec(after)) })
 }
 
-// GenerationChanged passes updates that change metadata.generation, and all other events, as [FieldChanged] does. The API
+// GenerationChanged passes updates that change metadata.generation, and all events that are not updates, as [FieldChanged] does. The API
 // server decides what changes the generation:
 //
 //   - a change of the spec does; for a custom resource, so does a change of any other field except metadata and, if it is a
@@ -56,7 +56,7 @@ func GenerationChanged() predicate.Predicate {
 }
 
 // ConditionChanged passes updates that add or remove the condition of this type, or change its status, reason or observed
-// generation, and all other events, as [FieldChanged] does. Messages and times are not compared. The function conditions
+// generation, and all events that are not updates, as [FieldChanged] does. Messages and times are not compared. The function conditions
 // returns the conditions of an object. For another condition struct than metav1.Condition, use FieldChanged.
 //
 // Use it to watch objects that another controller reconciles. On the controller's own kind, its own status writes would

@@ -10,12 +10,12 @@ import (
 	"github.com/opblocks/opblocks/internal/pause"
 )
 
-// PausedAnnotation is the annotation with which a person pauses the reconciling of an object. Its values are:
+// PausedAnnotation (opblocks.dev/paused) is the annotation with which a person pauses the reconciling of an object. Its values are:
 //
 //	"true" or ""            paused until the annotation is removed or changed
 //	2026-03-01T12:00:00Z    paused until this time (RFC 3339)
 //	"false"                 not paused, as without the annotation
-//	anything else           paused as with "true": the author wanted to stop the operator, and a typing error must not start it
+//	anything else           paused as with "true": a typing error must not start the operator
 const PausedAnnotation = pause.Annotation
 
 // IsPaused reports whether [PausedAnnotation] pauses the object at the time now, and until when. A zero until means that the

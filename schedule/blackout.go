@@ -9,8 +9,7 @@ import (
 )
 
 // BlackoutWindow is a time of the week in which nothing starts, as written in a spec. It lasts from Start until just before
-// End of the same day, or of the next day if End is before Start. Both are HH:MM in the time zone of
-// the schedule.
+// End on the same day, or on the next day if End is before Start. Both are in the time zone of the schedule.
 type BlackoutWindow struct {
 	// Start is the time of day at which the window begins, as HH:MM from 00:00 to 23:59, in the time zone of the schedule.
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`

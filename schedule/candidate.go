@@ -27,7 +27,7 @@ type Candidate struct {
 // that lags a little does no harm: a run that it does not show yet is still a waiting candidate there, in its old place, and
 // counts. Only an object that appears in between with an earlier Due can then start beyond the limit.
 //
-// A candidate that may not start has to be asked for again when the run of another one ends; see [NextToStart].
+// For a candidate that may not start, call MayStart again when the run of another one ends; see [NextToStart].
 func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {
 	if limit <= 0 || candidate.Running {
 		return true

@@ -16,8 +16,9 @@
 //	if d.Verdict == schedule.Start { … }
 //	return ctrl.Result{RequeueAfter: d.RequeueAfter(clock.Now())}, nil
 //
-// These words have one meaning throughout. A scheduled time is a time of the schedule. A run is due from its scheduled time
-// on. It starts at its start time: the scheduled time plus the offset, or the end of a blackout window.
+// These words have one meaning throughout. A scheduled time is a time of the schedule. The start time of a run is its
+// scheduled time plus the offset; the run is due from then on. A blackout window delays the start of a run, but does not
+// change its start time.
 //
 // Facts to know:
 //   - If several scheduled times were missed, only the latest is run, once, and only if the starting deadline allows it. It
@@ -27,8 +28,8 @@
 //     every hour (0 * * * *, */5 * * * *) follows elapsed time instead. This is the rule of cron(8). CronJob and robfig/cron
 //     omit the skipped run and start the repeated one twice.
 //   - An interval (@every) counts from the time when the schedule took effect, not from the start of the operator.
-//   - A schedule that has no time at all, such as 0 0 30 2 *, is an error. February 29th is valid, also for the eight years
-//     around 2100 without one, where robfig/cron gives up.
+//   - A schedule that has no time at all, such as 0 0 30 2 *, is an error. February 29th is valid, also across the eight
+//     years around 2100 that have none, where robfig/cron gives up.
 //   - Times are whole seconds, in the years 1 to 9999.
 //   - In [Input], the times and the deadline are pointers as in the API, where nil means unset.
 //

@@ -32,7 +32,7 @@ type Input struct {
 	// window, and with a short deadline it is skipped. A delayed run starts at the offset after the end of the window, so
 	// that many objects do not start together there either; or at its end, if the next window begins before that.
 	BlackoutWindows BlackoutWindows
-	// Offset is the time from a scheduled time to its start time; see the function [Offset]. The deadline counts from the
+	// Offset is the time from the scheduled time of a run to its start time; see the function [Offset]. The deadline counts from the
 	// start time, so a long offset does not make a run too late. An offset longer than the interval of the schedule loses no
 	// run: the whole schedule is shifted by the offset.
 	Offset time.Duration
@@ -70,10 +70,11 @@ type Decision struct {
 	// Missed is the number of scheduled times that were due and are not run: those before ScheduledTime, and ScheduledTime
 	// itself if it is too late. It is exact for a *[Schedule], and at most 100 for other [Times].
 	Missed int
-	// Next is the next scheduled time in the future, without the offset. It is zero if suspended, or if there is none.
+	// Next is the scheduled time of the next run: the first whose start time is still to come. It does not include the offset.
+	// It is zero if suspended, or if there is none.
 	Next time.Time
-	// RequeueAt is when to decide again: the start time of the next run, or the end of a blackout window. It is zero if no run
-	// can start until the input changes.
+	// RequeueAt is when to decide again: when the delayed run or else the next run can start, which is at its start time or
+	// after a blackout window. It is zero if no run can start until the input changes.
 	RequeueAt time.Time
 
 	offset time.Duration
@@ -98,7 +99,7 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
 //
 //   - A run is due if its scheduled time is after both Since and LastScheduleTime, and not after now minus the offset.
-//   - If several are due, only the latest is run. It starts at its scheduled time plus the offset, or as soon as possible after that.
+//   - If several are due, only the latest is run. It starts at its start time, or as soon as possible after that.
 //   - Nothing starts after the deadline, in a blackout window, or while suspended. The deadline passes meanwhile.
 //   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
 //     recorded, nothing is due for years: correct LastScheduleTime and Since then.

@@ -18,7 +18,8 @@ type Options struct {
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// StartingDeadlineSeconds is how many seconds after its start time a missed run may still start. The default is no limit.
+	// StartingDeadlineSeconds is how many seconds after its scheduled time, plus the object's share of spreadSeconds, a missed
+	// run may still start. The default is no limit.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`

@@ -31,7 +31,8 @@ type Status struct {
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
-	// MissedRuns is the number of scheduled times that were not run, because no run could be started in time.
+	// MissedRuns is the number of scheduled times that were not run, because a later one was due already or the starting
+	// deadline had passed.
 	// +optional
 	MissedRuns int64 `json:"missedRuns,omitempty"`
 }
@@ -75,8 +76,9 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, options O
 	})
 }
 
-// Record records a decision to start, or that it was too late: its scheduled time is not due again. Call it when the run was
-// started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime and increases MissedRuns.
+// Record records a decision whose verdict is [Start] or [TooLate], so that its scheduled time is not due again. Call it when
+// the run was started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime, and adds
+// the missed scheduled times to MissedRuns.
 func (s *Status) Record(d Decision) {
 	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
 	s.MissedRuns += int64(d.Missed)
