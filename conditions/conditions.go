@@ -12,8 +12,9 @@ import (
 // that is stored now, and whether the list changed. If nothing changed, nothing is allocated.
 //
 // LastTransitionTime changes only if the status changes, or if no condition or no time was stored. The new time is
-// c.LastTransitionTime. If that is zero or equals the stored time (c was returned by [Get] and then edited), the new time
-// is now. Times are cut to whole seconds, which is what the API stores, so a stored condition equals the one that is read back.
+// c.LastTransitionTime. If that is zero or equals the stored time (c was returned by [Get] and then edited), the new
+// time is now. Times are cut to whole seconds, which is what the API stores, so a stored condition equals the one that
+// is read back.
 //
 // A message of more than 32768 bytes is cut at a character and ends in "…". Bytes that are not UTF-8 become U+FFFD.
 //
@@ -44,8 +45,8 @@ func Remove(list *[]metav1.Condition, conditionType string) (changed bool) {
 	return standard.Remove(list, conditionType)
 }
 
-// Set is like the function [Set], for a list of C. A field that C does not have, such as observedGeneration, is dropped, and a difference in
-// it is not a change.
+// Set is like the function [Set], for a list of C. A field that C does not have, such as observedGeneration, is
+// dropped, and a difference in it is not a change.
 func (e Editor[C]) Set(list *[]C, c metav1.Condition) (stored C, changed bool, err error) {
 	if list == nil {
 		return stored, false, errNilList(c.Type)

@@ -22,8 +22,8 @@ type List interface {
 
 // Binder makes a [List] from a pointer that was found by reflection. Every [Editor] is a Binder.
 type Binder interface {
-	// Bind returns the List for a *[]C, or for a pointer to a named type of []C. For any other value, and for a nil pointer,
-	// it returns an error that names the types.
+	// Bind returns the List for a *[]C, or for a pointer to a named type of []C. For any other value, and for a nil
+	// pointer, it returns an error that names the types.
 	Bind(list any) (List, error)
 }
 

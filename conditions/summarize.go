@@ -36,8 +36,8 @@ const (
 
 // Summarize returns one condition that sums up the others. It stores nothing; pass the result to [Set].
 //
-// A condition with positive polarity is good if True. One with negative polarity, such as Stalled, is good if False or absent.
-// The summary is
+// A condition with positive polarity is good if True. One with negative polarity, such as Stalled, is good if False or
+// absent. The summary is
 //
 //	False    if a condition is bad
 //	Unknown  if none is bad, and a condition is Unknown, or one that ForTypes names is absent and not negative
@@ -51,8 +51,9 @@ const (
 // ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
 // them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.
 //
-// Without options the summary has the type Ready and covers all conditions of the list but itself, in the order of the list.
-// Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded and an empty message.
+// Without options the summary has the type Ready and covers all conditions of the list but itself, in the order of the
+// list. Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded and an empty
+// message.
 func Summarize(list []metav1.Condition, options ...SummaryOption) metav1.Condition {
 	s := summary{targetType: Ready, negative: []string{Reconciling, Stalled}, reason: ReasonSucceeded}
 	for _, o := range options {
@@ -69,8 +70,8 @@ func (e Editor[C]) Summarize(list []C, options ...SummaryOption) metav1.Conditio
 // SummaryOption is an option of [Summarize].
 type SummaryOption func(*summary)
 
-// ForTypes limits the summary to these types, in this order. A type that is absent counts as Unknown, unless it is negative.
-// Reconciling and Stalled then count only if they are named. ForTypes without an argument is no limit.
+// ForTypes limits the summary to these types, in this order. A type that is absent counts as Unknown, unless it is
+// negative. Reconciling and Stalled then count only if they are named. ForTypes without an argument is no limit.
 func ForTypes(types ...string) SummaryOption {
 	return func(s *summary) { s.forTypes = append(s.forTypes, types...) }
 }
@@ -140,7 +141,8 @@ func (s *summary) summarize(list []metav1.Condition) metav1.Condition {
 	return sum
 }
 
-// types returns the types to sum up, each once: those of ForTypes or else those of the list, then those of NegativePolarity.
+// types returns the types to sum up, each once: those of ForTypes or else those of the list, then those of
+// NegativePolarity.
 func (s *summary) types(list []metav1.Condition) []string {
 	all := slices.Clone(s.forTypes)
 	if len(all) == 0 {

@@ -1,8 +1,8 @@
 // Package finalizers runs cleanup before an object is deleted.
 //
-// [Ensure] adds a finalizer to an object. [Finalize] runs the cleanup of an object that is being deleted, and then removes
-// the finalizer. [Remove] removes a finalizer without cleanup. [Ordered] is a list of finalizers whose cleanups run in order.
-// All are plain functions that take a client.Client, and work in any reconciler:
+// [Ensure] adds a finalizer to an object. [Finalize] runs the cleanup of an object that is being deleted, and then
+// removes the finalizer. [Remove] removes a finalizer without cleanup. [Ordered] is a list of finalizers whose cleanups
+// run in order. All are plain functions that take a client.Client, and work in any reconciler:
 //
 //	outcome, err := finalizers.Finalize(ctx, c, user, "example.com/account", func(ctx context.Context) error {
 //		return r.accounts.Drop(ctx, user.Status.Account)
@@ -16,14 +16,14 @@
 //	// From here on the reconciler may create what the cleanup removes.
 //
 // Facts to know:
-//   - Add the finalizer before the first effect outside of the cluster. If it is added afterwards, an object that is deleted
-//     in between disappears at once, and what was created for it is never removed.
+//   - Add the finalizer before the first effect outside of the cluster. If it is added afterwards, an object that is
+//     deleted in between disappears at once, and what was created for it is never removed.
 //   - The API server refuses new finalizers on an object that is being deleted. [Ensure] returns [ErrBeingDeleted] then,
 //     without a request. Create nothing outside of the cluster for such an object.
-//   - If nothing has to change, no request is sent. Otherwise it is one merge patch, which holds the UID and the resource
-//     version that were read. It therefore never changes a later object with the same name, and never removes another
-//     finalizer. If the object was changed since it was read, the error is a conflict (apierrors.IsConflict): read the object
-//     again and retry.
+//   - If nothing has to change, no request is sent. Otherwise it is one merge patch, which holds the UID and the
+//     resource version that were read. It therefore never changes a later object with the same name, and never removes
+//     another finalizer. If the object was changed since it was read, the error is a conflict (apierrors.IsConflict):
+//     read the object again and retry.
 //   - A cleanup must be idempotent, and must return nil for what is already removed. It runs again after a crash, after a
 //     conflict, and if the cache still shows the object with the finalizer.
 //   - Finalizers of other controllers may be removed before or after this one. The API server keeps no order, and any

@@ -16,7 +16,8 @@ type Outcome string
 const (
 	// NotDeleted means that the object is not being deleted, and that nothing was done. The reconciler goes on.
 	NotDeleted Outcome = "NotDeleted"
-	// Absent means that the object is being deleted and does not have the finalizer: it never had it, or the cleanup is done.
+	// Absent means that the object is being deleted and does not have the finalizer: it never had it, or the cleanup is
+	// done.
 	Absent Outcome = "Absent"
 	// Finished means that the cleanup succeeded and the finalizer is removed.
 	Finished Outcome = "Finished"
@@ -37,8 +38,9 @@ const removalTimeout = 10 * time.Second
 // errors.Is and errors.As find what it wraps, such as the wait errors of package reconcile; only [GiveUpAfter] shortens a
 // wait. A cleanup that wants to give up for its own reason, such as an annotation that a person sets, returns nil.
 //
-// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and those of [Remove]. After a conflict
-// (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always [Pending].
+// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and those of [Remove]. After a
+// conflict (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always
+// [Pending].
 func Finalize(
 	ctx context.Context, c client.Client, obj client.Object, name string, cleanup func(context.Context) error, options ...Option,
 ) (Outcome, error) {

@@ -16,9 +16,10 @@ import (
 // deleted. Test for it with errors.Is.
 var ErrBeingDeleted = errors.New("the object is being deleted")
 
-// ErrInvalidName is the error for a name that an operator's finalizer cannot have. Test for it with errors.Is. A valid name
-// is a domain, a slash, and at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". The API server
-// also accepts names without a domain on custom resources, but Kubernetes uses these itself ("orphan", "foregroundDeletion").
+// ErrInvalidName is the error for a name that an operator's finalizer cannot have. Test for it with errors.Is. A valid
+// name is a domain, a slash, and at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". The API
+// server also accepts names without a domain on custom resources, but Kubernetes uses these itself ("orphan",
+// "foregroundDeletion").
 var ErrInvalidName = errors.New("invalid finalizer")
 
 // Ensure adds the finalizers that are missing on the object, and reports whether it added any. It sends one request for all

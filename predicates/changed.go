@@ -23,10 +23,10 @@ func FieldChanged[T client.Object, F comparable](field func(T) F) predicate.Pred
 	return changed(func(before, after T) bool { return field(before) != field(after) })
 }
 
-// SpecChanged passes updates that change the value that spec returns, and all events that are not updates, as [FieldChanged] does. The
-// value can be anything, such as a whole spec, or the data of a kind that has no spec. It is compared with
-// equality.Semantic: quantities and times by value, and an empty list equals a nil list. equality.Semantic panics on structs
-// with unexported fields; API types have none.
+// SpecChanged passes updates that change the value that spec returns, and all events that are not updates, as
+// [FieldChanged] does. The value can be anything, such as a whole spec, or the data of a kind that has no spec. It is
+// compared with equality.Semantic: quantities and times by value, and an empty list equals a nil list.
+// equality.Semantic panics on structs with unexported fields; API types have none.
 //
 // Unlike [GenerationChanged], it drops the update that starts a deletion. Combine it with [DeletionStarted] for objects
 // with finalizers.
@@ -34,8 +34,8 @@ func SpecChanged[T client.Object, S any](spec func(T) S) predicate.Predicate {
 	return changed(func(before, after T) bool { return !equality.Semantic.DeepEqual(spec(before), spec(after)) })
 }
 
-// GenerationChanged passes updates that change metadata.generation, and all events that are not updates, as [FieldChanged] does. The API
-// server decides what changes the generation:
+// GenerationChanged passes updates that change metadata.generation, and all events that are not updates, as
+// [FieldChanged] does. The API server decides what changes the generation:
 //
 //   - a change of the spec does; for a custom resource, so does a change of any other field except metadata and, if it is a
 //     subresource, status;
@@ -55,9 +55,10 @@ func GenerationChanged() predicate.Predicate {
 	})
 }
 
-// ConditionChanged passes updates that add or remove the condition of this type, or change its status, reason or observed
-// generation, and all events that are not updates, as [FieldChanged] does. Messages and times are not compared. The function conditions
-// returns the conditions of an object. For another condition struct than metav1.Condition, use FieldChanged.
+// ConditionChanged passes updates that add or remove the condition of this type, or change its status, reason or
+// observed generation, and all events that are not updates, as [FieldChanged] does. Messages and times are not
+// compared. The function conditions returns the conditions of an object. For another condition struct than
+// metav1.Condition, use FieldChanged.
 //
 // Use it to watch objects that another controller reconciles. On the controller's own kind, its own status writes would
 // trigger reconciles.

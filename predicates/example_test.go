@@ -138,8 +138,8 @@ func ExampleFieldChanged() {
 	// Output: true false
 }
 
-// The status counts as well as the label. Otherwise an object whose label changed while the operator was down would never be
-// cleaned up.
+// The status counts as well as the label. Otherwise an object whose label changed while the operator was down would
+// never be cleaned up.
 func ExampleMatching() {
 	served := predicates.Matching(func(p *corev1.Pod) bool { return p.Status.NominatedNodeName == "blue" })
 	p := predicate.Or(predicates.Label("target", "blue"), served)

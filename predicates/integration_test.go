@@ -245,8 +245,8 @@ func TestRealInterruptedWatch(t *testing.T) {
 	}
 }
 
-// TestRealBuilder runs a controller of one of several operators that share a kind by a label. It gets the reconciles that it
-// needs, and no others.
+// TestRealBuilder runs a controller of one of several operators that share a kind by a label. It gets the reconciles
+// that it needs, and no others.
 func TestRealBuilder(t *testing.T) {
 	kind := gauge(t, "")
 	cp := controlPlane(t)

@@ -44,8 +44,9 @@ func HasLabel(key string) predicate.Predicate {
 	})
 }
 
-// LabelChanged passes updates that add, change or remove the label, and all events that are not updates, as [FieldChanged] does. Combine it
-// with [GenerationChanged] behind a Label filter, because a change of labels does not change the generation:
+// LabelChanged passes updates that add, change or remove the label, and all events that are not updates, as
+// [FieldChanged] does. Combine it with [GenerationChanged] behind a Label filter, because a change of labels does not
+// change the generation:
 //
 //	predicate.And(predicates.Label(key, value), predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged(key)))
 func LabelChanged(key string) predicate.Predicate {
@@ -80,9 +81,9 @@ func HasAnnotation(key string) predicate.Predicate {
 	})
 }
 
-// AnnotationChanged passes updates that add, change or remove the annotation, and all events that are not updates, as [FieldChanged] does.
-// Other annotations, which kubectl and controllers change often, do not count. (controller-runtime's
-// AnnotationChangedPredicate passes a change of any annotation.)
+// AnnotationChanged passes updates that add, change or remove the annotation, and all events that are not updates, as
+// [FieldChanged] does. Other annotations, which kubectl and controllers change often, do not count.
+// (controller-runtime's AnnotationChangedPredicate passes a change of any annotation.)
 func AnnotationChanged(key string) predicate.Predicate {
 	return FieldChanged(func(obj client.Object) entry { return entryOf(obj.GetAnnotations(), key) })
 }

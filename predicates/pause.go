@@ -10,7 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/pause"
 )
 
-// PausedAnnotation (opblocks.dev/paused) is the annotation with which a person pauses the reconciling of an object. Its values are:
+// PausedAnnotation (opblocks.dev/paused) is the annotation with which a person pauses the reconciling of an object. Its
+// values are:
 //
 //	"true" or ""            paused until the annotation is removed or changed
 //	2026-03-01T12:00:00Z    paused until this time (RFC 3339)
@@ -18,8 +19,8 @@ import (
 //	anything else           paused as with "true": a typing error must not start the operator
 const PausedAnnotation = pause.Annotation
 
-// IsPaused reports whether [PausedAnnotation] pauses the object at the time now, and until when. A zero until means that the
-// pause has no end time.
+// IsPaused reports whether [PausedAnnotation] pauses the object at the time now, and until when. A zero until means
+// that the pause has no end time.
 //
 // A reconciler has to call it in every reconcile, whatever its predicates are, because other watches also trigger
 // reconciles. If until is not zero, it should requeue after until.Sub(now), because the API server sends no event when that
@@ -29,8 +30,8 @@ func IsPaused(obj client.Object, now time.Time) (paused bool, until time.Time) {
 	return p.Paused, p.Until
 }
 
-// PauseChanged passes updates that start a pause, end it or change its end time, and all other events, as [FieldChanged]
-// does. A pause that ends because its end time comes sends no event.
+// PauseChanged passes updates that start a pause, end it or change its end time, and all events that are not updates, as
+// [FieldChanged] does. A pause that ends because its end time comes sends no event.
 func PauseChanged() predicate.Predicate { return FieldChanged(pause.Of) }
 
 // NotPaused drops updates of paused objects, which saves reconciles:

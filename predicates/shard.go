@@ -15,8 +15,8 @@ import (
 // Use it on the watch of the controller's own kind only. A child has another UID than its owner, and so usually another
 // shard: map the event of a child to the owner, and call ShardOf with the owner.
 //
-// Each operator still caches all objects. While count changes, an operator with the old count and one with the new count may
-// both reconcile an object: stop the old ones first.
+// Each operator still caches all objects. While count changes, an operator with the old count and one with the new
+// count may both reconcile an object: stop the old ones first.
 //
 // Shard returns an error if index or count is out of range.
 func Shard(index, count int) (predicate.Predicate, error) {
@@ -26,10 +26,11 @@ func Shard(index, count int) (predicate.Predicate, error) {
 	return matchingImmutable(func(obj client.Object) bool { return ShardOf(obj, count) == index }), nil
 }
 
-// ShardOf returns the shard of an object, from 0 to count-1, or 0 if count is less than 2. It depends only on the UID, or on
-// namespace and name if there is no UID (controller-runtime's fake client sets none). It is the same in every process, on
-// every platform and in every version of this package. When count grows by one, 1/count of the objects move, all to the
-// new shard. The algorithm is the jump consistent hash of Lamping and Veach, https://arxiv.org/abs/1406.2294.
+// ShardOf returns the shard of an object, from 0 to count-1, or 0 if count is less than 2. It depends only on the UID,
+// or on namespace and name if there is no UID (controller-runtime's fake client sets none). It is the same in every
+// process, on every platform and in every version of this package. When count grows by one, 1/count of the objects
+// move, all to the new shard. The algorithm is the jump consistent hash of Lamping and Veach,
+// https://arxiv.org/abs/1406.2294.
 func ShardOf(obj client.Object, count int) int {
 	id := string(obj.GetUID())
 	if id == "" {

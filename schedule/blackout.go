@@ -14,12 +14,12 @@ type BlackoutWindow struct {
 	// Start is the time of day at which the window begins, as HH:MM from 00:00 to 23:59, in the time zone of the schedule.
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	Start string `json:"start"`
-	// End is the time of day at which the window ends, as HH:MM from 00:00 to 24:00. If it is before start, the window ends on
-	// the next day.
+	// End is the time of day at which the window ends, as HH:MM from 00:00 to 24:00. If it is before start, the window
+	// ends on the next day.
 	// +kubebuilder:validation:Pattern=`^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
 	End string `json:"end"`
-	// Days are the days of the week on which the window begins, such as Mon or Monday, in upper or lower case. The default is
-	// every day.
+	// Days are the days of the week on which the window begins, such as Mon or Monday, in upper or lower case. The default
+	// is every day.
 	// +kubebuilder:validation:MaxItems=7
 	// +kubebuilder:validation:items:MaxLength=9
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z]+$`
@@ -28,8 +28,8 @@ type BlackoutWindow struct {
 	Days []string `json:"days,omitempty"`
 }
 
-// BlackoutWindows are the blackout windows of one schedule in their time zone, as [ParseBlackoutWindows] returns them. They are
-// immutable. The zero value has no window.
+// BlackoutWindows are the blackout windows of one schedule in their time zone, as [ParseBlackoutWindows] returns them.
+// They are immutable. The zero value has no window.
 type BlackoutWindows struct {
 	location *time.Location
 	spans    []span // sorted; they neither overlap nor touch
@@ -40,9 +40,9 @@ type span struct{ from, to int64 }
 
 const week = 7 * day
 
-// ParseBlackoutWindows parses windows and the name of their time zone. An empty time zone means UTC. The windows may overlap,
-// but must not cover the whole week, since nothing would ever start. The error is an *[Error] for the field timeZone or
-// blackoutWindows, such as blackoutWindows[0].start, and wraps [ErrInvalid].
+// ParseBlackoutWindows parses windows and the name of their time zone. An empty time zone means UTC. The windows may
+// overlap, but must not cover the whole week, since nothing would ever start. The error is an *[Error] for the field
+// timeZone or blackoutWindows, such as blackoutWindows[0].start, and wraps [ErrInvalid].
 func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutWindows, error) {
 	location, err := loadTimeZone(timeZone)
 	if err != nil {
@@ -63,8 +63,8 @@ func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutW
 	return w, nil
 }
 
-// NextOpen returns the first time at or after t that is in no window: t itself, or the end of the windows that t is in. While
-// the clock repeats an hour, a window in that hour repeats too.
+// NextOpen returns the first time at or after t that is in no window: t itself, or the end of the windows that t is in.
+// While the clock repeats an hour, a window in that hour repeats too.
 func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
 	if len(w.spans) == 0 {
 		return t

@@ -23,9 +23,9 @@ type Candidate struct {
 //
 // The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted.
 //
-// MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A cache
-// that lags a little does no harm: a run that it does not show yet is still a waiting candidate there, in its old place, and
-// counts. Only an object that appears in between with an earlier Due can then start beyond the limit.
+// MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A
+// cache that lags a little does no harm: a run that it does not show yet is still a waiting candidate there, in its old
+// place, and counts. Only an object that appears in between with an earlier Due can then start beyond the limit.
 //
 // For a candidate that may not start, call MayStart again when the run of another one ends; see [NextToStart].
 func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {
@@ -41,8 +41,8 @@ func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {
 	return before < limit
 }
 
-// NextToStart returns the waiting candidates that may start, the earliest Due first: those to reconcile when a run ends. With
-// a limit of zero or less it returns none, because no candidate then waits for another one.
+// NextToStart returns the waiting candidates that may start, the earliest Due first: those to reconcile when a run
+// ends. With a limit of zero or less it returns none, because no candidate then waits for another one.
 func NextToStart(limit int, all iter.Seq[Candidate]) []types.NamespacedName {
 	if limit <= 0 {
 		return nil

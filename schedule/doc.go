@@ -23,10 +23,10 @@
 // Facts to know:
 //   - If several scheduled times were missed, only the latest is run, once, and only if the starting deadline allows it. It
 //     is found in bounded time, also after a year of missed minutes.
-//   - When clocks are set forward, a time of day that is skipped runs right after the jump. When clocks are set back, a time
-//     of day that occurs twice runs once, the first time. So each time of day runs exactly once a day. A schedule for
-//     every hour (0 * * * *, */5 * * * *) follows elapsed time instead. This is the rule of cron(8). CronJob and robfig/cron
-//     omit the skipped run and start the repeated one twice.
+//   - When clocks are set forward, a time of day that is skipped runs right after the jump. When clocks are set back, a
+//     time of day that occurs twice runs once, the first time. So each time of day runs exactly once a day. A schedule
+//     for every hour (0 * * * *, */5 * * * *) follows elapsed time instead. This is the rule of cron(8). CronJob and
+//     robfig/cron omit the skipped run and start the repeated one twice.
 //   - An interval (@every) counts from the time when the schedule took effect, not from the start of the operator.
 //   - A schedule that has no time at all, such as 0 0 30 2 *, is an error. February 29th is valid, also across the eight
 //     years around 2100 that have none, where robfig/cron gives up.
@@ -34,11 +34,11 @@
 //   - In [Input], the times and the deadline are pointers as in the API, where nil means unset.
 //
 // Time zones are those of the IANA database, as in CronJob since KEP-3140:
-// https://github.com/kubernetes/enhancements/tree/master/keps/sig-apps/3140-TimeZone-support-in-CronJob. The database of the
-// machine is used if there is one, since its distribution keeps it up to date; otherwise that of the Go version which built
-// the program. This package links Go's database (time/tzdata, 450 kB) into every program that imports it. Go usually leaves
-// that choice to the program, but images of operators usually have no database, and a time zone that works on a developer's
-// machine and is unknown in the cluster would be found too late.
+// https://github.com/kubernetes/enhancements/tree/master/keps/sig-apps/3140-TimeZone-support-in-CronJob. The database
+// of the machine is used if there is one, since its distribution keeps it up to date; otherwise that of the Go version
+// which built the program. This package links Go's database (time/tzdata, 450 kB) into every program that imports it.
+// Go usually leaves that choice to the program, but images of operators usually have no database, and a time zone that
+// works on a developer's machine and is unknown in the cluster would be found too late.
 //
 // All functions and types are safe for concurrent use, except a [Status] that is being changed.
 package schedule

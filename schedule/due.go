@@ -12,13 +12,13 @@ type Input struct {
 	// Schedule is required: a *[Schedule], or any other [Times].
 	Schedule Times
 
-	// Since is the time from which the schedule is in effect. Set it to the current time when the object is first seen, when
-	// schedule, time zone or blackout windows change, and when a suspension ends. No scheduled time up to Since is due, so a
-	// change never starts a run at once for a time in the past. (CronJob starts what it missed while it was suspended.) An
-	// interval (@every) counts from Since.
+	// Since is the time from which the schedule is in effect. Set it to the current time when the object is first seen,
+	// when schedule, time zone or blackout windows change, and when a suspension ends. No scheduled time up to Since is
+	// due, so a change never starts a run at once for a time in the past. (CronJob starts what it missed while it was
+	// suspended.) An interval (@every) counts from Since.
 	Since *metav1.Time
-	// LastScheduleTime is [Decision.ScheduledTime] of the last run, or of the last one that was too late. It is not the time
-	// at which the operator started the run. No scheduled time up to it is due again. At least one of Since and
+	// LastScheduleTime is [Decision.ScheduledTime] of the last run, or of the last one that was too late. It is not the
+	// time at which the operator started the run. No scheduled time up to it is due again. At least one of Since and
 	// LastScheduleTime is required; the later one counts. An interval counts from LastScheduleTime only if Since is unset.
 	LastScheduleTime *metav1.Time
 
@@ -27,14 +27,15 @@ type Input struct {
 	StartingDeadlineSeconds *int64
 	// Suspend prevents any start while it is true, as spec.suspend of CronJob does.
 	Suspend bool
-	// BlackoutWindows are times in which nothing starts. A blackout window delays runs as downtime of the operator does: when it
-	// ends, the latest missed run starts if the deadline allows. So without a deadline a run is delayed to the end of the
-	// window, and with a short deadline it is skipped. A delayed run starts at the offset after the end of the window, so
-	// that many objects do not start together there either; or at its end, if the next window begins before that.
+	// BlackoutWindows are times in which nothing starts. A blackout window delays runs as downtime of the operator does:
+	// when it ends, the latest missed run starts if the deadline allows. So without a deadline a run is delayed to the end
+	// of the window, and with a short deadline it is skipped. A delayed run starts at the offset after the end of the
+	// window, so that many objects do not start together there either; or at its end, if the next window begins before
+	// that.
 	BlackoutWindows BlackoutWindows
-	// Offset is the time from the scheduled time of a run to its start time; see the function [Offset]. The deadline counts from the
-	// start time, so a long offset does not make a run too late. An offset longer than the interval of the schedule loses no
-	// run: the whole schedule is shifted by the offset.
+	// Offset is the time from the scheduled time of a run to its start time; see the function [Offset]. The deadline
+	// counts from the start time, so a long offset does not make a run too late. An offset longer than the interval of the
+	// schedule loses no run: the whole schedule is shifted by the offset.
 	Offset time.Duration
 }
 
@@ -54,8 +55,8 @@ const (
 	TooLate Verdict = "TooLate"
 	// Suspended means that nothing starts because [Input.Suspend] is set.
 	Suspended Verdict = "Suspended"
-	// ClockBehind means that Since or LastScheduleTime is in the future, so the clock was set back. Nothing is due until the
-	// clock has caught up.
+	// ClockBehind means that Since or LastScheduleTime is in the future, so the clock was set back. Nothing is due until
+	// the clock has caught up.
 	ClockBehind Verdict = "ClockBehind"
 )
 
@@ -63,15 +64,15 @@ const (
 type Decision struct {
 	// Verdict is what to do now.
 	Verdict Verdict
-	// ScheduledTime is the scheduled time of the run that is due: the latest after the last run, since only one is run however
-	// many were missed. It does not include the offset. Use it to identify the run. It is zero unless the verdict is Start,
-	// Deferred or TooLate.
+	// ScheduledTime is the scheduled time of the run that is due: the latest after the last run, since only one is run
+	// however many were missed. It does not include the offset. Use it to identify the run. It is zero unless the verdict
+	// is Start, Deferred or TooLate.
 	ScheduledTime time.Time
 	// Missed is the number of scheduled times that were due and are not run: those before ScheduledTime, and ScheduledTime
 	// itself if it is too late. It is exact for a *[Schedule], and at most 100 for other [Times].
 	Missed int
-	// Next is the scheduled time of the next run: the first whose start time is still to come. It does not include the offset.
-	// It is zero if suspended, or if there is none.
+	// Next is the scheduled time of the next run: the first whose start time is still to come. It does not include the
+	// offset. It is zero if suspended, or if there is none.
 	Next time.Time
 	// RequeueAt is when to decide again: when the delayed run or else the next run can start, which is at its start time or
 	// after a blackout window. It is zero if no run can start until the input changes.
@@ -83,9 +84,9 @@ type Decision struct {
 // maxRequeueAfter limits RequeueAfter.
 const maxRequeueAfter = 10 * time.Minute
 
-// RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. It is zero if RequeueAt is zero, and
-// otherwise more than zero and at most ten minutes. It is limited because a timer does not notice that the machine slept
-// or that its clock was set, and because deciding again costs almost nothing.
+// RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. It is zero if RequeueAt is
+// zero, and otherwise more than zero and at most ten minutes. It is limited because a timer does not notice that the
+// machine slept or that its clock was set, and because deciding again costs almost nothing.
 func (d Decision) RequeueAfter(now time.Time) time.Duration {
 	if d.RequeueAt.IsZero() {
 		return 0
@@ -104,8 +105,8 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 //   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
 //     recorded, nothing is due for years: correct LastScheduleTime and Since then.
 //
-// The first three rules are those of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except for offset
-// and blackout windows, which CronJob does not have.
+// The first three rules are those of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except for
+// offset and blackout windows, which CronJob does not have.
 //
 // If the input is invalid, the error is an *[Error], wraps [ErrInvalid], and the decision is zero.
 func Due(now time.Time, in Input) (Decision, error) {

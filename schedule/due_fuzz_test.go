@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// zones have offsets of whole minutes since 1975. Their clocks are set by an hour, by less, twice a year, at midnight, or by a
-// day.
+// zones have offsets of whole minutes since 1975. Their clocks are set by an hour, by less, twice a year, at midnight,
+// or by a day.
 var zones = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Beirut", "Africa/Casablanca",
 	"Antarctica/Troll", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Kathmandu", "Asia/Pyongyang", "America/Scoresbysund", "Africa/Cairo",

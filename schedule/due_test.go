@@ -302,7 +302,8 @@ func TestDecisionRequeueAfter(t *testing.T) {
 	require.Equal(t, time.Duration(1), schedule.Decision{RequeueAt: now}.RequeueAfter(now), "zero would mean no RequeueAfter")
 }
 
-// The test steps the clock from RequeueAt to RequeueAt, with some downtime. Each scheduled time is either run or missed, once.
+// The test steps the clock from RequeueAt to RequeueAt, with some downtime. Each scheduled time is either run or
+// missed, once.
 func TestDueRunsOrMissesEachTimeOnce(t *testing.T) {
 	for _, text := range []string{"*/7 * * * *", "30 2 * * *", "15,45 1-3 * * SUN", "@every 25m"} {
 		s := parsed(t, text, "Europe/Berlin")

@@ -13,8 +13,8 @@ var ErrInvalid = errors.New("invalid")
 
 // Error is the type of every error of this package; get it with errors.As.
 type Error struct {
-	// Field is the path of the field that is wrong, as in JSON: schedule, timeZone, blackoutWindows[0].start. For an [Input]
-	// that the program filled in wrongly it is schedule, since or offset.
+	// Field is the path of the field that is wrong, as in JSON: schedule, timeZone, blackoutWindows[0].start. For an
+	// [Input] that the program filled in wrongly it is schedule, since or offset.
 	Field string
 	err   error
 }

@@ -84,9 +84,9 @@ func at(t testing.TB, date string) *metav1.Time {
 
 // shown is a decision in the form in which tests write it.
 type shown struct {
-	Verdict            schedule.Verdict
-	Latest, Next, Wake string
-	Missed             int
+	Verdict                        schedule.Verdict
+	ScheduledTime, Next, RequeueAt string
+	Missed                         int
 }
 
 func show(d schedule.Decision) shown {

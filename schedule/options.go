@@ -18,14 +18,14 @@ type Options struct {
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// StartingDeadlineSeconds is how many seconds after its scheduled time, plus the object's share of spreadSeconds, a missed
-	// run may still start. The default is no limit.
+	// StartingDeadlineSeconds is how many seconds after its scheduled time, plus the object's share of spreadSeconds, a
+	// missed run may still start. The default is no limit.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// SpreadSeconds spreads the runs of objects with the same schedule over so many seconds. Each object always starts at the
-	// same distance after its scheduled times. The default is 0: all start at once.
+	// SpreadSeconds spreads the runs of objects with the same schedule over so many seconds. Each object always starts at
+	// the same distance after its scheduled times. The default is 0: all start at once.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional

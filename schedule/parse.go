@@ -17,18 +17,18 @@ const maxSchedule = 512
 //
 // A schedule is one of
 //
-//   - five fields: minute, hour, day of month, month, day of week. Each is *, a list, a range, a step or a name such as MON or
-//     JAN. If day of month and day of week are both restricted, a day has to match one of them. If one of them begins with *
-//     and has no step, a day has to match both.
+//   - five fields: minute, hour, day of month, month, day of week. Each is *, a list, a range, a step or a name such as
+//     MON or JAN. If day of month and day of week are both restricted, a day has to match one of them. If one of them
+//     begins with * and has no step, a day has to match both.
 //   - @hourly, @daily or @midnight, @weekly, @monthly, @yearly or @annually
 //   - @every and a duration in whole seconds, such as @every 1h30m
 //
 // The syntax is that of robfig/cron/v3, which Kubernetes' CronJob uses too:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax.
 //
-// Parse refuses what robfig/cron accepts but nobody means: a time zone in the schedule, which CronJob refuses too; a schedule
-// that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a duration below a second or with a
-// fraction of a second. The error is an *[Error] for the field schedule or timeZone, and wraps [ErrInvalid].
+// Parse refuses what robfig/cron accepts but nobody means: a time zone in the schedule, which CronJob refuses too; a
+// schedule that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a duration below a second
+// or with a fraction of a second. The error is an *[Error] for the field schedule or timeZone, and wraps [ErrInvalid].
 //
 // Parse takes about 30 µs, most of it for the time zone: call it at most once in a reconcile.
 func Parse(schedule, timeZone string) (*Schedule, error) {

@@ -4,8 +4,8 @@ import "time"
 
 // Times is a fixed set of times. *[Schedule] implements it, and so do robfig's *cron.SpecSchedule and most calendars.
 type Times interface {
-	// Next returns the first time strictly after t, or the zero time if there is none. The set must be fixed: which times it
-	// has must not depend on t.
+	// Next returns the first time strictly after t, or the zero time if there is none. The set must be fixed: which times
+	// it has must not depend on t.
 	Next(t time.Time) time.Time
 }
 
@@ -19,8 +19,8 @@ type Schedule struct {
 	every    int64 // the interval in seconds; 0 for a calendar
 }
 
-// Next returns the first scheduled time strictly after t, in t's location. It returns the zero time after the end of the year
-// 9999: RFC 3339, and therefore the API, has no later times.
+// Next returns the first scheduled time strictly after t, in t's location. It returns the zero time after the end of
+// the year 9999: RFC 3339, and therefore the API, has no later times.
 //
 // An interval (@every) has no fixed times. Next counts it from t, as robfig/cron does, while [Due] counts it from
 // [Input.Since]. To show the next scheduled time, use [Decision.Next].
@@ -102,8 +102,8 @@ const (
 	lastSecond  = 253402300799
 )
 
-// toSeconds returns t in seconds since 1970, without its fraction. Since scheduled times are whole seconds, one is after t if
-// and only if it is after the result.
+// toSeconds returns t in seconds since 1970, without its fraction. Since scheduled times are whole seconds, one is
+// after t if and only if it is after the result.
 func toSeconds(t time.Time) int64 { return min(max(t.Unix(), firstSecond), lastSecond) }
 
 // toTime returns the time of seconds since 1970, or the zero time if ok is false.

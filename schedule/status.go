@@ -7,14 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Status holds what has to be remembered of a schedule. Embed it inline in a status. It is all that [Due] and [MayStart] need
-// after a restart of the operator. Times are whole seconds. The methods change the struct in memory and send no request.
+// Status holds what has to be remembered of a schedule. Embed it inline in a status. It is all that [Due] and
+// [MayStart] need after a restart of the operator. Times are whole seconds. The methods change the struct in memory and
+// send no request.
 //
 // In each reconcile, call [Status.Decide]. If the verdict is [Start], start the run, and call [Status.Record]; if it is
 // [TooLate], call Record alone. While the schedule is suspended, call [Status.Stop] instead of Decide.
 type Status struct {
-	// ScheduleSince is the time from which the schedule is in effect, with its present time zone and blackout windows. No run
-	// starts for a scheduled time up to it.
+	// ScheduleSince is the time from which the schedule is in effect, with its present time zone and blackout windows. No
+	// run starts for a scheduled time up to it.
 	// +optional
 	ScheduleSince *metav1.Time `json:"scheduleSince,omitempty"`
 
@@ -40,9 +41,9 @@ type Status struct {
 // Decide calls [Due] for an object: with the schedule and the options of its spec, its UID, and this status. Call
 // [Status.Record] if the verdict is [Start] or [TooLate].
 //
-// Decide sets ScheduleSince and ScheduleHash when schedule, time zone or blackout windows are new or have changed, and keeps
-// NextScheduleTime up to date. If the schedule or the options are invalid, it calls [Status.Stop] and returns an *[Error],
-// which wraps [ErrInvalid].
+// Decide sets ScheduleSince and ScheduleHash when schedule, time zone or blackout windows are new or have changed, and
+// keeps NextScheduleTime up to date. If the schedule or the options are invalid, it calls [Status.Stop] and returns an
+// *[Error], which wraps [ErrInvalid].
 func (s *Status) Decide(now time.Time, uid types.UID, schedule string, options Options) (Decision, error) {
 	d, err := s.decide(now, uid, schedule, options)
 	switch {
@@ -76,16 +77,16 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, options O
 	})
 }
 
-// Record records a decision whose verdict is [Start] or [TooLate], so that its scheduled time is not due again. Call it when
-// the run was started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime, and adds
-// the missed scheduled times to MissedRuns.
+// Record records a decision whose verdict is [Start] or [TooLate], so that its scheduled time is not due again. Call it
+// when the run was started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime,
+// and adds the missed scheduled times to MissedRuns.
 func (s *Status) Record(d Decision) {
 	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
 	s.MissedRuns += int64(d.Missed)
 }
 
-// Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next call of
-// [Status.Decide] the schedule takes effect anew, so nothing that was missed meanwhile is run.
+// Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next
+// call of [Status.Decide] the schedule takes effect anew, so nothing that was missed meanwhile is run.
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
 // Candidate returns the candidate for [MayStart] and [NextToStart], and whether the object is one: it is running, which the

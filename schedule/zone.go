@@ -10,8 +10,8 @@ import (
 // maxTimeZone is longer than any name in the database; the longest has 30 characters.
 const maxTimeZone = 64
 
-// loadTimeZone applies CronJob's validation of spec.timeZone. It refuses Local, which is the operator's time zone and not the
-// user's.
+// loadTimeZone applies CronJob's validation of spec.timeZone. It refuses Local, which is the operator's time zone and
+// not the user's.
 func loadTimeZone(name string) (*time.Location, error) {
 	const remedy = `write a name of the IANA database, such as "Europe/Berlin" or "UTC"`
 	valid := len(name) <= maxTimeZone && !strings.EqualFold(name, "Local") &&
@@ -26,12 +26,13 @@ func loadTimeZone(name string) (*time.Location, error) {
 	return nil, newError("timeZone", " %s: there is no such zone; %s", quote(name), remedy)
 }
 
-// zonedCalendar is a calendar in a time zone, whose clocks are set forward and back. Times are seconds since 1970. A wall time
-// is what the clock of the zone shows, in seconds since it showed the beginning of 1970.
+// zonedCalendar is a calendar in a time zone, whose clocks are set forward and back. Times are seconds since 1970. A
+// wall time is what the clock of the zone shows, in seconds since it showed the beginning of 1970.
 //
-// If the calendar has times of day, that is, not every hour, each comes when the clock first shows it or a later time. So a time that the clock
-// skips comes right after the jump, several of them as one, and a time that the clock shows twice comes the first time.
-// If the calendar has every hour, each time comes whenever the clock shows it, so its intervals are in elapsed time.
+// If the calendar has times of day, that is, not every hour, each comes when the clock first shows it or a later time.
+// So a time that the clock skips comes right after the jump, several of them as one, and a time that the clock shows
+// twice comes the first time. If the calendar has every hour, each time comes whenever the clock shows it, so its
+// intervals are in elapsed time.
 //
 // This is the rule of cron(8) since Vixie's version: jobs at specific times, or more than an hour apart, run right after an
 // hour that is skipped, and do not run again in an hour that is repeated; more frequent jobs follow the new time at once.
@@ -128,8 +129,8 @@ func (z *zonedCalendar) latest(t int64) (int64, bool) {
 	}
 }
 
-// count returns the number of times after one time and until another. It takes a few nanoseconds for each month and for each
-// jump of the clock.
+// count returns the number of times after one time and until another. It takes a few nanoseconds for each month and for
+// each jump of the clock.
 func (z *zonedCalendar) count(after, until int64) int {
 	if z.calendar.everyHour() {
 		return z.countShown(after, until)
