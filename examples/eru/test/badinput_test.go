@@ -170,7 +170,7 @@ func TestInvalid(t *testing.T) {
 		"reboot":        {at("@reboot"), "InvalidSchedule", []string{"@reboot"}},
 		"every-nothing": {at("@every 0s"), "InvalidSchedule", []string{"not an interval"}},
 		"every-back":    {at("@every -1h"), "InvalidSchedule", []string{"not an interval"}},
-		"unicode":       {at("０ ４ ＊ ＊ ＊"), "InvalidSchedule", []string{"no schedule has"}},
+		"unicode":       {at("０ ４ ＊ ＊ ＊"), "InvalidSchedule", []string{"a character that is not allowed"}},
 		"unknown-zone":  {with(func(s *eruv1.EruSpec) { s.TimeZone = "Europe/Atlantis" }), "InvalidTimeZone", []string{`timeZone "Europe/Atlantis"`, "there is no such zone"}},
 		"local-zone":    {with(func(s *eruv1.EruSpec) { s.TimeZone = "Local" }), "InvalidTimeZone", []string{`timeZone "Local"`}},
 		"path-zone":     {with(func(s *eruv1.EruSpec) { s.TimeZone = "../../etc/passwd" }), "InvalidTimeZone", []string{"there is no such zone"}},
@@ -178,7 +178,7 @@ func TestInvalid(t *testing.T) {
 		"closed-by-two": {with(func(s *eruv1.EruSpec) {
 			s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "06:00", End: "20:00"}, {Start: "20:00", End: "06:00"}}
 		}), "InvalidBlackoutWindows", []string{"they cover the whole week"}},
-		"window-of-none": {with(func(s *eruv1.EruSpec) { s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "06:00", End: "06:00"}} }), "InvalidBlackoutWindows", []string{"blackoutWindows[0].end", "it is the start as well"}},
+		"window-of-none": {with(func(s *eruv1.EruSpec) { s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "06:00", End: "06:00"}} }), "InvalidBlackoutWindows", []string{"blackoutWindows[0].end", "it equals start"}},
 		"no-day": {with(func(s *eruv1.EruSpec) {
 			s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "06:00", End: "07:00", Days: []string{"Someday"}}}
 		}), "InvalidBlackoutWindows", []string{`blackoutWindows[0].days[0] "Someday"`}},
