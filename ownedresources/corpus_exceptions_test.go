@@ -8,8 +8,8 @@ type exceptions []struct {
 	reason string
 }
 
-// sticky fields cannot be brought back by server-side apply, once they were changed or dropped.
-var sticky = exceptions{
+// unrepairable fields cannot be brought back by server-side apply, once they were changed or dropped.
+var unrepairable = exceptions{
 	{regexp.MustCompile(`/immutable$`), "the API never takes it back"},
 	{regexp.MustCompile(`^/spec/ports/0/port$`), "a changed key makes a foreign item, and two ports would need names"},
 	{regexp.MustCompile(`/volumeDevices/\d+/devicePath$`), "a changed key makes a foreign item, of our item's volume"},
@@ -19,8 +19,8 @@ var sticky = exceptions{
 	{regexp.MustCompile(`/volumes/\d+/\w+(/\w+)?$`), "a volume of no kind becomes an emptyDir"},
 }
 
-// lasting fields do not go by being dropped.
-var lasting = exceptions{
+// undroppable fields do not go by being dropped.
+var undroppable = exceptions{
 	{regexp.MustCompile(`/serviceAccountName$`), "its older name, serviceAccount, which nobody sent, brings it back"},
 	{regexp.MustCompile(`/dataSourceRef$`), "its older name, dataSource, which nobody sent, brings it back"},
 	{regexp.MustCompile(`/targetCPUUtilizationPercentage$`), "an autoscaler in the older version keeps its metrics"},

@@ -72,8 +72,8 @@ func (p path) lists() []path {
 	return lists
 }
 
-// removed gives a copy of v without what is at p.
-func removed(v any, p path) any {
+// withoutPath gives a copy of v without what is at p.
+func withoutPath(v any, p path) any {
 	if len(p) == 1 {
 		switch v := v.(type) {
 		case map[string]any:
@@ -87,11 +87,11 @@ func removed(v any, p path) any {
 	switch v := v.(type) {
 	case map[string]any:
 		v = maps.Clone(v)
-		v[p[0].(string)] = removed(v[p[0].(string)], p[1:])
+		v[p[0].(string)] = withoutPath(v[p[0].(string)], p[1:])
 		return v
 	case []any:
 		v = slices.Clone(v)
-		v[p[0].(int)] = removed(v[p[0].(int)], p[1:])
+		v[p[0].(int)] = withoutPath(v[p[0].(int)], p[1:])
 		return v
 	}
 	return v
@@ -125,8 +125,8 @@ func fieldsOf(object map[string]any) []path {
 	return found
 }
 
-// isValue tells a value from what is around values.
-func isValue(v any) bool {
+// isLeaf tells a value from what is around values.
+func isLeaf(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return len(v) == 0
@@ -136,10 +136,10 @@ func isValue(v any) bool {
 	return true
 }
 
-// halve tries all paths together; those that cannot be tried together, in halves.
-func halve(paths []path, try func([]path) bool) {
+// bisect tries all paths together; those that cannot be tried together, in halves.
+func bisect(paths []path, try func([]path) bool) {
 	if len(paths) > 0 && !try(paths) && len(paths) > 1 {
-		halve(paths[:len(paths)/2], try)
-		halve(paths[len(paths)/2:], try)
+		bisect(paths[:len(paths)/2], try)
+		bisect(paths[len(paths)/2:], try)
 	}
 }

@@ -32,7 +32,7 @@ var foreignItems = map[string]any{
 }
 
 // leaveForeignFields adds somebody else's fields, which must not cause a write and survive ours.
-func (s *subject) leaveForeignFields(t *testing.T, n *tally) {
+func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 	t.Helper()
 	theirs := []path{{"metadata", "labels", "theirs"}, {"metadata", "annotations", "theirs"}}
 	ops := []map[string]any{operation("add", theirs[1], "x")}
@@ -48,7 +48,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *tally) {
 				continue
 			}
 			if err := s.byHand(t, operation("add", at.with("-"), item)); err != nil {
-				require.True(t, refused(err), "%s: %v", at, err)
+				require.True(t, isRefusal(err), "%s: %v", at, err)
 				t.Logf("foreign item of %s: refused: %v", at, err)
 				continue
 			}

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// restarted forgets what was remembered in memory.
-func (s *subject) restarted(t *testing.T, n *tally) {
+// restartOperator forgets what was remembered in memory.
+func (s *subject) restartOperator(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.applier
 	s.applier = newApplier()
@@ -47,16 +47,16 @@ func (s *subject) migrate(t *testing.T) {
 	s.expect(t, s.want, Unchanged, 0, "after the migration")
 }
 
-// migrating is 1 after a POST, or after a repair that had to replace whole lists: the next write migrates fields first.
-func (s *subject) migrating() int64 {
+// migrationWrites is 1 after a POST, or after a repair that had to replace whole lists: the next write migrates fields first.
+func (s *subject) migrationWrites() int64 {
 	if strings.HasPrefix(s.client.last.GetAnnotations()[AnnotationApplied], string(byApply)) {
 		return 0
 	}
 	return 1
 }
 
-// anew deletes the live object and lets it be created again.
-func (s *subject) anew(t *testing.T) {
+// recreate deletes the live object and lets it be created again.
+func (s *subject) recreate(t *testing.T) {
 	t.Helper()
 	deleted := s.client.last
 	require.NoError(t, s.other.Delete(t.Context(), deleted, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))

@@ -31,19 +31,19 @@ type subject struct {
 	rename   *strings.Replacer // gives names that nobody has; nil for what is in a namespace
 
 	applier *applier
-	client  *upToDate     // counted
+	client  *upToDateClient     // counted
 	other   client.Client // somebody else's
-	writes  *writes
+	writes  *writeCounter
 	owner   client.Object
 }
 
-// writes counts, at the transport, what the API server accepted. Unlike package requests it counts Leases too.
-type writes struct {
+// writeCounter counts, at the transport, what the API server accepted. Unlike package requests it counts Leases too.
+type writeCounter struct {
 	next http.RoundTripper
 	n    atomic.Int64
 }
 
-func (w *writes) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *writeCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := w.next.RoundTrip(r)
 	if r.Method != http.MethodGet && err == nil && answer.StatusCode < http.StatusMultipleChoices {
 		w.n.Add(1)
@@ -51,7 +51,7 @@ func (w *writes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func (w *writes) in(config *rest.Config) *rest.Config {
+func (w *writeCounter) wrap(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		w.next = next
@@ -60,13 +60,13 @@ func (w *writes) in(config *rest.Config) *rest.Config {
 	return config
 }
 
-// upToDate is a client whose cache has just seen the last answer of the API server.
-type upToDate struct {
+// upToDateClient is a client whose cache has just seen the last answer of the API server.
+type upToDateClient struct {
 	client.Client
 	last client.Object
 }
 
-func (c *upToDate) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c *upToDateClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if c.last == nil || reflect.TypeOf(c.last) != reflect.TypeOf(obj) {
 		return c.Client.Get(ctx, key, obj, opts...)
 	}
@@ -216,8 +216,8 @@ func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	return u.Object
 }
 
-// essence is what is left of an object without what differs from one to the next.
-func (s *subject) essence(t *testing.T, object map[string]any, without map[string]bool) map[string]any {
+// normalized is what is left of an object without what differs from one to the next.
+func (s *subject) normalized(t *testing.T, object map[string]any, without map[string]bool) map[string]any {
 	t.Helper()
 	encoded, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -241,12 +241,12 @@ func (s *subject) essence(t *testing.T, object map[string]any, without map[strin
 		delete(claim.(map[string]any), "kind")
 	}
 	content["metadata"] = map[string]any{"labels": metadata["labels"], "annotations": metadata["annotations"]}
-	pruned, _ := prune(content, without).(map[string]any)
+	pruned, _ := withoutFields(content, without).(map[string]any)
 	return pruned
 }
 
-// given are fields and keys that the API server and its controllers give an object.
-var given = map[string]bool{
+// serverSet are fields and keys that the API server and its controllers give an object.
+var serverSet = map[string]bool{
 	AnnotationApplied: true, AnnotationSet: true, "deployment.kubernetes.io/revision": true,
 	"deprecated.daemonset.template.generation": true, "creationTimestamp": true, "status": true, "uid": true,
 	"controller-uid": true, "batch.kubernetes.io/controller-uid": true, "kubernetes.io/metadata.name": true,
@@ -255,22 +255,22 @@ var given = map[string]bool{
 	"paused": true, // by us, see pause
 }
 
-// allocated are these, and fields that an object keeps from its creation on, whatever we want later.
-var allocated = func() map[string]bool {
-	kept := maps.Clone(given)
+// serverKept are these, and fields that an object keeps from its creation on, whatever we want later.
+var serverKept = func() map[string]bool {
+	kept := maps.Clone(serverSet)
 	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "replicas"} { // the last are handed over
 		kept[field] = true
 	}
 	return kept
 }()
 
-// prune drops fields, nulls, and what is empty then: the API server's answers differ in it.
-func prune(v any, fields map[string]bool) any {
+// withoutFields drops fields, nulls, and what is empty then: the API server's answers differ in it.
+func withoutFields(v any, fields map[string]bool) any {
 	switch v := v.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for k, e := range v {
-			if e = prune(e, fields); !fields[k] && e != nil {
+			if e = withoutFields(e, fields); !fields[k] && e != nil {
 				kept[k] = e
 			}
 		}
@@ -281,7 +281,7 @@ func prune(v any, fields map[string]bool) any {
 	case []any:
 		kept := make([]any, len(v))
 		for i, e := range v {
-			kept[i] = prune(e, fields)
+			kept[i] = withoutFields(e, fields)
 		}
 		if len(kept) == 0 {
 			return nil
@@ -291,16 +291,16 @@ func prune(v any, fields map[string]bool) any {
 	return v
 }
 
-// fixed are fields that never change once the object is there, whatever their value.
-type fixed []string
+// immutableFields are fields that never change once the object is there, whatever their value.
+type immutableFields []string
 
-// holds reports whether the field is one of them, or part of one.
-func (f fixed) holds(at path) bool {
+// contains reports whether the field is one of them, or part of one.
+func (f immutableFields) contains(at path) bool {
 	return slices.ContainsFunc(f, func(known string) bool { return strings.HasPrefix(at.String()+"/", known) })
 }
 
-// note reports whether the API server would refuse any other value too.
-func (f *fixed) note(s *subject, t *testing.T, at path, err error) bool {
+// noteIfImmutable reports whether the API server would refuse any other value too.
+func (f *immutableFields) noteIfImmutable(s *subject, t *testing.T, at path, err error) bool {
 	for _, words := range []string{"immutable", "updates to statefulset spec", "pod updates may not change"} {
 		if strings.Contains(err.Error(), words) {
 			if s.kind(t).gvk.Kind != "Pod" { // some of its fields may change
@@ -312,8 +312,8 @@ func (f *fixed) note(s *subject, t *testing.T, at path, err error) bool {
 	return false
 }
 
-// refused tells an API server's no from a failure.
-func refused(err error) bool {
+// isRefusal tells an API server's no from a failure.
+func isRefusal(err error) bool {
 	for _, no := range []string{
 		"INTERNAL_ERROR; received from peer", // it panicked: a Job that is Indexed must not lose its completions
 		"duplicate nodePort",

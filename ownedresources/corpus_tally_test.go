@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tally counts what was proved, so that a test which proves nothing fails.
-type tally struct {
+// counts counts what was proved, so that a test which proves nothing fails.
+type counts struct {
 	subjects atomic.Int64 // manifests, each in two forms
 	settled  atomic.Int64 // whose live object differs from what was sent
 
@@ -27,7 +27,7 @@ type tally struct {
 	foreign atomic.Int64 // fields left alone
 }
 
-func (n *tally) String() string {
+func (n *counts) String() string {
 	return fmt.Sprintf(`%d manifests in two forms each, %d of them rewritten by the API server
 %d fields to be changed by hand: %d refused by the API server, %d noticed as a dry run, %d repaired by one write (%d writes left a foreign item), %d could not be repaired
 %d fields dropped, %d more refused by the API server, %d times not compared with a new object
@@ -38,7 +38,7 @@ func (n *tally) String() string {
 		n.foreign.Load())
 }
 
-func (n *tally) requireEnough(t *testing.T) {
+func (n *counts) requireEnough(t *testing.T) {
 	t.Helper()
 	require.GreaterOrEqual(t, n.subjects.Load(), int64(2*60))
 	require.GreaterOrEqual(t, n.repaired.Load(), int64(2100))

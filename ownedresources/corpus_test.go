@@ -40,7 +40,7 @@ var corpusCRDs sync.Once
 // TestCorpus applies each manifest of testdata/corpus as a Go struct and as an unstructured object, until the
 // controllers have settled. Then it proves, of every single field, what docs/ownedresources.md promises.
 func TestCorpus(t *testing.T) {
-	c := newCorpus(t)
+	c := newCorpusEnv(t)
 	files := c.manifests(t)
 	var subjects []*subject
 	for i := range files {
@@ -50,13 +50,13 @@ func TestCorpus(t *testing.T) {
 	}
 	c.createAndSettle(t, subjects)
 
-	var n tally
+	var n counts
 	t.Run("manifests", func(t *testing.T) {
 		for both := range slices.Chunk(subjects, 2) {
 			t.Run(both[0].manifest.name, func(t *testing.T) {
 				t.Parallel()
 				for _, s := range both {
-					t.Run(s.form, func(t *testing.T) { s.prove(t, &n) })
+					t.Run(s.form, func(t *testing.T) { s.check(t, &n) })
 				}
 			})
 		}
@@ -67,12 +67,12 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// prove writes least at first: what it finds there must be what controllers left behind.
-func (s *subject) prove(t *testing.T, n *tally) {
+// check writes least at first: what it finds there must be what controllers left behind.
+func (s *subject) check(t *testing.T, n *counts) {
 	s.refresh(t)
 	s.expect(t, s.want, Unchanged, 0, "the second apply")
 	s.expect(t, s.want, Unchanged, 0, "the third apply")
-	s.restarted(t, n)
+	s.restartOperator(t, n)
 	s.migrate(t)
 	s.pause(t)
 	if s.form == "typed" {
@@ -91,8 +91,8 @@ func (s *subject) prove(t *testing.T, n *tally) {
 	n.subjects.Add(1)
 }
 
-// corpus is where the manifests are applied.
-type corpus struct {
+// corpusEnv is where the manifests are applied.
+type corpusEnv struct {
 	scheme     *runtime.Scheme
 	codecs     serializer.CodecFactory
 	config     *rest.Config
@@ -101,7 +101,7 @@ type corpus struct {
 	kinds      *kinds
 	namespaces map[string]string        // by form
 	owners     map[string]client.Object // by namespace
-	own        func(*testing.T) string  // another namespace
+	newNamespace        func(*testing.T) string  // another namespace
 }
 
 type manifest struct {
@@ -110,13 +110,13 @@ type manifest struct {
 	droppable []path // fields without which the API server takes it; found out with the typed form
 }
 
-func newCorpus(t *testing.T) *corpus {
+func newCorpusEnv(t *testing.T) *corpusEnv {
 	t.Helper()
 	cp := corpusPlane(t)
 	corpusCRDs.Do(func() {
 		require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml", "testdata/widgets.yaml"))
 	})
-	c := &corpus{scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
+	c := &corpusEnv{scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
 	c.config.WarningHandler = rest.NoWarnings{}
 	require.NoError(t, scheme.AddToScheme(c.scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(c.scheme))
@@ -141,14 +141,14 @@ func newCorpus(t *testing.T) *corpus {
 			return err == nil
 		}, 20*time.Second, 20*time.Millisecond)
 	}
-	c.own = func(t *testing.T) string { return controlplanetest.Namespace(t, cp) }
+	c.newNamespace = func(t *testing.T) string { return controlplanetest.Namespace(t, cp) }
 	for _, form := range []string{"typed", "unstructured"} {
-		c.namespaces[form] = c.own(t)
+		c.namespaces[form] = c.newNamespace(t)
 	}
 	return c
 }
 
-func (c *corpus) manifests(t *testing.T) []manifest {
+func (c *corpusEnv) manifests(t *testing.T) []manifest {
 	t.Helper()
 	names, err := filepath.Glob("testdata/corpus/*.yaml")
 	require.NoError(t, err)
@@ -163,9 +163,9 @@ func (c *corpus) manifests(t *testing.T) []manifest {
 }
 
 // subject decodes a manifest. What is cluster-scoped gets a name of its own: it says "corpus" for that.
-func (c *corpus) subject(t *testing.T, m *manifest, form string) *subject {
+func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	t.Helper()
-	s := &subject{manifest: m, form: form, other: c.other, writes: &writes{}, applier: newApplier()}
+	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: newApplier()}
 	obj := c.decode(t, m.yaml, form)
 	namespaced, err := c.other.IsObjectNamespaced(obj)
 	require.NoError(t, err)
@@ -181,20 +181,20 @@ func (c *corpus) subject(t *testing.T, m *manifest, form string) *subject {
 			}
 		})
 	case strings.HasPrefix(m.name, "resourcequota") || strings.HasPrefix(m.name, "limitrange"):
-		namespace = c.own(t) // it bears on all else there
+		namespace = c.newNamespace(t) // it bears on all else there
 	}
 	s.want, s.owner = obj, c.owner(t, namespace, namespaced)
 	if namespaced {
 		obj.SetNamespace(namespace)
 	}
-	counted, err := client.New(s.writes.in(c.config), client.Options{Mapper: c.mapper, Scheme: c.scheme})
+	counted, err := client.New(s.writes.wrap(c.config), client.Options{Mapper: c.mapper, Scheme: c.scheme})
 	require.NoError(t, err)
-	s.client = &upToDate{Client: counted}
+	s.client = &upToDateClient{Client: counted}
 	s.applier.apiReader, s.applier.kinds = counted, c.kinds
 	return s
 }
 
-func (c *corpus) decode(t *testing.T, manifest []byte, form string) client.Object {
+func (c *corpusEnv) decode(t *testing.T, manifest []byte, form string) client.Object {
 	t.Helper()
 	if form == "unstructured" {
 		encoded, err := yaml.ToJSON(manifest)
@@ -209,7 +209,7 @@ func (c *corpus) decode(t *testing.T, manifest []byte, form string) client.Objec
 }
 
 // owner is a ConfigMap, or for what is cluster-scoped the namespace: whatever has a UID may own.
-func (c *corpus) owner(t *testing.T, namespace string, namespaced bool) client.Object {
+func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) client.Object {
 	t.Helper()
 	key := fmt.Sprint(namespace, namespaced)
 	if known, ok := c.owners[key]; ok {
@@ -227,7 +227,7 @@ func (c *corpus) owner(t *testing.T, namespace string, namespaced bool) client.O
 }
 
 // createAndSettle applies all, and waits until no controller writes any more.
-func (c *corpus) createAndSettle(t *testing.T, subjects []*subject) {
+func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	t.Helper()
 	var wg sync.WaitGroup
 	queue := make(chan *subject)

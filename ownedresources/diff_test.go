@@ -12,7 +12,7 @@ import (
 )
 
 // diff returns what would change.
-func (w *world) diff(t *testing.T, want client.Object) Change {
+func (w *testEnv) diff(t *testing.T, want client.Object) Change {
 	t.Helper()
 	changes, err := Diff(t.Context(), w.client, w.owner, want)
 	require.NoError(t, err)
@@ -21,7 +21,7 @@ func (w *world) diff(t *testing.T, want client.Object) Change {
 }
 
 func TestDiff(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	require.Equal(t, Created, w.diff(t, w.deployment()).Operation)
 	require.False(t, w.exists(t, w.deployment()), "a dry run")
 
@@ -58,7 +58,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestDiffHidesValuesOfSecrets(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	secret := func(password string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
 	}

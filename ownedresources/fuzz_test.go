@@ -20,7 +20,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		c := &choices{data: data}
 		headless, recreate := c.yes(), c.yes() // what cannot be changed later
 		deployments := [2]client.Object{c.deployment("web", recreate), c.deployment("web", recreate)}
@@ -35,7 +35,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 			s.want = pair[1]
 			_, _, err := s.apply(t.Context(), s.want)
 			require.NoError(t, err, "another object over the first")
-			s.compareWithNew(t, s.want, "what only the first object had", &tally{})
+			s.compareWithNew(t, s.want, "what only the first object had", &counts{})
 			s.expect(t, s.want, Unchanged, 0, "the other object again")
 			s.changeSomeField(t, c)
 			s.refresh(t)
@@ -45,13 +45,13 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 }
 
 // subject is an object of the world's owner; it has not been applied.
-func (w *world) subject(t *testing.T, want client.Object) *subject {
+func (w *testEnv) subject(t *testing.T, want client.Object) *subject {
 	t.Helper()
-	s := &subject{manifest: &manifest{name: t.Name()}, form: "typed", want: want, other: w.other, owner: w.owner, writes: &writes{}, applier: w.applier}
+	s := &subject{manifest: &manifest{name: t.Name()}, form: "typed", want: want, other: w.other, owner: w.owner, writes: &writeCounter{}, applier: w.applier}
 	want.SetNamespace(w.namespace)
-	counted, err := client.New(s.writes.in(controlPlane(t).Config()), client.Options{})
+	counted, err := client.New(s.writes.wrap(controlPlane(t).Config()), client.Options{})
 	require.NoError(t, err)
-	s.client = &upToDate{Client: counted}
+	s.client = &upToDateClient{Client: counted}
 	s.applier.apiReader = counted
 	return s
 }
@@ -61,7 +61,7 @@ func (s *subject) changeSomeField(t *testing.T, c *choices) {
 	t.Helper()
 	paths := fieldsOf(s.sent(t))
 	at, before := paths[c.below(len(paths))], s.live(t)
-	if change, _ := s.otherValue(t, at, &fixed{}, &tally{}); change != nil {
-		s.repaired(t, []path{at}, before, &tally{})
+	if change, _ := s.editToOtherValue(t, at, &immutableFields{}, &counts{}); change != nil {
+		s.repair(t, []path{at}, before, &counts{})
 	}
 }

@@ -19,22 +19,22 @@ import (
 // No controllers run: nobody but the test writes.
 var controlPlane = controlplanetest.Shared()
 
-// world is a real API server, an owner on it, and an applier that remembers nothing at first.
-type world struct {
+// testEnv is a real API server, an owner on it, and an applier that remembers nothing at first.
+type testEnv struct {
 	client    client.Client // counted
 	other     client.Client // somebody else's
-	count     *requests.Count
+	sent     *requests.Count
 	namespace string
 	owner     *corev1.ConfigMap
 	applier   *applier
 }
 
-func newWorld(t *testing.T) *world {
+func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	cp := controlPlane(t)
-	w := &world{count: &requests.Count{}, namespace: controlplanetest.Namespace(t, cp), applier: newApplier()}
+	w := &testEnv{sent: &requests.Count{}, namespace: controlplanetest.Namespace(t, cp), applier: newApplier()}
 	var err error
-	w.client, err = client.New(w.count.Wrap(cp.Config()), client.Options{})
+	w.client, err = client.New(w.sent.Wrap(cp.Config()), client.Options{})
 	require.NoError(t, err)
 	w.other, err = client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
@@ -43,14 +43,14 @@ func newWorld(t *testing.T) *world {
 }
 
 // newOwner takes a ConfigMap for an owner: whatever has a UID may own.
-func (w *world) newOwner(t *testing.T, name string) *corev1.ConfigMap {
+func (w *testEnv) newOwner(t *testing.T, name string) *corev1.ConfigMap {
 	t.Helper()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	require.NoError(t, w.other.Create(t.Context(), owner))
 	return owner
 }
 
-func (w *world) apply(t *testing.T, want client.Object, options ...ChildOption) (Result, error) {
+func (w *testEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (Result, error) {
 	t.Helper()
 	o, err := newOwner(w.owner, w.client)
 	require.NoError(t, err)
@@ -59,29 +59,29 @@ func (w *world) apply(t *testing.T, want client.Object, options ...ChildOption) 
 	for _, option := range options {
 		option(children[0].options)
 	}
-	w.count.Sent()
+	w.sent.Sent()
 	return w.applier.apply(t.Context(), &o, children[0])
 }
 
 // expect applies, and compares what was done and sent besides the read that a cache would serve.
-func (w *world) expect(t *testing.T, want client.Object, op Operation, sent ...string) client.Object {
+func (w *testEnv) expect(t *testing.T, want client.Object, op Operation, sent ...string) client.Object {
 	t.Helper()
 	result, err := w.apply(t, want)
 	require.NoError(t, err)
 	require.Equal(t, op, result.Operation)
-	got := w.count.Sent()
+	got := w.sent.Sent()
 	require.NotEmpty(t, got, "the read of a cache")
 	require.Equal(t, sent, slices.Clip(got[1:]))
 	return result.Object
 }
 
-func (w *world) live(t *testing.T, obj client.Object) {
+func (w *testEnv) live(t *testing.T, obj client.Object) {
 	t.Helper()
 	require.NoError(t, w.other.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "web"}, obj))
 }
 
 // byHand changes the live object as kubectl edit would.
-func byHand[T client.Object](t *testing.T, w *world, obj T, change func(T)) {
+func byHand[T client.Object](t *testing.T, w *testEnv, obj T, change func(T)) {
 	t.Helper()
 	w.live(t, obj)
 	change(obj)
@@ -90,7 +90,7 @@ func byHand[T client.Object](t *testing.T, w *world, obj T, change func(T)) {
 
 var none = []string{}
 
-func (w *world) deployment() *appsv1.Deployment {
+func (w *testEnv) deployment() *appsv1.Deployment {
 	d := NewDeployment(w.owner, map[string]string{"app": "web"}, corev1.Container{
 		Name: "web", Image: "nginx:1.27", Env: []corev1.EnvVar{{Name: "MODE", Value: "shop"}},
 		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
@@ -99,7 +99,7 @@ func (w *world) deployment() *appsv1.Deployment {
 	return d
 }
 
-func (w *world) service() *corev1.Service {
+func (w *testEnv) service() *corev1.Service {
 	return NewService(w.owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
 }
 
@@ -113,7 +113,7 @@ func resourceOf(obj client.Object) string {
 	return "configmaps"
 }
 
-func (w *world) exists(t *testing.T, obj client.Object) bool {
+func (w *testEnv) exists(t *testing.T, obj client.Object) bool {
 	t.Helper()
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(w.namespace)
@@ -123,7 +123,7 @@ func (w *world) exists(t *testing.T, obj client.Object) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-func ownerOf(t *testing.T, w *world) *owner {
+func ownerOf(t *testing.T, w *testEnv) *owner {
 	t.Helper()
 	o, err := newOwner(w.owner, w.client)
 	require.NoError(t, err)
