@@ -16,14 +16,14 @@ import (
 	"github.com/opblocks/opblocks/internal/requests"
 )
 
-// No controllers run: nobody but the test writes.
+// No controllers run on it: only the tests write.
 var controlPlane = controlplanetest.Shared()
 
-// testEnv is a real API server, an owner on it, and an applier that remembers nothing at first.
+// testEnv is a namespace of a real API server, with an owner and an applier that remembers nothing yet.
 type testEnv struct {
-	client    client.Client // counted
-	other     client.Client // somebody else's
-	sent     *requests.Count
+	client    client.Client // of the operator; its requests are counted
+	other     client.Client // of somebody else
+	sent      *requests.Count
 	namespace string
 	owner     *corev1.ConfigMap
 	applier   *applier
@@ -32,66 +32,70 @@ type testEnv struct {
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	cp := controlPlane(t)
-	w := &testEnv{sent: &requests.Count{}, namespace: controlplanetest.Namespace(t, cp), applier: newApplier()}
+	env := &testEnv{sent: &requests.Count{}, namespace: controlplanetest.Namespace(t, cp), applier: newApplier()}
 	var err error
-	w.client, err = client.New(w.sent.Wrap(cp.Config()), client.Options{})
+	env.client, err = client.New(env.sent.Wrap(cp.Config()), client.Options{})
 	require.NoError(t, err)
-	w.other, err = client.New(cp.Config(), client.Options{})
+	env.other, err = client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
-	w.owner = w.newOwner(t, "web")
-	return w
+	env.owner = env.newOwner(t, "web")
+	return env
 }
 
-// newOwner takes a ConfigMap for an owner: whatever has a UID may own.
-func (w *testEnv) newOwner(t *testing.T, name string) *corev1.ConfigMap {
+// newOwner creates a ConfigMap as an owner: every object that has a UID can own others.
+func (env *testEnv) newOwner(t *testing.T, name string) *corev1.ConfigMap {
 	t.Helper()
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-	require.NoError(t, w.other.Create(t.Context(), owner))
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}}
+	require.NoError(t, env.other.Create(t.Context(), owner))
 	return owner
 }
 
-func (w *testEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (Result, error) {
+// apply applies want as a child of the owner. It drops the count of the requests before.
+func (env *testEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (Result, error) {
 	t.Helper()
-	o, err := newOwner(w.owner, w.client)
+	o, err := newOwner(env.owner, env.client)
 	require.NoError(t, err)
-	children, err := w.applier.declare(&o, []client.Object{want})
+	children, err := env.applier.declare(&o, []client.Object{want})
 	require.NoError(t, err)
 	for _, option := range options {
 		option(children[0].options)
 	}
-	w.sent.Sent()
-	return w.applier.apply(t.Context(), &o, children[0])
+	env.sent.Sent()
+	return env.applier.apply(t.Context(), &o, children[0])
 }
 
-// expect applies, and compares what was done and sent besides the read that a cache would serve.
-func (w *testEnv) expect(t *testing.T, want client.Object, op Operation, sent ...string) client.Object {
+// expect applies want and requires an operation and the requests that were sent after the read, which a cache would
+// serve. It returns the live object.
+func (env *testEnv) expect(t *testing.T, want client.Object, op Operation, sent ...string) client.Object {
 	t.Helper()
-	result, err := w.apply(t, want)
+	result, err := env.apply(t, want)
 	require.NoError(t, err)
 	require.Equal(t, op, result.Operation)
-	got := w.sent.Sent()
+	got := env.sent.Sent()
 	require.NotEmpty(t, got, "the read of a cache")
 	require.Equal(t, sent, slices.Clip(got[1:]))
 	return result.Object
 }
 
-func (w *testEnv) live(t *testing.T, obj client.Object) {
+// live reads the object that is named as its owner.
+func (env *testEnv) live(t *testing.T, obj client.Object) {
 	t.Helper()
-	require.NoError(t, w.other.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "web"}, obj))
+	require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web"}, obj))
 }
 
-// byHand changes the live object as kubectl edit would.
-func byHand[T client.Object](t *testing.T, w *testEnv, obj T, change func(T)) {
+// byHand changes the object that is named as its owner, as kubectl edit does.
+func byHand[T client.Object](t *testing.T, env *testEnv, obj T, change func(T)) {
 	t.Helper()
-	w.live(t, obj)
+	env.live(t, obj)
 	change(obj)
-	require.NoError(t, w.other.Update(t.Context(), obj, client.FieldOwner("kubectl-edit")))
+	require.NoError(t, env.other.Update(t.Context(), obj, client.FieldOwner("kubectl-edit")))
 }
 
+// none is for expect: no request but the read.
 var none = []string{}
 
-func (w *testEnv) deployment() *appsv1.Deployment {
-	d := NewDeployment(w.owner, map[string]string{"app": "web"}, corev1.Container{
+func (env *testEnv) deployment() *appsv1.Deployment {
+	d := NewDeployment(env.owner, map[string]string{"app": "web"}, corev1.Container{
 		Name: "web", Image: "nginx:1.27", Env: []corev1.EnvVar{{Name: "MODE", Value: "shop"}},
 		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
 	})
@@ -99,10 +103,11 @@ func (w *testEnv) deployment() *appsv1.Deployment {
 	return d
 }
 
-func (w *testEnv) service() *corev1.Service {
-	return NewService(w.owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
+func (env *testEnv) service() *corev1.Service {
+	return NewService(env.owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
 }
 
+// resourceOf returns the resource in the requests for an object.
 func resourceOf(obj client.Object) string {
 	switch obj.(type) {
 	case *appsv1.Deployment:
@@ -113,19 +118,20 @@ func resourceOf(obj client.Object) string {
 	return "configmaps"
 }
 
-func (w *testEnv) exists(t *testing.T, obj client.Object) bool {
+// exists reads obj, in the owner's namespace unless it has one, and reports whether it exists.
+func (env *testEnv) exists(t *testing.T, obj client.Object) bool {
 	t.Helper()
 	if obj.GetNamespace() == "" {
-		obj.SetNamespace(w.namespace)
+		obj.SetNamespace(env.namespace)
 	}
-	err := w.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+	err := env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
 	require.NoError(t, client.IgnoreNotFound(err))
 	return !apierrors.IsNotFound(err)
 }
 
-func ownerOf(t *testing.T, w *testEnv) *owner {
+func ownerOf(t *testing.T, env *testEnv) *owner {
 	t.Helper()
-	o, err := newOwner(w.owner, w.client)
+	o, err := newOwner(env.owner, env.client)
 	require.NoError(t, err)
 	return &o
 }

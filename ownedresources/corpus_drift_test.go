@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// changeEachField changes each field of ours in the live object, which must be repaired.
+// changeEachField changes each field of ours in the live object by hand. Each must be repaired.
 func (s *subject) changeEachField(t *testing.T, n *counts) {
 	t.Helper()
 	var fixed immutableFields
@@ -22,8 +23,8 @@ func (s *subject) changeEachField(t *testing.T, n *counts) {
 	}
 }
 
-// changeAllFields changes each field of ours as a dry run, which must be noticed. Then it changes all of them, or as
-// many as the API server takes together, which must be repaired.
+// changeAllFields changes each field of ours by hand in a dry run, which must be noticed. Then it changes all of them, or as
+// many as the API server accepts together, and they must be repaired.
 func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	k, want := s.kind(t), withData(s.want)
@@ -54,7 +55,8 @@ func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	})
 }
 
-// repair applies after the fields were changed by hand, and reports whether the API server let it.
+// repair applies after fields were changed by hand, and checks that this restores them. It reports whether the API server
+// accepted the repair.
 func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n *counts) bool {
 	t.Helper()
 	edited := s.live(t)
@@ -102,8 +104,8 @@ func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n 
 	return true
 }
 
-// editToOtherValue changes a field by hand to a value that the API server takes. It gives the change and the answer; nil if
-// the API server takes none.
+// editToOtherValue changes a field by hand to another value that the API server accepts. It returns the change and the
+// answer, or nil if the API server accepts none.
 func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields, n *counts, options ...client.PatchOption) (map[string]any, client.Object) {
 	t.Helper()
 	old, there := at.in(s.live(t))
@@ -113,7 +115,7 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 		return nil, nil
 	}
 	if at.String() == "/metadata/annotations" {
-		return nil, nil // our mark would go with them: more than one field
+		return nil, nil // AnnotationApplied is in it, so this would change more than one field
 	}
 	n.fields.Add(1)
 	if fixed.contains(at) {
@@ -144,7 +146,7 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 	return nil, nil
 }
 
-// restoredByServer reports whether the API server gave a removed map again: a Job without labels gets those of its pods.
+// restoredByServer reports whether the API server has set a removed map again: a Job without labels gets those of its pods.
 func restoredByServer(at path, now, old any) bool {
 	if _, item := at[len(at)-1].(int); item {
 		return false // now is the next item
@@ -159,7 +161,7 @@ func restoredByServer(at path, now, old any) bool {
 	return len(o) > 0
 }
 
-// containsItem reports whether the item that at leads through is in its list as before.
+// containsItem reports whether one of the list items on the path is in its list as before.
 func containsItem(at path, before, after map[string]any) bool {
 	for _, list := range at.lists() {
 		item, _ := at[:len(list)+1].in(before)
@@ -174,7 +176,7 @@ func containsItem(at path, before, after map[string]any) bool {
 	return false
 }
 
-// undo removes what a change by hand left behind.
+// undo writes the fields as they were before a change by hand.
 func (s *subject) undo(t *testing.T, before map[string]any) error {
 	t.Helper()
 	var ops []map[string]any
@@ -193,4 +195,72 @@ func (s *subject) undo(t *testing.T, before map[string]any) error {
 		}
 	}
 	return s.byHand(t, ops...)
+}
+
+// foreignItems are items that somebody else adds to lists that several writers share, by the end of the path.
+var foreignItems = map[string]any{
+	"/spec/containers":       map[string]any{"name": "theirs", "image": "theirs:1"},
+	"/spec/initContainers":   map[string]any{"name": "theirs-first", "image": "theirs:1"},
+	"/spec/volumes":          map[string]any{"name": "theirs", "emptyDir": map[string]any{}},
+	"/spec/imagePullSecrets": map[string]any{"name": "theirs"},
+	"/spec/hostAliases":      map[string]any{"ip": "10.7.7.7", "hostnames": []any{"theirs.local"}},
+	"/containers/0/env":      map[string]any{"name": "THEIRS", "value": "x"},
+	"/containers/0/ports":    map[string]any{"containerPort": int64(65001), "protocol": "TCP"},
+	"/topologySpreadConstraints": map[string]any{"topologyKey": "theirs", "maxSkew": int64(1), "whenUnsatisfiable": "ScheduleAnyway",
+		"labelSelector": map[string]any{}},
+	"/spec/ports": map[string]any{"name": "theirs", "port": int64(65001), "protocol": "TCP", "targetPort": int64(1)},
+	"/secrets":    map[string]any{"name": "theirs"},
+	"/webhooks": map[string]any{"name": "theirs.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None",
+		"failurePolicy": "Ignore", "clientConfig": map[string]any{"url": "https://theirs.example.com"}},
+	"/spec/matchConditions": map[string]any{"name": "theirs", "expression": "true"},
+	"/spec/parts":           map[string]any{"name": "theirs"},
+	"/spec/tags":            "theirs",
+	"/spec/endpoints":       map[string]any{"port": int64(65001), "protocol": "TCP"},
+	"/members":              "theirs",
+}
+
+// leaveForeignFields adds fields and list items as another field manager. They must cause no write, and survive ours.
+func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
+	t.Helper()
+	theirs := []path{{"metadata", "labels", "theirs"}, {"metadata", "annotations", "theirs"}}
+	ops := []map[string]any{operation("add", theirs[1], "x")}
+	if labels, _ := (path{"metadata", "labels"}).in(s.live(t)); labels == nil {
+		ops = append(ops, operation("add", path{"metadata", "labels"}, map[string]any{}))
+	}
+	require.NoError(t, s.byHand(t, append(ops, operation("add", theirs[0], "x"))...))
+	s.expect(t, s.want, Unchanged, 0, "a foreign label and annotation")
+
+	for _, at := range fieldsOf(s.sent(t)) {
+		for end, item := range foreignItems {
+			if !strings.HasSuffix(at.String(), end) {
+				continue
+			}
+			if err := s.byHand(t, operation("add", at.with("-"), item)); err != nil {
+				require.True(t, isRefusal(err), "%s: %v", at, err)
+				t.Logf("foreign item of %s: refused: %v", at, err)
+				continue
+			}
+			live, _ := at.in(s.live(t))
+			theirs = append(theirs, at.with(len(live.([]any))-1))
+			s.expect(t, s.want, Unchanged, 0, "a foreign item of "+at.String())
+		}
+	}
+	n.foreign.Add(int64(len(theirs)))
+	want := s.want.DeepCopyObject().(client.Object)
+	annotations := want.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["example.com/changed"] = "yes"
+	want.SetAnnotations(annotations)
+	before := s.live(t)
+	s.expect(t, want, Applied, 1, "a change of ours beside foreign fields")
+	for _, at := range theirs {
+		old, _ := at.in(before)
+		now, there := at.in(s.live(t))
+		if !there || !reflect.DeepEqual(old, now) {
+			t.Errorf("foreign %s did not survive a write of ours: %v became %v", at, old, now)
+		}
+	}
+	s.expect(t, s.want, Applied, 1, "the change is undone")
 }
