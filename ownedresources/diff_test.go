@@ -12,9 +12,9 @@ import (
 )
 
 // diff returns what would change.
-func (w *testEnv) diff(t *testing.T, want client.Object) Change {
+func (env *testEnv) diff(t *testing.T, want client.Object) Change {
 	t.Helper()
-	changes, err := Diff(t.Context(), w.client, w.owner, want)
+	changes, err := Diff(t.Context(), env.client, env.owner, want)
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
 	return changes[0]

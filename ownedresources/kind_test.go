@@ -74,9 +74,9 @@ func newGadgetTestEnv(t *testing.T) *testEnv {
 	return w
 }
 
-func (w *testEnv) gadget(note string) *gadget {
+func (env *testEnv) gadget(note string) *gadget {
 	return &gadget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"},
 		Spec: gadgetSpec{
 			Note:  note,
 			Parts: []gadgetPart{{Name: "b"}, {Name: "a"}},
@@ -87,20 +87,20 @@ func (w *testEnv) gadget(note string) *gadget {
 	}
 }
 
-func (w *testEnv) untypedGadget(t *testing.T, note string) *unstructured.Unstructured {
+func (env *testEnv) untypedGadget(t *testing.T, note string) *unstructured.Unstructured {
 	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.gadget(note))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(env.gadget(note))
 	require.NoError(t, err)
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gadgetKind)
 	return u
 }
 
-func (w *testEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
+func (env *testEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gadgetKind)
-	require.NoError(t, w.other.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "web"}, u))
+	require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web"}, u))
 	return u
 }
 
