@@ -17,7 +17,7 @@ import (
 )
 
 func TestApplyCreatesOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	for _, want := range []client.Object{w.deployment(), w.service()} {
 		live := w.expect(t, want, Created, "POST "+resourceOf(want))
 		require.True(t, metav1.IsControlledBy(live, w.owner))
@@ -32,7 +32,7 @@ func TestApplyCreatesOnce(t *testing.T) {
 }
 
 func TestApplyTriesAllObjects(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	theirs := w.deployment()
 	require.NoError(t, w.other.Create(t.Context(), theirs))
 	results, err := Apply(t.Context(), w.client, w.owner, w.deployment(), w.service())
@@ -113,7 +113,7 @@ func TestApplyRepairsDrift(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestEnv(t)
 			w.expect(t, w.deployment(), Created, "POST deployments")
 			want := w.deployment()
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
@@ -146,21 +146,21 @@ func (b blind) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 }
 
 func TestApplyOfAnObjectThatTheCacheDoesNotShow(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	seeing := w.client
 	w.client = blind{seeing}
 	_, err := w.apply(t, w.deployment())
 	require.NoError(t, err)
-	require.Equal(t, []string{"POST deployments"}, w.count.Sent())
+	require.Equal(t, []string{"POST deployments"}, w.sent.Sent())
 
 	_, err = w.apply(t, w.deployment())
 	require.NoError(t, err)
-	require.Empty(t, w.count.Sent(), "it is remembered until the cache shows it")
+	require.Empty(t, w.sent.Sent(), "it is remembered until the cache shows it")
 
 	w.applier = newApplier()
 	_, err = w.apply(t, w.deployment())
 	require.NoError(t, err)
-	require.Equal(t, []string{"POST deployments", "GET deployments"}, w.count.Sent(), "after a restart it is found past the cache")
+	require.Equal(t, []string{"POST deployments", "GET deployments"}, w.sent.Sent(), "after a restart it is found past the cache")
 
 	w.applier = newApplier()
 	w.applier.clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * maxCacheDelay))
@@ -171,7 +171,7 @@ func TestApplyOfAnObjectThatTheCacheDoesNotShow(t *testing.T) {
 }
 
 func TestApplyOfAnObjectThatExistsAndThenIsGone(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	d, err := w.applier.desire(ownerOf(t, w), w.service(), &childOptions{})
 	require.NoError(t, err)
 	d.object.SetNamespace(w.namespace)

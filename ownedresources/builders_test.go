@@ -72,7 +72,7 @@ func TestContainerPorts(t *testing.T) {
 }
 
 func TestApplyKeepsRestartedAtAndInjectedContainers(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	w.expect(t, w.deployment(), Created, "POST deployments")
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
@@ -88,7 +88,7 @@ func TestApplyKeepsRestartedAtAndInjectedContainers(t *testing.T) {
 }
 
 func TestApplyKeepsClusterIPAndNodePort(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	want := w.service()
 	want.Spec.Type = corev1.ServiceTypeNodePort
 	w.expect(t, want, Created, "POST services")

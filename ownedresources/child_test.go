@@ -11,7 +11,7 @@ import (
 )
 
 func TestCreateOnlyOfAnotherType(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	set := Ensure(Build(settings, CreateOnly(func(*appsv1.Deployment) {})))
 	require.EqualError(t, set.Reconcile(t.Context(), w.client, w.owner),
 		"child *v1.ConfigMap: its CreateOnly is for *v1.Deployment: give that a function of *v1.ConfigMap")
@@ -20,7 +20,7 @@ func TestCreateOnlyOfAnotherType(t *testing.T) {
 }
 
 func TestCreateOnly(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	initial := CreateOnly(func(d *appsv1.Deployment) {
 		d.Spec.Replicas = nil
 		delete(d.Labels, "created-with")
@@ -48,7 +48,7 @@ func TestCreateOnly(t *testing.T) {
 }
 
 func TestCreateOnlyStringData(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	password := ""
 	build := func() *corev1.Secret {
 		password += "x"
@@ -65,7 +65,7 @@ func TestCreateOnlyStringData(t *testing.T) {
 }
 
 func TestAdopt(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	theirs := w.deployment()
 	theirs.Spec.Replicas = new(int32(9))
 	theirs.Labels["theirs"] = "stays"

@@ -18,7 +18,7 @@ func settings(owner *corev1.ConfigMap) *corev1.ConfigMap {
 }
 
 func TestReconcileWaitsForReadiness(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	s := Ensure(Build(func(*corev1.ConfigMap) *appsv1.Deployment { return w.deployment() }))
 	err := s.Reconcile(t.Context(), w.client, w.owner)
 	var wait *WaitingError
@@ -36,7 +36,7 @@ func TestReconcileWaitsForReadiness(t *testing.T) {
 
 // Deletions of owners and children clear what is remembered of them.
 func TestDeletionsClearMemory(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	set := Ensure(Build(settings))
 	for range 2 { // the second time it is found to be as desired
 		require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner))

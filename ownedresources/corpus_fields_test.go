@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// path leads to a value in decoded JSON: names of fields and indices of items.
+// path leads to a value in decoded JSON, by names of fields and indices of items.
 type path []any
 
 func (p path) String() string {
@@ -18,7 +19,7 @@ func (p path) String() string {
 	return s.String()
 }
 
-// pointer is the path as RFC 6901 has it.
+// pointer returns the path as a JSON pointer (RFC 6901).
 func (p path) pointer() string {
 	var s strings.Builder
 	for _, step := range p {
@@ -28,8 +29,10 @@ func (p path) pointer() string {
 	return s.String()
 }
 
+// with returns the path of a field or item below p.
 func (p path) with(step any) path { return append(slices.Clip(p), step) }
 
+// in returns the value at the path in v, and whether there is one.
 func (p path) in(v any) (any, bool) {
 	for _, step := range p {
 		switch at := step.(type) {
@@ -51,7 +54,7 @@ func (p path) in(v any) (any, bool) {
 	return v, true
 }
 
-// field is the name of the innermost field on the path.
+// field returns the name of the innermost field on the path.
 func (p path) field() string {
 	for _, step := range slices.Backward(p) {
 		if name, ok := step.(string); ok {
@@ -61,7 +64,7 @@ func (p path) field() string {
 	return ""
 }
 
-// lists are the paths of the lists on the way, innermost first.
+// lists returns the paths of the lists on the path, innermost first.
 func (p path) lists() []path {
 	var lists []path
 	for i, step := range slices.Backward(p) {
@@ -72,8 +75,8 @@ func (p path) lists() []path {
 	return lists
 }
 
-// removed gives a copy of v without what is at p.
-func removed(v any, p path) any {
+// withoutPath returns a copy of v without the value at p.
+func withoutPath(v any, p path) any {
 	if len(p) == 1 {
 		switch v := v.(type) {
 		case map[string]any:
@@ -87,18 +90,18 @@ func removed(v any, p path) any {
 	switch v := v.(type) {
 	case map[string]any:
 		v = maps.Clone(v)
-		v[p[0].(string)] = removed(v[p[0].(string)], p[1:])
+		v[p[0].(string)] = withoutPath(v[p[0].(string)], p[1:])
 		return v
 	case []any:
 		v = slices.Clone(v)
-		v[p[0].(int)] = removed(v[p[0].(int)], p[1:])
+		v[p[0].(int)] = withoutPath(v[p[0].(int)], p[1:])
 		return v
 	}
 	return v
 }
 
-// fieldsOf gives the paths of all that an object says of itself: values, and the structs, maps
-// and lists around them. Its name is not among them.
+// fieldsOf returns the paths of all that an object sets: values, and the structs, maps and lists around them. Its kind and
+// name are left out.
 func fieldsOf(object map[string]any) []path {
 	var found []path
 	var walk func(v any, at path)
@@ -125,8 +128,8 @@ func fieldsOf(object map[string]any) []path {
 	return found
 }
 
-// isValue tells a value from what is around values.
-func isValue(v any) bool {
+// isLeaf reports whether v contains no other values.
+func isLeaf(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return len(v) == 0
@@ -136,10 +139,84 @@ func isValue(v any) bool {
 	return true
 }
 
-// halve tries all paths together; those that cannot be tried together, in halves.
-func halve(paths []path, try func([]path) bool) {
+// bisect tries all paths together. If that fails, it tries each half.
+func bisect(paths []path, try func([]path) bool) {
 	if len(paths) > 0 && !try(paths) && len(paths) > 1 {
-		halve(paths[:len(paths)/2], try)
-		halve(paths[len(paths)/2:], try)
+		bisect(paths[:len(paths)/2], try)
+		bisect(paths[len(paths)/2:], try)
 	}
+}
+
+// alternatives are groups of values that the API accepts in place of each other.
+var alternatives = [][]any{
+	{"TCP", "UDP", "SCTP"}, {"Always", "IfNotPresent", "Never", "OnFailure"}, {"ClusterIP", "NodePort", "LoadBalancer"},
+	{"Cluster", "Local"}, {"RollingUpdate", "OnDelete"}, {"ClientIP", "None"}, {"Forbid", "Allow", "Replace"},
+	{"DoNotSchedule", "ScheduleAnyway"}, {"Exact", "Prefix", "ImplementationSpecific"}, {"HTTP", "HTTPS"}, {"Ignore", "Honor", "Fail"},
+	{"Retain", "Delete"}, {"Deny", "Warn", "Audit"}, {"In", "NotIn", "Exists", "DoesNotExist"}, {"Equal", "Exists"},
+	{"NoSchedule", "NoExecute", "PreferNoSchedule"}, {"RuntimeDefault", "Unconfined"}, {"ClusterFirst", "Default"},
+	{"File", "FallbackToLogsOnError"}, {"Max", "Min", "Disabled"}, {"Percent", "Pods"}, {"Utilization", "AverageValue", "Value"},
+	{"CREATE", "UPDATE", "DELETE"}, {"Equivalent", "Exact"}, {"Never", "IfNeeded"}, {"None", "NoneOnDryRun"}, {"Allow", "Deny"},
+	{"AlwaysAllow", "IfHealthyBudget"}, {"PreferDualStack", "SingleStack"}, {"PreferClose", "PreferSameNode"}, {"ByUser", "ByNamespace"},
+	{"User", "Group"}, {"OnRootMismatch", "Always"}, {"Strict", "Merge"}, {"Directory", "File"}, {"HostToContainer", "None"},
+	{"ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany"}, {"Namespaced", "*"}, {"Forbidden", "Invalid"}, {"All", "ExactCount"},
+	{"NotRequired", "RestartContainer"}, {"Persistent", "Ephemeral"}, {"Namespace", "Cluster"}, {"Failed", "TerminatingOrFailed"},
+	{"FailIndex", "FailJob", "Ignore", "Count"}, {"PriorityClass", "Terminating"}, {"string", "integer"},
+}
+
+// otherValues returns values to try in place of v, in order. nil removes the value.
+func otherValues(at path, v any) []any {
+	switch v := v.(type) {
+	case bool:
+		return []any{!v, nil}
+	case int64:
+		return []any{v + 1, v - 1, nil}
+	case float64:
+		return []any{v + 1, v - 0.5, nil}
+	case string:
+		return append(otherTexts(at, v), nil)
+	case map[string]any:
+		if len(v) == 0 && strings.HasSuffix(strings.ToLower(at.field()), "selector") {
+			return []any{map[string]any{"matchLabels": map[string]any{"theirs": "x"}}, nil}
+		}
+	}
+	return []any{nil}
+}
+
+// otherTexts returns texts to try in place of v, in order.
+func otherTexts(at path, v string) []any {
+	var others []any
+	for _, group := range alternatives {
+		if slices.Contains(group, any(v)) {
+			for _, other := range group {
+				if other != any(v) {
+					others = append(others, other)
+				}
+			}
+		}
+	}
+	if len(others) > 0 {
+		return others
+	}
+	switch last := at[len(at)-1]; {
+	case len(at) == 2 && (at[0] == "data" || at[0] == "binaryData"):
+		return []any{"dGhlaXJz", v + "x"}
+	case last == "timeout":
+		return []any{"5m0s"}
+	case last == "schedule":
+		return []any{"1 2 3 * *"}
+	case strings.HasSuffix(fmt.Sprint(last), "Time"):
+		return []any{"2031-01-01T00:00:00.000000Z"}
+	}
+	number, err := strconv.ParseFloat(strings.TrimRight(v, "numkKMGTPEi%"), 64)
+	switch {
+	case strings.Count(v, ".") == 3 && strings.Contains(v, "/"):
+		return []any{"10.9.0.0/16", "172.17.9.0/24"}
+	case strings.Count(v, ".") == 3:
+		return []any{"203.0.113.99"}
+	case err == nil && strings.HasSuffix(v, "%"):
+		return []any{strconv.Itoa(int(number)+1) + "%"}
+	case err == nil:
+		return []any{"1" + v, "2", v + "x"}
+	}
+	return []any{v + "x", v + "/x", "theirs"}
 }

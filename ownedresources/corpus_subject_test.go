@@ -3,14 +3,12 @@ package ownedresources
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,27 +21,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// subject is one manifest as one form of Go value, on the API server.
+// subject is one manifest in one form, on the API server.
 type subject struct {
 	manifest *manifest
 	form     string // typed or unstructured
 	want     client.Object
-	rename   *strings.Replacer // gives names that nobody has; nil for what is in a namespace
+	rename   *strings.Replacer // makes names that no object has; nil for a namespaced object
 
 	applier *applier
-	client  *upToDate     // counted
-	other   client.Client // somebody else's
-	writes  *writes
+	client  *upToDateClient // its writes are counted
+	other   client.Client   // of somebody else
+	writes  *writeCounter
 	owner   client.Object
 }
 
-// writes counts, at the transport, what the API server accepted. Unlike package requests it counts Leases too.
-type writes struct {
+func (s *subject) String() string { return s.manifest.name + "/" + s.form }
+
+// writeCounter counts, at the transport, the writes that the API server accepted. Unlike package requests it counts writes to
+// Leases too.
+type writeCounter struct {
 	next http.RoundTripper
 	n    atomic.Int64
 }
 
-func (w *writes) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *writeCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := w.next.RoundTrip(r)
 	if r.Method != http.MethodGet && err == nil && answer.StatusCode < http.StatusMultipleChoices {
 		w.n.Add(1)
@@ -51,7 +52,7 @@ func (w *writes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func (w *writes) in(config *rest.Config) *rest.Config {
+func (w *writeCounter) wrap(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		w.next = next
@@ -60,13 +61,13 @@ func (w *writes) in(config *rest.Config) *rest.Config {
 	return config
 }
 
-// upToDate is a client whose cache has just seen the last answer of the API server.
-type upToDate struct {
+// upToDateClient is a client whose cache shows the last answer of the API server.
+type upToDateClient struct {
 	client.Client
 	last client.Object
 }
 
-func (c *upToDate) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c *upToDateClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if c.last == nil || reflect.TypeOf(c.last) != reflect.TypeOf(obj) {
 		return c.Client.Get(ctx, key, obj, opts...)
 	}
@@ -74,7 +75,7 @@ func (c *upToDate) Get(ctx context.Context, key client.ObjectKey, obj client.Obj
 	return nil
 }
 
-// apply gives what was done, and how many writes it took.
+// apply applies want and returns what was done, and the number of writes.
 func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int64, error) {
 	o, err := newOwner(s.owner, s.client)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 		return "", 0, err
 	}
 	if s.client.last != nil {
-		s.applier.children.change(s.client.last.GetUID(), s.applier.children.dropLoop) // as if the changes were hours apart
+		s.applier.children.change(s.client.last.GetUID(), s.applier.children.dropLoop) // so that no write is held back, as if the changes were hours apart
 	}
 	s.writes.n.Store(0)
 	result, err := s.applier.apply(ctx, &o, children[0])
@@ -95,7 +96,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 	return result.Operation, s.writes.n.Load(), err
 }
 
-// expect applies, and fails unless it takes so many writes.
+// expect applies want and requires an operation and a number of writes.
 func (s *subject) expect(t *testing.T, want client.Object, op Operation, n int64, reason string) {
 	t.Helper()
 	var difference any
@@ -110,7 +111,7 @@ func (s *subject) expect(t *testing.T, want client.Object, op Operation, n int64
 	require.Equal(t, n, sent, "writes: %s", reason)
 }
 
-// refresh reads the live object.
+// refresh reads the live object, as the cache will after its event.
 func (s *subject) refresh(t *testing.T) {
 	t.Helper()
 	live := reflect.New(reflect.TypeOf(s.want).Elem()).Interface().(client.Object)
@@ -128,7 +129,7 @@ func (s *subject) kind(t *testing.T) *kind {
 	return k
 }
 
-// sent is what an apply of want says, beside its kind, mark and owner.
+// sent returns what an apply of want sends, without kind, owner reference and annotation.
 func (s *subject) sent(t *testing.T) map[string]any {
 	t.Helper()
 	encoded, err := s.kind(t).comparer.AppendJSON(nil, withData(s.want))
@@ -138,7 +139,7 @@ func (s *subject) sent(t *testing.T) map[string]any {
 	return object
 }
 
-// decoded makes the subject's form of an object again.
+// decoded returns an object with the content, in the subject's form.
 func (s *subject) decoded(t *testing.T, content map[string]any) client.Object {
 	t.Helper()
 	if _, untyped := s.want.(*unstructured.Unstructured); untyped {
@@ -153,7 +154,7 @@ func (s *subject) decoded(t *testing.T, content map[string]any) client.Object {
 	return obj
 }
 
-// live is the last seen object as decoded JSON.
+// live returns the content of the object as it was last seen.
 func (s *subject) live(t *testing.T) map[string]any {
 	t.Helper()
 	return contentOf(t, s.client.last)
@@ -176,6 +177,7 @@ func (s *subject) byHand(t *testing.T, operations ...map[string]any) error {
 	return err
 }
 
+// edit patches the live object as another field manager and returns the answer.
 func (s *subject) edit(t *testing.T, operations []map[string]any, options ...client.PatchOption) (client.Object, error) {
 	t.Helper()
 	patch, err := json.Marshal(operations)
@@ -184,6 +186,7 @@ func (s *subject) edit(t *testing.T, operations []map[string]any, options ...cli
 	return edited, s.other.Patch(t.Context(), edited, client.RawPatch(types.JSONPatchType, patch), append(options, client.FieldOwner("kubectl-edit"))...)
 }
 
+// operation is an operation of a JSON patch.
 func operation(op string, at path, value any) map[string]any {
 	o := map[string]any{"op": op, "path": at.pointer()}
 	if op != "remove" {
@@ -192,142 +195,76 @@ func operation(op string, at path, value any) map[string]any {
 	return o
 }
 
-// asCreated gives what the object would be if it had just been created like want; nil if the API server does not say.
-func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
+// restartOperator drops what is remembered in memory and checks that nothing is sent.
+func (s *subject) restartOperator(t *testing.T, n *counts) {
 	t.Helper()
-	if s.kind(t).gvk.Kind == "Pod" {
-		return nil // admission gives each its own volume
+	before := s.applier
+	s.applier = newApplier()
+	s.applier.apiReader, s.applier.kinds = before.apiReader, before.kinds
+	if s.kind(t).comparer.Covers(withData(s.want), s.client.last) {
+		s.expect(t, s.want, Unchanged, 0, "after a restart")
+		return
 	}
-	encoded, err := s.kind(t).comparer.AppendApply(nil, withData(want), s.kind(t).gvk, "")
-	require.NoError(t, err)
-	text := string(encoded)
-	if s.rename != nil {
-		text = s.rename.Replace(text)
-	}
-	u := &unstructured.Unstructured{}
-	require.NoError(t, utiljson.Unmarshal([]byte(text), &u.Object))
-	if s.rename == nil {
-		u.SetNamespace(metav1.NamespaceDefault)
-	}
-	if err := s.other.Create(t.Context(), u, client.DryRunAll); err != nil {
-		t.Logf("not compared with a new object: %v", err)
-		return nil
-	}
-	return u.Object
+	// Admission adds tolerations to a pod, and hostNetwork: false of an unstructured object is absent afterwards. The answer to
+	// the last write, which had these differences, is no longer remembered.
+	n.settled.Add(1)
+	s.expect(t, s.want, Applied, 2, "after a restart, what the API server rewrites is sent once more")
+	s.expect(t, s.want, Unchanged, 0, "after that")
 }
 
-// essence is what is left of an object without what differs from one to the next.
-func (s *subject) essence(t *testing.T, object map[string]any, without map[string]bool) map[string]any {
+// migrate makes an apply happen, which first moves the fields of the POST to our field manager for server-side apply.
+func (s *subject) migrate(t *testing.T) {
 	t.Helper()
-	encoded, err := json.Marshal(object)
-	require.NoError(t, err)
-	text := string(encoded)
-	if s.rename != nil {
-		text = s.rename.Replace(text)
+	for {
+		if s.client.last.GetAnnotations()[AnnotationApplied] != "" {
+			require.NoError(t, s.byHand(t, operation("remove", path{"metadata", "annotations", AnnotationApplied}, nil)))
+		}
+		op, n, err := s.apply(t.Context(), s.want)
+		if apierrors.IsConflict(err) { // a controller was faster
+			s.refresh(t)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, Applied, op)
+		require.LessOrEqual(t, n, int64(2), "the first apply after the POST migrates fields, then applies")
+		break
 	}
-	content := map[string]any{}
-	require.NoError(t, utiljson.Unmarshal([]byte(text), &content))
-	for _, field := range []string{"apiVersion", "kind", "status"} {
-		delete(content, field)
-	}
-	metadata, _ := content["metadata"].(map[string]any)
-	if content["aggregationRule"] != nil {
-		delete(content, "rules") // are a controller's
-	}
-	claims, _ := path{"spec", "volumeClaimTemplates"}.in(content)
-	templates, _ := claims.([]any)
-	for _, claim := range templates { // an apply drops their kind, which a POST has
-		delete(claim.(map[string]any), "apiVersion")
-		delete(claim.(map[string]any), "kind")
-	}
-	content["metadata"] = map[string]any{"labels": metadata["labels"], "annotations": metadata["annotations"]}
-	pruned, _ := prune(content, without).(map[string]any)
-	return pruned
+	s.expect(t, s.want, Unchanged, 0, "after the migration")
 }
 
-// given are fields and keys that the API server and its controllers give an object.
-var given = map[string]bool{
-	AnnotationApplied: true, AnnotationSet: true, "deployment.kubernetes.io/revision": true,
-	"deprecated.daemonset.template.generation": true, "creationTimestamp": true, "status": true, "uid": true,
-	"controller-uid": true, "batch.kubernetes.io/controller-uid": true, "kubernetes.io/metadata.name": true,
-	"clusterIP": true, "clusterIPs": true, "nodePort": true, "healthCheckNodePort": true,
-	"batch.kubernetes.io/job-name": true, "job-name": true, "autoscaling.alpha.kubernetes.io/conditions": true,
-	"paused": true, // by us, see pause
+// migrationWrites returns 1 after a POST, and after a repair that had to replace whole lists: the next write first migrates
+// fields. It returns 0 otherwise.
+func (s *subject) migrationWrites() int64 {
+	if strings.HasPrefix(s.client.last.GetAnnotations()[AnnotationApplied], string(byApply)) {
+		return 0
+	}
+	return 1
 }
 
-// allocated are these, and fields that an object keeps from its creation on, whatever we want later.
-var allocated = func() map[string]bool {
-	kept := maps.Clone(given)
-	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "replicas"} { // the last are handed over
-		kept[field] = true
-	}
-	return kept
-}()
-
-// prune drops fields, nulls, and what is empty then: the API server's answers differ in it.
-func prune(v any, fields map[string]bool) any {
-	switch v := v.(type) {
-	case map[string]any:
-		kept := map[string]any{}
-		for k, e := range v {
-			if e = prune(e, fields); !fields[k] && e != nil {
-				kept[k] = e
-			}
-		}
-		if len(kept) == 0 {
-			return nil
-		}
-		return kept
-	case []any:
-		kept := make([]any, len(v))
-		for i, e := range v {
-			kept[i] = prune(e, fields)
-		}
-		if len(kept) == 0 {
-			return nil
-		}
-		return kept
-	}
-	return v
+// recreate deletes the live object and applies it again.
+func (s *subject) recreate(t *testing.T) {
+	t.Helper()
+	deleted := s.client.last
+	require.NoError(t, s.other.Delete(t.Context(), deleted, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	require.Eventually(t, func() bool {
+		return apierrors.IsNotFound(s.other.Get(t.Context(), client.ObjectKeyFromObject(s.want), s.kind(t).empty()))
+	}, 20*time.Second, 20*time.Millisecond)
+	s.client.last = nil
+	s.applier.writes.Observe(deleted) // as its watch would
+	s.expect(t, s.want, Created, 1, "deleted by hand")
+	s.refresh(t)
+	s.migrate(t)
+	s.pause(t)
 }
 
-// fixed are fields that never change once the object is there, whatever their value.
-type fixed []string
-
-// holds reports whether the field is one of them, or part of one.
-func (f fixed) holds(at path) bool {
-	return slices.ContainsFunc(f, func(known string) bool { return strings.HasPrefix(at.String()+"/", known) })
-}
-
-// note reports whether the API server would refuse any other value too.
-func (f *fixed) note(s *subject, t *testing.T, at path, err error) bool {
-	for _, words := range []string{"immutable", "updates to statefulset spec", "pod updates may not change"} {
-		if strings.Contains(err.Error(), words) {
-			if s.kind(t).gvk.Kind != "Pod" { // some of its fields may change
-				*f = append(*f, at.String()+"/")
-			}
-			return true
-		}
+// pause sets the field paused of a Deployment, as another field manager, so that its controller does not replace pods after
+// every change.
+func (s *subject) pause(t *testing.T) {
+	t.Helper()
+	at := path{"spec", "paused"}
+	if _, wanted := at.in(s.sent(t)); wanted || s.kind(t).gvk.Kind != "Deployment" {
+		return
 	}
-	return false
+	require.NoError(t, s.byHand(t, operation("add", at, true)))
+	s.expect(t, s.want, Unchanged, 0, "paused by somebody else")
 }
-
-// refused tells an API server's no from a failure.
-func refused(err error) bool {
-	for _, no := range []string{
-		"INTERNAL_ERROR; received from peer", // it panicked: a Job that is Indexed must not lose its completions
-		"duplicate nodePort",
-	} {
-		if err != nil && strings.Contains(err.Error(), no) {
-			return true
-		}
-	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed")
-}
-
-func (s *subject) String() string { return s.manifest.name + "/" + s.form }

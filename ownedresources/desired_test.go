@@ -12,7 +12,7 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	noUID := w.owner.DeepCopy()
 	noUID.UID = ""
 	elsewhere := w.deployment()
@@ -42,17 +42,17 @@ func TestValidate(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w.count.Sent()
+			w.sent.Sent()
 			_, err := Apply(t.Context(), w.client, tc.owner, tc.wanted...)
 			require.ErrorContains(t, err, tc.says, tc.reason)
-			require.Empty(t, w.count.Sent(), "no request may be sent")
+			require.Empty(t, w.sent.Sent(), "no request may be sent")
 		})
 	}
 }
 
 // Most authors write Go's own numbers and lists into an unstructured object.
 func TestWithJSONValues(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	want := func() client.Object {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Service",
@@ -96,7 +96,7 @@ func TestWithDataOfAnUnstructuredSecret(t *testing.T) {
 }
 
 func TestWithData(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	want := func() *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},

@@ -12,16 +12,16 @@ import (
 )
 
 // diff returns what would change.
-func (w *world) diff(t *testing.T, want client.Object) Change {
+func (env *testEnv) diff(t *testing.T, want client.Object) Change {
 	t.Helper()
-	changes, err := Diff(t.Context(), w.client, w.owner, want)
+	changes, err := Diff(t.Context(), env.client, env.owner, want)
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
 	return changes[0]
 }
 
 func TestDiff(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	require.Equal(t, Created, w.diff(t, w.deployment()).Operation)
 	require.False(t, w.exists(t, w.deployment()), "a dry run")
 
@@ -58,7 +58,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestDiffHidesValuesOfSecrets(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	secret := func(password string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
 	}

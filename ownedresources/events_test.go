@@ -39,7 +39,7 @@ func shown(t *testing.T, m *metrics, name string) []string {
 }
 
 func TestWritesAreCountedAndEmitted(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	recorder := events.NewFakeRecorder(10)
 	wanted := true
 	set := Ensure(Build(settings), BuildOrError(func(*corev1.ConfigMap) (*appsv1.Deployment, error) {

@@ -2,20 +2,26 @@ package ownedresources_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// A ConfigMap plays the custom resource here: whatever has a UID may own.
+// owner is a ConfigMap in place of a custom resource: every object that has a UID can own others.
 var owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f"}}
 
 func ExampleApply() {
@@ -35,14 +41,16 @@ func ExampleApply() {
 	// unchanged <nil>
 }
 
+// An object that somebody else created is left alone.
 func ExampleApply_notOurs() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithObjects(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}).Build()
 
 	_, err := ownedresources.Apply(ctx, c, owner, ownedresources.NewService(owner, nil))
-	fmt.Println(err)
+	var notOurs *ownedresources.OwnershipError
+	fmt.Println(errors.As(err, &notOurs), err)
 	// Output:
-	// Service shop/web exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it
+	// true Service shop/web exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it
 }
 
 func ExampleEnsure() {
@@ -55,9 +63,11 @@ func ExampleEnsure() {
 			return ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
 		}),
 	)
-	fmt.Println(children.Reconcile(ctx, c, owner))
+	err := children.Reconcile(ctx, c, owner)
+	var waiting *ownedresources.WaitingError
+	fmt.Println(errors.As(err, &waiting), err) // no controller has created a pod yet
 	// Output:
-	// Deployment shop/web: Replicas: 0/1
+	// true Deployment shop/web: Replicas: 0/1
 }
 
 func ExampleNewDeployment() {
@@ -80,6 +90,7 @@ func ExampleNewService() {
 	// web map[app:web] 80
 }
 
+// The order of a map's keys does not count.
 func ExampleHash() {
 	a, _ := ownedresources.Hash(map[string]int{"cpu": 1, "memory": 2})
 	b, _ := ownedresources.Hash(map[string]int{"memory": 2, "cpu": 1})
@@ -95,12 +106,33 @@ func ExampleSetHash() {
 		changed, err := ownedresources.SetHash(d, "example.com/settings", settings)
 		fmt.Println(changed, err)
 	}
+	// Output:
+	// true <nil>
+	// false <nil>
+}
+
+func ExampleHashChanged() {
+	d := &appsv1.Deployment{}
+	settings := map[string]string{"mode": "sale"}
+	fmt.Println(ownedresources.SetHash(d, "example.com/settings", settings))
+	fmt.Println(ownedresources.HashChanged(d, "example.com/settings", settings))
 	settings["mode"] = "normal"
 	fmt.Println(ownedresources.HashChanged(d, "example.com/settings", settings))
 	// Output:
 	// true <nil>
 	// false <nil>
 	// true <nil>
+}
+
+func ExampleLabels() {
+	labels := ownedresources.Labels(owner)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		fmt.Println(key, labels[key])
+	}
+	// Output:
+	// app.kubernetes.io/instance web
+	// app.kubernetes.io/managed-by configmap-operator
+	// app.kubernetes.io/name configmap
 }
 
 func ExampleLabelValue() {
@@ -111,24 +143,38 @@ func ExampleLabelValue() {
 	// a-name-that-a-custom-resource-may-well-have-but-that-510b5194b0
 }
 
+func ExampleBuild() {
+	ctx, c := context.Background(), fake.NewFakeClient()
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
+		return ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80})
+	}))
+	fmt.Println(children.Reconcile(ctx, c, owner))
+	var service corev1.Service
+	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(owner), &service), metav1.IsControlledBy(&service, owner))
+	// Output:
+	// <nil>
+	// <nil> true
+}
+
 func ExampleBuildOrError() {
 	child := ownedresources.BuildOrError(func(cm *corev1.ConfigMap) (*corev1.Service, error) {
 		if len(cm.Name) < 8 {
-			return nil, fmt.Errorf("name %q: too short for a Service of ours", cm.Name)
+			return nil, fmt.Errorf("the name %q is too short for a Service", cm.Name)
 		}
 		return ownedresources.NewService(cm, nil), nil
 	})
 	fmt.Println(ownedresources.Ensure(child).Reconcile(context.Background(), fake.NewFakeClient(), owner))
 	// Output:
-	// name "web": too short for a Service of ours
+	// the name "web" is too short for a Service
 }
 
+// A child whose function returns nil is deleted.
 func ExampleBuild_notWanted() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	exposed := true
 	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
 		if !exposed {
-			return nil // what was made before is deleted
+			return nil
 		}
 		return ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80})
 	}))
@@ -171,7 +217,7 @@ func ExampleCreateOnly() {
 	for _, size = range []int32{2, 3} {
 		err := children.Reconcile(ctx, c, owner)
 		var d appsv1.Deployment
-		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(owner), &d), *d.Spec.Replicas, err != nil) // it is not ready
+		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(owner), &d), *d.Spec.Replicas, err != nil) // it is not ready yet
 	}
 	// Output:
 	// <nil> 2 true
@@ -180,16 +226,66 @@ func ExampleCreateOnly() {
 
 func ExampleAdopt() {
 	ctx := context.Background()
-	nobodys := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-settings"}}
-	c := fake.NewClientBuilder().WithObjects(nobodys).Build()
+	existing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-settings"}}
+	c := fake.NewClientBuilder().WithObjects(existing).Build()
 	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Data: map[string]string{"mode": "sale"}}
 	}, ownedresources.Adopt()))
 	fmt.Println(children.Reconcile(ctx, c, owner))
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(nobodys), nobodys), metav1.IsControlledBy(nobodys, owner), nobodys.Data)
+	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(existing), existing), metav1.IsControlledBy(existing, owner), existing.Data)
 	// Output:
 	// <nil>
 	// <nil> true map[mode:sale]
+}
+
+// A field that an older operator wrote goes once it is no longer wanted.
+func ExampleFormerManagers() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
+	written := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-settings", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
+		},
+		Data: map[string]string{"mode": "sale", "theme": "dark"},
+	}
+	if err := c.Create(ctx, written, client.FieldOwner("manager")); err != nil {
+		fmt.Println(err)
+	}
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Data: map[string]string{"mode": "sale"}}
+	}, ownedresources.FormerManagers("manager")))
+	fmt.Println(children.Reconcile(ctx, c, owner))
+	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(written), written), written.Data)
+	// Output:
+	// <nil>
+	// <nil> map[mode:sale]
+}
+
+// The API server refuses to change an immutable field, so the child is deleted and created again.
+func ExampleRecreate() {
+	ctx := context.Background()
+	immutable := func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind(), obj.GetName(), nil)
+	}
+	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{Patch: immutable}).Build()
+	mode := "normal"
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Immutable: new(true), Data: map[string]string{"mode": mode},
+		}
+	}, ownedresources.Recreate()))
+	fmt.Println(children.Reconcile(ctx, c, owner))
+	mode = "sale"
+	for range 2 {
+		fmt.Println(children.Reconcile(ctx, c, owner))
+	}
+	var settings corev1.ConfigMap
+	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &settings), settings.Data)
+	// Output:
+	// <nil>
+	// ConfigMap shop/web-settings is recreated, since one of its fields cannot be changed
+	// <nil>
+	// <nil> map[mode:sale]
 }
 
 func ExampleVersions() {
@@ -201,7 +297,7 @@ func ExampleVersions() {
 	}
 	roll()
 	roll()
-	password.ResourceVersion = "9" // somebody changed it
+	password.ResourceVersion = "9" // somebody has changed the password
 	roll()
 	// Output:
 	// true <nil>
@@ -235,4 +331,29 @@ func ExampleDiff() {
 	fmt.Println(err, changes[0].Operation, changes[0].Differences)
 	// Output:
 	// <nil> applied [data[mode]: "normal" → "sale"]
+}
+
+// A Job that has failed does not become ready by waiting.
+func ExampleFailedError() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().WithStatusSubresource(&batchv1.Job{}).Build()
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-migrate"}}
+	}))
+	fmt.Println(children.Reconcile(ctx, c, owner))
+
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-migrate"}}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
+		fmt.Println(err)
+	}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	if err := c.Status().Update(ctx, job); err != nil {
+		fmt.Println(err)
+	}
+	err := children.Reconcile(ctx, c, owner)
+	var failed *ownedresources.FailedError
+	fmt.Println(errors.As(err, &failed), err)
+	// Output:
+	// Job shop/web-migrate: Job not started
+	// true Job shop/web-migrate: Job Failed. failed: 0/1
 }

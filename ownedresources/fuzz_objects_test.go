@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// choices builds valid objects from bytes; when these are used up, the plainest ones.
+// choices builds valid objects from random bytes. When the bytes are used up, each choice is the first and simplest one.
 type choices struct{ data []byte }
 
+// below returns a number from 0 to n-1.
 func (c *choices) below(n int) int {
 	if len(c.data) == 0 {
 		return 0
@@ -24,7 +25,7 @@ func (c *choices) below(n int) int {
 
 func (c *choices) yes() bool { return c.below(2) == 1 }
 
-// some gives up to n different items of a list, in a random order.
+// some returns up to n different items of a list, in a random order.
 func some[T any](c *choices, n int, all ...T) []T {
 	var chosen []T
 	for range c.below(n + 1) {
@@ -38,9 +39,10 @@ func some[T any](c *choices, n int, all ...T) []T {
 	return chosen
 }
 
+// oneOf returns one of the values.
 func oneOf[T any](c *choices, all ...T) T { return all[c.below(len(all))] }
 
-// maybe gives nil or a pointer to one of the values.
+// maybe returns nil or a pointer to one of the values.
 func maybe[T any](c *choices, all ...T) *T {
 	if !c.yes() {
 		return nil
@@ -170,7 +172,7 @@ func (c *choices) env() []corev1.EnvVar {
 func (c *choices) container(name string, firstPort int32, volumes []corev1.Volume) corev1.Container {
 	container := corev1.Container{
 		Name: name, Image: oneOf(c, "app:1", "app:2", "app@sha256:0000000000000000000000000000000000000000000000000000000000000000"),
-		// Its default is that of the first image for ever, so there is none that ends in ":latest".
+		// The API server sets its default for the first image only, so no image ends in ":latest".
 		ImagePullPolicy: oneOf(c, "", corev1.PullAlways, corev1.PullNever),
 		Command:         some(c, 2, "run", "--fast", ""),
 		Args:            some(c, 3, "a", "b", "$(PLAIN)"),

@@ -8,7 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// FuzzDeploymentsAndServices applies random valid objects, and other ones over them, to a real API server.
+// FuzzDeploymentsAndServices applies random valid objects to a real API server, and then other random ones of the same name.
+// It checks that applying again sends nothing, that a field changed by hand is repaired, and that nothing is left of the
+// first object.
 func FuzzDeploymentsAndServices(f *testing.F) {
 	const seeds, length = 30, 600
 	random := rand.New(rand.NewPCG(1, 2))
@@ -20,13 +22,13 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w := newWorld(t)
+		env := newTestEnv(t)
 		c := &choices{data: data}
-		headless, recreate := c.yes(), c.yes() // what cannot be changed later
+		headless, recreate := c.yes(), c.yes() // both are immutable
 		deployments := [2]client.Object{c.deployment("web", recreate), c.deployment("web", recreate)}
 		services := [2]client.Object{c.service("web", headless), c.service("web", headless)}
 		for _, pair := range [][2]client.Object{deployments, services} {
-			s := w.subject(t, pair[0])
+			s := env.subject(t, pair[0])
 			s.expect(t, s.want, Created, 1, "the first object")
 			s.expect(t, s.want, Unchanged, 0, "the second apply")
 			s.expect(t, s.want, Unchanged, 0, "the third apply")
@@ -35,7 +37,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 			s.want = pair[1]
 			_, _, err := s.apply(t.Context(), s.want)
 			require.NoError(t, err, "another object over the first")
-			s.compareWithNew(t, s.want, "what only the first object had", &tally{})
+			s.compareWithNew(t, s.want, "what only the first object wanted", &counts{})
 			s.expect(t, s.want, Unchanged, 0, "the other object again")
 			s.changeSomeField(t, c)
 			s.refresh(t)
@@ -44,24 +46,24 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 	})
 }
 
-// subject is an object of the world's owner; it has not been applied.
-func (w *world) subject(t *testing.T, want client.Object) *subject {
+// subject returns a subject for an object that has not been applied yet.
+func (env *testEnv) subject(t *testing.T, want client.Object) *subject {
 	t.Helper()
-	s := &subject{manifest: &manifest{name: t.Name()}, form: "typed", want: want, other: w.other, owner: w.owner, writes: &writes{}, applier: w.applier}
-	want.SetNamespace(w.namespace)
-	counted, err := client.New(s.writes.in(controlPlane(t).Config()), client.Options{})
+	s := &subject{manifest: &manifest{name: t.Name()}, form: "typed", want: want, other: env.other, owner: env.owner, writes: &writeCounter{}, applier: env.applier}
+	want.SetNamespace(env.namespace)
+	counted, err := client.New(s.writes.wrap(controlPlane(t).Config()), client.Options{})
 	require.NoError(t, err)
-	s.client = &upToDate{Client: counted}
+	s.client = &upToDateClient{Client: counted}
 	s.applier.apiReader = counted
 	return s
 }
 
-// changeSomeField changes one by hand, which must be repaired.
+// changeSomeField changes one field by hand. It must be repaired.
 func (s *subject) changeSomeField(t *testing.T, c *choices) {
 	t.Helper()
 	paths := fieldsOf(s.sent(t))
 	at, before := paths[c.below(len(paths))], s.live(t)
-	if change, _ := s.otherValue(t, at, &fixed{}, &tally{}); change != nil {
-		s.repaired(t, []path{at}, before, &tally{})
+	if change, _ := s.editToOtherValue(t, at, &immutableFields{}, &counts{}); change != nil {
+		s.repair(t, []path{at}, before, &counts{})
 	}
 }

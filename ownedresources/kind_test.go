@@ -52,17 +52,17 @@ func (g *gadget) DeepCopyObject() runtime.Object {
 
 var gadgetKind = schema.GroupVersionKind{Group: "test.opblocks.dev", Version: "v1", Kind: "Gadget"}
 
-func newGadgetWorld(t *testing.T) *world {
+func newGadgetTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	cp := controlPlane(t)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
-	w := newWorld(t)
+	w := newTestEnv(t)
 	types := runtime.NewScheme()
 	require.NoError(t, scheme.AddToScheme(types))
 	types.AddKnownTypeWithName(gadgetKind, &gadget{})
 	metav1.AddToGroupVersion(types, gadgetKind.GroupVersion())
 	var err error
-	w.client, err = client.New(w.count.Wrap(cp.Config()), client.Options{Scheme: types})
+	w.client, err = client.New(w.sent.Wrap(cp.Config()), client.Options{Scheme: types})
 	require.NoError(t, err)
 	server, err := discovery.NewDiscoveryClientForConfig(cp.Config())
 	require.NoError(t, err)
@@ -74,9 +74,9 @@ func newGadgetWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) gadget(note string) *gadget {
+func (env *testEnv) gadget(note string) *gadget {
 	return &gadget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"},
 		Spec: gadgetSpec{
 			Note:  note,
 			Parts: []gadgetPart{{Name: "b"}, {Name: "a"}},
@@ -87,27 +87,27 @@ func (w *world) gadget(note string) *gadget {
 	}
 }
 
-func (w *world) untypedGadget(t *testing.T, note string) *unstructured.Unstructured {
+func (env *testEnv) untypedGadget(t *testing.T, note string) *unstructured.Unstructured {
 	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.gadget(note))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(env.gadget(note))
 	require.NoError(t, err)
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gadgetKind)
 	return u
 }
 
-func (w *world) liveGadget(t *testing.T) *unstructured.Unstructured {
+func (env *testEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gadgetKind)
-	require.NoError(t, w.other.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "web"}, u))
+	require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web"}, u))
 	return u
 }
 
 func TestKindOfACustomResource(t *testing.T) {
 	for _, input := range []string{"Typed", "Unstructured"} {
 		t.Run(input, func(t *testing.T) {
-			w := newGadgetWorld(t)
+			w := newGadgetTestEnv(t)
 			want := func(note string) client.Object {
 				if input == "Typed" {
 					return w.gadget(note)
@@ -162,7 +162,7 @@ func TestKindOfACustomResource(t *testing.T) {
 
 // Of unstructured objects only nulls are dropped.
 func TestKindOfAnUnstructuredBuiltInObject(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.deployment())
 	require.NoError(t, err)
 	want := &unstructured.Unstructured{Object: content}

@@ -10,7 +10,7 @@ import (
 
 // An owner that is itself a child carries this package's annotations, and builders copy an owner's.
 func TestWithoutOwnAnnotations(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	want := func() *corev1.Service {
 		s := w.service()
 		s.Annotations = map[string]string{AnnotationApplied: "v1:applied:0", AnnotationSet: "of-the-owner", "team": "shop"}

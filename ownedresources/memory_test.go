@@ -18,7 +18,7 @@ import (
 )
 
 // rewriteImages makes the API server replace the image of every Deployment in the namespace, as an admission plug-in does.
-func rewriteImages(t *testing.T, w *world) {
+func rewriteImages(t *testing.T, w *testEnv) {
 	t.Helper()
 	name := "rewrite-" + w.namespace
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}}
@@ -58,7 +58,7 @@ func rewriteImages(t *testing.T, w *world) {
 }
 
 func TestToleratedDifferences(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	rewriteImages(t, w)
 	w.expect(t, w.deployment(), Created, "POST deployments")
 	w.expect(t, w.deployment(), Unchanged, none...)

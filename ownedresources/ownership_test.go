@@ -18,12 +18,12 @@ import (
 func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		refs   func(w *world, t *testing.T) []metav1.OwnerReference
+		refs   func(w *testEnv, t *testing.T) []metav1.OwnerReference
 		check  func(t *testing.T, err error)
 	}{
 		"NoController": {
 			reason: "An object that nobody controls is not taken over.",
-			refs:   func(*world, *testing.T) []metav1.OwnerReference { return nil },
+			refs:   func(*testEnv, *testing.T) []metav1.OwnerReference { return nil },
 			check: func(t *testing.T, err error) {
 				var owned *OwnershipError
 				require.ErrorAs(t, err, &owned)
@@ -32,7 +32,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 		},
 		"AnotherController": {
 			reason: "The error names the controller.",
-			refs: func(w *world, t *testing.T) []metav1.OwnerReference {
+			refs: func(w *testEnv, t *testing.T) []metav1.OwnerReference {
 				other := w.newOwner(t, "other")
 				return []metav1.OwnerReference{*metav1.NewControllerRef(other, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 			},
@@ -45,7 +45,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 		},
 		"DeletedNamesake": {
 			reason: "An owner of the same name and another UID: the garbage collector deletes its children.",
-			refs: func(w *world, _ *testing.T) []metav1.OwnerReference {
+			refs: func(w *testEnv, _ *testing.T) []metav1.OwnerReference {
 				namesake := w.owner.DeepCopy()
 				namesake.UID = "of-old"
 				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
@@ -59,7 +59,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 	for name, tc := range tests {
 		for _, cache := range []string{"InTheCache", "NotInTheCache"} {
 			t.Run(name+"/"+cache, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestEnv(t)
 				theirs := w.deployment()
 				theirs.OwnerReferences = tc.refs(w, t)
 				theirs.Spec.Replicas = new(int32(9))
@@ -79,7 +79,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 }
 
 func TestMayWriteWaitsForDeletion(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	w.expect(t, w.deployment(), Created, "POST deployments")
 	live := &appsv1.Deployment{}
 	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/hold"} })
@@ -102,30 +102,30 @@ func TestMayWriteWaitsForDeletion(t *testing.T) {
 func TestDeleteOrphan(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		change func(t *testing.T, w *world, orphan *appsv1.Deployment)
+		change func(t *testing.T, w *testEnv, orphan *appsv1.Deployment)
 		gone   bool
 	}{
 		"NamesakeIsGone": {
 			reason: "The only owner of the object is gone.",
-			change: func(*testing.T, *world, *appsv1.Deployment) {},
+			change: func(*testing.T, *testEnv, *appsv1.Deployment) {},
 			gone:   true,
 		},
 		"OwnerIsGone": {
 			reason: "The cache still shows our owner, and already the child of its namesake.",
-			change: func(_ *testing.T, w *world, orphan *appsv1.Deployment) {
+			change: func(_ *testing.T, w *testEnv, orphan *appsv1.Deployment) {
 				w.owner = w.owner.DeepCopy()
 				orphan.OwnerReferences[0].UID, w.owner.UID = w.owner.UID, "of-old"
 			},
 		},
 		"BothAreGone": {
 			reason: "The next pass finds nothing to do.",
-			change: func(t *testing.T, w *world, _ *appsv1.Deployment) {
+			change: func(t *testing.T, w *testEnv, _ *appsv1.Deployment) {
 				require.NoError(t, w.other.Delete(t.Context(), w.owner))
 			},
 		},
 		"AnotherOwner": {
 			reason: "The other owner may live: the garbage collector would only remove the reference.",
-			change: func(t *testing.T, w *world, orphan *appsv1.Deployment) {
+			change: func(t *testing.T, w *testEnv, orphan *appsv1.Deployment) {
 				other := w.newOwner(t, "other")
 				orphan.OwnerReferences = append(orphan.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: other.UID})
 			},
@@ -133,7 +133,7 @@ func TestDeleteOrphan(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestEnv(t)
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 			w.applier.clock = clock
 			namesake := w.owner.DeepCopy()

@@ -11,7 +11,7 @@ import (
 )
 
 func TestPrune(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	wantExtra, broken := true, error(nil)
 	extra := func(owner *corev1.ConfigMap) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "extra"}}
@@ -51,21 +51,21 @@ func TestPrune(t *testing.T) {
 
 	broken = nil
 	s = newSet() // a restart: its memory is empty
-	w.count.Sent()
+	w.sent.Sent()
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 	require.False(t, w.exists(t, extra(w.owner)), "a child that is not desired is deleted, also after a restart")
-	require.Equal(t, []string{"GET configmaps", "GET configmaps", "DELETE configmaps"}, w.count.Sent(), "reads the child that stays and the owner, then deletes")
+	require.Equal(t, []string{"GET configmaps", "GET configmaps", "DELETE configmaps"}, w.sent.Sent(), "reads the child that stays and the owner, then deletes")
 	for _, kept := range []string{"web-settings", "of-the-other-set", "by-hand"} {
 		require.True(t, w.exists(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: kept}}), kept)
 	}
 
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
-	require.Equal(t, []string{"GET configmaps"}, w.count.Sent(), "children are listed once")
+	require.Equal(t, []string{"GET configmaps"}, w.sent.Sent(), "children are listed once")
 }
 
 // The cache of a process that has just started may show an owner as it was before it desired a child.
 func TestPruneConfirmsTheOwner(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "wanted-now"}}
 	build := func(c *corev1.ConfigMap) *corev1.ConfigMap {
 		if c.Data["wants"] == "" {
@@ -93,9 +93,9 @@ func TestPruneConfirmsTheOwner(t *testing.T) {
 	require.NoError(t, many.Reconcile(t.Context(), w.client, now))
 	unwanted := now.DeepCopy()
 	unwanted.Data = nil
-	w.count.Sent()
+	w.sent.Sent()
 	require.NoError(t, none.Reconcile(t.Context(), w.client, unwanted))
-	require.Equal(t, []string{"GET configmaps", "DELETE configmaps", "DELETE secrets"}, w.count.Sent(), "the owner is read once for all deletions")
+	require.Equal(t, []string{"GET configmaps", "DELETE configmaps", "DELETE secrets"}, w.sent.Sent(), "the owner is read once for all deletions")
 
 	restarted := Ensure(Build(build))
 	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), w.client, old)), "the next pass tries again when the cache has caught up")
@@ -105,7 +105,7 @@ func TestPruneConfirmsTheOwner(t *testing.T) {
 }
 
 func TestPruneWaitsForTheReplacement(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	name := "one"
 	s := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -13,21 +13,21 @@ import (
 )
 
 func TestRecreate(t *testing.T) {
-	changed := func(w *world) *appsv1.Deployment {
+	changed := func(w *testEnv) *appsv1.Deployment {
 		d := w.deployment()
 		d.Spec.Selector.MatchLabels = map[string]string{"app": "other"}
 		d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 		return d
 	}
 	t.Run("NotAllowed", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		w.expect(t, w.deployment(), Created, "POST deployments")
 		_, err := w.apply(t, changed(w))
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 		require.ErrorContains(t, err, "field is immutable")
 	})
 	t.Run("OncePerChange", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		before := w.expect(t, w.deployment(), Created, "POST deployments")
 		_, err := w.apply(t, changed(w), Recreate())
 		var wait *WaitingError
@@ -49,7 +49,7 @@ func TestRecreate(t *testing.T) {
 		require.True(t, w.exists(t, w.deployment()))
 	})
 	t.Run("InvalidObject", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		w.expect(t, w.deployment(), Created, "POST deployments")
 		bad := w.deployment()
 		bad.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 70000
@@ -61,7 +61,7 @@ func TestRecreate(t *testing.T) {
 
 // The cache may show an object as ours that has another owner by now.
 func TestRecreateReadsPastTheCache(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	ours := w.expect(t, w.deployment(), Created, "POST deployments").(*appsv1.Deployment).DeepCopy()
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.newOwner(t, "other"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
@@ -76,7 +76,7 @@ func TestRecreateReadsPastTheCache(t *testing.T) {
 }
 
 func TestRecreateAgainAfterAnotherChange(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	with := func(label string) *appsv1.Deployment {
 		d := w.deployment()
 		d.Spec.Selector.MatchLabels["is"], d.Spec.Template.Labels["is"] = label, label
@@ -95,7 +95,7 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 // For server-side apply an item with another key is another item.
 func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 	t.Run("ServicePort", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		w.expect(t, w.service(), Created, "POST services")
 		var live corev1.Service
 		for range 2 {
@@ -120,7 +120,7 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 		w.expect(t, want, Unchanged, none...)
 	})
 	t.Run("ContainerPort", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		w.expect(t, w.deployment(), Created, "POST deployments")
 		var live appsv1.Deployment
 		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80 })
@@ -132,7 +132,7 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 		w.expect(t, w.deployment(), Unchanged, none...)
 	})
 	t.Run("ContainerName", func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		w.expect(t, w.deployment(), Created, "POST deployments")
 		var live appsv1.Deployment
 		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "renamed" })

@@ -39,7 +39,7 @@ func TestTakeOverSteps(t *testing.T) {
 }
 
 func TestMigrateDropsFieldsOfThePost(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	w.expect(t, w.deployment(), Created, "POST deployments")
 
 	want := w.deployment()
@@ -59,7 +59,7 @@ func TestMigrateDropsFieldsOfThePost(t *testing.T) {
 }
 
 func TestMigrateFromAFormerManager(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	old := w.deployment()
 	old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 	old.Spec.Template.Spec.Containers[0].Env = append(old.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "OLD"})
@@ -76,7 +76,7 @@ func TestMigrateFromAFormerManager(t *testing.T) {
 func TestReleaseReplicas(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestEnv(t)
 			want := w.deployment()
 			want.Spec.Replicas = new(int32(4))
 			w.expect(t, want, Created, "POST deployments")
@@ -108,7 +108,7 @@ func TestReleaseReplicas(t *testing.T) {
 }
 
 func TestReplicasThatWereNeverSet(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	want := w.deployment()
 	want.Spec.Replicas = nil
 	w.expect(t, want, Created, "POST deployments")

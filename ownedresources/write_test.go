@@ -15,7 +15,7 @@ import (
 
 // Without controllers a namespace stays Terminating.
 func TestPostInANamespaceThatIsDeleted(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	require.NoError(t, w.other.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
 	_, err := w.apply(t, w.service())
 	var wait *WaitingError
@@ -24,7 +24,7 @@ func TestPostInANamespaceThatIsDeleted(t *testing.T) {
 }
 
 func TestPostOfAnInvalidObject(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	bad := w.deployment()
 	bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
 	_, err := w.apply(t, bad)
@@ -33,7 +33,7 @@ func TestPostOfAnInvalidObject(t *testing.T) {
 }
 
 func TestServerSideApplyLosesARace(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	first := w.expect(t, w.deployment(), Created, "POST deployments")
 	require.NoError(t, w.other.Delete(t.Context(), first.DeepCopyObject().(client.Object)))
 	for name, replaced := range map[string]bool{"Deleted": false, "Replaced": true} {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestSlowDown(t *testing.T) {
-	w := newWorld(t)
+	w := newTestEnv(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	w.applier.clock = clock
 	w.expect(t, w.deployment(), Created, "POST deployments")

@@ -19,8 +19,8 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// structKey names a struct node: the same Go type is read differently where the
-// schema differs, or inside something atomic.
+// structKey identifies a compiled struct. The same Go type is compared differently where the schema differs, and inside
+// an atomic value.
 type structKey struct {
 	typ    reflect.Type
 	atom   *smdschema.Map
@@ -28,82 +28,82 @@ type structKey struct {
 }
 
 type compiler struct {
-	structs map[structKey]*structNode
+	structs map[structKey]*structComparer
 	depth   int
-	// atomic is set while compiling what lies inside an atomic value: all of it is ours.
+	// atomic is true while the inside of an atomic value is compiled. All of an atomic value belongs to one writer.
 	atomic bool
 }
 
-// maxDepth is deeper than any API type that does not contain itself. A struct may do that; a
-// slice or map type that does is left to encoding/json.
+// maxDepth is deeper than any type of the API that does not contain itself. A struct that contains itself is found by its
+// structKey. A slice or map type that contains itself is encoded by encoding/json.
 const maxDepth = 100
 
-func (c *compiler) node(t reflect.Type, ref typeRef) node {
+func (c *compiler) compile(t reflect.Type, ref typeRef) comparer {
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
-		return quantityNode{}
+		return quantityComparer{}
 	case reflect.TypeFor[intstr.IntOrString]():
-		return intOrStringNode{}
+		return intOrStringComparer{}
 	case reflect.TypeFor[metav1.Time]():
-		return timeNode{}
+		return timeComparer{}
 	}
 	if p := reflect.PointerTo(t); t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface &&
 		(p.Implements(jsonMarshaler) || p.Implements(textMarshaler)) {
-		return opaqueNode{typ: t}
+		return jsonComparer{typ: t}
 	}
 	c.depth++
 	defer func() { c.depth-- }()
 	switch t.Kind() {
 	case reflect.String:
-		return stringNode{}
+		return stringComparer{}
 	case reflect.Bool:
-		return boolNode{}
+		return boolComparer{}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return intNode{size: t.Size()}
+		return intComparer{size: t.Size()}
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
-		return uintNode{size: t.Size()}
+		return uintComparer{size: t.Size()}
 	case reflect.Pointer:
-		return pointerNode{elem: c.node(t.Elem(), ref)}
+		return pointerComparer{elem: c.compile(t.Elem(), ref)}
 	case reflect.Struct:
-		if unusual(t) == "" && c.depth < maxDepth {
-			return c.structOf(t, ref)
+		if unsupportedField(t) == "" && c.depth < maxDepth {
+			return c.compileStruct(t, ref)
 		}
 	case reflect.Slice:
 		if c.depth < maxDepth {
-			return c.sliceOf(t, ref)
+			return c.compileList(t, ref)
 		}
 	case reflect.Map:
 		if c.depth < maxDepth && t.Key().Kind() == reflect.String && !t.Key().Implements(textMarshaler) {
-			return c.mapOf(t, ref)
+			return c.compileMap(t, ref)
 		}
 	}
-	return opaqueNode{typ: t}
+	return jsonComparer{typ: t}
 }
 
-func (c *compiler) structOf(t reflect.Type, ref typeRef) *structNode {
+func (c *compiler) compileStruct(t reflect.Type, ref typeRef) *structComparer {
 	key := structKey{typ: t, atom: ref.atom.Map, atomic: c.atomic}
 	if known, ok := c.structs[key]; ok {
 		return known
 	}
-	n := &structNode{exact: ref.selector()}
-	c.structs[key] = n // before its fields: a type may contain itself
+	n := &structComparer{exact: ref.isSelector()}
+	c.structs[key] = n // before its fields, since a type may contain itself
 	outer := c.atomic
-	c.atomic = outer || ref.atomicMap()
-	n.fields = c.fields(t, ref, 0)
+	c.atomic = outer || ref.isAtomicMap()
+	n.fields = c.structFields(t, ref, 0)
 	c.atomic = outer
 	slices.SortStableFunc(n.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
-	n.probe()
+	n.copyProbes()
 	return n
 }
 
-func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
+func (c *compiler) structFields(t reflect.Type, ref typeRef, offset uintptr) []field {
 	var own, embedded []field
 	for f := range t.Fields() {
 		name, options, more := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-" && !more:
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			embedded = append(embedded, c.fields(f.Type, ref, offset+f.Offset)...)
+			embedded = append(embedded, c.structFields(f.Type, ref, offset+f.Offset)...)
 		case !f.IsExported():
 		default:
 			if name == "" {
@@ -111,19 +111,19 @@ func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
 			}
 			typ, _ := ref.field(name)
 			omitEmpty := omitsEmpty(options, f.Type.Kind())
-			unset, n := newProbe(f.Type, offset+f.Offset, omitEmpty), c.node(f.Type, typ)
+			unset, inner := newProbe(f.Type, offset+f.Offset, omitEmpty), c.compile(f.Type, typ)
 			own = append(own, field{
 				name:      name,
 				quoted:    string(appendString(nil, name)) + ":",
 				offset:    offset + f.Offset,
 				omitEmpty: omitEmpty,
 				unset:     unset,
-				decided:   unset.decides(f.Type, n, omitEmpty),
-				node:      n,
+				decided:   unset.decides(f.Type, inner, omitEmpty),
+				comparer:  inner,
 			})
 		}
 	}
-	// As in encoding/json, the outer field hides an embedded one of the same name.
+	// As in encoding/json, a field hides an embedded one of the same name.
 	for _, e := range embedded {
 		if !slices.ContainsFunc(own, func(f field) bool { return f.name == e.name }) {
 			own = append(own, e)
@@ -132,46 +132,47 @@ func (c *compiler) fields(t reflect.Type, ref typeRef, offset uintptr) []field {
 	return own
 }
 
-// omitsEmpty reads a JSON tag's options. Of omitzero, only nil lists and maps are zero.
+// omitsEmpty reports whether the options of a JSON tag leave out an empty value. For lists and maps, omitzero leaves out
+// only nil, which is left out in any case.
 func omitsEmpty(options string, kind reflect.Kind) bool {
 	list := strings.Split(options, ",")
 	return slices.Contains(list, "omitempty") ||
 		slices.Contains(list, "omitzero") && kind != reflect.Slice && kind != reflect.Map
 }
 
-func (c *compiler) sliceOf(t reflect.Type, ref typeRef) node {
+func (c *compiler) compileList(t reflect.Type, ref typeRef) comparer {
 	if t.Elem().Kind() == reflect.Uint8 {
-		return bytesNode{}
+		return bytesComparer{}
 	}
 	outer := c.atomic
-	c.atomic = outer || !ref.associative()
-	elem := c.node(t.Elem(), ref.element())
+	c.atomic = outer || !ref.isAssociative()
+	elem := c.compile(t.Elem(), ref.element())
 	c.atomic = outer
 
-	list := sliceNode{elem: elem, size: t.Elem().Size()}
-	if outer || !ref.associative() {
+	list := listComparer{elem: elem, size: t.Elem().Size()}
+	if outer || !ref.isAssociative() {
 		return list
 	}
 	if len(ref.atom.List.Keys) == 0 {
-		return setNode{list}
+		return setComparer{list}
 	}
-	item, ok := elem.(*structNode)
+	item, ok := elem.(*structComparer)
 	if !ok {
 		return list
 	}
-	keyed := keyedNode{sliceNode: list}
+	keyed := keyedListComparer{listComparer: list}
 	for _, name := range ref.atom.List.Keys {
 		f := item.field(name)
 		if f == nil {
 			return list
 		}
 		_, fallback := ref.element().field(name)
-		keyed.keys = append(keyed.keys, key{field: f, fallback: encodedDefault(fallback)})
+		keyed.keys = append(keyed.keys, itemKey{field: f, fallback: encodedDefault(fallback)})
 	}
 	return keyed
 }
 
-// encodedDefault is a key's default as JSON; nil when there is none.
+// encodedDefault returns the default of a list key as JSON, or nil if it has none.
 func encodedDefault(v any) []byte {
 	if v == nil {
 		return nil
@@ -183,17 +184,37 @@ func encodedDefault(v any) []byte {
 	return b
 }
 
-func (c *compiler) mapOf(t reflect.Type, ref typeRef) node {
-	exact := c.atomic || ref.atomicMap()
+func (c *compiler) compileMap(t reflect.Type, ref typeRef) comparer {
+	exact := c.atomic || ref.isAtomicMap()
 	if t == reflect.TypeFor[map[string]string]() {
-		return stringMapNode{exact: exact}
+		return stringMapComparer{exact: exact}
 	}
 	outer := c.atomic
 	c.atomic = exact
-	n := mapNode{typ: t, elem: c.node(t.Elem(), ref.element()), exact: exact}
+	n := mapComparer{typ: t, elem: c.compile(t.Elem(), ref.element()), exact: exact}
 	c.atomic = outer
 	if t == reflect.TypeFor[corev1.ResourceList]() {
-		return resourcesNode{n}
+		return resourceListComparer{n}
 	}
 	return n
+}
+
+// unsupportedField describes a field of the struct that encoding/json encodes by a rule that no type of the API needs and
+// that is not implemented here. It returns "" if there is none. encoding/json encodes such structs.
+func unsupportedField(t reflect.Type) string {
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case slices.Contains(strings.Split(options, ","), "string"):
+			return "field " + f.Name + " has the option string"
+		case !f.Anonymous || name != "":
+		case f.Type.Kind() == reflect.Pointer:
+			return "field " + f.Name + " is an embedded pointer"
+		case f.Type.Kind() == reflect.Struct:
+			if why := unsupportedField(f.Type); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
 }

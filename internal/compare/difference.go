@@ -8,51 +8,54 @@ import (
 
 // Difference is one place where a live object does not cover the wanted one.
 type Difference struct {
-	// Path of the field, as in an API server's messages: spec.containers[name=web].image.
+	// Path is the path of the field, as in messages of the API server: spec.containers[name=web].image.
 	Path string
-	// Want is the wanted value as JSON; empty when none must be there.
+	// Want is the wanted value as JSON. It is empty if the live value must be absent.
 	Want string
-	// Have is the live value as JSON; empty when there is none.
+	// Have is the live value as JSON. It is empty if there is none.
 	Have string
 }
 
-// trace collects differences. A nil trace makes comparing stop at the first one.
+// recorder collects differences while a comparer walks over two values. With a nil recorder, the walk stops at the first
+// difference.
 //
-// This is not package internal/diff, which asks whether two values are equal: comparing here follows the API's
-// schema, ignores what others added, and walks Go structs without converting them. The two share paths.
-type trace struct {
+// It does not use the walk of package internal/diff, which asks whether two values are equal. The comparison here follows
+// the API's schema, ignores what others added, and walks Go structs without converting them. The two packages share paths.
+type recorder struct {
 	path  diff.Path
 	found []Difference
 }
 
-// enter is for a struct's field.
-func (t *trace) enter(name string) {
-	if t != nil {
-		t.path = t.path.Field(name)
+// enterField enters a field of a struct.
+func (r *recorder) enterField(name string) {
+	if r != nil {
+		r.path = r.path.Field(name)
 	}
 }
 
-func (t *trace) enterItem(i int) {
-	if t != nil {
-		t.path = t.path.Item(strconv.Itoa(i))
+// enterIndex enters an item of an atomic list.
+func (r *recorder) enterIndex(i int) {
+	if r != nil {
+		r.path = r.path.Item(strconv.Itoa(i))
 	}
 }
 
-// enterItemKey is for a map's key, which may hold dots and slashes.
-func (t *trace) enterItemKey(k string) {
-	if t != nil {
-		t.path = t.path.Item(k)
+// enterMapKey enters a value of a map. The key is shown in brackets, since it may contain dots and slashes.
+func (r *recorder) enterMapKey(k string) {
+	if r != nil {
+		r.path = r.path.Item(k)
 	}
 }
 
-func (t *trace) leave() {
-	if t != nil {
-		t.path = t.path[:len(t.path)-1]
+// leave ends the last enter.
+func (r *recorder) leave() {
+	if r != nil {
+		r.path = r.path[:len(r.path)-1]
 	}
 }
 
-// missing notes that a value is not there, or not the same; it gives false.
-func (t *trace) missing(want, have []byte) bool {
-	t.found = append(t.found, Difference{Path: t.path.String(), Want: string(want), Have: string(have)})
+// record adds a difference at the current path. It always returns false, the result of covers.
+func (r *recorder) record(want, have []byte) bool {
+	r.found = append(r.found, Difference{Path: r.path.String(), Want: string(want), Have: string(have)})
 	return false
 }

@@ -1,34 +1,38 @@
-// Package compare turns a Go type of the Kubernetes API into one compiled plan that
-// both serialises an object and compares it with the live one. As the same plan
-// does both, what is sent and what is compared cannot differ.
+// Package compare serialises the objects that a client wants to exist, and compares them with the live ones.
+//
+// [Typed] does both for the objects of one Go type, and [Untyped] for the unstructured objects of one kind. In each, the
+// same code decides what is sent and what is compared, so the two cannot differ. [AppendValue] serialises and [Value]
+// compares values that are no objects.
 //
 // # What is sent
 //
-// Everything the object says, less what the API server owns (status, uid,
-// resourceVersion, …), nulls, and `{}` of a struct field that is no pointer.
-// Zeros are kept where the field's JSON tag keeps them: `size: 0` without
-// omitempty, pointers to zero, `{}` as list element, map value or behind a
-// pointer. Fields come sorted by name, so the bytes, and a hash of them, do not
-// move when a field changes its place in the Go struct.
+// All that the object sets, except
+//
+//   - what the API server owns: status, uid, resourceVersion and others;
+//   - nulls;
+//   - `{}` of a struct field that is not a pointer.
+//
+// Zeros are kept where the field's JSON tag keeps them: `size: 0` without omitempty, pointers to zero, and `{}` as a list
+// item, as the value of a map or behind a pointer. Fields are sorted by name. So the bytes, and a hash of them, stay the
+// same when a field changes its place in the Go struct.
 //
 // # What is compared
 //
-// A live object covers a wanted one when every value that would be sent is there.
-// What others added is no difference: defaults, injected containers, foreign
-// annotations. Lists and maps are read by the rules of server-side apply
-// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy),
-// taken from the API's own schema and not from struct tags:
+// A live object covers a wanted one if it has every value that would be sent. What others added is no difference: defaults,
+// injected containers, foreign annotations. Lists and maps are compared by the rules of server-side apply
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy), which are taken from the API's own
+// schema and not from struct tags:
 //
-//   - lists with keys: our items are found by key, in our order; others are ignored
-//   - sets: our values are among the live ones
-//   - atomic lists: the same length, covered item by item (items get defaults too)
-//   - maps: our keys; atomic maps have exactly our keys
-//   - label selectors: exactly our fields, so that an empty one keeps selecting all
+//   - In a list with keys, the wanted items are found by their keys, in the wanted order. Other items are ignored.
+//   - A set has the wanted values among its own.
+//   - An atomic list has the same length, and each item covers the wanted one. (The API server sets defaults in items.)
+//   - A map has the wanted keys. An atomic map has exactly the wanted keys.
+//   - A label selector has exactly the wanted fields, so that an empty one keeps selecting everything.
 //
-// A type without schema is read as a custom resource's would be by default: lists
-// are atomic, maps are not.
+// A type without a schema is compared as the fields of a custom resource are by default: lists are atomic, maps are not.
 //
-// The plan reads fields through unsafe pointers at offsets that reflection gave
-// once per type: comparing a Deployment takes well under a microsecond and no
-// allocation. Types are checked once, when a plan is chosen.
+// # Speed
+//
+// Typed reads fields through unsafe pointers. Reflection computes their offsets once per type. Comparing a Deployment takes
+// less than a microsecond and allocates nothing. The type of an object is checked once, before the first unsafe pointer.
 package compare

@@ -37,7 +37,11 @@ func FuzzNetworkPolicy(f *testing.F) {
 	fuzz(f, func() runtime.Object { return &networkingv1.NetworkPolicy{} })
 }
 
-// fuzz fills objects of a type at random, valid or not, and proves what must hold of all.
+// fuzz fills objects of a type at random, valid or not, and checks for each that
+//
+//   - it covers a copy of itself, and Covers and Differences agree;
+//   - AppendJSON writes what encoding/json writes, except what doc.go lists;
+//   - a changed value is a difference, for Typed and for Untyped.
 func fuzz(f *testing.F, empty func() runtime.Object) {
 	const seeds, length = 60, 3000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -56,19 +60,19 @@ func fuzz(f *testing.F, empty func() runtime.Object) {
 
 	f.Fuzz(func(t *testing.T, data []byte, which uint) {
 		want, other := empty(), empty()
-		filler := randfill.NewFromGoFuzz(data).NilChance(0.6).NumElements(1, 3).Funcs(valid...)
+		filler := randfill.NewFromGoFuzz(data).NilChance(0.6).NumElements(1, 3).Funcs(fillers...)
 		filler.Fill(want)
 		filler.Fill(other)
 
 		require.Empty(t, p.Differences(want, want.DeepCopyObject()), "an object covers itself")
 		require.True(t, p.Covers(want, want.DeepCopyObject()), "an object covers itself")
-		require.Equal(t, p.Covers(want, other), len(p.Differences(want, other)) == 0, "the quick answer and the long one")
+		require.Equal(t, p.Covers(want, other), len(p.Differences(want, other)) == 0, "Covers and Differences agree")
 
 		encoded, err := p.AppendJSON(nil, want)
 		require.NoError(t, err)
 		sent := decoded(t, encoded)
 		if diff := cmp.Diff(expected(t, want), sent); diff != "" {
-			t.Fatalf("(-encoding/json +plan)\n%s", diff)
+			t.Fatalf("-encoding/json +AppendJSON:\n%s", diff)
 		}
 		require.Empty(t, untyped.Differences(asUnstructured(sent), asUnstructured(sent)), "an unstructured object covers itself")
 
@@ -86,8 +90,8 @@ func fuzz(f *testing.F, empty func() runtime.Object) {
 	})
 }
 
-// valid fills what has a form of its own.
-var valid = []any{
+// fillers fill types whose random values would have no JSON form.
+var fillers = []any{
 	func(q *resource.Quantity, c randfill.Continue) {
 		*q = *resource.NewMilliQuantity(int64(c.Uint32()), []resource.Format{resource.DecimalSI, resource.BinarySI}[c.Intn(2)])
 	},
@@ -100,7 +104,7 @@ var valid = []any{
 	func(r *metav1.FieldsV1, _ randfill.Continue) { r.SetRawBytes([]byte(`{}`)) },
 }
 
-// expected is what encoding/json gives, less what doc.go says is dropped.
+// expected returns what encoding/json writes for an object, without what doc.go lists.
 func expected(t *testing.T, obj runtime.Object) map[string]any {
 	t.Helper()
 	b, err := json.Marshal(obj)
@@ -113,24 +117,24 @@ func expected(t *testing.T, obj runtime.Object) map[string]any {
 	for _, field := range serverOwned {
 		delete(metadata, field)
 	}
-	return lessUnset(reflect.ValueOf(obj).Elem(), content).(map[string]any)
+	return withoutUnset(reflect.ValueOf(obj).Elem(), content).(map[string]any)
 }
 
-// lessUnset drops nulls, `{}` of struct fields that are no pointers, and target ports of 0.
-func lessUnset(v reflect.Value, content any) any {
+// withoutUnset removes nulls, `{}` of struct fields that are not pointers, and target ports of 0.
+func withoutUnset(v reflect.Value, content any) any {
 	switch v.Kind() {
 	case reflect.Pointer:
-		return lessUnset(v.Elem(), content)
+		return withoutUnset(v.Elem(), content)
 	case reflect.Slice:
 		if items, ok := content.([]any); ok {
 			for i := range items {
-				items[i] = lessUnset(v.Index(i), items[i])
+				items[i] = withoutUnset(v.Index(i), items[i])
 			}
 		}
 	case reflect.Map:
 		fields, _ := content.(map[string]any)
 		for _, k := range v.MapKeys() {
-			fields[k.String()] = lessUnset(v.MapIndex(k), fields[k.String()])
+			fields[k.String()] = withoutUnset(v.MapIndex(k), fields[k.String()])
 		}
 	case reflect.Struct:
 		fields, ok := content.(map[string]any)
@@ -141,7 +145,7 @@ func lessUnset(v reflect.Value, content any) any {
 			tag := f.Tag.Get("json")
 			name, options, _ := strings.Cut(tag, ",")
 			if f.Anonymous && name == "" {
-				lessUnset(field, content)
+				withoutUnset(field, content)
 				continue
 			}
 			value, there := fields[name]
@@ -149,7 +153,7 @@ func lessUnset(v reflect.Value, content any) any {
 				continue
 			}
 			if value != nil {
-				value = lessUnset(field, value)
+				value = withoutUnset(field, value)
 			}
 			fields[name] = value
 			_, isMap := value.(map[string]any)
@@ -176,7 +180,7 @@ func asUnstructured(content map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// leaves gives the paths of all values; what is empty is none.
+// leaves returns the paths of all scalars in a tree.
 func leaves(content any) (paths [][]any) {
 	within := func(step, v any) {
 		for _, p := range leaves(v) {
@@ -191,7 +195,7 @@ func leaves(content any) (paths [][]any) {
 	case []any:
 		for i, item := range v {
 			if _, text := item.(string); text && count(v, item) > 1 {
-				continue // in a set, the other one would still be there
+				continue // if the list is a set, the other one would still cover it
 			}
 			within(i, item)
 		}
@@ -201,6 +205,7 @@ func leaves(content any) (paths [][]any) {
 	return paths
 }
 
+// count returns how often a text is in a list.
 func count(list []any, item any) (n int) {
 	for _, other := range list {
 		if text, ok := other.(string); ok && text == item {
@@ -210,7 +215,7 @@ func count(list []any, item any) (n int) {
 	return n
 }
 
-// changedAt gives a copy with another value of the same type at the path.
+// changedAt returns a copy of a tree with another value of the same type at the path.
 func changedAt(content any, at []any) any {
 	if len(at) > 0 {
 		switch v := content.(type) {

@@ -11,11 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Untyped is the plan of a kind for unstructured objects. Of what they say only nulls are
-// dropped: there is no Go type that could have meant something else by a zero.
+// Untyped serialises and compares unstructured objects of one kind. [CompileUntyped] returns it. It is safe for concurrent
+// use.
+//
+// Unlike [Typed] it sends zeros and `{}`: without a Go type, nobody can have meant an unset field by them. Only nulls and
+// what the API server owns are left out.
 type Untyped struct{ root typeRef }
 
-// CompileUntyped makes the plan of a kind.
+// CompileUntyped returns the Untyped for a kind. A kind without a schema is compared by the defaults of custom resources.
+// It returns errors of schemas.
 func CompileUntyped(kind schema.GroupVersionKind, schemas Schemas) (*Untyped, error) {
 	root, err := schemas.lookup(kind)
 	if err != nil {
@@ -24,7 +28,8 @@ func CompileUntyped(kind schema.GroupVersionKind, schemas Schemas) (*Untyped, er
 	return &Untyped{root: root}, nil
 }
 
-func contentOf(obj runtime.Object) map[string]any {
+// sentContent returns a copy of the object's top level without what the API server owns.
+func sentContent(obj runtime.Object) map[string]any {
 	content := obj.(runtime.Unstructured).UnstructuredContent()
 	sent := make(map[string]any, len(content))
 	for k, v := range content {
@@ -53,45 +58,45 @@ func withoutKeys(v any, keys []string) any {
 	return kept
 }
 
-// AppendJSON is as [Typed.AppendJSON].
+// AppendJSON appends to b what is sent of obj, as [Typed.AppendJSON] does. The error is always nil.
 func (*Untyped) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
-	return appendUntyped(b, contentOf(obj)), nil
+	return appendUnstructured(b, sentContent(obj)), nil
 }
 
-// AppendApply is as [Typed.AppendApply].
+// AppendApply appends the body of a server-side apply of obj, as [Typed.AppendApply] does. The error is always nil.
 func (*Untyped) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error) {
-	content := contentOf(obj)
+	content := sentContent(obj)
 	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Kind
 	if metadata, ok := content["metadata"].(map[string]any); ok && uid != "" {
-		metadata["uid"] = uid // of a copy
+		metadata["uid"] = uid // withoutKeys has copied it
 	}
-	return appendUntyped(b, content), nil
+	return appendUnstructured(b, content), nil
 }
 
-// Covers is as [Typed.Covers].
+// Covers reports whether have has everything that would be sent of want.
 func (u *Untyped) Covers(want, have runtime.Object) bool {
 	return u.covers(nil, want, have)
 }
 
-// Differences is as [Typed.Differences].
+// Differences returns the places where have does not cover want, as [Typed.Differences] does.
 func (u *Untyped) Differences(want, have runtime.Object) []Difference {
-	var t trace
-	u.covers(&t, want, have)
-	return t.found
+	var r recorder
+	u.covers(&r, want, have)
+	return r.found
 }
 
-func (u *Untyped) covers(t *trace, want, have runtime.Object) bool {
-	c := untypedComparison{trace: t}
-	return c.covers(u.root, contentOf(want), have.(runtime.Unstructured).UnstructuredContent())
+func (u *Untyped) covers(r *recorder, want, have runtime.Object) bool {
+	c := unstructuredComparison{recorder: r}
+	return c.covers(u.root, sentContent(want), have.(runtime.Unstructured).UnstructuredContent())
 }
 
-// untypedComparison walks two values and the schema.
-type untypedComparison struct {
-	trace  *trace
-	atomic bool // inside an atomic value all of it is ours
+// unstructuredComparison is a walk over two values and their schema.
+type unstructuredComparison struct {
+	recorder *recorder
+	atomic   bool // inside an atomic value, which belongs to one writer as a whole
 }
 
-func (c *untypedComparison) covers(ref typeRef, want, have any) bool {
+func (c *unstructuredComparison) covers(ref typeRef, want, have any) bool {
 	switch want := want.(type) {
 	case map[string]any:
 		if live, ok := have.(map[string]any); ok {
@@ -106,27 +111,27 @@ func (c *untypedComparison) covers(ref typeRef, want, have any) bool {
 			return true
 		}
 	}
-	return c.missing(want, have)
+	return c.record(want, have)
 }
 
-func (c *untypedComparison) missing(want, have any) bool {
-	if c.trace == nil {
+func (c *unstructuredComparison) record(want, have any) bool {
+	if c.recorder == nil {
 		return false
 	}
 	var live []byte
 	if have != nil {
-		live = appendUntyped(nil, have)
+		live = appendUnstructured(nil, have)
 	}
-	return c.trace.missing(appendUntyped(nil, want), live)
+	return c.recorder.record(appendUnstructured(nil, want), live)
 }
 
-func (c *untypedComparison) coversMap(ref typeRef, want, have map[string]any) bool {
+func (c *unstructuredComparison) coversMap(ref typeRef, want, have map[string]any) bool {
 	outer := c.atomic
-	c.atomic = outer || ref.atomicMap()
+	c.atomic = outer || ref.isAtomicMap()
 	defer func() { c.atomic = outer }()
 	isStruct := ref.atom.Map != nil && len(ref.atom.Fields) > 0
-	if (c.atomic && !isStruct || ref.selector()) && withoutNull(want) != withoutNull(have) {
-		return c.missing(want, have)
+	if (c.atomic && !isStruct || ref.isSelector()) && countNonNull(want) != countNonNull(have) {
+		return c.record(want, have)
 	}
 	all := true
 	for _, k := range sortedKeys(want, nil) {
@@ -137,22 +142,22 @@ func (c *untypedComparison) coversMap(ref typeRef, want, have map[string]any) bo
 		switch {
 		case isStruct:
 			value, _ = ref.field(k)
-			c.trace.enter(k)
+			c.recorder.enterField(k)
 		case ref.atom.Map == nil:
-			c.trace.enter(k)
+			c.recorder.enterField(k)
 		default:
 			value = ref.element()
-			c.trace.enterItemKey(k)
+			c.recorder.enterMapKey(k)
 		}
 		var ok bool
 		if live, there := have[k]; there {
 			ok = c.covers(value, want[k], live)
 		} else {
-			ok = c.missing(want[k], nil)
+			ok = c.record(want[k], nil)
 		}
-		c.trace.leave()
+		c.recorder.leave()
 		if !ok {
-			if c.trace == nil {
+			if c.recorder == nil {
 				return false
 			}
 			all = false
@@ -161,8 +166,8 @@ func (c *untypedComparison) coversMap(ref typeRef, want, have map[string]any) bo
 	return all
 }
 
-// withoutNull counts the keys that would be sent.
-func withoutNull(m map[string]any) (n int) {
+// countNonNull returns the number of keys that are sent.
+func countNonNull(m map[string]any) (n int) {
 	for _, v := range m {
 		if v != nil {
 			n++
@@ -171,8 +176,8 @@ func withoutNull(m map[string]any) (n int) {
 	return n
 }
 
-func (c *untypedComparison) coversList(ref typeRef, want, have []any) bool {
-	if c.atomic || !ref.associative() {
+func (c *unstructuredComparison) coversList(ref typeRef, want, have []any) bool {
+	if c.atomic || !ref.isAssociative() {
 		return c.coversAtomicList(ref, want, have)
 	}
 	keys := ref.atom.List.Keys
@@ -185,39 +190,39 @@ func (c *untypedComparison) coversList(ref typeRef, want, have []any) bool {
 		if at < 0 {
 			at = findItem(ref.element(), keys, item, have, 0)
 		}
-		c.trace.enterUntypedItem(keys, item)
+		c.recorder.enterUnstructuredKeys(keys, item)
 		switch {
 		case at < 0:
-			all = c.missing(item, nil)
+			all = c.record(item, nil)
 		case len(keys) > 0:
-			if at < next && c.trace != nil {
-				c.trace.missing([]byte(`"in order"`), []byte(`"out of order"`))
+			if at < next && c.recorder != nil {
+				c.recorder.record([]byte(`"in order"`), []byte(`"out of order"`))
 			}
 			all = c.covers(ref.element(), item, have[at]) && all
 			next = max(next, at+1)
 		}
-		c.trace.leave()
-		if !all && c.trace == nil {
+		c.recorder.leave()
+		if !all && c.recorder == nil {
 			return false
 		}
 	}
 	return all
 }
 
-func (c *untypedComparison) coversAtomicList(ref typeRef, want, have []any) bool {
+func (c *unstructuredComparison) coversAtomicList(ref typeRef, want, have []any) bool {
 	if len(want) != len(have) {
-		return c.missing(want, have)
+		return c.record(want, have)
 	}
 	outer := c.atomic
 	c.atomic = true
 	defer func() { c.atomic = outer }()
 	all := true
 	for i, item := range want {
-		c.trace.enterItem(i)
+		c.recorder.enterIndex(i)
 		ok := c.covers(ref.element(), item, have[i])
-		c.trace.leave()
+		c.recorder.leave()
 		if !ok {
-			if c.trace == nil {
+			if c.recorder == nil {
 				return false
 			}
 			all = false
@@ -226,7 +231,8 @@ func (c *untypedComparison) coversAtomicList(ref typeRef, want, have []any) bool
 	return all
 }
 
-// findItem gives the index of the live item with the same keys, or with the same value in a set.
+// findItem returns the index of the live item with the same keys, or with the same value if the list is a set. It returns -1
+// if there is none from the index from on.
 func findItem(elem typeRef, keys []string, item any, in []any, from int) int {
 	wanted, isMap := item.(map[string]any)
 	for i := from; i < len(in); i++ {
@@ -234,7 +240,7 @@ func findItem(elem typeRef, keys []string, item any, in []any, from int) int {
 		same := isMap && len(keys) > 0
 		for _, k := range keys {
 			_, fallback := elem.field(k)
-			same = same && sameScalar(typeRef{}, keyOr(wanted, k, fallback), keyOr(live, k, fallback))
+			same = same && sameScalar(typeRef{}, valueOr(wanted, k, fallback), valueOr(live, k, fallback))
 		}
 		if same || len(keys) == 0 && sameScalar(elem, item, in[i]) {
 			return i
@@ -243,27 +249,26 @@ func findItem(elem typeRef, keys []string, item any, in []any, from int) int {
 	return -1
 }
 
-func keyOr(item map[string]any, key string, fallback any) any {
+func valueOr(item map[string]any, key string, fallback any) any {
 	if v, ok := item[key]; ok {
 		return v
 	}
 	return fallback
 }
 
-func (t *trace) enterUntypedItem(keys []string, item any) {
-	if t == nil {
+func (r *recorder) enterUnstructuredKeys(keys []string, item any) {
+	if r == nil {
 		return
 	}
 	m, _ := item.(map[string]any)
 	var steps []string
 	for _, k := range keys {
-		steps = append(steps, k+"="+strings.Trim(string(appendUntyped(nil, m[k])), `"`))
+		steps = append(steps, k+"="+strings.Trim(string(appendUnstructured(nil, m[k])), `"`))
 	}
-	t.path = append(t.path, "["+strings.Join(steps, ",")+"]")
+	r.path = append(r.path, "["+strings.Join(steps, ",")+"]")
 }
 
-// sameScalar compares by value: numbers of any type, and quantities where the schema says that
-// it is one.
+// sameScalar compares numbers of any Go type by value, and quantities by their amount where the schema has a quantity.
 func sameScalar(ref typeRef, want, have any) bool {
 	if want == have {
 		return true
@@ -278,7 +283,7 @@ func sameScalar(ref typeRef, want, have any) bool {
 	return wOK && hOK && w == h
 }
 
-func scalarText(v any) string { return strings.Trim(string(appendUntyped(nil, v)), `"`) }
+func scalarText(v any) string { return strings.Trim(string(appendUnstructured(nil, v)), `"`) }
 
 func number(v any) (float64, bool) {
 	switch v := v.(type) {

@@ -1,13 +1,13 @@
 // Package workload restarts workloads that somebody else owns, and observes their rollouts.
 //
-// A workload here is a Deployment, a StatefulSet or a DaemonSet. The functions neither need to own it nor take its
-// fields from its owner:
+// A workload is a Deployment, a StatefulSet or a DaemonSet. Its owner keeps it: the functions set no owner reference, and
+// no field but the annotation of a restart.
 //
 //   - [Restart] replaces its pods, as kubectl rollout restart does, once for each time at which a restart is due.
 //   - [CheckRestart] reports what blocks a restart.
 //   - [ObserveRestart] observes the rollout of a restart to its end, and [ObserveRollout] that of any change.
 //
-// Restart sends at most one request. The other functions send none: they look at the object that they are given, which
-// may come from a cache. Whether a rollout is complete follows the rules of kstatus
+// Restart sends at most one request. The other functions send none: they use the object that is passed, which may come
+// from a cache. Whether a rollout is complete follows the rules of kstatus
 // (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 package workload

@@ -46,15 +46,25 @@ func newTestEnv(t *testing.T) *testEnv {
 	return env
 }
 
-// applyAsOwner does what the owner's operator does with its Deployment.
-func (env *testEnv) applyAsOwner(t *testing.T, image string) {
+// create creates the Deployment, as its owner's operator does.
+func (env *testEnv) create(t *testing.T) {
+	t.Helper()
+	env.sent.Sent()
+	require.Equal(t, ownedresources.Created, env.applyAsOwner(t, "nginx:1.27"))
+	require.Equal(t, []string{"GET deployments", "POST deployments"}, env.sent.Sent())
+}
+
+// applyAsOwner applies the Deployment with an image, as its owner's operator does.
+func (env *testEnv) applyAsOwner(t *testing.T, image string) ownedresources.Operation {
 	t.Helper()
 	d := ownedresources.NewDeployment(env.owner, nil, corev1.Container{Name: "web", Image: image})
 	d.Spec.Replicas = new(int32(2))
-	_, err := ownedresources.Apply(t.Context(), env.client, env.owner, d)
+	results, err := ownedresources.Apply(t.Context(), env.client, env.owner, d)
 	require.NoError(t, err)
+	return results[0].Operation
 }
 
+// live returns the Deployment as the API server has it.
 func (env *testEnv) live(t *testing.T) *appsv1.Deployment {
 	t.Helper()
 	var d appsv1.Deployment
@@ -65,7 +75,7 @@ func (env *testEnv) live(t *testing.T) *appsv1.Deployment {
 func TestRestart(t *testing.T) {
 	t.Run("OnceForEachTime", func(t *testing.T) {
 		env := newTestEnv(t)
-		env.applyAsOwner(t, "nginx:1.27")
+		env.create(t)
 		restart := func(at time.Time) bool {
 			t.Helper()
 			live := env.live(t)
@@ -96,7 +106,7 @@ func TestRestart(t *testing.T) {
 
 	t.Run("ConflictAfterAnotherWrite", func(t *testing.T) {
 		env := newTestEnv(t)
-		env.applyAsOwner(t, "nginx:1.27")
+		env.create(t)
 		stale, live := env.live(t), env.live(t)
 		live.Spec.Template.Annotations = map[string]string{workload.AnnotationRestartedAt: due.Add(time.Hour).Format(time.RFC3339)}
 		require.NoError(t, env.client.Update(t.Context(), live))

@@ -75,9 +75,9 @@ func ObserveRestart(workload client.Object, at time.Time, age time.Duration, sch
 	}
 	if last, ok := restartedAt(template); !ok || last.Before(at.Truncate(time.Second)) {
 		if age > annotationTimeout {
-			return Rollout{RolloutUnknown, "RestartUndone", "somebody has taken the restart back"}, nil
+			return Rollout{RolloutUnknown, "RestartUndone", "the restart was undone: the pod template does not have its annotation"}, nil
 		}
-		return Rollout{RolloutInProgress, "RestartNotSeen", "the restart is not seen yet"}, nil
+		return Rollout{RolloutInProgress, "RestartNotSeen", "the object does not show the restart yet"}, nil
 	}
 	rollout, err := ObserveRollout(workload, scheme)
 	switch {

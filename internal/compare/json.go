@@ -9,11 +9,11 @@ import (
 	"unsafe"
 )
 
-// opaqueNode is a value that only its own marshaler understands: raw JSON, durations,
-// floats, untyped values. It is compared as JSON.
-type opaqueNode struct{ typ reflect.Type }
+// jsonComparer is for types that only encoding/json or their own marshaler can encode: raw JSON, durations, floats,
+// interfaces. Values are compared as JSON.
+type jsonComparer struct{ typ reflect.Type }
 
-// EncodeError is a value that its own marshaler refuses.
+// EncodeError means that a value has no JSON form: its marshaler returned an error, which Unwrap returns.
 type EncodeError struct {
 	Type reflect.Type
 	Err  error
@@ -22,8 +22,8 @@ type EncodeError struct {
 func (e *EncodeError) Error() string { return fmt.Sprintf("%s has no JSON form: %v", e.Type, e.Err) }
 func (e *EncodeError) Unwrap() error { return e.Err }
 
-func (n opaqueNode) decode(p unsafe.Pointer) (any, error) {
-	b, err := json.Marshal(reflect.NewAt(n.typ, p).Interface())
+func (c jsonComparer) decode(p unsafe.Pointer) (any, error) {
+	b, err := json.Marshal(reflect.NewAt(c.typ, p).Interface())
 	if err != nil {
 		return nil, err
 	}
@@ -34,31 +34,32 @@ func (n opaqueNode) decode(p unsafe.Pointer) (any, error) {
 	return withoutNulls(v), err
 }
 
-func (n opaqueNode) omitted(p unsafe.Pointer, omitEmpty bool) bool {
-	if omitEmpty && reflect.NewAt(n.typ, p).Elem().IsZero() {
+func (c jsonComparer) omitted(p unsafe.Pointer, omitEmpty bool) bool {
+	if omitEmpty && reflect.NewAt(c.typ, p).Elem().IsZero() {
 		return true
 	}
-	v, err := n.decode(p)
+	v, err := c.decode(p)
 	return err == nil && v == nil
 }
 
-func (n opaqueNode) encode(b []byte, p unsafe.Pointer) []byte {
-	v, err := n.decode(p)
+func (c jsonComparer) encode(b []byte, p unsafe.Pointer) []byte {
+	v, err := c.decode(p)
 	if err != nil {
-		panic(&EncodeError{Type: n.typ, Err: err}) // AppendJSON gives it as an error
+		panic(&EncodeError{Type: c.typ, Err: err}) // recoverEncodeError returns it
 	}
-	return appendUntyped(b, v)
+	return appendUnstructured(b, v)
 }
 
-func (n opaqueNode) covers(t *trace, want, have unsafe.Pointer) bool {
-	w, err := n.decode(want)
-	h, liveErr := n.decode(have)
-	if err != nil || liveErr != nil || !untypedCovers(w, h) {
-		return differs(t, n, want, have)
+func (c jsonComparer) covers(r *recorder, want, have unsafe.Pointer) bool {
+	w, err := c.decode(want)
+	h, liveErr := c.decode(have)
+	if err != nil || liveErr != nil || !unstructuredCovers(w, h) {
+		return recordValues(r, c, want, have)
 	}
 	return true
 }
 
+// withoutNulls removes the nulls of v in place.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -77,7 +78,8 @@ func withoutNulls(v any) any {
 	return v
 }
 
-func appendUntyped(b []byte, v any) []byte {
+// appendUnstructured appends v as JSON, with sorted keys and without null fields.
+func appendUnstructured(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:
 		return appendString(b, v)
@@ -88,7 +90,7 @@ func appendUntyped(b []byte, v any) []byte {
 				continue
 			}
 			b = append(appendString(b, k), ':')
-			b = append(appendUntyped(b, v[k]), ',')
+			b = append(appendUnstructured(b, v[k]), ',')
 		}
 		return append(bytes.TrimSuffix(b, []byte{','}), '}')
 	case []any:
@@ -97,7 +99,7 @@ func appendUntyped(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendUntyped(b, e)
+			b = appendUnstructured(b, e)
 		}
 		return append(b, ']')
 	}
@@ -110,9 +112,9 @@ func appendUntyped(b []byte, v any) []byte {
 	return fmt.Append(b, v) // json.Number, integers, bool
 }
 
-// untypedCovers reads values without schema as a custom resource's are read by default:
-// lists are atomic, maps are not.
-func untypedCovers(want, have any) bool {
+// unstructuredCovers reports whether have covers want, two values without a schema. They are compared as the fields of a
+// custom resource are by default: lists are atomic, maps are not.
+func unstructuredCovers(want, have any) bool {
 	switch want := want.(type) {
 	case map[string]any:
 		live, ok := have.(map[string]any)
@@ -120,7 +122,7 @@ func untypedCovers(want, have any) bool {
 			return false
 		}
 		for k, w := range want {
-			if h, ok := live[k]; !ok || !untypedCovers(w, h) {
+			if h, ok := live[k]; !ok || !unstructuredCovers(w, h) {
 				return false
 			}
 		}
@@ -131,7 +133,7 @@ func untypedCovers(want, have any) bool {
 			return false
 		}
 		for i, w := range want {
-			if !untypedCovers(w, live[i]) {
+			if !unstructuredCovers(w, live[i]) {
 				return false
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// sortedKeys gives a map's keys in order, in room if they fit.
+// sortedKeys returns the keys of a map, sorted. It uses the capacity of room, if that is enough.
 func sortedKeys[K cmp.Ordered, V any](m map[K]V, room []K) []K {
 	for k := range m {
 		room = append(room, k)
@@ -18,21 +18,21 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V, room []K) []K {
 	return room
 }
 
-// stringMapNode is a map[string]string, by far the most frequent map. An exact one is
-// ours as a whole: no key but ours may be there.
-type stringMapNode struct{ exact bool }
+// stringMapComparer is for map[string]string, by far the most frequent map. If exact, the map is atomic: the live map may
+// have no other keys.
+type stringMapComparer struct{ exact bool }
 
-func (stringMapNode) omitted(p unsafe.Pointer, omitEmpty bool) bool {
+func (stringMapComparer) omitted(p unsafe.Pointer, omitEmpty bool) bool {
 	m := *(*map[string]string)(p)
 	return m == nil || omitEmpty && len(m) == 0
 }
 
-func (stringMapNode) encode(b []byte, p unsafe.Pointer) []byte {
+func (stringMapComparer) encode(b []byte, p unsafe.Pointer) []byte {
 	m := *(*map[string]string)(p)
 	if len(m) > fewEntries {
 		return encodeSorted(b, m)
 	}
-	// Labels and selectors: sorted while they are gathered, each value looked up once.
+	// Labels and selectors are small: insertion sort looks up each value once and allocates nothing.
 	var entries [fewEntries]entry
 	n := 0
 	for k, v := range m {
@@ -70,12 +70,12 @@ func encodeSorted(b []byte, m map[string]string) []byte {
 	return append(b, '}')
 }
 
-func (n stringMapNode) covers(t *trace, want, have unsafe.Pointer) bool {
+func (c stringMapComparer) covers(r *recorder, want, have unsafe.Pointer) bool {
 	w, h := *(*map[string]string)(want), *(*map[string]string)(have)
-	if n.exact && len(w) != len(h) {
-		return differs(t, n, want, have)
+	if c.exact && len(w) != len(h) {
+		return recordValues(r, c, want, have)
 	}
-	if t == nil {
+	if r == nil {
 		for k, v := range w {
 			if live, ok := h[k]; !ok || live != v {
 				return false
@@ -93,17 +93,17 @@ func (n stringMapNode) covers(t *trace, want, have unsafe.Pointer) bool {
 		if ok {
 			encoded = appendString(nil, live)
 		}
-		t.enterItemKey(k)
-		all = t.missing(appendString(nil, w[k]), encoded)
-		t.leave()
+		r.enterMapKey(k)
+		all = r.record(appendString(nil, w[k]), encoded)
+		r.leave()
 	}
 	return all
 }
 
-// resourcesNode is a list of compute resources.
-type resourcesNode struct{ mapNode }
+// resourceListComparer is for corev1.ResourceList: a mapComparer that allocates nothing.
+type resourceListComparer struct{ mapComparer }
 
-func (n resourcesNode) encode(b []byte, p unsafe.Pointer) []byte {
+func (c resourceListComparer) encode(b []byte, p unsafe.Pointer) []byte {
 	m := *(*corev1.ResourceList)(p)
 	var room [16]corev1.ResourceName
 	b = append(b, '{')
@@ -113,17 +113,17 @@ func (n resourcesNode) encode(b []byte, p unsafe.Pointer) []byte {
 		}
 		b = append(appendString(b, string(k)), ':')
 		q := m[k]
-		b = quantityNode{}.encode(b, unsafe.Pointer(&q))
+		b = quantityComparer{}.encode(b, unsafe.Pointer(&q))
 	}
 	return append(b, '}')
 }
 
-func (n resourcesNode) covers(t *trace, want, have unsafe.Pointer) bool {
-	if t != nil {
-		return n.mapNode.covers(t, want, have)
+func (c resourceListComparer) covers(r *recorder, want, have unsafe.Pointer) bool {
+	if r != nil {
+		return c.mapComparer.covers(r, want, have)
 	}
 	w, h := *(*corev1.ResourceList)(want), *(*corev1.ResourceList)(have)
-	if n.exact && len(w) != len(h) {
+	if c.exact && len(w) != len(h) {
 		return false
 	}
 	for k, q := range w {
@@ -134,52 +134,52 @@ func (n resourcesNode) covers(t *trace, want, have unsafe.Pointer) bool {
 	return true
 }
 
-// mapNode is any other map with keys that are strings.
-type mapNode struct {
+// mapComparer is for all other maps whose keys are strings.
+type mapComparer struct {
 	typ   reflect.Type
-	elem  node
+	elem  comparer
 	exact bool
 }
 
-func (n mapNode) at(p unsafe.Pointer) reflect.Value { return reflect.NewAt(n.typ, p).Elem() }
+func (c mapComparer) at(p unsafe.Pointer) reflect.Value { return reflect.NewAt(c.typ, p).Elem() }
 
-func (n mapNode) omitted(p unsafe.Pointer, omitEmpty bool) bool {
-	m := n.at(p)
+func (c mapComparer) omitted(p unsafe.Pointer, omitEmpty bool) bool {
+	m := c.at(p)
 	return m.IsNil() || omitEmpty && m.Len() == 0
 }
 
-func (n mapNode) encode(b []byte, p unsafe.Pointer) []byte {
-	m := n.at(p)
+func (c mapComparer) encode(b []byte, p unsafe.Pointer) []byte {
+	m := c.at(p)
 	b = append(b, '{')
-	for i, k := range n.keys(m) {
+	for i, k := range c.keys(m) {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(appendString(b, k.String()), ':')
-		b = n.elem.encode(b, addressOf(m.MapIndex(k)))
+		b = c.elem.encode(b, addressOf(m.MapIndex(k)))
 	}
 	return append(b, '}')
 }
 
-func (n mapNode) covers(t *trace, want, have unsafe.Pointer) bool {
-	w, h := n.at(want), n.at(have)
-	if n.exact && w.Len() != h.Len() {
-		return differs(t, n, want, have)
+func (c mapComparer) covers(r *recorder, want, have unsafe.Pointer) bool {
+	w, h := c.at(want), c.at(have)
+	if c.exact && w.Len() != h.Len() {
+		return recordValues(r, c, want, have)
 	}
 	all := true
-	for _, k := range n.keys(w) {
+	for _, k := range c.keys(w) {
 		value, live := addressOf(w.MapIndex(k)), h.MapIndex(k)
-		t.enterItemKey(k.String())
+		r.enterMapKey(k.String())
 		var ok bool
 		switch {
 		case live.IsValid():
-			ok = n.elem.covers(t, value, addressOf(live))
-		case t != nil:
-			t.missing(n.elem.encode(nil, value), nil)
+			ok = c.elem.covers(r, value, addressOf(live))
+		case r != nil:
+			r.record(c.elem.encode(nil, value), nil)
 		}
-		t.leave()
+		r.leave()
 		if !ok {
-			if t == nil {
+			if r == nil {
 				return false
 			}
 			all = false
@@ -188,13 +188,13 @@ func (n mapNode) covers(t *trace, want, have unsafe.Pointer) bool {
 	return all
 }
 
-func (mapNode) keys(m reflect.Value) []reflect.Value {
+func (mapComparer) keys(m reflect.Value) []reflect.Value {
 	keys := m.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
 	return keys
 }
 
-// addressOf copies a map's value, which has no address of its own.
+// addressOf returns the address of a copy: the values of a map have no address.
 func addressOf(v reflect.Value) unsafe.Pointer {
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)

@@ -11,14 +11,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// webDeployment is what an operator would want.
+// webDeployment returns a Deployment as an operator builds it.
 func webDeployment() *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{
@@ -44,7 +43,7 @@ func webDeployment() *appsv1.Deployment {
 	}
 }
 
-// serverDefaults does to a Deployment what the API server and its controllers do.
+// serverDefaults returns a copy with the fields that the API server and the Deployment controller set.
 func serverDefaults(d *appsv1.Deployment) *appsv1.Deployment {
 	d = d.DeepCopy()
 	d.UID, d.ResourceVersion, d.Generation = "6d1f", "42", 1
@@ -64,6 +63,7 @@ func serverDefaults(d *appsv1.Deployment) *appsv1.Deployment {
 	return d
 }
 
+// compiled returns the Typed for an object of a kind in client-go.
 func compiled(t testing.TB, obj runtime.Object) *Typed {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
@@ -73,7 +73,7 @@ func compiled(t testing.TB, obj runtime.Object) *Typed {
 	return p
 }
 
-func TestDeploymentIsCoveredDespiteDefaults(t *testing.T) {
+func TestDefaultsAreNoDifference(t *testing.T) {
 	want := webDeployment()
 	p := compiled(t, want)
 	require.Empty(t, p.Differences(want, serverDefaults(want)))
@@ -86,27 +86,27 @@ func TestDifferences(t *testing.T) {
 		change func(live *appsv1.Deployment)
 		want   []Difference
 	}{
-		"changed scalar": {
-			reason: "a value of ours that somebody changed is a difference",
+		"ChangedScalar": {
+			reason: "somebody changed a wanted value",
 			change: func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) },
 			want:   []Difference{{Path: "spec.replicas", Want: "3", Have: "1"}},
 		},
-		"removed pointer": {
-			reason: "a value of ours that somebody removed is a difference without a live value",
+		"RemovedPointer": {
+			reason: "somebody removed a wanted value, so the difference has no live value",
 			change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].ReadinessProbe = nil },
 			want: []Difference{{
 				Path: "spec.template.spec.containers[name=web].readinessProbe", Want: `{"tcpSocket":{"port":"http"}}`,
 			}},
 		},
-		"foreign container": {
-			reason: "containers are keyed by name, so an injected sidecar is not ours to judge",
+		"InjectedContainer": {
+			reason: "containers are keyed by name: others may add theirs",
 			change: func(d *appsv1.Deployment) {
 				pod := &d.Spec.Template.Spec
 				pod.Containers = append([]corev1.Container{{Name: "mesh"}}, pod.Containers...)
 			},
 		},
-		"foreign command argument": {
-			reason: "command is atomic, so one more argument is a difference of the whole",
+		"AddedArgument": {
+			reason: "command is atomic: one more argument is a difference of the whole list",
 			change: func(d *appsv1.Deployment) {
 				c := &d.Spec.Template.Spec.Containers[0]
 				c.Command = append(c.Command, "-q")
@@ -116,7 +116,7 @@ func TestDifferences(t *testing.T) {
 				Want: `["nginx","-g","daemon off;"]`, Have: `["nginx","-g","daemon off;","-q"]`,
 			}},
 		},
-		"environment out of order": {
+		"VariablesOutOfOrder": {
 			reason: "variables refer to earlier ones, so their order counts",
 			change: func(d *appsv1.Deployment) {
 				env := d.Spec.Template.Spec.Containers[0].Env
@@ -126,8 +126,8 @@ func TestDifferences(t *testing.T) {
 				Path: "spec.template.spec.containers[name=web].env[name=NODE]", Want: `"in order"`, Have: `"out of order"`,
 			}},
 		},
-		"other protocol": {
-			reason: "ports are keyed by number and protocol, and a protocol not set is TCP",
+		"OtherProtocol": {
+			reason: "ports are keyed by number and protocol; an unset protocol is TCP",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.Containers[0].Ports[0].Protocol = corev1.ProtocolUDP
 			},
@@ -136,37 +136,37 @@ func TestDifferences(t *testing.T) {
 				Want: `{"containerPort":8080,"name":"http"}`,
 			}},
 		},
-		"foreign label": {
+		"AddedLabel": {
 			reason: "labels are a map that several writers share",
 			change: func(d *appsv1.Deployment) { d.Labels["team"] = "red" },
 		},
-		"selector with a foreign label": {
-			reason: "a selector is atomic: one label more selects other pods",
+		"SelectorWithAnotherLabel": {
+			reason: "a selector is atomic: one more label selects other pods",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Selector.MatchLabels = map[string]string{"app": "web", "tier": "x"}
 			},
 			want: []Difference{{Path: "spec.selector.matchLabels", Want: `{"app":"web"}`, Have: `{"app":"web","tier":"x"}`}},
 		},
-		"selector with foreign expressions": {
-			reason: "a field more selects other pods too, although we say nothing of it",
+		"SelectorWithExpressions": {
+			reason: "one more field selects other pods, although nothing is wanted of that field",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "x", Operator: metav1.LabelSelectorOpExists}}
 			},
 			want: []Difference{{Path: "spec.selector.matchExpressions", Have: `[{"key":"x","operator":"Exists"}]`}},
 		},
-		"label gone": {
-			reason: "keys of maps stand in brackets, for they may hold dots",
+		"RemovedLabel": {
+			reason: "keys of maps are in brackets, since they may contain dots",
 			change: func(d *appsv1.Deployment) { delete(d.Labels, "app.kubernetes.io/name") },
 			want:   []Difference{{Path: "metadata.labels[app.kubernetes.io/name]", Want: `"web"`}},
 		},
-		"quantity in other words": {
-			reason: "quantities are compared by value",
+		"QuantityInAnotherNotation": {
+			reason: "quantities are compared by their amount",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("65536Ki")
 			},
 		},
-		"other quantity": {
-			reason: "a changed quantity is a difference",
+		"OtherQuantity": {
+			reason: "a changed amount is a difference",
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("1Mi")
 			},
@@ -174,8 +174,8 @@ func TestDifferences(t *testing.T) {
 				Path: "spec.template.spec.containers[name=web].resources.requests[memory]", Want: `"64Mi"`, Have: `"1Mi"`,
 			}},
 		},
-		"status": {
-			reason: "status is the controllers' business",
+		"Status": {
+			reason: "status belongs to controllers",
 			change: func(d *appsv1.Deployment) { d.Status = appsv1.DeploymentStatus{} },
 		},
 	}
@@ -186,9 +186,9 @@ func TestDifferences(t *testing.T) {
 			live := serverDefaults(want)
 			tc.change(live)
 			if diff := cmp.Diff(tc.want, p.Differences(want, live)); diff != "" {
-				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			require.Equal(t, len(tc.want) == 0, p.Covers(want, live), "the quick answer must agree with the long one")
+			require.Equal(t, len(tc.want) == 0, p.Covers(want, live), "Covers and Differences agree")
 		})
 	}
 }
@@ -199,8 +199,8 @@ func TestAppendJSON(t *testing.T) {
 		obj    runtime.Object
 		want   string
 	}{
-		"server-owned": {
-			reason: "status, uid and the like are the server's, and kind is added when it is known",
+		"ServerOwned": {
+			reason: "the API server owns status, uid and others; AppendApply adds the kind",
 			obj: &corev1.Service{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 				ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "x", ResourceVersion: "7", Generation: 2},
@@ -208,7 +208,7 @@ func TestAppendJSON(t *testing.T) {
 			},
 			want: `{"metadata":{"name":"a"}}`,
 		},
-		"empty struct behind a pointer": {
+		"EmptyStructBehindPointer": {
 			reason: "emptyDir: {} chooses the kind of the volume",
 			obj: &corev1.Pod{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{},
@@ -216,28 +216,28 @@ func TestAppendJSON(t *testing.T) {
 			}},
 			want: `{"spec":{"containers":[],"volumes":[{"emptyDir":{},"name":"tmp"}]}}`,
 		},
-		"empty list item": {
-			reason: "ingress: [{}] allows all; without its item it would deny all",
+		"EmptyListItem": {
+			reason: "ingress: [{}] allows everything; without its item it would deny everything",
 			obj:    &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}}},
 			want:   `{"spec":{"ingress":[{}]}}`,
 		},
-		"pointer to zero": {
-			reason: "replicas: 0 is an opinion",
+		"PointerToZero": {
+			reason: "replicas: 0 is a wanted value",
 			obj:    &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(0))}},
 			want:   `{"spec":{"replicas":0}}`,
 		},
-		"target port that nobody set": {
-			reason: "encoding/json writes targetPort: 0, which the API server turns into the port",
+		"UnsetTargetPort": {
+			reason: "encoding/json writes targetPort: 0, which the API server replaces by the port",
 			obj:    &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
 			want:   `{"spec":{"ports":[{"port":80}]}}`,
 		},
-		"bytes, and text that needs escapes": {
-			reason: "bytes are base64; control characters and broken UTF-8 stay valid JSON",
+		"BytesAndEscapes": {
+			reason: "bytes are base64; control characters and invalid UTF-8 become valid JSON",
 			obj:    &corev1.Secret{Data: map[string][]byte{"b": {0, 255}, "a\"\n\xff": nil}},
 			want:   `{"data":{"a\"\u000a\ufffd":"","b":"AP8="}}`,
 		},
-		"quantities in one form": {
-			reason: "the bytes must not depend on how a value was written",
+		"CanonicalQuantities": {
+			reason: "the bytes must not depend on the notation of a quantity",
 			obj: &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
 				corev1.ResourcePods: resource.MustParse("1000m"), corev1.ResourceCPU: resource.MustParse("1.5"),
 			}}},
@@ -249,13 +249,13 @@ func TestAppendJSON(t *testing.T) {
 			got, err := compiled(t, tc.obj).AppendJSON(nil, tc.obj)
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
-				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// A custom resource has no schema here; its Go type is all there is.
+// gadget is a custom resource. It has no schema here.
 type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -273,7 +273,7 @@ type gadgetSpec struct {
 
 func (g *gadget) DeepCopyObject() runtime.Object { c := *g; return &c }
 
-func TestCustomResource(t *testing.T) {
+func TestTypeWithoutSchema(t *testing.T) {
 	p, err := Compile(&gadget{}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, BuiltIn)
 	require.NoError(t, err)
 	want := &gadget{Spec: gadgetSpec{Raw: &runtime.RawExtension{Raw: []byte(`{"b":1.0,"a":null,"c":[1]}`)}, Parts: []gadgetSpec{{Weight: 1.5}}}}
@@ -281,20 +281,20 @@ func TestCustomResource(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t,
 		`{"spec":{"enabled":false,"parts":[{"enabled":false,"period":"0s","size":0,"weight":1.5}],"period":"0s","raw":{"b":1.0,"c":[1]},"size":0}}`,
-		string(got), "zeros without omitempty are meant, raw JSON is sent in one form, a type may contain itself")
+		string(got), "zeros without omitempty are sent, raw JSON is sent in canonical form, a type may contain itself")
 
 	live := &gadget{Spec: gadgetSpec{Raw: &runtime.RawExtension{Raw: []byte(`{"c":[1],"b":1,"d":true}`)}, Parts: want.Spec.Parts}}
-	require.True(t, p.Covers(want, live), "raw JSON is compared by value, and what the server added is no difference")
+	require.True(t, p.Covers(want, live), "raw JSON is compared by value, and a field that was added is no difference")
 	live.Spec.Size = 2
-	require.False(t, p.Covers(want, live), "size: 0 is meant")
+	require.False(t, p.Covers(want, live), "size: 0 is a wanted value")
 
 	_, err = p.AppendJSON(nil, &gadget{Spec: gadgetSpec{Raw: &runtime.RawExtension{Raw: []byte(`{`)}}})
 	var refused *EncodeError
 	require.ErrorAs(t, err, &refused)
 }
 
-// An empty selector selects all, and one that somebody filled in does not.
-func TestEmptySelector(t *testing.T) {
+// An empty selector selects everything. If somebody adds a field, it no longer does.
+func TestEmptySelectorMustStayEmpty(t *testing.T) {
 	want := &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{
 		{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}},
 	}}}
@@ -308,24 +308,6 @@ func TestEmptySelector(t *testing.T) {
 	require.Equal(t, []Difference{{Path: "spec.ingress[0].from[0].namespaceSelector.matchLabels", Have: `{"a":"b"}`}}, p.Differences(want, namespaces))
 }
 
-// Nulls are not sent, so they cannot be missed, not even in what is atomic.
-func TestUntypedNull(t *testing.T) {
-	u, err := CompileUntyped(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, BuiltIn)
-	require.NoError(t, err)
-	object := func(item map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"list": []any{item}}}}
-	}
-	require.Empty(t, u.Differences(object(map[string]any{"a": nil, "b": "x"}), object(map[string]any{"b": "x"})))
-}
-
-// Programs add their own types to client-go's global scheme; that makes them no kinds of client-go.
-func TestCustomResourceInTheGlobalScheme(t *testing.T) {
-	kind := schema.GroupVersionKind{Group: "global.example.com", Version: "v1", Kind: "Gadget"}
-	scheme.Scheme.AddKnownTypeWithName(kind, &gadget{})
-	_, err := Compile(&gadget{}, kind, BuiltIn)
-	require.NoError(t, err)
-}
-
 func TestAppendApply(t *testing.T) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "stale"}, Data: map[string]string{"k": "v"}}
 	got, err := compiled(t, cm).AppendApply(nil, cm, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "u-1")
@@ -333,8 +315,8 @@ func TestAppendApply(t *testing.T) {
 	require.Equal(t, `{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"v"},"metadata":{"name":"a","uid":"u-1"}}`, string(got))
 }
 
-// What the plan sends must be what encoding/json sends, less what doc.go says.
-func TestEncodingAgreesWithEncodingJSON(t *testing.T) {
+// AppendJSON writes what encoding/json writes, except what doc.go lists.
+func TestAppendJSONEqualsEncodingJSON(t *testing.T) {
 	d := webDeployment()
 	got, err := compiled(t, d).AppendJSON(nil, d)
 	require.NoError(t, err)
@@ -349,11 +331,11 @@ func TestEncodingAgreesWithEncodingJSON(t *testing.T) {
 	var have map[string]any
 	require.NoError(t, json.Unmarshal(got, &have))
 	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("(-encoding/json +plan)\n%s", diff)
+		t.Errorf("-encoding/json +AppendJSON:\n%s", diff)
 	}
 }
 
-func TestNothingToDoAllocatesNothing(t *testing.T) {
+func TestCoversAndAppendJSONAllocateNothing(t *testing.T) {
 	want := webDeployment()
 	p := compiled(t, want)
 	live := serverDefaults(want)

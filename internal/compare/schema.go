@@ -16,18 +16,18 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// Schemas tells how server-side apply reads the lists and maps of a kind.
+// Schemas looks up how server-side apply merges the lists and maps of a kind. The zero value is [BuiltIn].
 type Schemas struct {
-	// server gives the API server's schemas of a group and version; nil to do without.
+	// server returns the API server's schemas of a group and version. It is nil for BuiltIn.
 	server func(schema.GroupVersion) (managedfields.TypeConverter, error)
 }
 
-// BuiltIn knows the kinds that client-go knows. Parsing them takes some 0.1 s, once per
-// process, on first use.
+// BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use. It has
+// no schemas of custom resources except that of their metadata.
 var BuiltIn Schemas
 
-// FromServer knows also what an API server says of its custom resources. It asks once per
-// group and version.
+// FromServer returns schemas like BuiltIn, and gets those of custom resources from an API server. It sends its requests when
+// a kind is compiled. A kind that the API server does not serve is then an error.
 func FromServer(server openapi.Client) Schemas {
 	root := openapi3.NewRoot(server)
 	return Schemas{server: func(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
@@ -39,12 +39,12 @@ func FromServer(server openapi.Client) Schemas {
 	}}
 }
 
-// clientGoKinds are the kinds of client-go, and no other: programs add their own to client-go's
-// global scheme, as kubebuilder's tests do.
+// clientGoKinds returns a scheme with the kinds of client-go and no others. The global scheme of client-go may have more:
+// programs add their own kinds to it, as kubebuilder's tests do.
 var clientGoKinds = sync.OnceValue(func() *runtime.Scheme {
 	kinds := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(kinds); err != nil {
-		panic(err) // they are all its own
+		panic(err) // it cannot fail for kinds of its own
 	}
 	return kinds
 })
@@ -53,14 +53,14 @@ var builtIn = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(clientGoKinds())
 })
 
-// typeRef is a type in a schema; the zero value is a type without schema.
+// typeRef is a type in a schema. The zero value is a type without a schema.
 type typeRef struct {
 	schema   *smdschema.Schema
 	atom     smdschema.Atom
 	quantity bool
 }
 
-// lookup finds a kind's type. A kind without schema still has the API's metadata.
+// lookup returns the type of a kind. For a kind without a schema, the type has the metadata of all objects.
 func (s Schemas) lookup(kind schema.GroupVersionKind) (typeRef, error) {
 	if clientGoKinds().Recognizes(kind) {
 		return parse(builtIn(), kind)
@@ -82,8 +82,8 @@ func (s Schemas) lookup(kind schema.GroupVersionKind) (typeRef, error) {
 	}}}, nil
 }
 
-// BuiltInTypes converts objects of the kinds that client-go knows. Programs that also stand for an
-// API server share it, since parsing takes 0.1 s.
+// BuiltInTypes returns a converter for objects of the kinds in client-go. An API server in memory shares it with BuiltIn,
+// since parsing takes 0.1 s.
 func BuiltInTypes() managedfields.TypeConverter { return builtIn() }
 
 func parse(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (typeRef, error) {
@@ -112,7 +112,7 @@ func (r typeRef) resolve(to smdschema.TypeRef) typeRef {
 	return typeRef{schema: r.schema, atom: atom, quantity: quantity}
 }
 
-// field gives the type and the default of a struct's field.
+// field returns the type and the default of a field.
 func (r typeRef) field(name string) (typeRef, any) {
 	if r.atom.Map == nil {
 		return typeRef{}, nil
@@ -124,7 +124,7 @@ func (r typeRef) field(name string) (typeRef, any) {
 	return r.resolve(f.Type), f.Default
 }
 
-// element gives the type of a list's items or a map's values.
+// element returns the type of the items of a list or of the values of a map.
 func (r typeRef) element() typeRef {
 	switch {
 	case r.atom.List != nil:
@@ -135,18 +135,18 @@ func (r typeRef) element() typeRef {
 	return typeRef{}
 }
 
-func (r typeRef) atomicMap() bool {
+func (r typeRef) isAtomicMap() bool {
 	return r.atom.Map != nil && r.atom.Map.ElementRelationship == smdschema.Atomic
 }
 
-func (r typeRef) associative() bool {
+func (r typeRef) isAssociative() bool {
 	return r.atom.List != nil && r.atom.List.ElementRelationship == smdschema.Associative
 }
 
-// selector reports whether the type is a label selector. It is atomic, and unlike other atomic
-// structs the API server sets no defaults in it: a field that we leave out must not be there.
-func (r typeRef) selector() bool {
-	if !r.atomicMap() || len(r.atom.Fields) != 2 {
+// isSelector reports whether the type is a label selector. It is atomic. Unlike in other atomic structs, the API server sets
+// no defaults in it, so a field that is left out must be absent in the live object.
+func (r typeRef) isSelector() bool {
+	if !r.isAtomicMap() || len(r.atom.Fields) != 2 {
 		return false
 	}
 	_, labels := r.atom.FindField("matchLabels")

@@ -1,0 +1,32 @@
+package compare
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+type stringOptionObject struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `json:"metadata"`
+	Count             int `json:"count,string"`
+}
+
+func (o *stringOptionObject) DeepCopyObject() runtime.Object { c := *o; return &c }
+
+func TestCompileRefusesAnUnsupportedField(t *testing.T) {
+	_, err := Compile(&stringOptionObject{}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Odd"}, BuiltIn)
+	require.EqualError(t, err, "compare.stringOptionObject cannot be compared: its field Count has the option string: give the type plain fields")
+}
+
+// Programs add their own types to client-go's global scheme. client-go has no schemas of them.
+func TestCompileWithAKindInTheGlobalScheme(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "global.example.com", Version: "v1", Kind: "Gadget"}
+	scheme.Scheme.AddKnownTypeWithName(kind, &gadget{})
+	_, err := Compile(&gadget{}, kind, BuiltIn)
+	require.NoError(t, err)
+}

@@ -1,0 +1,266 @@
+package ownedresources
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// changeEachField changes each field of ours in the live object by hand. Each must be repaired.
+func (s *subject) changeEachField(t *testing.T, n *counts) {
+	t.Helper()
+	var fixed immutableFields
+	for _, at := range fieldsOf(s.sent(t)) {
+		before := s.live(t)
+		if change, _ := s.editToOtherValue(t, at, &fixed, n); change != nil {
+			s.repair(t, []path{at}, before, n)
+		}
+	}
+}
+
+// changeAllFields changes each field of ours by hand in a dry run, which must be noticed. Then it changes all of them, or as
+// many as the API server accepts together, and they must be repaired.
+func (s *subject) changeAllFields(t *testing.T, n *counts) {
+	t.Helper()
+	k, want := s.kind(t), withData(s.want)
+	changes := map[string]map[string]any{}
+	var changed []path
+	var fixed immutableFields
+	for _, at := range fieldsOf(s.sent(t)) {
+		change, edited := s.editToOtherValue(t, at, &fixed, n, client.DryRunAll)
+		if change == nil {
+			continue
+		}
+		n.noticed.Add(1)
+		if k.comparer.Covers(want, edited) {
+			t.Errorf("%v by hand: not noticed", change)
+		}
+		if change["op"] == "replace" {
+			changes[at.String()] = change
+			changed = append(changed, at)
+		}
+	}
+	bisect(changed, func(some []path) bool {
+		var all []map[string]any
+		for _, at := range some {
+			all = append(all, changes[at.String()])
+		}
+		before := s.live(t)
+		return s.byHand(t, all...) == nil && s.repair(t, some, before, n)
+	})
+}
+
+// repair applies after fields were changed by hand, and checks that this restores them. It reports whether the API server
+// accepted the repair.
+func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n *counts) bool {
+	t.Helper()
+	edited := s.live(t)
+	most := s.migrationWrites() + 1
+	op, sent, err := s.apply(t.Context(), s.want)
+	for apierrors.IsConflict(err) { // a controller was faster
+		s.refresh(t)
+		op, sent, err = s.apply(t.Context(), s.want)
+	}
+	if isRefusal(err) {
+		if len(changed) == 1 {
+			n.stuck.Add(1)
+			t.Logf("STUCK %v changed: %v", changed, err)
+			if !matches(unrepairable, changed[0]) {
+				t.Errorf("%v changed and cannot be repaired: %v\n%s", changed, err, cmp.Diff(before, edited))
+			}
+		}
+		s.recreate(t)
+		return false
+	}
+	require.NoError(t, err, "changed %v", changed)
+	if op != Applied || sent < 1 || sent > most {
+		t.Errorf("changed %v: %s by %d writes; (-before, +edited)\n%s", changed, op, sent, cmp.Diff(s.normalized(t, before, serverSet), s.normalized(t, edited, serverSet)))
+		s.recreate(t)
+		return true
+	}
+	n.repaired.Add(int64(len(changed)))
+	s.expect(t, s.want, Unchanged, 0, "after a repair")
+	after := s.live(t)
+	d := cmp.Diff(s.normalized(t, before, serverSet), s.normalized(t, after, serverSet))
+	if d == "" {
+		return true
+	}
+	n.leftovers.Add(1)
+	for _, at := range changed {
+		old, _ := at.in(before)
+		if now, _ := at.in(after); !reflect.DeepEqual(withoutFields(old, serverSet), withoutFields(now, serverSet)) && !containsItem(at, before, after) && !matches(undroppable, at) {
+			t.Errorf("changed %s and repaired (-before, +after)\n%s", at, d)
+		}
+	}
+	if s.undo(t, before) != nil {
+		s.recreate(t)
+	}
+	s.expect(t, s.want, Unchanged, 0, "what a changed key left behind is gone")
+	return true
+}
+
+// editToOtherValue changes a field by hand to another value that the API server accepts. It returns the change and the
+// answer, or nil if the API server accepts none.
+func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields, n *counts, options ...client.PatchOption) (map[string]any, client.Object) {
+	t.Helper()
+	old, there := at.in(s.live(t))
+	if !there {
+		sent, _ := at.in(s.sent(t))
+		require.Contains(t, []any{int64(0), false, "", nil}, withoutFields(sent, nil), "%s was sent and is not in the live object", at)
+		return nil, nil
+	}
+	if at.String() == "/metadata/annotations" {
+		return nil, nil // AnnotationApplied is in it, so this would change more than one field
+	}
+	n.fields.Add(1)
+	if fixed.contains(at) {
+		n.refused.Add(1)
+		return nil, nil
+	}
+	for _, other := range otherValues(at, old) {
+		change := operation("replace", at, other)
+		if other == nil {
+			change = operation("remove", at, nil)
+		}
+		edited, err := s.edit(t, []map[string]any{change}, options...)
+		if err != nil {
+			require.True(t, isRefusal(err), "%s by hand: %v", at, err)
+			if fixed.noteIfImmutable(s, t, at, err) {
+				break
+			}
+			continue
+		}
+		if len(options) == 0 {
+			s.client.last = edited
+		}
+		if now, _ := at.in(contentOf(t, edited)); !reflect.DeepEqual(now, old) && !restoredByServer(at, now, old) {
+			return change, edited
+		}
+	}
+	n.refused.Add(1)
+	return nil, nil
+}
+
+// restoredByServer reports whether the API server has set a removed map again: a Job without labels gets those of its pods.
+func restoredByServer(at path, now, old any) bool {
+	if _, item := at[len(at)-1].(int); item {
+		return false // now is the next item
+	}
+	n, _ := now.(map[string]any)
+	o, _ := old.(map[string]any)
+	for k, v := range o {
+		if given := n[k]; !reflect.DeepEqual(given, v) {
+			return false
+		}
+	}
+	return len(o) > 0
+}
+
+// containsItem reports whether one of the list items on the path is in its list as before.
+func containsItem(at path, before, after map[string]any) bool {
+	for _, list := range at.lists() {
+		item, _ := at[:len(list)+1].in(before)
+		items, _ := list.in(after)
+		now, _ := items.([]any)
+		for _, other := range now {
+			if reflect.DeepEqual(withoutFields(item, serverSet), withoutFields(other, serverSet)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// undo writes the fields as they were before a change by hand.
+func (s *subject) undo(t *testing.T, before map[string]any) error {
+	t.Helper()
+	var ops []map[string]any
+	for field, value := range before {
+		switch field {
+		case "apiVersion", "kind", "status":
+		case "metadata":
+			metadata := value.(map[string]any)
+			for _, shared := range []string{"labels", "annotations"} {
+				if v := metadata[shared]; v != nil {
+					ops = append(ops, operation("add", path{"metadata", shared}, v))
+				}
+			}
+		default:
+			ops = append(ops, operation("add", path{field}, value))
+		}
+	}
+	return s.byHand(t, ops...)
+}
+
+// foreignItems are items that somebody else adds to lists that several writers share, by the end of the path.
+var foreignItems = map[string]any{
+	"/spec/containers":       map[string]any{"name": "theirs", "image": "theirs:1"},
+	"/spec/initContainers":   map[string]any{"name": "theirs-first", "image": "theirs:1"},
+	"/spec/volumes":          map[string]any{"name": "theirs", "emptyDir": map[string]any{}},
+	"/spec/imagePullSecrets": map[string]any{"name": "theirs"},
+	"/spec/hostAliases":      map[string]any{"ip": "10.7.7.7", "hostnames": []any{"theirs.local"}},
+	"/containers/0/env":      map[string]any{"name": "THEIRS", "value": "x"},
+	"/containers/0/ports":    map[string]any{"containerPort": int64(65001), "protocol": "TCP"},
+	"/topologySpreadConstraints": map[string]any{"topologyKey": "theirs", "maxSkew": int64(1), "whenUnsatisfiable": "ScheduleAnyway",
+		"labelSelector": map[string]any{}},
+	"/spec/ports": map[string]any{"name": "theirs", "port": int64(65001), "protocol": "TCP", "targetPort": int64(1)},
+	"/secrets":    map[string]any{"name": "theirs"},
+	"/webhooks": map[string]any{"name": "theirs.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None",
+		"failurePolicy": "Ignore", "clientConfig": map[string]any{"url": "https://theirs.example.com"}},
+	"/spec/matchConditions": map[string]any{"name": "theirs", "expression": "true"},
+	"/spec/parts":           map[string]any{"name": "theirs"},
+	"/spec/tags":            "theirs",
+	"/spec/endpoints":       map[string]any{"port": int64(65001), "protocol": "TCP"},
+	"/members":              "theirs",
+}
+
+// leaveForeignFields adds fields and list items as another field manager. They must cause no write, and survive ours.
+func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
+	t.Helper()
+	theirs := []path{{"metadata", "labels", "theirs"}, {"metadata", "annotations", "theirs"}}
+	ops := []map[string]any{operation("add", theirs[1], "x")}
+	if labels, _ := (path{"metadata", "labels"}).in(s.live(t)); labels == nil {
+		ops = append(ops, operation("add", path{"metadata", "labels"}, map[string]any{}))
+	}
+	require.NoError(t, s.byHand(t, append(ops, operation("add", theirs[0], "x"))...))
+	s.expect(t, s.want, Unchanged, 0, "a foreign label and annotation")
+
+	for _, at := range fieldsOf(s.sent(t)) {
+		for end, item := range foreignItems {
+			if !strings.HasSuffix(at.String(), end) {
+				continue
+			}
+			if err := s.byHand(t, operation("add", at.with("-"), item)); err != nil {
+				require.True(t, isRefusal(err), "%s: %v", at, err)
+				t.Logf("foreign item of %s: refused: %v", at, err)
+				continue
+			}
+			live, _ := at.in(s.live(t))
+			theirs = append(theirs, at.with(len(live.([]any))-1))
+			s.expect(t, s.want, Unchanged, 0, "a foreign item of "+at.String())
+		}
+	}
+	n.foreign.Add(int64(len(theirs)))
+	want := s.want.DeepCopyObject().(client.Object)
+	annotations := want.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["example.com/changed"] = "yes"
+	want.SetAnnotations(annotations)
+	before := s.live(t)
+	s.expect(t, want, Applied, 1, "a change of ours beside foreign fields")
+	for _, at := range theirs {
+		old, _ := at.in(before)
+		now, there := at.in(s.live(t))
+		if !there || !reflect.DeepEqual(old, now) {
+			t.Errorf("foreign %s did not survive a write of ours: %v became %v", at, old, now)
+		}
+	}
+	s.expect(t, s.want, Applied, 1, "the change is undone")
+}

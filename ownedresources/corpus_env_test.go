@@ -1,0 +1,267 @@
+package ownedresources
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+)
+
+var corpusCRDs sync.Once
+
+// corpusEnv is where the manifests are applied.
+type corpusEnv struct {
+	scheme       *runtime.Scheme
+	codecs       serializer.CodecFactory
+	config       *rest.Config
+	mapper       meta.RESTMapper
+	other        client.Client
+	kinds        *kinds
+	namespaces   map[string]string        // by form
+	owners       map[string]client.Object // by namespace
+	newNamespace func(*testing.T) string  // creates one more
+}
+
+// manifest is a file of testdata/corpus.
+type manifest struct {
+	name      string
+	yaml      []byte
+	droppable []path // fields that can be dropped; the check of the typed form finds them
+}
+
+func newCorpusEnv(t *testing.T) *corpusEnv {
+	t.Helper()
+	cp := corpusPlane(t)
+	corpusCRDs.Do(func() {
+		require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml", "testdata/widgets.yaml"))
+	})
+	c := &corpusEnv{scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
+	c.config.WarningHandler = rest.NoWarnings{}
+	require.NoError(t, scheme.AddToScheme(c.scheme))
+	require.NoError(t, apiextensionsv1.AddToScheme(c.scheme))
+	c.scheme.AddKnownTypeWithName(gadgetKind, &gadget{})
+	c.scheme.AddKnownTypeWithName(widgetKind, &widget{})
+	metav1.AddToGroupVersion(c.scheme, gadgetKind.GroupVersion())
+	metav1.AddToGroupVersion(c.scheme, widgetKind.GroupVersion())
+	c.codecs = serializer.NewCodecFactory(c.scheme, serializer.EnableStrict)
+
+	http, err := rest.HTTPClientFor(c.config)
+	require.NoError(t, err)
+	c.mapper, err = apiutil.NewDynamicRESTMapper(c.config, http)
+	require.NoError(t, err)
+	c.other, err = client.New(c.config, client.Options{HTTPClient: http, Mapper: c.mapper, Scheme: c.scheme})
+	require.NoError(t, err)
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, http)
+	require.NoError(t, err)
+	c.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
+	for _, custom := range []client.Object{&gadget{}, &widget{}} {
+		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
+			_, err := c.kinds.of(custom, c.scheme)
+			return err == nil
+		}, 20*time.Second, 20*time.Millisecond)
+	}
+	c.newNamespace = func(t *testing.T) string { return controlplanetest.Namespace(t, cp) }
+	for _, form := range []string{"typed", "unstructured"} {
+		c.namespaces[form] = c.newNamespace(t)
+	}
+	return c
+}
+
+func (c *corpusEnv) manifests(t *testing.T) []manifest {
+	t.Helper()
+	names, err := filepath.Glob("testdata/corpus/*.yaml")
+	require.NoError(t, err)
+	var files []manifest
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		files = append(files, manifest{name: strings.TrimSuffix(filepath.Base(name), ".yaml"), yaml: b})
+	}
+	slices.SortStableFunc(files, func(a, b manifest) int { return len(b.yaml) - len(a.yaml) }) // longest first, so that the test is short
+	return files
+}
+
+// subject returns a manifest in one form. A cluster-scoped object gets a unique name, in place of the word corpus.
+func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
+	t.Helper()
+	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: newApplier()}
+	obj := c.decode(t, m.yaml, form)
+	namespaced, err := c.other.IsObjectNamespaced(obj)
+	require.NoError(t, err)
+	namespace := c.namespaces[form]
+	switch {
+	case !namespaced:
+		unique := "corpus-" + form[:1] + namespace[strings.LastIndex(namespace, "-")+1:]
+		obj = c.decode(t, bytes.ReplaceAll(m.yaml, []byte("corpus"), []byte(unique)), form)
+		s.rename = strings.NewReplacer(unique, "corpus-fresh")
+		t.Cleanup(func() {
+			if err := c.other.Delete(context.Background(), obj); client.IgnoreNotFound(err) != nil {
+				t.Errorf("delete %s: %v", s, err)
+			}
+		})
+	case strings.HasPrefix(m.name, "resourcequota") || strings.HasPrefix(m.name, "limitrange"):
+		namespace = c.newNamespace(t) // it would limit all other objects of the namespace
+	}
+	s.want, s.owner = obj, c.owner(t, namespace, namespaced)
+	if namespaced {
+		obj.SetNamespace(namespace)
+	}
+	counted, err := client.New(s.writes.wrap(c.config), client.Options{Mapper: c.mapper, Scheme: c.scheme})
+	require.NoError(t, err)
+	s.client = &upToDateClient{Client: counted}
+	s.applier.apiReader, s.applier.kinds = counted, c.kinds
+	return s
+}
+
+// decode returns the manifest as a Go struct or as an unstructured object.
+func (c *corpusEnv) decode(t *testing.T, manifest []byte, form string) client.Object {
+	t.Helper()
+	if form == "unstructured" {
+		encoded, err := yaml.ToJSON(manifest)
+		require.NoError(t, err)
+		u := &unstructured.Unstructured{}
+		require.NoError(t, u.UnmarshalJSON(encoded))
+		return u
+	}
+	obj, _, err := c.codecs.UniversalDeserializer().Decode(manifest, nil, nil)
+	require.NoError(t, err)
+	return obj.(client.Object)
+}
+
+// owner returns a ConfigMap as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones: every
+// object that has a UID can own others.
+func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) client.Object {
+	t.Helper()
+	key := fmt.Sprint(namespace, namespaced)
+	if known, ok := c.owners[key]; ok {
+		return known
+	}
+	var owner client.Object = &corev1.Namespace{}
+	if namespaced {
+		owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
+		require.NoError(t, c.other.Create(t.Context(), owner))
+	} else {
+		require.NoError(t, c.other.Get(t.Context(), client.ObjectKey{Name: namespace}, owner))
+	}
+	c.owners[key] = owner
+	return owner
+}
+
+// createAndSettle creates all objects and waits until no controller writes to them any more.
+func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
+	t.Helper()
+	var wg sync.WaitGroup
+	queue := make(chan *subject)
+	for range 8 {
+		wg.Go(func() {
+			for s := range queue {
+				if op, n, err := s.apply(t.Context(), s.want); err != nil || op != Created || n != 1 {
+					t.Errorf("%s: %s by %d writes: %v", s, op, n, err)
+				}
+			}
+		})
+	}
+	for _, s := range subjects {
+		queue <- s
+	}
+	close(queue)
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	const quiet = 3
+	versions, same := map[string]string{}, 0
+	require.Eventually(t, func() bool {
+		same++
+		for _, s := range subjects {
+			s.refresh(t)
+			if v := s.client.last.GetResourceVersion(); v != versions[s.String()] || !s.observed(t) {
+				versions[s.String()], same = v, 0
+			}
+		}
+		return same >= quiet
+	}, 60*time.Second, 300*time.Millisecond, "controllers have not settled")
+}
+
+// observed reports whether the controller of the object has observed its last generation.
+func (s *subject) observed(t *testing.T) bool {
+	seen, found, err := unstructured.NestedInt64(s.live(t), "status", "observedGeneration")
+	return err != nil || !found || seen == s.client.last.GetGeneration()
+}
+
+// widget is a custom resource with everything that a schema for server-side apply can declare: testdata/widgets.yaml.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              widgetSpec `json:"spec"`
+}
+
+type widgetSpec struct {
+	Image     string                 `json:"image"`
+	Replicas  int32                  `json:"replicas"` // 0 is a wanted value
+	Timeout   *metav1.Duration       `json:"timeout,omitempty"`
+	Port      *intstr.IntOrString    `json:"port,omitempty"`
+	Storage   *resource.Quantity     `json:"storage,omitempty"`
+	Ratio     float64                `json:"ratio,omitempty"`
+	Endpoints []widgetEndpoint       `json:"endpoints,omitempty"`
+	Selector  map[string]string      `json:"selector,omitempty"`
+	TLS       *widgetTLS             `json:"tls,omitempty"`
+	Groups    map[string]widgetGroup `json:"groups,omitempty"`
+	Resources struct {
+		Requests corev1.ResourceList `json:"requests,omitempty"`
+	} `json:"resources,omitzero"`
+	Env      []corev1.EnvVar       `json:"env,omitempty"`
+	Template *runtime.RawExtension `json:"template,omitempty"`
+}
+
+type widgetEndpoint struct {
+	Port     int32    `json:"port"`
+	Protocol string   `json:"protocol,omitempty"`
+	Host     *string  `json:"host,omitempty"`
+	Weight   *float64 `json:"weight,omitempty"`
+}
+
+type widgetTLS struct {
+	Secret     string `json:"secret,omitempty"`
+	MinVersion string `json:"minVersion,omitempty"`
+}
+
+type widgetGroup struct {
+	Members []string `json:"members,omitempty"`
+	Leader  string   `json:"leader,omitempty"`
+}
+
+func (w *widget) DeepCopyObject() runtime.Object {
+	c := *w
+	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c // the tests do not change what is below
+}
+
+var widgetKind = schema.GroupVersionKind{Group: "corpus.opblocks.dev", Version: "v1", Kind: "Widget"}

@@ -1,0 +1,137 @@
+package ownedresources
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/internal/requests"
+)
+
+// No controllers run on it: only the tests write.
+var controlPlane = controlplanetest.Shared()
+
+// testEnv is a namespace of a real API server, with an owner and an applier that remembers nothing yet.
+type testEnv struct {
+	client    client.Client // of the operator; its requests are counted
+	other     client.Client // of somebody else
+	sent      *requests.Count
+	namespace string
+	owner     *corev1.ConfigMap
+	applier   *applier
+}
+
+func newTestEnv(t *testing.T) *testEnv {
+	t.Helper()
+	cp := controlPlane(t)
+	env := &testEnv{sent: &requests.Count{}, namespace: controlplanetest.Namespace(t, cp), applier: newApplier()}
+	var err error
+	env.client, err = client.New(env.sent.Wrap(cp.Config()), client.Options{})
+	require.NoError(t, err)
+	env.other, err = client.New(cp.Config(), client.Options{})
+	require.NoError(t, err)
+	env.owner = env.newOwner(t, "web")
+	return env
+}
+
+// newOwner creates a ConfigMap as an owner: every object that has a UID can own others.
+func (env *testEnv) newOwner(t *testing.T, name string) *corev1.ConfigMap {
+	t.Helper()
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}}
+	require.NoError(t, env.other.Create(t.Context(), owner))
+	return owner
+}
+
+// apply applies want as a child of the owner. It drops the count of the requests before.
+func (env *testEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (Result, error) {
+	t.Helper()
+	o, err := newOwner(env.owner, env.client)
+	require.NoError(t, err)
+	children, err := env.applier.declare(&o, []client.Object{want})
+	require.NoError(t, err)
+	for _, option := range options {
+		option(children[0].options)
+	}
+	env.sent.Sent()
+	return env.applier.apply(t.Context(), &o, children[0])
+}
+
+// expect applies want and requires an operation and the requests that were sent after the read, which a cache would
+// serve. It returns the live object.
+func (env *testEnv) expect(t *testing.T, want client.Object, op Operation, sent ...string) client.Object {
+	t.Helper()
+	result, err := env.apply(t, want)
+	require.NoError(t, err)
+	require.Equal(t, op, result.Operation)
+	got := env.sent.Sent()
+	require.NotEmpty(t, got, "the read of a cache")
+	require.Equal(t, sent, slices.Clip(got[1:]))
+	return result.Object
+}
+
+// live reads the object that is named as its owner.
+func (env *testEnv) live(t *testing.T, obj client.Object) {
+	t.Helper()
+	require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web"}, obj))
+}
+
+// byHand changes the object that is named as its owner, as kubectl edit does.
+func byHand[T client.Object](t *testing.T, env *testEnv, obj T, change func(T)) {
+	t.Helper()
+	env.live(t, obj)
+	change(obj)
+	require.NoError(t, env.other.Update(t.Context(), obj, client.FieldOwner("kubectl-edit")))
+}
+
+// none is for expect: no request but the read.
+var none = []string{}
+
+func (env *testEnv) deployment() *appsv1.Deployment {
+	d := NewDeployment(env.owner, map[string]string{"app": "web"}, corev1.Container{
+		Name: "web", Image: "nginx:1.27", Env: []corev1.EnvVar{{Name: "MODE", Value: "shop"}},
+		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
+	})
+	d.Spec.Replicas = new(int32(2))
+	return d
+}
+
+func (env *testEnv) service() *corev1.Service {
+	return NewService(env.owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
+}
+
+// resourceOf returns the resource in the requests for an object.
+func resourceOf(obj client.Object) string {
+	switch obj.(type) {
+	case *appsv1.Deployment:
+		return "deployments"
+	case *corev1.Service:
+		return "services"
+	}
+	return "configmaps"
+}
+
+// exists reads obj, in the owner's namespace unless it has one, and reports whether it exists.
+func (env *testEnv) exists(t *testing.T, obj client.Object) bool {
+	t.Helper()
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(env.namespace)
+	}
+	err := env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+	require.NoError(t, client.IgnoreNotFound(err))
+	return !apierrors.IsNotFound(err)
+}
+
+func ownerOf(t *testing.T, env *testEnv) *owner {
+	t.Helper()
+	o, err := newOwner(env.owner, env.client)
+	require.NoError(t, err)
+	return &o
+}
