@@ -24,10 +24,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	installed := operatortest.Install(t, u.User, "app")
 	old := u.create(t, "old")
 	createTutorialChildren(t, u, old)
-	o := startOperator(t, installed.Access(t), ctrl.Options{ // in all namespaces, as deployed
-		LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "app.huolala.cn",
-		LeaderElectionReleaseOnCancel: true,
-	})
+	o := startOperator(t, installed.Access(t), installed.LeaderElection("app.huolala.cn")) // in all namespaces, as deployed
 
 	settings := &corev1.ConfigMap{ObjectMeta: u.Meta("settings")}
 	password := &corev1.Secret{ObjectMeta: u.Meta("password")}

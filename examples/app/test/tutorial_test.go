@@ -117,7 +117,7 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 	for name, child := range map[string]client.Object{
 		"Deployment": u.Deployment(app.Name), "Service": u.Service(app.Name), "PodDisruptionBudget": u.budget(app.Name),
 	} {
-		t.Run(name+" deleted", func(t *testing.T) { u.MadeAnew(t, child) })
+		t.Run(name+" deleted", func(t *testing.T) { u.DeleteAndAwaitNew(t, child) })
 	}
 	u.settled(t, app.Name, corev1.ConditionTrue)
 }

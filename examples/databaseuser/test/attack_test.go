@@ -80,8 +80,7 @@ func TestMany(t *testing.T) {
 func TestWorkersWithStaleCaches(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
-	history := operatortest.NewHistory(n.WithWatch, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
-	n.WithWatch = history.Client()
+	history := operatortest.NewHistory(n.User, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
 	user := n.unique("alice")
 	names := []string{"a", "b", "c"}
 	for _, name := range names {

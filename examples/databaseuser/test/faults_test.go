@@ -133,7 +133,7 @@ func (s *teller) run(t *testing.T) {
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: s.Namespace, Name: s.unique("alice")}})
 			require.NoError(t, err)
 		}
-		for _, obj := range s.history.Now() {
+		for _, obj := range s.history.Objects() {
 			if u, ok := obj.(*userv1alpha1.DatabaseUser); ok {
 				require.NotEqual(t, "AccountExists", ready(u).Reason, "what is ours is never refused")
 			}
@@ -159,8 +159,7 @@ func tell(t *testing.T, n *tenant, targets []target, f operatortest.Fault) (stat
 	user := *n.User
 	own := &tenant{&user, n.suffix + "-" + strconv.FormatInt(runs.Add(1), 10)}
 	s := &teller{tenant: own, Fault: f, targets: targets}
-	s.history = operatortest.NewHistory(s.WithWatch, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
-	s.WithWatch = s.history.Client()
+	s.history = operatortest.NewHistory(s.User, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
 	s.begin(f)
 	for i, chapter := range story {
 		if i == len(story)-1 && !s.process.Crashed {

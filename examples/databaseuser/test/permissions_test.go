@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
@@ -45,7 +44,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	installed := operatortest.Install(t, n.User, "databaseuser")
 	n.live(t, db, n.operate(t, db.Server, func(s *settings) {
 		s.access, s.cache = installed.Access(t), nil
-		s.options = ctrl.Options{LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "databaseuser", LeaderElectionReleaseOnCancel: true}
+		s.options = installed.LeaderElection("databaseuser")
 	}))
 }
 

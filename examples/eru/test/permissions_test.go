@@ -22,10 +22,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	former.Annotations = former.SpecAnnotations()
 	require.NoError(t, u.Create(t.Context(), former))
 	u.deploy(t, "former", true)
-	o := startOperator(t, realTime, installed.Access(t), ctrl.Options{ // in all namespaces, as deployed
-		LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "eru.mtsre.meitu.com",
-		LeaderElectionReleaseOnCancel: true,
-	})
+	o := startOperator(t, realTime, installed.Access(t), installed.LeaderElection("eru.mtsre.meitu.com")) // in all namespaces, as deployed
 	d := u.deploy(t, "web", true)
 	u.becomes(t, "web", created)
 	u.set(t, "web", func(s *eruv1.EruSpec) { s.Enabled, s.Schedule = true, "@every 3s" })

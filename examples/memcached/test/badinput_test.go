@@ -234,9 +234,7 @@ func TestDeletedWhileBeingCreated(t *testing.T) {
 	require.NoError(t, <-deleted)
 	u.Gone(t, m, u.Deployment("cache"), u.Service("cache"))
 	operatortest.Eventually(t, "no pod is left", func(c *assert.CollectT) {
-		pods, err := u.pods(t.Context(), "cache")
-		require.NoError(c, err)
-		assert.Empty(c, pods)
+		assert.Empty(c, u.pods(c, "cache"))
 	})
 }
 
@@ -264,7 +262,7 @@ func TestNamesake(t *testing.T) {
 // The API server goes away while the operator is at work.
 func TestAPIServerRestart(t *testing.T) {
 	t.Parallel()
-	own := operatortest.WithCRDs(crds, func(t testing.TB) *controlplane.ControlPlane {
+	own := operatortest.WithCRDs("../config/crd/bases", func(t testing.TB) *controlplane.ControlPlane {
 		return controlplanetest.Start(t, controlplane.WithControllers())
 	})
 	u := newUser(t, own(t))

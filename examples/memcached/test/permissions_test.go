@@ -23,10 +23,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	installed := operatortest.Install(t, u.User, "memcached")
 	old := u.create(t, "old", 1)
 	require.NoError(t, u.Create(t.Context(), tutorialDeployment(u, old), client.FieldOwner("manager")))
-	o := startOperator(t, installed.Access(t), ctrl.Options{ // in all namespaces, as deployed
-		LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "memcached.cache.example.com",
-		LeaderElectionReleaseOnCancel: true,
-	})
+	o := startOperator(t, installed.Access(t), installed.LeaderElection("memcached.cache.example.com")) // in all namespaces, as deployed
 
 	m := u.create(t, "cache", 1)
 	u.settled(t, m.Name, metav1.ConditionTrue)

@@ -60,7 +60,7 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 		})
 	})
 	for _, child := range []client.Object{u.Deployment(m.Name), u.Service(m.Name)} {
-		t.Run("deleted", func(t *testing.T) { u.MadeAnew(t, child) })
+		t.Run("deleted", func(t *testing.T) { u.DeleteAndAwaitNew(t, child) })
 	}
 	u.settled(t, m.Name, metav1.ConditionTrue)
 }
@@ -208,8 +208,7 @@ func TestTakeOver(t *testing.T) {
 	require.NoError(t, u.Create(t.Context(), old, client.FieldOwner("manager")))
 	u.Kubectl(t, "annotate", "deployment/cache", "team=blue")
 	operatortest.Eventually(t, "its pods run", func(c *assert.CollectT) {
-		pods, err := u.pods(t.Context(), m.Name)
-		require.NoError(c, err)
+		pods := u.pods(c, m.Name)
 		assert.Len(c, pods, 2)
 	})
 
