@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := u.condition(t, name, conditions.Stalled, tc.want)
 			assert.Contains(t, got.Message, tc.says)
-			assert.Equal(t, corev1.ConditionFalse, u.condition(t, name, conditions.Ready, tc.want).Status)
+			assert.Equal(t, metav1.ConditionFalse, u.condition(t, name, conditions.Ready, tc.want).Status)
 			if tc.service {
 				u.condition(t, name, "ServiceReady", tc.want)
 				operatortest.Eventually(t, "the pods run all the same", func(c *assert.CollectT) {
