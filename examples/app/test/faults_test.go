@@ -93,7 +93,7 @@ func outcome(obj client.Object) any {
 	return nil
 }
 
-// Whenever the operator crashes, and however old what it reads: in the end everything is as if nothing had happened.
+// TestFaults runs the scenario with crashes at every write and with stale reads: the final state is always the same.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	want, writes := run(t, operatortest.Fault{})

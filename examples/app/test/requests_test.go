@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// What the operator sends, counted at the transport, with no other controller running. Each step is done for several
-// Apps at once.
+// TestRequests counts the requests of the operator at the transport, with no other controller running. Each step is done for
+// several Apps.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t))

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// live is a life in which the operator needs all that it may do.
+// live uses all permissions of the operator.
 func (n *tenant) live(t *testing.T, db *database, o *operator) {
 	t.Helper()
 	n.create(t, "alice", func(u *userv1alpha1.DatabaseUser) {
@@ -34,11 +34,11 @@ func (n *tenant) live(t *testing.T, db *database, o *operator) {
 	})
 	n.delete(t, "alice", "abandoned")
 	n.Gone(t, n.user("alice"), n.user("abandoned"))
-	o.Stop() // which gives the lease back
+	o.Stop() // which releases the lease
 	assert.Empty(t, o.Requests.Denied())
 }
 
-// With its ServiceAccount and the generated roles the operator can do all that it does, in all namespaces.
+// TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles, in all namespaces.
 func TestPermissionsSuffice(t *testing.T) {
 	n, db := newTenant(t), open(t, sharedServer(t))
 	installed := operatortest.Install(t, n.User, "databaseuser")
@@ -48,7 +48,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	}))
 }
 
-// Where it works in some namespaces only, it needs the same rules there and nothing elsewhere.
+// TestPermissionsInNamespaces runs the operator in some namespaces only: it needs the same rules there, and none elsewhere.
 func TestPermissionsInNamespaces(t *testing.T) {
 	t.Parallel()
 	n, m, db := newTenant(t), newTenant(t), open(t, sharedServer(t))
@@ -71,7 +71,7 @@ func TestPermissionsInNamespaces(t *testing.T) {
 	n.live(t, db, o)
 }
 
-// The roles are the specified list, and nothing more.
+// TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	n := newTenant(t)

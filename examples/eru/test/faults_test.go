@@ -89,9 +89,9 @@ func run(t *testing.T, f operatortest.Fault) (final string, writes int) {
 	}), writes
 }
 
-// Whenever the operator crashes: in the end everything is as if nothing had happened, and nothing was restarted twice. When
-// it reads what is old, it may take a rollout for one that still goes on, and leave a time out, as its history then
-// tells; but nothing is restarted that would not have been.
+// TestFaults runs the scenario with crashes at every write: the final state is always the same, and nothing is restarted twice.
+// With stale reads the operator may take a rollout for one that is still in progress, and skip a due time, as its history shows;
+// but it restarts nothing that it would not restart otherwise.
 func TestFaults(t *testing.T) {
 	want, writes := run(t, operatortest.Fault{})
 	t.Logf("%d writes; in the end:\n%s", writes, want)
@@ -116,7 +116,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// generation is the Deployment's.
+// generation returns the generation of the Deployment in a description.
 func generation(t *testing.T, described string) (n int) {
 	t.Helper()
 	_, after, _ := strings.Cut(described, "[")

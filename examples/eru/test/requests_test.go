@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// What the operator sends, counted at the transport, with no other controller running. Each step is done for several at once.
+// TestRequests counts the requests of the operator at the transport, with no other controller running. Each step is done for
+// several Erus.
 func TestRequests(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()

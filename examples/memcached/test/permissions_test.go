@@ -17,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
-// With its ServiceAccount and the generated roles the operator can do all that it does.
+// TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
 func TestPermissionsSuffice(t *testing.T) {
 	u := newUser(t, cluster(t))
 	installed := operatortest.Install(t, u.User, "memcached")
@@ -37,11 +37,11 @@ func TestPermissionsSuffice(t *testing.T) {
 		operatortest.Live(c, u, u.Service(m.Name))
 	})
 	u.settled(t, old.Name, metav1.ConditionTrue)
-	o.Stop() // which gives the lease back
+	o.Stop() // which releases the lease
 	assert.Empty(t, o.Requests.Denied())
 }
 
-// The roles are the specified list, and nothing more.
+// TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -58,7 +58,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 	})
 }
 
-// A permission that is missing is named in the condition.
+// TestMissingPermission checks that the condition names a missing permission.
 func TestMissingPermission(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t))

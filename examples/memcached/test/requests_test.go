@@ -13,8 +13,8 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
-// What the operator sends, counted at the transport, with no other controller running. Each step is done for several
-// Memcacheds at once.
+// TestRequests counts the requests of the operator at the transport, with no other controller running. Each step is done for
+// several Memcacheds.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t))
