@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
 
-// accounts are DatabaseUsers, each with a Secret for its password.
+// accounts are the DatabaseUsers of the users, each with a Secret for its password.
 type accounts struct {
 	*cluster
 	namespace string
@@ -64,7 +64,8 @@ func (a *accounts) drop(ctx context.Context, name string) error {
 	return a.remove(ctx, userv1alpha1.GroupVersion.String(), "DatabaseUser", a.namespace, name)
 }
 
-// differences: each can log in with its password and has its privileges, and there are no other accounts than the server's.
+// differences checks that each user can log in with the password and has the privileges, and that there are no other accounts
+// than the server's own.
 func (a *accounts) differences(ctx context.Context) ([]string, error) {
 	d := a.compare(a.namespace)
 	var objects userv1alpha1.DatabaseUserList

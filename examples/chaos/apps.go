@@ -14,7 +14,7 @@ import (
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 )
 
-// apps are of an image and a number of replicas, with or without a port and a number of pods that have to stay.
+// apps are the Apps of the users: each with an image and a number of replicas, with or without a port and minAvailable.
 type apps struct {
 	*cluster
 	namespace string
@@ -59,7 +59,8 @@ func (a *apps) drop(ctx context.Context, name string) error {
 	return a.remove(ctx, appv1.GroupVersion.String(), "App", a.namespace, name)
 }
 
-// differences: each has its Deployment and its pods, a Service if it has a port, and a PodDisruptionBudget if pods have to stay.
+// differences checks that each App has its Deployment and pods, a Service if it has a port, and a PodDisruptionBudget if it has
+// minAvailable.
 func (a *apps) differences(ctx context.Context) ([]string, error) {
 	d := a.compare(a.namespace)
 	var objects appv1.AppList
@@ -90,7 +91,7 @@ func (a *apps) differences(ctx context.Context) ([]string, error) {
 	for _, o := range objects.Items {
 		d.equal("image of App "+o.Name, a.want[o.Name].image, o.Spec.Image)
 		d.equal("replicas of App "+o.Name, a.want[o.Name].replicas, *o.Spec.Replicas)
-		d.equal("generation seen of App "+o.Name, o.Generation, o.Status.ObservedGeneration)
+		d.equal("observed generation of App "+o.Name, o.Generation, o.Status.ObservedGeneration)
 	}
 	d.same("App", a.names(), namesOf(objects.Items))
 	d.same("Deployment", a.names(), namesOf(deployments.Items))

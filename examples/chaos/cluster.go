@@ -24,16 +24,16 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane"
 )
 
-// cluster is what fails: a control plane, a database, and operators that reach the API server through a proxy.
+// cluster is what fails: a control plane, a database, and the operators, which reach the API server through a proxy.
 type cluster struct {
 	cp       *controlplane.ControlPlane
 	db       *mariadb.Server
 	proxy    *proxy
 	replicas []*replica
-	client   client.Client // a user's, who does not go through the proxy
+	client   client.Client // of the users; it does not use the proxy
 }
 
-// start gives a cluster in which nothing has failed yet. Its users' pods are some hundreds, and a node takes 110.
+// start starts a cluster without faults. It has ten nodes: there are some hundreds of pods, and a node runs 110.
 func start(ctx context.Context) (c *cluster, err error) {
 	c = &cluster{}
 	defer func() {
@@ -73,7 +73,7 @@ func start(ctx context.Context) (c *cluster, err error) {
 	return c, nil
 }
 
-// install deploys an operator, which then runs here and not in pods, since no container runs on simulated nodes.
+// install deploys an operator. Its replicas run on this machine and not in pods, since simulated nodes run no containers.
 func (c *cluster) install(ctx context.Context, example string) error {
 	folder := "examples/" + example + "/config"
 	if err := c.cp.InstallCRDs(ctx, folder+"/crd/bases"); err != nil {
@@ -112,7 +112,7 @@ func (c *cluster) install(ctx context.Context, example string) error {
 	return nil
 }
 
-// credentials writes what the operator logs in with to a folder that only this user can read.
+// credentials writes the operator's user name and password to files that only the current user can read.
 func (c *cluster) credentials() (folder string, err error) {
 	folder = filepath.Join(c.folder(), "database")
 	admin := c.db.Admin()
@@ -121,10 +121,10 @@ func (c *cluster) credentials() (folder string, err error) {
 		os.WriteFile(filepath.Join(folder, "password"), []byte(admin.Password), 0o600))
 }
 
-// folder is that of the control plane's files, which goes with it.
+// folder returns the folder of the control plane, which is removed with it.
 func (c *cluster) folder() string { return filepath.Dir(c.cp.Kubeconfig()) }
 
-// leave says how to look at what is left running. The proxy is not: operators hear of nothing any more.
+// leave prints how to look at what keeps running. The proxy does not: the operators get no events any more.
 func (c *cluster) leave() error {
 	cp, err := c.cp.Detach()
 	db, err2 := c.db.Detach()
@@ -147,14 +147,14 @@ func (c *cluster) stop() error {
 	return errors.Join(errs...)
 }
 
-// settle waits until nothing differs any more.
+// settle waits until there are no differences.
 func (c *cluster) settle(ctx context.Context, what string, limit time.Duration, differences func(context.Context) ([]string, error)) error {
 	began := time.Now()
 	for {
 		different, err := differences(ctx)
 		switch {
 		case err == nil && len(different) == 0:
-			fmt.Printf("After %.0f s %s.\n", time.Since(began).Seconds(), what)
+			fmt.Printf("After %.0f s: %s.\n", time.Since(began).Seconds(), what)
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -162,7 +162,7 @@ func (c *cluster) settle(ctx context.Context, what string, limit time.Duration, 
 			for _, r := range c.replicas {
 				fmt.Fprintf(os.Stderr, "\nThe last lines that %s logged:\n%s\n", r.name, r.process.Tail())
 			}
-			return errors.Join(fmt.Errorf("within %v it should be so that %s, but:\n%s", limit, what, strings.Join(different, "\n")), err)
+			return errors.Join(fmt.Errorf("expected within %v: %s; but:\n%s", limit, what, strings.Join(different, "\n")), err)
 		}
 		say("%d differences are left", len(different))
 		if err := pause(ctx, 3*time.Second); err != nil {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// comparison gathers what differs in a namespace.
+// comparison collects the differences in a namespace.
 type comparison struct {
 	*cluster
 	namespace string
@@ -32,7 +32,7 @@ func (d *comparison) equal(what string, want, got any) {
 	}
 }
 
-// same compares the names of what there is.
+// same compares names of objects.
 func (d *comparison) same(kind string, want, got []string) {
 	for _, name := range want {
 		if !slices.Contains(got, name) {
@@ -46,7 +46,7 @@ func (d *comparison) same(kind string, want, got []string) {
 	}
 }
 
-// pods compares how many pods there are that are not about to end.
+// pods compares the number of pods that are not terminating.
 func (d *comparison) pods(ctx context.Context, want int) error {
 	var pods corev1.PodList
 	if err := d.list(ctx, d.namespace, &pods); err != nil {
@@ -59,6 +59,16 @@ func (d *comparison) pods(ctx context.Context, want int) error {
 		}
 	}
 	d.equal("pods", want, running)
+	return nil
+}
+
+// list reads several lists of a namespace.
+func (c *cluster) list(ctx context.Context, namespace string, lists ...client.ObjectList) error {
+	for _, list := range lists {
+		if err := c.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return fmt.Errorf("list %T: %w", list, err)
+		}
+	}
 	return nil
 }
 

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// fault is a way to fail.
+// fault is a kind of fault.
 type fault struct {
 	name   string
 	weight int
-	// inject gives what it did, in the words of the report, or "" if it could not do it now. It returns when the fault is over.
+	// inject injects the fault, waits until it is over, and returns a description for the report.
 	inject func(ctx context.Context, c *cluster, random *rand.Rand) (what string, err error)
 }
 
@@ -49,9 +49,9 @@ var faults = []fault{
 // kill ends an operator's process and starts it again.
 func kill(_ context.Context, c *cluster, random *rand.Rand) (string, error) {
 	r := c.replicas[random.IntN(len(c.replicas))]
-	what := "operator killed, which stood by"
+	what := "operator killed that was on standby"
 	if r.leads() {
-		what = "operator killed, which led"
+		what = "operator killed that was the leader"
 	}
 	if err := r.kill(); err != nil {
 		return "", err
@@ -59,7 +59,7 @@ func kill(_ context.Context, c *cluster, random *rand.Rand) (string, error) {
 	return what, r.start()
 }
 
-// pick chooses a fault, each as often as its weight says.
+// pick returns a random fault, in proportion to the weights.
 func pick(random *rand.Rand) fault {
 	var deck []fault
 	for _, f := range faults {

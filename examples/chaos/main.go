@@ -1,10 +1,10 @@
-// Chaos runs the example operators on a real control plane and a real database, as two replicas each, while users change
-// their objects and everything around them fails. Then it looks whether all is exactly as it should be:
+// Chaos runs two replicas of each example operator on a real control plane and a real database, while users change their
+// objects and everything around them fails. Then it checks that everything is exactly as specified:
 //
 //	go run ./chaos [-seed n] [-storm 5m] [-kills 50] [-objects 200]
 //
-// It prints each kind of fault with the times that it was injected, and ends with exit code 1 if anything is left over,
-// missing or done twice. It takes less than ten minutes, and is run in the repository's root folder.
+// It prints how often each kind of fault was injected. It exits with code 1 if anything is left over, missing or done twice. It
+// takes less than ten minutes. Run it in the root folder of the repository.
 package main
 
 import (
@@ -20,11 +20,11 @@ import (
 )
 
 func main() {
-	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "What the choice of faults and changes begins with; the moments differ from run to run all the same.")
-	storm := flag.Duration("storm", 5*time.Minute, "How long things fail.")
-	objects := flag.Int("objects", 200, "How many objects users keep, of all kinds together.")
-	kills := flag.Int("kills", 50, "How many processes are killed at least, however long that takes.")
-	keep := flag.Bool("keep", false, "Leave everything running after a failure, and say how to look at it.")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "Seed for the choice of faults and changes. Their times still differ from run to run.")
+	storm := flag.Duration("storm", 5*time.Minute, "How long faults are injected.")
+	objects := flag.Int("objects", 200, "Number of objects of the users, of all kinds together.")
+	kills := flag.Int("kills", 50, "Minimum number of processes to kill, however long that takes.")
+	keep := flag.Bool("keep", false, "Keep everything running after a failure, and print how to look at it.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *seed, *storm, *kills, *objects, *keep)
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// limits of the phases after the storm.
+// Time limits of the phases after the storm.
 const (
 	calmDown = 3 * time.Minute
 	cleanUp  = 2 * time.Minute
@@ -70,24 +70,24 @@ func run(ctx context.Context, seed uint64, storm time.Duration, kills, objects i
 		return err
 	}
 	report.print(users)
-	// The garbage collector misses an owner that was deleted and made anew under its name while its own watch was broken.
+	// The garbage collector misses the deletion of an owner that was created again under its name while its watch was broken.
 	if err := c.cp.RestartControllerManager(ctx); err != nil {
 		return err
 	}
-	if err := c.settle(ctx, "all is as the users want it", calmDown, users.differences); err != nil {
+	if err := c.settle(ctx, "everything is as the users specified it", calmDown, users.differences); err != nil {
 		return err
 	}
 	if err := users.leave(ctx); err != nil {
 		return err
 	}
-	if err := c.settle(ctx, "nothing is left of what the users deleted", cleanUp, users.differences); err != nil {
+	if err := c.settle(ctx, "everything that the users deleted is gone", cleanUp, users.differences); err != nil {
 		return err
 	}
 	fmt.Println("Survived.")
 	return nil
 }
 
-// randomOf gives the same numbers for the same seed.
+// randomOf returns a generator of the same numbers for the same seed.
 func randomOf(seed, stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // no secret comes of it, and a run can be repeated
 }

@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
-// memcacheds are of a size.
+// memcacheds are the Memcacheds of the users, each with a size.
 type memcacheds struct {
 	*cluster
 	namespace string
@@ -45,7 +43,7 @@ func (m *memcacheds) drop(ctx context.Context, name string) error {
 	return m.remove(ctx, cachev1alpha1.GroupVersion.String(), "Memcached", m.namespace, name)
 }
 
-// differences: each has its Deployment, its Service and its pods, and nothing else is in the namespace.
+// differences checks that each Memcached has its Deployment, Service and pods, and that the namespace contains nothing else.
 func (m *memcacheds) differences(ctx context.Context) ([]string, error) {
 	d := m.compare(m.namespace)
 	var objects cachev1alpha1.MemcachedList
@@ -61,7 +59,7 @@ func (m *memcacheds) differences(ctx context.Context) ([]string, error) {
 		d.equal("size of Memcached "+o.Name, size, o.Spec.Size)
 		d.equal("nodes of Memcached "+o.Name, int(size), len(o.Status.Nodes))
 		d.equal("Ready of Memcached "+o.Name, "True", ready(o.Status.Conditions))
-		d.equal("generation seen of Memcached "+o.Name, o.Generation, o.Status.ObservedGeneration)
+		d.equal("observed generation of Memcached "+o.Name, o.Generation, o.Status.ObservedGeneration)
 	}
 	for _, o := range deployments.Items {
 		d.equal("replicas of Deployment "+o.Name, m.sizes[o.Name], *o.Spec.Replicas)
@@ -70,14 +68,4 @@ func (m *memcacheds) differences(ctx context.Context) ([]string, error) {
 	d.same("Deployment", m.names(), namesOf(deployments.Items))
 	d.same("Service", m.names(), namesOf(services.Items))
 	return d.found, d.pods(ctx, pods)
-}
-
-// list reads several lists of a namespace.
-func (c *cluster) list(ctx context.Context, namespace string, lists ...client.ObjectList) error {
-	for _, list := range lists {
-		if err := c.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return fmt.Errorf("list %T: %w", list, err)
-		}
-	}
-	return nil
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// proxy passes connections on, unless it is told to misbehave.
+// proxy forwards TCP connections, and can delay, block and reset them.
 type proxy struct {
 	listener net.Listener
 	upstream string
 	wg       sync.WaitGroup
 
 	mu          sync.Mutex
-	delay       time.Duration // of each piece of data
-	silent      chan struct{} // closed when data flows again; nil while it flows
+	delay       time.Duration // of each chunk
+	silent      chan struct{} // closed when the silence ends; nil without silence
 	closed      bool
 	connections map[net.Conn]struct{}
 }
@@ -63,7 +63,7 @@ func (p *proxy) add(connections ...net.Conn) bool {
 	return !p.closed
 }
 
-// pass copies one direction until either side ends, and ends both.
+// pass copies data in one direction until either side closes, and closes both.
 func (p *proxy) pass(to, from net.Conn) {
 	defer p.drop(to, from)
 	buffer := make([]byte, 32<<10)
@@ -81,7 +81,7 @@ func (p *proxy) pass(to, from net.Conn) {
 	}
 }
 
-// hold waits as long as data is to be late.
+// hold waits for the end of the delay or of the silence.
 func (p *proxy) hold() {
 	p.mu.Lock()
 	delay, silent := p.delay, p.silent
@@ -101,7 +101,7 @@ func (p *proxy) drop(connections ...net.Conn) {
 	}
 }
 
-// reset ends all connections at once, without a farewell.
+// reset resets all connections.
 func (p *proxy) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,14 +111,14 @@ func (p *proxy) reset() {
 	}
 }
 
-// slow makes every piece of data late, or not any more.
+// slow sets the delay of each chunk.
 func (p *proxy) slow(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = delay
 }
 
-// silence lets nothing through, until the function that it gives is called.
+// silence blocks all data until the returned function is called.
 func (p *proxy) silence() (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,21 +19,21 @@ type replica struct {
 	process *supervisor.Process
 }
 
-// start starts it, or starts it again, as a Deployment of its would.
+// start starts the process, as a Deployment would start its container again.
 func (r *replica) start() (err error) {
 	r.starts++
 	r.process, err = r.cluster.cp.Run(r.id(), r.binary, r.args...)
 	return err
 }
 
-// id names this life of the replica, and its log.
+// id names the current process of the replica, and its log.
 func (r *replica) id() string { return fmt.Sprintf("%s-operator-%d", r.name, r.starts) }
 
-// leads says whether it was elected, as its log tells.
+// leads reports whether the replica is the leader, according to its log.
 func (r *replica) leads() bool {
 	log, err := os.ReadFile(filepath.Join(r.cluster.folder(), r.id()+".log"))
 	return err == nil && bytes.Contains(log, []byte("uccessfully acquired lease")) && r.process.Err() == nil
 }
 
-// kill ends it as kill -9 does.
+// kill ends the process as kill -9 does.
 func (r *replica) kill() error { return r.process.Kill() }

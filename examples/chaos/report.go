@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// report counts what was done.
+// report counts the faults.
 type report struct {
 	times        map[string]int
 	kills, total int

@@ -24,7 +24,7 @@ type schedules struct {
 	enabled   map[string]bool
 
 	mu       sync.Mutex
-	restarts map[types.UID]map[string]bool // of a Deployment: the times that its pods were told to be replaced for
+	restarts map[types.UID]map[string]bool // by Deployment: the due times that it was restarted for
 }
 
 func newSchedules(c *cluster) *schedules {
@@ -61,7 +61,7 @@ func (s *schedules) put(ctx context.Context, name string, random *rand.Rand) err
 	return err
 }
 
-// drop deletes the Deployment, and waits until its Eru has gone with it: to apply it before would be in vain.
+// drop deletes the Deployment and waits until its Eru was deleted with it: an Eru that is applied before would be deleted, too.
 func (s *schedules) drop(ctx context.Context, name string) error {
 	delete(s.enabled, name)
 	if err := s.remove(ctx, "apps/v1", "Deployment", s.namespace, name); err != nil {
@@ -70,13 +70,13 @@ func (s *schedules) drop(ctx context.Context, name string) error {
 	return again(ctx, func() error {
 		err := s.client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, &eruv1.Eru{})
 		if err == nil {
-			return fmt.Errorf("the Eru %s is still there", name)
+			return fmt.Errorf("the Eru %s still exists", name)
 		}
 		return client.IgnoreNotFound(err)
 	})
 }
 
-// watch notes for what times Deployments are restarted. It looks often enough to see each.
+// watch records the due times that Deployments are restarted for. It lists them often enough to see each.
 func (s *schedules) watch(ctx context.Context) {
 	for pause(ctx, time.Second) == nil {
 		var deployments appsv1.DeploymentList
@@ -100,7 +100,7 @@ func (s *schedules) note(deployments []appsv1.Deployment) {
 	}
 }
 
-// differences: no Deployment was changed more often than it had times to be restarted for, and each Eru does what it should.
+// differences checks that each Deployment was changed once for each due time, and that each Eru has the right status.
 func (s *schedules) differences(ctx context.Context) ([]string, error) {
 	d := s.compare(s.namespace)
 	var objects eruv1.EruList
@@ -129,7 +129,7 @@ func (s *schedules) differences(ctx context.Context) ([]string, error) {
 			phase = eruv1.PhaseRunning
 		}
 		d.equal("phase of Eru "+o.Name, phase, o.Status.Phase)
-		d.equal("generation seen of Eru "+o.Name, o.Generation, o.Status.ObservedGeneration)
+		d.equal("observed generation of Eru "+o.Name, o.Generation, o.Status.ObservedGeneration)
 		d.equal("owners of Eru "+o.Name, 1, len(o.OwnerReferences))
 		if next := o.Status.NextScheduleTime; s.enabled[o.Name] && (next == nil || time.Since(next.Time) > 2*time.Minute) {
 			d.add("Eru %s is not scheduled: %v", o.Name, fmt.Sprint(next))

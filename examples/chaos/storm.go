@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// storm lets things fail, one after the other, while the users go on: for a time, and until so many processes were killed.
+// storm injects faults one after the other, while the users go on. It ends after a time, but not before a number of processes
+// were killed.
 func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, length time.Duration, kills int, report *report) error {
 	began := time.Now()
-	fmt.Printf("Things fail for %v from now on.\n", length)
+	fmt.Printf("Injecting faults for %v.\n", length)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
@@ -21,10 +22,10 @@ func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, le
 		failed = users.live(ctx)
 		stop()
 	})
-	told := began
+	printed := began
 	for time.Since(began) < length || report.kills < kills {
-		if time.Since(told) > 15*time.Second {
-			told = time.Now()
+		if time.Since(printed) > 15*time.Second {
+			printed = time.Now()
 			say("%.0f s, %d faults, %d changes by users", time.Since(began).Seconds(), report.total, users.changes.Load())
 		}
 		f := pick(random)
@@ -48,13 +49,13 @@ func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, le
 	return failed
 }
 
-// restartEnded starts operators again that have ended of themselves, as they do when they lose their lease.
+// restartEnded starts operators again that have exited, as they do when they lose their lease.
 func (c *cluster) restartEnded(report *report) error {
 	for _, r := range c.replicas {
 		if r.process.Err() == nil {
 			continue
 		}
-		report.add(false, "operator ended of itself, and started again")
+		report.add(false, "operator exited by itself, and started again")
 		if err := r.start(); err != nil {
 			return err
 		}

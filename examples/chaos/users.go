@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// population is what users keep of one kind.
+// population is the objects of the users of one kind.
 type population interface {
-	// put makes an object, or changes it, as the random numbers want.
+	// put creates or changes an object, with random content.
 	put(ctx context.Context, name string, random *rand.Rand) error
 	// drop deletes an object.
 	drop(ctx context.Context, name string) error
-	// names are those of the objects there should be, sorted.
+	// names returns the names of the objects that should exist, sorted.
 	names() []string
-	// differences says what is not as it should be, in the cluster and outside.
+	// differences returns what is not as specified, in the cluster and outside.
 	differences(ctx context.Context) ([]string, error)
 }
 
@@ -32,7 +32,7 @@ type users struct {
 	populations []population
 	schedules   *schedules
 	changes     atomic.Int64
-	made        int
+	created     int
 }
 
 func newUsers(c *cluster, random *rand.Rand) *users {
@@ -40,7 +40,7 @@ func newUsers(c *cluster, random *rand.Rand) *users {
 	return &users{random: random, schedules: s, populations: []population{newMemcacheds(c), newApps(c), newAccounts(c), s}}
 }
 
-// arrive makes the first objects.
+// arrive creates the first objects.
 func (u *users) arrive(ctx context.Context, objects int) error {
 	say("creating %d objects", objects)
 	for i := range objects {
@@ -52,12 +52,12 @@ func (u *users) arrive(ctx context.Context, objects int) error {
 }
 
 func (u *users) add(ctx context.Context, p population) error {
-	u.made++
+	u.created++
 	u.changes.Add(1)
-	return p.put(ctx, fmt.Sprintf("x%04d", u.made), u.random)
+	return p.put(ctx, fmt.Sprintf("x%04d", u.created), u.random)
 }
 
-// live goes on until the context ends: for one object that goes there is one that comes, half of them with the same name.
+// live changes objects until the context ends. For each object that is deleted one is created, half of them with the same name.
 func (u *users) live(ctx context.Context) error {
 	for {
 		p := u.populations[u.random.IntN(len(u.populations))]
@@ -112,16 +112,16 @@ func (u *users) differences(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// apply makes an object be so. It tries again, as a user does, while the API server is away or the object's predecessor
-// has not gone yet.
+// apply creates or changes an object. It tries again, as a user does, while the API server is down or a deleted object of the
+// name still exists.
 func (c *cluster) apply(ctx context.Context, object map[string]any) error {
 	return again(ctx, func() error {
 		u := &unstructured.Unstructured{Object: object}
-		var there metav1.PartialObjectMetadata
-		there.SetGroupVersionKind(u.GroupVersionKind())
-		err := c.client.Get(ctx, client.ObjectKeyFromObject(u), &there)
-		if err == nil && there.DeletionTimestamp != nil {
-			return errors.New("its predecessor is still there")
+		var live metav1.PartialObjectMetadata
+		live.SetGroupVersionKind(u.GroupVersionKind())
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(u), &live)
+		if err == nil && live.DeletionTimestamp != nil {
+			return errors.New("the deleted object of this name still exists")
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return err
@@ -130,7 +130,7 @@ func (c *cluster) apply(ctx context.Context, object map[string]any) error {
 	})
 }
 
-// remove deletes an object, and does not wait until it is gone.
+// remove deletes an object. It does not wait until it is gone.
 func (c *cluster) remove(ctx context.Context, apiVersion, kind, namespace, name string) error {
 	return again(ctx, func() error {
 		u := &unstructured.Unstructured{}
@@ -142,7 +142,7 @@ func (c *cluster) remove(ctx context.Context, apiVersion, kind, namespace, name 
 	})
 }
 
-// again tries for a minute. What the API server finds invalid is a mistake in here.
+// again tries for a minute. It does not try again if the object is invalid, which is a bug in this program.
 func again(ctx context.Context, do func() error) error {
 	const times = 300
 	for i := 0; ; i++ {

@@ -13,14 +13,14 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
 
-// database is a MariaDB server, and who uses it.
+// database is a MariaDB server of the tour.
 type database struct {
 	tour   *tour
 	name   string
 	server *mariadb.Server
 }
 
-// startDatabase starts a server, which goes with the control plane.
+// startDatabase starts a server, which is stopped with the control plane.
 func (t *tour) startDatabase(name string) *database {
 	d := &database{tour: t, name: name}
 	if t.err != nil {
@@ -28,7 +28,7 @@ func (t *tour) startDatabase(name string) *database {
 	}
 	began := time.Now()
 	if _, t.err = exec.LookPath("mariadb"); t.err != nil {
-		t.err = fmt.Errorf("MariaDB's client is missing, `make mariadb` installs it where it may: %w", t.err)
+		t.err = fmt.Errorf("MariaDB's client is missing; `make mariadb` tries to install it: %w", t.err)
 		return d
 	}
 	if d.server, t.err = mariadb.Start(t.ctx); t.err == nil {
@@ -38,7 +38,7 @@ func (t *tour) startDatabase(name string) *database {
 	return d
 }
 
-// credentials writes what the operator logs in with to a folder that only this user can read.
+// credentials writes the operator's user name and password to files that only the current user can read.
 func (d *database) credentials() (folder string) {
 	if d.tour.err != nil {
 		return ""
@@ -51,10 +51,10 @@ func (d *database) credentials() (folder string) {
 	return folder
 }
 
-// asRoot runs a statement as the server's owner, until its output is as expected.
-func (d *database) asRoot(expected string, as func(output string) error, statement string) {
+// asRoot runs a statement as root until check accepts its output.
+func (d *database) asRoot(expected string, check func(output string) error, statement string) {
 	if d.tour.err == nil {
-		d.tour.untilOf("mariadb", mariadbClient, d.name+": "+expected, as, append(d.root(), "--execute="+statement)...)
+		d.tour.untilOf("mariadb", mariadbClient, d.name+": "+expected, check, append(d.root(), "--execute="+statement)...)
 	}
 }
 
@@ -62,17 +62,17 @@ func (d *database) root() []string {
 	return []string{"--no-defaults", "--socket=" + d.server.Socket(), "--user=root"}
 }
 
-// logIn logs in as a user does, and shows what this user may do.
-func (d *database) logIn(user, password, expected string, as func(output string) error) {
+// logIn logs in as a user, and prints the grants of the user.
+func (d *database) logIn(user, password, expected string, check func(output string) error) {
 	if d.tour.err != nil {
 		return
 	}
 	host, port, _ := net.SplitHostPort(d.server.Address())
-	d.tour.untilOf("mariadb", mariadbClient, d.name+": "+expected, as,
+	d.tour.untilOf("mariadb", mariadbClient, d.name+": "+expected, check,
 		"--no-defaults", "--host="+host, "--port="+port, "--user="+user, "--password="+password, "--execute=SHOW GRANTS")
 }
 
-// mariadbClient gives a server's refusal as output: that is what a user sees of it.
+// mariadbClient runs MariaDB's client. It returns an error of the server as output, since a user sees it as output.
 func mariadbClient(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "mariadb", args...).CombinedOutput()
 	if _, refused := errors.AsType[*exec.ExitError](err); refused {

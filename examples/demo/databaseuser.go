@@ -12,82 +12,82 @@ const (
 	databaseuserSample = databaseuserFolder + "/samples/mygroup_v1alpha1_databaseuser.yaml"
 )
 
-// databaseuser tells the life of an account in a database.
+// databaseuser shows an account in a database from its creation to its deletion.
 func databaseuser(t *tour) {
 	t.title("databaseuser: two databases")
-	t.say("MariaDB servers on this machine, with a table to grant something on, and with an account for the operator.")
+	t.say("This starts two MariaDB servers on this machine, each with a table and with an account for the operator.")
 	shop, staging := t.startDatabase("shop"), t.startDatabase("staging")
 	for _, d := range []*database{shop, staging} {
-		d.asRoot("the table is there", nothing, "CREATE DATABASE shop; CREATE TABLE shop.orders (id INT)")
+		d.asRoot("the table is created", nothing, "CREATE DATABASE shop; CREATE TABLE shop.orders (id INT)")
 	}
 
 	t.title("databaseuser: install the operator")
 	t.kubectl("apply", "--server-side", "--kustomize", databaseuserFolder+"/default", "--selector", "app.kubernetes.io/component!=manager")
 	t.serve(databaseuserFolder + "/crd/bases/*.yaml")
-	t.say("It serves the DatabaseUsers with the label target: shop. Its own name and password are in files; in a cluster these are a Secret, mounted into its pod.")
+	t.say("The operator serves the DatabaseUsers with the label target: shop. It reads its user name and password from files; in a cluster these come from a Secret.")
 	t.serveTarget(shop)
 
-	t.title("databaseuser: an account is made")
+	t.title("databaseuser: create an account")
 	t.kubectl("apply", "--filename", databaseuserSample)
-	t.until("it succeeded", account("shop", "ProvisionSucceeded"), "get", "dbu")
-	t.describe("status and event tell what was made", contains("Password Version:"), contains("Normal"))
-	shop.logIn("alice", "change-me", "alice may do what was granted, and nothing else", grants("SELECT, INSERT, UPDATE, DELETE ON `shop`.*"))
+	t.until("the account is provisioned", account("shop", "ProvisionSucceeded"), "get", "dbu")
+	t.describe("the status and an event show what was done", contains("Password Version:"), contains("Normal"))
+	shop.logIn("alice", "change-me", "alice has the grants of the spec, and no others", grants("SELECT, INSERT, UPDATE, DELETE ON `shop`.*"))
 
-	t.title("databaseuser: the password is rotated")
+	t.title("databaseuser: change the password")
 	t.kubectl("patch", "secret", "databaseuser-sample", "--patch", `{"stringData":{"password":"correct horse"}}`)
-	shop.logIn("alice", "correct horse", "the new one works", contains("GRANT"))
-	shop.logIn("alice", "change-me", "the old one does not", refused)
+	shop.logIn("alice", "correct horse", "the new password works", contains("GRANT"))
+	shop.logIn("alice", "change-me", "the old password is refused", refused)
 
-	t.title("databaseuser: the grants are changed")
-	t.say("A grant that somebody else makes is left alone.")
-	shop.asRoot("it is granted", nothing, "GRANT EXECUTE ON shop.* TO alice")
+	t.title("databaseuser: change the grants")
+	t.say("The operator leaves a grant by somebody else alone.")
+	shop.asRoot("EXECUTE is granted", nothing, "GRANT EXECUTE ON shop.* TO alice")
 	t.setUser(`{"spec":{"grants":[{"privileges":["SELECT"],"database":"shop"},{"privileges":["INSERT","UPDATE"],"database":"shop","table":"orders"}]}}`)
-	shop.logIn("alice", "correct horse", "what is no longer listed is revoked, the other's grant is there",
+	shop.logIn("alice", "correct horse", "what is no longer listed is revoked; EXECUTE is still granted",
 		grants("SELECT, EXECUTE ON `shop`.*", "INSERT, UPDATE ON `shop`.`orders`"))
 
-	t.title("databaseuser: a key that the Secret does not have")
+	t.title("databaseuser: a missing key in the Secret")
 	t.setUser(`{"spec":{"password":{"key":"alice"}}}`)
 	t.until("the reason is shown", account("shop", "SecretKeyNotFound"), "get", "dbu")
-	t.describe("the message names it", contains(`has no key "alice"`))
-	shop.logIn("alice", "correct horse", "the account is as it was", contains("GRANT"))
-	t.say("Once the Secret has it, no more is needed.")
+	t.describe("the message names the key", contains(`has no key "alice"`))
+	shop.logIn("alice", "correct horse", "the account is unchanged", contains("GRANT"))
+	t.say("When the Secret gets the key, the operator goes on by itself.")
 	t.kubectl("patch", "secret", "databaseuser-sample", "--patch", `{"stringData":{"alice":"battery staple"}}`)
-	t.until("it is healed", account("shop", "ProvisionSucceeded"), "get", "dbu")
-	shop.logIn("alice", "battery staple", "and that is the password", contains("GRANT"))
+	t.until("the account is provisioned again", account("shop", "ProvisionSucceeded"), "get", "dbu")
+	shop.logIn("alice", "battery staple", "the new password works", contains("GRANT"))
 
-	t.title("databaseuser: moved to another database")
-	t.say("A second operator serves target: staging, on the second server.")
+	t.title("databaseuser: move to another database")
+	t.say("A second operator serves target: staging on the second server.")
 	t.serveTarget(staging)
 	t.kubectl("label", "dbu", "databaseuser-sample", "target=staging", "--overwrite")
-	staging.logIn("alice", "battery staple", "the account is here", grants("SELECT ON `shop`.*", "INSERT, UPDATE ON `shop`.`orders`"))
-	shop.logIn("alice", "battery staple", "and no longer there", refused)
-	t.until("it succeeded", account("staging", "ProvisionSucceeded"), "get", "dbu")
+	staging.logIn("alice", "battery staple", "the account exists here", grants("SELECT ON `shop`.*", "INSERT, UPDATE ON `shop`.`orders`"))
+	shop.logIn("alice", "battery staple", "the account no longer exists here", refused)
+	t.until("the account is provisioned", account("staging", "ProvisionSucceeded"), "get", "dbu")
 
-	t.title("databaseuser: deleted, and the account retained")
+	t.title("databaseuser: delete the object, and retain the account")
 	t.setUser(`{"spec":{"deletionPolicy":"Retain"}}`)
 	t.kubectl("delete", "dbu", "databaseuser-sample")
 	t.until("no DatabaseUser is left", nothing, "get", "dbu")
-	staging.logIn("alice", "battery staple", "alice is let in", contains("GRANT"))
-	t.say("From now on it is your own affair.")
-	staging.asRoot("it is dropped", nothing, "DROP USER alice")
+	staging.logIn("alice", "battery staple", "alice can still log in", contains("GRANT"))
+	t.say("Nothing manages this account any more.")
+	staging.asRoot("the account is dropped", nothing, "DROP USER alice")
 
-	t.title("databaseuser: an account that is somebody else's")
-	shop.asRoot("it is made by hand", nothing, "CREATE USER alice IDENTIFIED BY 'by hand'")
+	t.title("databaseuser: an account of somebody else")
+	shop.asRoot("the account is created by hand", nothing, "CREATE USER alice IDENTIFIED BY 'by hand'")
 	t.kubectl("apply", "--filename", databaseuserSample)
 	t.until("the reason is shown", account("shop", "AccountExists"), "get", "dbu")
 	t.describe("the message says what to do", contains("set spec.adopt to take it over"))
-	shop.logIn("alice", "by hand", "it was left alone", contains("GRANT USAGE"))
+	shop.logIn("alice", "by hand", "the account was left alone", contains("GRANT USAGE"))
 	t.setUser(`{"spec":{"adopt":true}}`)
-	t.until("it is taken over", account("shop", "ProvisionSucceeded"), "get", "dbu")
-	shop.logIn("alice", "by hand", "with the password of the Secret: the old one is refused", refused)
-	shop.logIn("alice", "change-me", "and with the grants", grants("SELECT, INSERT, UPDATE, DELETE ON `shop`.*"))
+	t.until("the account is taken over", account("shop", "ProvisionSucceeded"), "get", "dbu")
+	shop.logIn("alice", "by hand", "its old password is refused", refused)
+	shop.logIn("alice", "change-me", "the password of the Secret works, and the grants are there", grants("SELECT, INSERT, UPDATE, DELETE ON `shop`.*"))
 
-	t.title("databaseuser: the end")
+	t.title("databaseuser: delete the sample")
 	t.kubectl("delete", "--filename", databaseuserSample)
 	t.until("no DatabaseUser is left", nothing, "get", "dbu")
-	shop.logIn("alice", "change-me", "alice is refused", refused)
+	shop.logIn("alice", "change-me", "alice cannot log in any more", refused)
 	for _, d := range []*database{shop, staging} {
-		d.asRoot("there is no account", nothing, "SELECT User, Host FROM mysql.user WHERE User = 'alice'")
+		d.asRoot("the account is dropped", nothing, "SELECT User, Host FROM mysql.user WHERE User = 'alice'")
 	}
 }
 
@@ -99,27 +99,27 @@ func (t *tour) serveTarget(d *database) {
 	}
 }
 
-// setUser changes the sample.
+// setUser patches the sample.
 func (t *tour) setUser(patch string) {
 	t.kubectl("patch", "dbu", "databaseuser-sample", "--type=merge", "--patch", patch)
 }
 
-// describe shows the status and the events of the sample.
-func (t *tour) describe(expected string, as ...func(string) error) {
+// describe prints the status and the events of the sample.
+func (t *tour) describe(expected string, checks ...func(string) error) {
 	t.untilOf("kubectl", func(ctx context.Context, args ...string) (string, error) {
 		out, err := t.cp.Kubectl(ctx, args...)
 		_, status, _ := strings.Cut(out, "\nStatus:")
 		return "…\nStatus:" + status, err
 	}, expected, func(out string) error {
 		var errs []error
-		for _, check := range as {
+		for _, check := range checks {
 			errs = append(errs, check(out))
 		}
 		return errors.Join(errs...)
 	}, "describe", "dbu", "databaseuser-sample")
 }
 
-// account is a table row of the sample with this target and reason.
+// account checks for the table row of the sample with a target and a reason.
 func account(target, reason string) func(string) error {
 	row := "alice " + target + " False " + reason
 	if reason == "ProvisionSucceeded" {
@@ -130,11 +130,11 @@ func account(target, reason string) func(string) error {
 	}
 }
 
-// grants are all of these, and none besides.
+// grants checks for exactly these grants.
 func grants(want ...string) func(string) error {
 	return func(out string) error {
 		if got := strings.Count(out, "GRANT ") - 1; got != len(want) { // GRANT USAGE stands for the account itself
-			return fmt.Errorf("%d grants instead of %d", got, len(want))
+			return fmt.Errorf("%d grants, want %d", got, len(want))
 		}
 		var errs []error
 		for _, grant := range want {

@@ -1,8 +1,8 @@
-// Demo runs the example operators on a real control plane, and shows what their users would type and see:
+// Demo runs the example operators on a real control plane, and prints the commands that a user would type, with their output:
 //
 //	go run ./demo [-keep] [example...]
 //
-// Each stage is checked. It ends with exit code 1, and says what was expected, when one is not as it should be.
+// It checks the result of each stage. If a result is not as expected, it says what was expected and exits with code 1.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 // chapter shows one example.
 type chapter struct {
 	name string
-	tell func(*tour)
+	run  func(*tour)
 }
 
 var chapters = []chapter{
@@ -34,7 +34,7 @@ var chapters = []chapter{
 }
 
 func main() {
-	keep := flag.Bool("keep", false, "Leave the control plane, the operators and their databases running, and say how to use and stop them.")
+	keep := flag.Bool("keep", false, "Keep the control plane, the operators and their databases running, and print how to use and stop them.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *keep, flag.Args())
@@ -61,7 +61,7 @@ func run(ctx context.Context, keep bool, names []string) (err error) {
 	t := newTour(ctx)
 	began := time.Now()
 	t.title("A control plane")
-	t.say("Starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and kwok, which simulates nodes: pods become Ready there, but no container runs.")
+	t.say("This starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and kwok, which simulates nodes: pods become Ready, but no container runs.")
 	if t.cp, err = controlplane.Start(ctx, controlplane.WithControllers()); err != nil {
 		return err
 	}
@@ -72,17 +72,17 @@ func run(ctx context.Context, keep bool, names []string) (err error) {
 			err = errors.Join(err, t.stop())
 		}
 	}()
-	t.succeeded("it is up", began)
+	t.succeeded("the control plane is up", began)
 	t.kubectl("version")
 	t.kubectl("get", "nodes")
 	for _, c := range selected {
-		c.tell(t)
+		c.run(t)
 		if t.err != nil {
 			t.showLogs()
 			return t.err
 		}
 	}
-	t.title("All was as expected")
+	t.title("Everything was as expected")
 	return nil
 }
 
@@ -98,14 +98,14 @@ func choose(names []string) ([]chapter, error) {
 			for _, c := range chapters {
 				known = append(known, c.name)
 			}
-			return nil, fmt.Errorf("no example is called %q; there are: %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("there is no example %q; the examples are: %s", name, strings.Join(known, ", "))
 		}
 		selected = append(selected, chapters[i])
 	}
 	return selected, nil
 }
 
-// toRepositoryRoot makes paths in what is shown relative to where a reader has cloned the repository.
+// toRepositoryRoot changes to the root of the repository, so that the paths in the output are relative to it.
 func toRepositoryRoot() error {
 	for {
 		if _, err := os.Stat("examples/go.mod"); err == nil {
@@ -116,7 +116,7 @@ func toRepositoryRoot() error {
 			return err
 		}
 		if here == "/" {
-			return errors.New("run it from within a checkout of github.com/opblocks/opblocks")
+			return errors.New("run the demo inside a checkout of github.com/opblocks/opblocks")
 		}
 		if err := os.Chdir(".."); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// style is colours on a terminal, and nothing elsewhere.
+// style colours text if the output is a terminal.
 type style struct{ colours bool }
 
 func styleOf(f *os.File) style {
@@ -25,7 +25,7 @@ func (s style) in(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// command shows what a user would type.
+// command prints a command as a user would type it.
 func (t *tour) command(name string, args ...string) {
 	words := []string{name}
 	for _, arg := range args {
@@ -37,7 +37,7 @@ func (t *tour) command(name string, args ...string) {
 	fmt.Printf("\n%s\n", t.style.bold("$ "+strings.Join(words, " ")))
 }
 
-// quoted is for a shell to take as it is.
+// quoted quotes an argument for a shell.
 func quoted(arg string) string {
 	if strings.Contains(arg, "'") && !strings.ContainsAny(arg, "\"$`\\!") {
 		return `"` + arg + `"`
@@ -55,7 +55,7 @@ func (t *tour) succeeded(what string, began time.Time) {
 	fmt.Println(t.style.green(fmt.Sprintf("✓ %s (%.1f s)", what, time.Since(began).Seconds())))
 }
 
-// wrap breaks a text into lines.
+// wrap breaks a text into lines of a width.
 func wrap(text string, width int) string {
 	var lines []string
 	line := ""

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/internal/controlplane"
 	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
 )
@@ -21,10 +22,10 @@ const (
 	interval = 200 * time.Millisecond
 )
 
-// program is something that a user would type, without its name.
+// program runs a command, given its arguments, and returns its output.
 type program func(ctx context.Context, args ...string) (output string, err error)
 
-// tour prints what is done and what comes of it. After an error it does nothing more.
+// tour runs commands and prints them with their output. After an error it does nothing more.
 type tour struct {
 	ctx       context.Context
 	cp        *controlplane.ControlPlane
@@ -48,7 +49,7 @@ func (t *tour) say(text string) {
 	}
 }
 
-// kubectl runs a command and shows it with its output.
+// kubectl runs kubectl and prints the command and its output.
 func (t *tour) kubectl(args ...string) {
 	if t.err != nil {
 		return
@@ -59,13 +60,14 @@ func (t *tour) kubectl(args ...string) {
 	t.err = err
 }
 
-// until runs kubectl again and again until its output is as expected, and then shows it.
-func (t *tour) until(expected string, as func(output string) error, args ...string) {
-	t.untilOf("kubectl", t.cp.Kubectl, expected, as, args...)
+// until runs kubectl again and again until check accepts its output, and prints the command and this output. expected says in
+// words what the output shows.
+func (t *tour) until(expected string, check func(output string) error, args ...string) {
+	t.untilOf("kubectl", t.cp.Kubectl, expected, check, args...)
 }
 
-// untilOf does so with any program.
-func (t *tour) untilOf(name string, run program, expected string, as func(output string) error, args ...string) {
+// untilOf is until for any program.
+func (t *tour) untilOf(name string, run program, expected string, check func(output string) error, args ...string) {
 	if t.err != nil {
 		return
 	}
@@ -74,7 +76,7 @@ func (t *tour) untilOf(name string, run program, expected string, as func(output
 	for {
 		out, err := run(t.ctx, args...)
 		if err == nil {
-			err = as(out)
+			err = check(out)
 		}
 		if err == nil {
 			t.output(out)
@@ -93,7 +95,7 @@ func (t *tour) untilOf(name string, run program, expected string, as func(output
 	}
 }
 
-// ended is why an operator does not run any more.
+// ended returns an error if an operator has ended.
 func (t *tour) ended() error {
 	for _, o := range t.operators {
 		if err := o.Err(); err != nil {
@@ -103,21 +105,17 @@ func (t *tour) ended() error {
 	return nil
 }
 
-// runOperator builds an example's operator and runs it on this machine as its ServiceAccount, with flags of its own.
+// runOperator builds the operator of an example and runs it on this machine, with the permissions of its ServiceAccount.
 func (t *tour) runOperator(example, namespace, account string, flags ...string) {
 	if t.err != nil {
 		return
 	}
 	binary := t.file(example + "-operator")
-	build := exec.CommandContext(t.ctx, "go", "build", "-buildvcs=false", "-o", binary, "./"+example)
-	build.Dir = "examples"
-	build.Stderr = os.Stderr
 	began := time.Now()
-	if err := build.Run(); err != nil {
-		t.err = fmt.Errorf("build the operator: %w", err)
+	if t.err = launch.Build(t.ctx, example, binary); t.err != nil {
 		return
 	}
-	kubeconfig, err := t.accessOf(namespace, account)
+	kubeconfig, err := launch.Access(t.ctx, t.cp, namespace, account, "")
 	if err != nil {
 		t.err = err
 		return
@@ -130,26 +128,26 @@ func (t *tour) runOperator(example, namespace, account string, flags ...string) 
 		return
 	}
 	t.operators = append(t.operators, operator)
-	t.succeeded("it is built and runs", began)
+	t.succeeded("the operator is built and runs", began)
 }
 
 func (t *tour) showLogs() {
 	for _, o := range t.operators {
 		if o.Err() != nil {
-			continue // which says it all
+			continue // its error contains the log
 		}
 		fmt.Fprintf(os.Stderr, "\nThe last lines that the operator logged:\n%s\n", o.Tail())
 	}
 }
 
-// leave says how to go on with what is left running.
+// leave prints how to use and stop what keeps running.
 func (t *tour) leave() error {
 	pid, err := t.cp.Detach()
 	kubectl := "kubectl"
 	if _, err := exec.LookPath(kubectl); err != nil {
 		kubectl, _ = filepath.Abs("bin/k8s/kubectl")
 	}
-	fmt.Printf("\nThe control plane and its operators keep running. To look around:\n\n"+
+	fmt.Printf("\nThe control plane and the operators keep running. To use them:\n\n"+
 		"    export KUBECONFIG=%s\n    %s get pods --all-namespaces\n", t.cp.Kubeconfig(), kubectl)
 	pids := []string{strconv.Itoa(pid)}
 	for _, d := range t.databases {
@@ -158,11 +156,11 @@ func (t *tour) leave() error {
 		pids = append(pids, strconv.Itoa(pid))
 		fmt.Printf("    mariadb %s # the database %s\n", strings.Join(d.root(), " "), d.name)
 	}
-	fmt.Printf("\nTo stop them, and remove their files:\n\n    kill %s\n", strings.Join(pids, " "))
+	fmt.Printf("\nTo stop them and remove their files:\n\n    kill %s\n", strings.Join(pids, " "))
 	return err
 }
 
-// stop ends what runs. Nothing is left of it.
+// stop stops all that runs, and removes its files.
 func (t *tour) stop() error {
 	err := t.cp.Stop()
 	for _, d := range t.databases {
@@ -171,5 +169,5 @@ func (t *tour) stop() error {
 	return err
 }
 
-// file is a path among the control plane's files, with which it goes.
+// file returns a path in the folder of the control plane, which is removed with it.
 func (t *tour) file(name string) string { return filepath.Join(filepath.Dir(t.cp.Kubeconfig()), name) }

@@ -25,7 +25,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// harness is the reconciler over controller-runtime's fake client, which counts what is written.
+// harness is the reconciler with controller-runtime's fake client. It counts writes.
 type harness struct {
 	client.Client
 	reconciler *reconcile.Reconciler[*appv1.App]
@@ -46,7 +46,7 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 	return h
 }
 
-// counting is the reconciler's own client; the test itself may write without being counted.
+// counting returns the client of the reconciler. Writes of the test itself are not counted.
 func (h *harness) counting() client.Client {
 	return interceptor.NewClient(h.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
@@ -68,7 +68,7 @@ func (h *harness) counting() client.Client {
 	})
 }
 
-// reconcile runs one pass over the sample and returns how it is afterwards.
+// reconcile runs one pass over the sample and returns the sample after it.
 func (h *harness) reconcile(t *testing.T) *appv1.App {
 	t.Helper()
 	h.writes = 0
@@ -104,7 +104,7 @@ func (h *harness) service(t *testing.T) *corev1.Service {
 	return s
 }
 
-// sample has what the API server would have given it: the fake client sets neither UID nor generation.
+// sample has a UID and a generation, which the fake client does not set.
 func sample() *appv1.App {
 	return &appv1.App{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nginx-app", UID: "sample-uid", Generation: 1},
@@ -154,7 +154,7 @@ func TestChildren(t *testing.T) {
 	assert.Zero(t, h.writes, "nothing has changed")
 }
 
-func TestStatusIsTheDeployments(t *testing.T) {
+func TestUpdateStatus(t *testing.T) {
 	h := newHarness(t, sample())
 	h.reconcile(t)
 	d := h.deployment(t)
@@ -179,7 +179,7 @@ func TestStatusIsTheDeployments(t *testing.T) {
 	d.Status.Conditions[0], d.Status.Conditions[1] = d.Status.Conditions[1], d.Status.Conditions[0]
 	require.NoError(t, h.Status().Update(t.Context(), d))
 	h.reconcile(t)
-	assert.Zero(t, h.writes, "the order tells nothing")
+	assert.Zero(t, h.writes, "the order of conditions has no meaning")
 }
 
 func TestPorts(t *testing.T) {
@@ -229,7 +229,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-func TestPortsRemoved(t *testing.T) {
+func TestServicePruned(t *testing.T) {
 	h := newHarness(t, sample())
 	h.reconcile(t)
 	app := h.change(t, func(app *appv1.App) { app.Spec.Ports = nil })
@@ -253,7 +253,7 @@ func TestDisruptionBudget(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(h.Get(t.Context(), client.ObjectKeyFromObject(app), &budget)))
 }
 
-func TestEnvGivenTwice(t *testing.T) {
+func TestDuplicateEnv(t *testing.T) {
 	app := sample()
 	app.Spec.Envs = []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "$(A)"}, {Name: "A", Value: "2"}}
 	h := newHarness(t, app)
@@ -262,7 +262,7 @@ func TestEnvGivenTwice(t *testing.T) {
 		h.deployment(t).Spec.Template.Spec.Containers[0].Env)
 }
 
-func TestReferences(t *testing.T) {
+func TestHashConfiguration(t *testing.T) {
 	mark := func(h *harness) string {
 		return h.deployment(t).Spec.Template.Annotations["app.huolala.cn/configuration"]
 	}
@@ -291,7 +291,7 @@ func TestReferences(t *testing.T) {
 	assert.Empty(t, mark(h))
 }
 
-// The tutorial's operator kept the values of the environment there.
+// TestSpecAnnotation checks that the tutorial's annotation is removed: it contains the values of the environment.
 func TestSpecAnnotation(t *testing.T) {
 	app := sample()
 	app.Annotations = map[string]string{"spec": `{"envs":[{"name":"PASSWORD","value":"canary"}]}`, "team": "blue"}
@@ -324,7 +324,7 @@ func TestForeignChildren(t *testing.T) {
 	})
 }
 
-func TestRefusedService(t *testing.T) {
+func TestInvalidService(t *testing.T) {
 	tests := map[string]struct {
 		edit   func(*appv1.App)
 		reason string

@@ -17,8 +17,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
-// fault at every point.
+// TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
+// point.
 func TestSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))

@@ -64,7 +64,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// What the schema lets through and the API server refuses is shown with its own words, and does not stop anybody else.
+// TestRefused covers input that the schema accepts and the API server refuses: the condition has its words, and other objects
+// are reconciled.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -100,7 +101,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := u.condition(t, name, conditions.Stalled, tc.want)
 			assert.Contains(t, got.Message, tc.says)
-			assert.Equal(t, corev1.ConditionFalse, u.condition(t, name, conditions.Ready, tc.want).Status)
+			assert.Equal(t, metav1.ConditionFalse, u.condition(t, name, conditions.Ready, tc.want).Status)
 			if tc.service {
 				u.condition(t, name, "ServiceReady", tc.want)
 				operatortest.Eventually(t, "the pods run all the same", func(c *assert.CollectT) {
@@ -118,7 +119,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is there already is put into a condition too when it becomes wrong later.
+// TestRefusedLater changes an App with children to invalid input.
 func TestRefusedLater(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -135,7 +136,7 @@ func TestRefusedLater(t *testing.T) {
 	u.settled(t, app.Name, corev1.ConditionTrue)
 }
 
-// A child of that name that is somebody else's is left alone and named, also when the cache does not show it.
+// TestForeignChildren checks that a child of somebody else is left alone and named, also if it is not in the cache.
 func TestForeignChildren(t *testing.T) {
 	t.Parallel()
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "somebody", UID: "somebody", Controller: new(true)}

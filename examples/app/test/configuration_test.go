@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// A change of a ConfigMap or Secret that the App refers to rolls its pods, and so does a new one of that name.
+// TestReferencesRoll checks that pods are replaced when a ConfigMap or Secret changes or is created again.
 func TestReferencesRoll(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -84,7 +84,7 @@ func TestReferencesRoll(t *testing.T) {
 	}
 }
 
-// The pods are made even if what they refer to comes later.
+// TestReferenceComesLater checks that the pods are created although a Secret does not exist yet.
 func TestReferenceComesLater(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))

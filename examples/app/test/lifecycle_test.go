@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// The life of the sample, which is the tutorial's, by the commands that a user would type.
+// TestLifecycle runs the sample, which is that of the tutorial, from creation to deletion, with the commands of a user.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -61,7 +61,7 @@ func TestLifecycle(t *testing.T) {
 	})
 }
 
-// What the operator made is as it should be on a real API server.
+// TestChildren checks the children as a real API server stores them.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -115,7 +115,7 @@ func TestChildren(t *testing.T) {
 	assert.Empty(t, pod.Containers[0].EnvFrom)
 }
 
-// Service and PodDisruptionBudget come and go with the spec.
+// TestChildrenComeAndGo changes a spec with and without ports and minAvailable.
 func TestChildrenComeAndGo(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))

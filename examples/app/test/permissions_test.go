@@ -18,16 +18,13 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// With its ServiceAccount and the generated roles the operator can do all that it does.
+// TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
 func TestPermissionsSuffice(t *testing.T) {
 	u := newUser(t, cluster(t))
 	installed := operatortest.Install(t, u.User, "app")
 	old := u.create(t, "old")
 	createTutorialChildren(t, u, old)
-	o := startOperator(t, installed.Access(t), ctrl.Options{ // in all namespaces, as deployed
-		LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "app.huolala.cn",
-		LeaderElectionReleaseOnCancel: true,
-	})
+	o := startOperator(t, installed.Access(t), installed.LeaderElection("app.huolala.cn")) // in all namespaces, as deployed
 
 	settings := &corev1.ConfigMap{ObjectMeta: u.Meta("settings")}
 	password := &corev1.Secret{ObjectMeta: u.Meta("password")}
@@ -56,11 +53,11 @@ func TestPermissionsSuffice(t *testing.T) {
 		assert.NotContains(c, operatortest.Live(c, u, old).Annotations, "spec")
 	})
 	u.settled(t, old.Name, corev1.ConditionTrue)
-	o.Stop() // which gives the lease back
+	o.Stop() // which releases the lease
 	assert.Empty(t, o.Requests.Denied())
 }
 
-// The roles are the specified list, and nothing more.
+// TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -79,7 +76,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 	})
 }
 
-// A permission that is missing is named in the condition.
+// TestMissingPermission checks that the condition names a missing permission.
 func TestMissingPermission(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t))

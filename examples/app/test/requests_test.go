@@ -1,7 +1,6 @@
 package test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,27 +15,17 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// What the operator sends, counted at the transport, with no other controller running. Each step is done for several
-// Apps at once.
+// TestRequests counts the requests of the operator at the transport, with no other controller running. Each step is done for
+// several Apps.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	const many = 5
 	u := newUser(t, apiServer(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
-	names := make([]string, many)
-	objects := make([]client.Object, many)
-	for i := range names {
-		names[i] = fmt.Sprintf("web-%d", i)
-		objects[i] = u.app(names[i])
-	}
-	each := func(do func(name string)) {
-		for _, name := range names {
-			do(name)
-		}
-	}
+	batch := operatortest.NewBatch(5, "web", func(name string) client.Object { return u.app(name) })
+	each := batch.Each
 	sent := func() map[string]int {
 		t.Helper()
-		return o.PerObject(t, u, objects...)
+		return batch.Sent(t, o, u)
 	}
 	setSpec := func(edit func(*appv1.AppSpec)) {
 		each(func(name string) { u.set(t, name, edit) })

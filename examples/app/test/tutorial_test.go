@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// The operator of the tutorial gives up for ever when the creation of the Service fails once.
+// TestCreationFailsOnce: the tutorial's operator fails for ever after the creation of the Service has failed once.
 func TestCreationFailsOnce(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]func(client.Object) bool{
@@ -53,7 +53,7 @@ func TestCreationFailsOnce(t *testing.T) {
 	}
 }
 
-// The operator of the tutorial fails for ever when the annotation is lost by which it knows what it applied.
+// TestAnnotationIsLost: the tutorial's operator fails for ever without its annotation of what it applied.
 func TestAnnotationIsLost(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -78,7 +78,7 @@ func TestAnnotationIsLost(t *testing.T) {
 	assert.EqualValues(t, 2, *operatortest.Live(t, u, u.Deployment("web")).Spec.Replicas)
 }
 
-// The operator of the tutorial watches its Apps only.
+// TestDriftIsRepairedAtOnce: the tutorial's operator watches only Apps.
 func TestDriftIsRepairedAtOnce(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -117,12 +117,12 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 	for name, child := range map[string]client.Object{
 		"Deployment": u.Deployment(app.Name), "Service": u.Service(app.Name), "PodDisruptionBudget": u.budget(app.Name),
 	} {
-		t.Run(name+" deleted", func(t *testing.T) { u.MadeAnew(t, child) })
+		t.Run(name+" deleted", func(t *testing.T) { u.DeleteAndAwaitNew(t, child) })
 	}
 	u.settled(t, app.Name, corev1.ConditionTrue)
 }
 
-// The operator of the tutorial fails for ever when the Service is missing at an update.
+// TestServiceMissingAtUpdate: the tutorial's operator fails for ever if the Service is missing at an update.
 func TestServiceMissingAtUpdate(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -138,7 +138,7 @@ func TestServiceMissingAtUpdate(t *testing.T) {
 	assert.Equal(t, "web."+u.Namespace+".svc:8081", app.Status.Endpoint)
 }
 
-// The operator of the tutorial opens port 0 for a named targetPort or none, and loses the protocol.
+// TestContainerPorts: the tutorial's operator opens port 0 for a named or unset targetPort, and loses the protocol.
 func TestContainerPorts(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -166,7 +166,7 @@ func TestContainerPorts(t *testing.T) {
 	assert.Equal(t, []string{"tcp-8080→80", "tcp-9090→80", "tcp-443→https", "udp-53→53", "dns→53"}, names)
 }
 
-// The operator of the tutorial knows nothing of what became of its Deployment.
+// TestCreatedIsNotReady: the tutorial's operator does not read the status of the Deployment.
 func TestCreatedIsNotReady(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t)) // where no pod ever comes
@@ -177,7 +177,7 @@ func TestCreatedIsNotReady(t *testing.T) {
 	assert.Zero(t, app.Status.Replicas)
 }
 
-// What the tutorial's operator left is taken over, by the App's own name, without rolling the pods.
+// TestTakeOver starts the operator on children of the tutorial's operator: it takes them over without replacing pods.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -219,7 +219,7 @@ func TestTakeOver(t *testing.T) {
 	assert.Empty(t, operatortest.Live(t, u, d).Spec.Template.Spec.Containers[0].Ports)
 }
 
-// createTutorialChildren writes what the tutorial's operator does.
+// createTutorialChildren creates the children that the tutorial's operator creates.
 func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
 	t.Helper()
 	selector := map[string]string{"app.example.com/v1": app.Name}
@@ -250,7 +250,8 @@ func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
 	operatortest.Change(t, u, app, func(app *appv1.App) { app.Annotations = map[string]string{"spec": string(spec), "team": "blue"} })
 }
 
-// The operator of the tutorial compares with reflect.DeepEqual, and writes whenever the API server has set a default.
+// TestQuietWhenConverged: the tutorial's operator compares with reflect.DeepEqual, and writes because of the API server's
+// defaults.
 func TestQuietWhenConverged(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))

@@ -30,7 +30,7 @@ const (
 )
 
 // TestAttacks tries hostile names and passwords. Each attempt creates exactly the account and the grant that it names, with
-// that password, or is refused before any statement; and no statement runs that is not one of ours.
+// that password, or is refused before any statement; and no other statement runs.
 func TestAttacks(t *testing.T) {
 	servers := map[string][]mariadb.Option{
 		"default":              nil,
@@ -78,7 +78,7 @@ func TestNamesInEveryMode(t *testing.T) {
 	}
 }
 
-// every gives each nth attempt. With an odd n that is some of each kind: there are eight, which take turns.
+// every returns each nth attempt. An odd n selects some of each kind: there are eight kinds, which alternate.
 func every(n int, all []attempt) (some []attempt) {
 	for i := 0; i < len(all); i += n {
 		some = append(some, all[i])
@@ -95,7 +95,7 @@ func connectInServersMode(t *testing.T, s *mariadb.Server) *accounts.Client {
 	return c
 }
 
-// siege is a number of attempts on one server, through one connection.
+// siege is a number of attempts on one server, over one connection.
 type siege struct {
 	*testing.T
 	server *mariadb.Server
@@ -167,7 +167,7 @@ func (b *siege) attack(some []attempt) {
 	require.Equal(b, b.before, b.rows(), "nothing is left")
 }
 
-// refused is about what is refused before any statement; the server refuses nothing.
+// refused checks that an attempt is refused before any statement, and not by the server.
 func (b *siege) refused(a attempt, err error) bool {
 	var invalid *accounts.InvalidError
 	if err != nil && !errors.As(err, &invalid) {
@@ -176,8 +176,8 @@ func (b *siege) refused(a attempt, err error) bool {
 	return err != nil
 }
 
-// rows are all accounts, with what their passwords are stored as, and all grants. Names are in hexadecimal, as they are
-// stored, so that no comparison of the server's hides a difference.
+// rows returns all accounts, with their stored passwords, and all grants. Names are in hexadecimal, so that no collation of the
+// server hides a difference.
 func (b *siege) rows() []string {
 	var found []string
 	for _, query := range []string{
@@ -200,7 +200,7 @@ func (b *siege) rows() []string {
 	return found
 }
 
-// accountRow has the password as mysql_native_password stores it.
+// accountRow returns the row of an account, with the password as mysql_native_password stores it.
 func accountRow(a attempt) string {
 	once := sha1.Sum([]byte(a.password))
 	return fmt.Sprintf("%X@%X %X N", a.account.User, a.account.Host, fmt.Sprintf("*%X", sha1.Sum(once[:])))
@@ -210,7 +210,7 @@ func grantRow(a attempt) string {
 	return fmt.Sprintf("%X@%X %X grant", a.account.User, a.account.Host, accounts.Pattern(a.database))
 }
 
-// lookup reads some accounts back: parameters find what literals made.
+// lookup reads some accounts back: parameters find what literals created.
 func (b *siege) lookup(there []attempt) {
 	for _, a := range there[:len(there)/5] {
 		b.looked++
@@ -223,7 +223,7 @@ func (b *siege) lookup(there []attempt) {
 	}
 }
 
-// logIn logs in as every account that lets in 127.0.0.1.
+// logIn logs in as every account that accepts logins from 127.0.0.1.
 func (b *siege) logIn(there []attempt) {
 	var all sync.WaitGroup
 	limit := make(chan struct{}, 4)
@@ -241,7 +241,7 @@ func (b *siege) logIn(there []attempt) {
 	all.Wait()
 }
 
-// startLog lets the server log what is done next. Our own look at the server is not logged: see mariadb.OpenRoot.
+// startLog turns the server's log on. Statements of the test as root are not logged: see mariadb.OpenRoot.
 func (b *siege) startLog() {
 	execute(b.T, b.root, "SET GLOBAL general_log = ON")
 	info, err := os.Stat(b.server.GeneralLog())
@@ -256,7 +256,7 @@ var (
 	quits = regexp.MustCompile(`^((\d{6} [ \d]\d:\d\d:\d\d\t|\t\t) *\d+ Quit\t\n)*`)
 )
 
-// compareLog proves that the server ran these statements, to the byte, and no others.
+// compareLog checks that the server ran exactly these statements, byte for byte.
 func (b *siege) compareLog(statements []string) {
 	execute(b.T, b.root, "SET GLOBAL general_log = OFF")
 	file, err := os.Open(b.server.GeneralLog())

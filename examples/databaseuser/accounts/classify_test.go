@@ -55,7 +55,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// calls are all methods, each with arguments that are valid.
+// calls are all methods, each with valid arguments.
 func calls(db accounts.Database) map[string]func(context.Context) error {
 	g := accounts.Grant{Database: "shop", Privileges: []string{"SELECT"}}
 	return map[string]func(context.Context) error{
@@ -75,7 +75,7 @@ func calls(db accounts.Database) map[string]func(context.Context) error {
 	}
 }
 
-// A connection that broke while it was idle is noticed, and one that breaks while it is used is an error; both heal.
+// TestReconnect checks that a connection that broke while idle is replaced, and that one that breaks during a call is an error.
 func TestReconnect(t *testing.T) {
 	s := startServer(t)
 	c := connect(t, s, func(o *accounts.Options) { o.Timeout = time.Second })
@@ -124,7 +124,7 @@ func TestCallersContext(t *testing.T) {
 	require.NoError(t, s.Thaw())
 }
 
-// TestRefusals shows what an account with too few privileges is told.
+// TestRefusals checks the errors for an account with too few privileges.
 func TestRefusals(t *testing.T) {
 	s := sharedServer(t)
 	root := openRoot(t, s)
@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoPasswordInErrors makes all calls fail in all ways at hand and looks for the passwords, the operator's too.
+// TestNoPasswordInErrors makes all calls fail in many ways, and searches the errors for passwords, including the operator's.
 func TestNoPasswordInErrors(t *testing.T) {
 	const canary = "canary-4d1f'`\"\\"
 	s := startServer(t, mariadb.WithArgs("--max-allowed-packet=1024"))

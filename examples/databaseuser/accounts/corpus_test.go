@@ -8,14 +8,14 @@ import (
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 )
 
-// attempt is what somebody may write into a DatabaseUser and its Secret.
+// attempt is what a user may write to a DatabaseUser and its Secret.
 type attempt struct {
 	account  accounts.Account
 	password string
 	database string
 }
 
-// fragments are what attacks are made of.
+// fragments are parts of attacks.
 var fragments = []string{
 	// ends of literals, names and statements
 	"'", "''", `"`, `""`, "`", "``", `\`, `\\`, `\'`, `\"`, "\\`", `'\`, "`\\", "';", "`;", ";", "@", "'@'", "`@`", "'@'%'", "`@`%`", "(", ")", ",", "=", "?", ":x",
@@ -43,8 +43,8 @@ var hosts = []string{
 	"localhost", "10.0.0.%", "::1", "2001:db8::%", "example.com", "%.example.com", "Example.COM", "a_b-c.example", "10.1.0.0/255.255.0.0",
 }
 
-// corpus gives n attempts, always the same: each fragment as a name, a password and a database, and then mixtures. Their
-// accounts all differ.
+// corpus returns n attempts, always the same: each fragment as a name, a password and a database, and then mixtures. All accounts
+// differ.
 func corpus(n int) []attempt {
 	r := rand.New(rand.NewPCG(2026, 4))
 	attempts := make([]attempt, 0, n)
@@ -110,7 +110,7 @@ func hostileHost(r *rand.Rand) string {
 	return host.String()
 }
 
-// random gives any bytes.
+// random returns random bytes.
 func random(r *rand.Rand, n int) string {
 	text := make([]byte, n)
 	for i := range text {

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
 
-// TestDatabase proves that the fake behaves as a server does.
+// TestDatabase runs the same calls on the fake and on a server.
 func TestDatabase(t *testing.T) {
 	t.Run("server", func(t *testing.T) {
 		s := sharedServer(t)
@@ -88,7 +88,7 @@ func testDatabase(t *testing.T, db accounts.Database) {
 	assert.Nil(t, lookup())
 }
 
-// What an account was granted is what its user can do, and the look-alikes of a database are not included.
+// TestGrantIsForOneDatabase checks that a grant covers its database, and not others that match its name as a pattern.
 func TestGrantIsForOneDatabase(t *testing.T) {
 	s := sharedServer(t)
 	root, c := openRoot(t, s), connect(t, s)
@@ -171,7 +171,7 @@ func TestLimits(t *testing.T) {
 	assert.ErrorContains(t, s.CanLogIn(t.Context(), login), "max_connections_per_hour")
 }
 
-// A server that folds names stores "Shop" as "shop"; a resync must not take that for a difference for ever.
+// TestNamesIgnoreCase checks that a resync finds no difference on a server that stores the name Shop as shop.
 func TestNamesIgnoreCase(t *testing.T) {
 	s := startServer(t, mariadb.WithArgs("--lower-case-table-names=1"))
 	c := connect(t, s)

@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
 
-// shared is a server for the tests that leave it as they find it.
+// shared starts the server of the tests that leave it unchanged.
 var shared = sync.OnceValues(func() (*mariadb.Server, error) {
 	return mariadb.Start(context.Background(), mariadb.WithTLS())
 })
@@ -44,7 +44,7 @@ func skipIfShort(t *testing.T) {
 	}
 }
 
-// options log the operator's account in.
+// options returns the client options for the operator's account.
 func options(s *mariadb.Server) accounts.Options {
 	return accounts.Options{
 		Address:  s.Address(),

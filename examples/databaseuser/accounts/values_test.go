@@ -123,7 +123,7 @@ func TestSettingsValidate(t *testing.T) {
 	assertInvalid(t, accounts.Settings{Limits: accounts.Limits{MaxQueriesPerHour: -1}}.Validate(), "the limits have -1 among them", "no limit is 0")
 }
 
-// assertInvalid compares the beginning of an error's text.
+// assertInvalid asserts an InvalidError whose text begins with a text.
 func assertInvalid(t *testing.T, err error, want, reason string) {
 	t.Helper()
 	if want == "" {
@@ -180,7 +180,7 @@ func TestSubtract(t *testing.T) {
 	}
 }
 
-// The hash of "swordfish" is what MariaDB has made of it.
+// TestFingerprintDiffers uses the hash of "swordfish" that MariaDB has stored.
 func TestFingerprintDiffers(t *testing.T) {
 	stored := accounts.NewFingerprint("mysql_native_password", "*FC48AB2E7C214BC45A9E6B66C46016F8A53E5A28")
 	assert.False(t, stored.Differs("swordfish"))

@@ -29,7 +29,7 @@ var (
 	alice = accounts.Account{User: "alice", Host: "%"}
 )
 
-// harness is the reconciler over controller-runtime's fake client and a database in memory.
+// harness is the reconciler with controller-runtime's fake client and a database in memory.
 type harness struct {
 	client.Client
 	reconciler *reconcile.Reconciler[*userv1alpha1.DatabaseUser]
@@ -51,7 +51,7 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 	return h
 }
 
-// reconcile runs one pass over the sample, and gives its condition Ready and the statements that were made.
+// reconcile runs one pass over the sample, and returns its condition Ready and the calls of the database.
 func (h *harness) reconcile(t *testing.T) (ready metav1.Condition, calls []string) {
 	t.Helper()
 	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sample())})
@@ -91,7 +91,7 @@ func secret(password string) *corev1.Secret {
 	}
 }
 
-func TestAccountIsMadeOnceAndLookedAtWhenDue(t *testing.T) {
+func TestResync(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	ready, calls := h.reconcile(t)
 	assert.Equal(t, metav1.Condition{Status: "True", Reason: "ProvisionSucceeded", Message: "The user provisioning has succeeded."}, ready)
@@ -109,7 +109,7 @@ func TestAccountIsMadeOnceAndLookedAtWhenDue(t *testing.T) {
 	assert.Equal(t, "swordfish", h.database.Password(alice))
 }
 
-func TestPasswordIsRotated(t *testing.T) {
+func TestPasswordRotation(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.reconcile(t)
 	require.NoError(t, h.Update(t.Context(), secret("marlin")))
@@ -170,7 +170,7 @@ func TestWaitingReasons(t *testing.T) {
 	}
 }
 
-func TestAdopted(t *testing.T) {
+func TestAdopt(t *testing.T) {
 	adopting := sample()
 	adopting.Spec.Adopt = true
 	for global, want := range map[bool]string{false: "ProvisionSucceeded", true: "AccountExists"} {
@@ -185,7 +185,7 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-func TestRecordedBeforeItIsMade(t *testing.T) {
+func TestRecordBeforeCreate(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.database.Fail = func(method string) error {
 		if method != "Create" {
@@ -203,7 +203,7 @@ func TestRecordedBeforeItIsMade(t *testing.T) {
 	assert.Equal(t, "ProvisionSucceeded", ready.Reason, "what is recorded is ours, and not refused")
 }
 
-func TestRenamed(t *testing.T) {
+func TestRename(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.reconcile(t)
 	h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" })
@@ -211,7 +211,7 @@ func TestRenamed(t *testing.T) {
 	assert.Equal(t, []string{"'bob'@'%'"}, h.database.Accounts(), "the old account does not stay")
 }
 
-func TestDeleted(t *testing.T) {
+func TestFinalize(t *testing.T) {
 	for policy, left := range map[userv1alpha1.DeletionPolicy][]string{
 		userv1alpha1.DeletionDelete: nil, userv1alpha1.DeletionRetain: {"'alice'@'%'"},
 	} {
@@ -230,7 +230,7 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
-func TestRelabelled(t *testing.T) {
+func TestRelease(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.reconcile(t)
 	h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Labels["target"] = "archive" })

@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// server is the database as the explorer compares it: with all that an account can do.
+// server is the database as reconciletest compares it: with the settings, grants and password of each account.
 type server struct{ *accountstest.Database }
 
 func (s server) State() any {
@@ -32,13 +32,13 @@ func (s server) State() any {
 	return states
 }
 
-// connection is the operator's, where faults strike.
+// connection is the operator's connection to the database, in which faults are injected.
 type connection struct {
 	accounts.Database
 	process *reconciletest.Process
 }
 
-// do tells what could not be asked from what was refused.
+// do distinguishes a database that cannot be reached from one that refuses.
 func do(ctx context.Context, send func(context.Context, string, func() error) error, what string, a accounts.Account, ask func() error) error {
 	var answer error
 	err := send(ctx, what+" "+a.String(), func() error { answer = ask(); return answer })
@@ -77,8 +77,8 @@ func (c connection) Revoke(ctx context.Context, a accounts.Account, g accounts.G
 	return do(ctx, c.process.Effect, "revoke from", a, func() error { return c.Database.Revoke(ctx, a, g) })
 }
 
-// TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
-// fault at every point.
+// TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
+// point.
 func TestSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))

@@ -11,7 +11,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// An object that the article's operator has left gets the conditions of this one, and its account after spec.adopt.
+// TestStoredByTheArticlesOperator reconciles an object of the article's operator: it gets the conditions of this one, and its
+// account after spec.adopt.
 func TestStoredByTheArticlesOperator(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))

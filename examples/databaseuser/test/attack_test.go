@@ -26,7 +26,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Many DatabaseUsers are made, changed and dropped at once, some of them for the same accounts, and all add up.
+// TestMany creates, changes and deletes many DatabaseUsers at the same time, some for the same accounts.
 func TestMany(t *testing.T) {
 	t.Parallel()
 	const users, doubles = 50, 10
@@ -76,12 +76,11 @@ func TestMany(t *testing.T) {
 	assert.Empty(t, db.accounts(t, n))
 }
 
-// Several workers at once, each with a cache of its own that is behind, do not take an account from each other.
+// TestWorkersWithStaleCaches checks that several workers with stale caches do not take an account from each other.
 func TestWorkersWithStaleCaches(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
-	history := operatortest.NewHistory(n.WithWatch, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
-	n.WithWatch = history.Client()
+	history := operatortest.NewHistory(n.User, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
 	user := n.unique("alice")
 	names := []string{"a", "b", "c"}
 	for _, name := range names {
@@ -118,7 +117,7 @@ func TestWorkersWithStaleCaches(t *testing.T) {
 	assert.Equal(t, 1, has)
 }
 
-// Where the server stores names in lower case, a grant that is written in another case is the same grant.
+// TestDatabaseNamesIgnoreCase checks that on a server that stores names in lower case, grants in another case are the same.
 func TestDatabaseNamesIgnoreCase(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, startServer(t, mariadb.WithArgs("--lower-case-table-names=1")))
@@ -143,7 +142,7 @@ func TestDatabaseNamesIgnoreCase(t *testing.T) {
 	assert.Empty(t, db.grants(t, user, "%"))
 }
 
-// A database whose name has wildcards in it is one database, and a pattern that somebody else has granted is not ours.
+// TestWildcardsInDatabaseNames checks that a name with wildcards is one database, and that patterns of others are left alone.
 func TestWildcardsInDatabaseNames(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -171,7 +170,7 @@ func TestWildcardsInDatabaseNames(t *testing.T) {
 	assert.ElementsMatch(t, theirs, db.grants(t, user, "%"))
 }
 
-// A database that stops answering in the middle of many grants holds up the others for one answer only.
+// TestDatabaseGoesAwayAmongGrants checks that a database that stops answering costs one timeout, not one for each grant.
 func TestDatabaseGoesAwayAmongGrants(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -201,7 +200,7 @@ func TestDatabaseGoesAwayAmongGrants(t *testing.T) {
 	assert.Len(t, db.grants(t, n.unique("alice"), "%"), 20)
 }
 
-// A role of the same name is no account, and nobody becomes it.
+// TestRoleOfTheSameName checks that a role is not taken for an account.
 func TestRoleOfTheSameName(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -218,7 +217,7 @@ func TestRoleOfTheSameName(t *testing.T) {
 	assert.Len(t, db.lines(t, "SELECT User FROM mysql.user WHERE User = ? AND Host = ''", role), 1, "the role is still there")
 }
 
-// A finalizer that could not be added keeps all statements back; one that could not be taken away is tried again.
+// TestFinalizerFails checks that no statement is sent before the finalizer is added, and that its removal is tried again.
 func TestFinalizerFails(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -257,7 +256,7 @@ func TestFinalizerFails(t *testing.T) {
 	assert.Empty(t, db.accounts(t, n))
 }
 
-// That an account could not be read does not mean that it is not there.
+// TestReadFails checks that an account that cannot be read is not taken for absent.
 func TestReadFails(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))

@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// What the schema lets through and no server can have is shown, with its field and what is wrong with it. It costs no
-// statement, and does not stop anybody else.
+// TestImpossible covers specs that the schema accepts and no server does: the condition names the field and the problem, no
+// statement is sent, and other DatabaseUsers are reconciled.
 func TestImpossible(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -79,7 +79,7 @@ func TestImpossible(t *testing.T) {
 	assert.Equal(t, []string{n.unique("bystander") + "@%"}, db.accounts(t, n))
 }
 
-// Names and passwords that look like SQL are names and passwords.
+// TestHostile uses names and passwords that look like SQL.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, startServer(t))
@@ -127,7 +127,7 @@ func TestHostile(t *testing.T) {
 	assert.Equal(t, []string{"operator"}, db.lines(t, "SELECT User FROM mysql.user WHERE Host <> 'localhost'"))
 }
 
-// Passwords that the server or its clients could not handle are told of without being told.
+// TestImpossiblePasswords covers passwords that the server or its clients cannot handle: the message does not contain them.
 func TestImpossiblePasswords(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))

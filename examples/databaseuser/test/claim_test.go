@@ -10,7 +10,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// Of two for one account one gets it, and the other one is told who; it takes over when that one goes.
+// TestTwoForOneAccount has two DatabaseUsers for one account: the condition of the second names the first, and it takes over when
+// that one is deleted.
 func TestTwoForOneAccount(t *testing.T) {
 	t.Parallel()
 	n, m, db := newTenant(t), newTenant(t), open(t, sharedServer(t))
@@ -53,7 +54,7 @@ func TestTwoForOneAccount(t *testing.T) {
 	assert.Equal(t, []string{m.unique("bob") + "@%"}, db.accounts(t, m))
 }
 
-// Names in different case are different accounts.
+// TestNamesDifferInCase checks that names in different case are different accounts.
 func TestNamesDifferInCase(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -72,7 +73,7 @@ func TestNamesDifferInCase(t *testing.T) {
 	assert.ElementsMatch(t, []string{n.unique("alice") + "@%", n.unique("Alice") + "@%"}, db.accounts(t, n))
 }
 
-// Two that had come to think that an account is theirs do not drop it for each other.
+// TestBothHaveTheAccount checks that an account that two statuses record is not dropped while one of them specifies it.
 func TestBothHaveTheAccount(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -104,7 +105,7 @@ func TestBothHaveTheAccount(t *testing.T) {
 	assert.Equal(t, []string{n.unique("bob") + "@%"}, db.accounts(t, n), "what was made up for the second one's status")
 }
 
-// What a DatabaseUser has in another database is no claim to an account in this one.
+// TestAccountInAnotherDatabaseIsNoClaim checks that an account in another database gives no precedence in this one.
 func TestAccountInAnotherDatabaseIsNoClaim(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// A database that cannot be reached is told of, and what was missed is made up for.
+// TestDatabaseUnreachable checks the condition while the database is down, and that changes are applied when it is up again.
 func TestDatabaseUnreachable(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, startServer(t))
@@ -56,7 +56,7 @@ func TestDatabaseUnreachable(t *testing.T) {
 	assert.NoError(t, db.login(n.unique("bob"), "tuna"), "without a restart")
 }
 
-// While nothing has changed the database is not asked at all; when a resync is due, what differs is repaired.
+// TestQuiet checks that no statement is sent while nothing changes, and that a resync repairs differences.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, startServer(t, mariadb.WithGeneralLog()))
@@ -123,7 +123,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// What was done by hand while the operator was down is repaired as well, the password where the server tells of it.
+// TestHarmWhileDown checks that changes by hand while the operator is down are repaired; passwords only if the server shows them.
 func TestHarmWhileDown(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))

@@ -18,7 +18,7 @@ import (
 
 func retain(u *userv1alpha1.DatabaseUser) { u.Spec.DeletionPolicy = userv1alpha1.DeletionRetain }
 
-// hold keeps the object after our finalizer has gone, so that its end can be seen.
+// hold keeps the object after the operator's finalizer was removed, so that its last status can be read.
 func hold(u *userv1alpha1.DatabaseUser) { u.Finalizers = append(u.Finalizers, "example.com/hold") }
 
 func (n *tenant) delete(t *testing.T, names ...string) {
@@ -52,7 +52,8 @@ func TestDeleted(t *testing.T) {
 	assert.NoError(t, db.login(n.unique("retained"), "swordfish"))
 }
 
-// Without a database only what needs none is let go; the rest says why it waits, and goes when it can.
+// TestDeletedWithoutDatabase deletes DatabaseUsers while the database is down: only those that do not need it are gone at once;
+// the others show why they wait.
 func TestDeletedWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, startServer(t))
@@ -108,7 +109,7 @@ func TestDeletedWithoutDatabase(t *testing.T) {
 	assert.ElementsMatch(t, []string{n.unique("abandoned") + "@%", n.unique("down") + "@%", n.unique("frozen") + "@%"}, db.accounts(t, n))
 }
 
-// A DatabaseUser whose operator is not run any more can be given up with any other.
+// TestAbandonedWithoutItsOperator checks that any operator finishes the deletion of a DatabaseUser that is abandoned.
 func TestAbandonedWithoutItsOperator(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -129,7 +130,7 @@ func TestAbandonedWithoutItsOperator(t *testing.T) {
 	assert.Len(t, db.accounts(t, n), 1)
 }
 
-// The deletion of a namespace waits for the database, and no longer.
+// TestNamespaceIsDeleted checks that the deletion of a namespace waits for the database, and then ends.
 func TestNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, startServer(t))

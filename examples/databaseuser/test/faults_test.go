@@ -25,8 +25,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// story is a life in which everything happens that the operators answer to.
-var story = []struct {
+// scenario covers everything that the operators react to.
+var scenario = []struct {
 	name string
 	act  func(t *testing.T, n *tenant)
 }{
@@ -55,7 +55,7 @@ var story = []struct {
 	{"deleted", func(t *testing.T, n *tenant) { n.delete(t, n.unique("alice")) }},
 }
 
-// mortalDatabase is a database that a process asks which may end.
+// mortalDatabase is the database of a process that may crash.
 type mortalDatabase struct {
 	accounts.Database
 	process *operatortest.Process
@@ -94,8 +94,8 @@ func (m mortalDatabase) Revoke(ctx context.Context, a accounts.Account, g accoun
 	return m.process.Write(func() error { return m.Database.Revoke(ctx, a, g) })
 }
 
-// teller tells the story with a fault.
-type teller struct {
+// runner runs the scenario with a fault.
+type runner struct {
 	*tenant
 	operatortest.Fault
 	history     *operatortest.History
@@ -104,15 +104,15 @@ type teller struct {
 	reconcilers []*reconcile.Reconciler[*userv1alpha1.DatabaseUser]
 }
 
-// target is an operator's database.
+// target is the database of an operator.
 type target struct {
 	name string
 	*database
 	client accounts.Database
 }
 
-// begin begins a process with an operator for each database.
-func (s *teller) begin(f operatortest.Fault) {
+// begin starts a process with an operator for each database.
+func (s *runner) begin(f operatortest.Fault) {
 	s.process, s.reconcilers = &operatortest.Process{History: s.history, Fault: f}, nil
 	c := s.process.Client()
 	for _, target := range s.targets {
@@ -122,18 +122,18 @@ func (s *teller) begin(f operatortest.Fault) {
 	}
 }
 
-// run brings passes until nothing more happens, or the process has ended.
-func (s *teller) run(t *testing.T) {
+// run runs passes until nothing more happens, or the process has crashed.
+func (s *runner) run(t *testing.T) {
 	t.Helper()
 	s.process.Lag = s.Lag
 	for passes, quiet := 0, false; !quiet && !s.process.Crashed; passes++ {
-		require.Less(t, passes, 30, "it does not become quiet")
+		require.Less(t, passes, 30, "the operators do not come to rest")
 		before := s.history.Len()
 		for _, r := range s.reconcilers {
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: s.Namespace, Name: s.unique("alice")}})
 			require.NoError(t, err)
 		}
-		for _, obj := range s.history.Now() {
+		for _, obj := range s.history.Objects() {
 			if u, ok := obj.(*userv1alpha1.DatabaseUser); ok {
 				require.NotEqual(t, "AccountExists", ready(u).Reason, "what is ours is never refused")
 			}
@@ -149,28 +149,27 @@ func (s *teller) run(t *testing.T) {
 	}
 }
 
-// runs makes the names of each run its own: one namespace is enough for all.
+// runs numbers the runs, whose names differ, so that all can use one namespace.
 var runs atomic.Int64
 
-// tell tells the story with a fault. If the process ends after an operation, the next act happens before it is up again.
-// It gives the state before the end, and how many operations there were. In the end nothing may be left.
-func tell(t *testing.T, n *tenant, targets []target, f operatortest.Fault) (state string, operations int) {
+// runScenario runs the scenario with a fault. If the process crashes after an operation, the next action happens before it is up
+// again. It returns the state before the deletion and the number of operations. In the end nothing may be left.
+func runScenario(t *testing.T, n *tenant, targets []target, f operatortest.Fault) (state string, operations int) {
 	t.Helper()
 	user := *n.User
 	own := &tenant{&user, n.suffix + "-" + strconv.FormatInt(runs.Add(1), 10)}
-	s := &teller{tenant: own, Fault: f, targets: targets}
-	s.history = operatortest.NewHistory(s.WithWatch, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
-	s.WithWatch = s.history.Client()
+	s := &runner{tenant: own, Fault: f, targets: targets}
+	s.history = operatortest.NewHistory(s.User, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
 	s.begin(f)
-	for i, chapter := range story {
-		if i == len(story)-1 && !s.process.Crashed {
+	for i, step := range scenario {
+		if i == len(scenario)-1 && !s.process.Crashed {
 			state = s.describe(t)
 		}
-		chapter.act(t, s.tenant)
-		if s.process.Crashed { // since the chapter before
+		step.act(t, s.tenant)
+		if s.process.Crashed { // during the step before
 			s.begin(operatortest.Fault{})
 		}
-		if s.run(t); s.process.Crashed && (!f.Committed || i == len(story)-1) {
+		if s.run(t); s.process.Crashed && (!f.Committed || i == len(scenario)-1) {
 			s.begin(operatortest.Fault{})
 			s.run(t)
 		}
@@ -183,8 +182,8 @@ func tell(t *testing.T, n *tenant, targets []target, f operatortest.Fault) (stat
 	return state, operations
 }
 
-// describe gives the state without what differs from run to run.
-func (s *teller) describe(t *testing.T) string {
+// describe returns the part of the state that is the same after every run.
+func (s *runner) describe(t *testing.T) string {
 	t.Helper()
 	u := operatortest.Live(t, s.tenant, s.user(s.unique("alice")))
 	for i := range u.Status.Conditions {
@@ -214,7 +213,7 @@ func (s *teller) describe(t *testing.T) string {
 	return strings.ReplaceAll(all.String(), s.unique(""), "")
 }
 
-// Wherever the operators end, and however old what they read: it comes to the same, and no account is left or refused.
+// TestFaults runs the scenario with crashes and stale reads: the result is always the same, and no account is left or refused.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	n := newTenant(t)
@@ -222,7 +221,7 @@ func TestFaults(t *testing.T) {
 	for i := range targets {
 		targets[i].client = connect(t, targets[i].Server, passwordOf(targets[i].Server))
 	}
-	want, operations := tell(t, n, targets, operatortest.Fault{})
+	want, operations := runScenario(t, n, targets, operatortest.Fault{})
 	t.Logf("%d operations, so %d crash points; before the end:\n%s", operations, 2*operations, want)
 	for _, part := range []string{
 		`"user":"bob","hosts":["10.%","127.0.0.1"]`, `"reason":"ProvisionSucceeded"`,
@@ -232,7 +231,7 @@ func TestFaults(t *testing.T) {
 	}
 	require.NotContains(t, want, "archive:")
 	operatortest.EachFault(t, operations, func(t *testing.T, f operatortest.Fault) {
-		got, _ := tell(t, n, targets, f)
+		got, _ := runScenario(t, n, targets, f)
 		if got != "" { // it was seen before its end
 			assert.Equal(t, want, got)
 		}

@@ -20,7 +20,7 @@ type (
 	privilege = userv1alpha1.Privilege
 )
 
-// The account has exactly what the spec says.
+// TestCreated checks that the account is exactly as specified.
 func TestCreated(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -74,7 +74,7 @@ func TestCreated(t *testing.T) {
 	assert.NoError(t, db.login(name, "swordfish ' \\ ü"))
 }
 
-// A new password works within seconds; the old one does not any more.
+// TestPasswordIsRotated checks that a new password works within seconds, and the old one does not.
 func TestPasswordIsRotated(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -106,7 +106,7 @@ func TestPasswordIsRotated(t *testing.T) {
 	assert.NoError(t, db.login(user, "tuna"))
 }
 
-// What is missing is named; until it comes, and after it has gone, the account stays as it is.
+// TestSecretComesAndGoes checks that the condition names what is missing, and that the account stays as it is meanwhile.
 func TestSecretComesAndGoes(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -150,7 +150,7 @@ func TestSecretComesAndGoes(t *testing.T) {
 	assert.NoError(t, db.login(user, "marlin"))
 }
 
-// What the spec lists is granted, what it lists no more is revoked, and what others have granted stays.
+// TestGrantsChange checks that grants follow the spec, and that grants of others stay.
 func TestGrantsChange(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -182,7 +182,7 @@ func TestGrantsChange(t *testing.T) {
 	assert.Empty(t, u.Status.Grants)
 }
 
-// A grant that the server refuses is named, the others are made, and none is forgotten.
+// TestSomeGrantsFail checks that a refused grant is named, that the others are applied, and that all are recorded.
 func TestSomeGrantsFail(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -236,7 +236,7 @@ func TestHostsChange(t *testing.T) {
 	assert.NoError(t, db.login(user, "swordfish"))
 }
 
-// No account stays behind under the old name, and its sessions' grants are not carried along.
+// TestRenamed checks that the account of the old name is dropped, and that its grants are not taken over.
 func TestRenamed(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -255,7 +255,7 @@ func TestRenamed(t *testing.T) {
 	assert.Error(t, db.login(n.unique("alice"), "swordfish"))
 }
 
-// An account of somebody else is neither changed nor dropped, unless it is adopted.
+// TestAccountExists checks that an account of somebody else is neither changed nor dropped, unless it is adopted.
 func TestAccountExists(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -290,8 +290,9 @@ func TestAccountExists(t *testing.T) {
 	assert.Empty(t, db.accounts(t, n))
 }
 
-// It is not only the look that counts: an account that somebody else makes between the look and CREATE USER stays theirs.
-func TestAccountIsMadeByOthersMeanwhile(t *testing.T) {
+// TestAccountIsCreatedByOthersMeanwhile checks that an account that somebody else creates between the lookup and CREATE USER stays
+// theirs.
+func TestAccountIsCreatedByOthersMeanwhile(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
 	user := n.unique("alice")

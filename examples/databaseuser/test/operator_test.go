@@ -19,10 +19,10 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// operator is the operator at work in this process, wired as in main.go.
+// operator is the operator that runs in this process, wired as in main.go.
 type operator struct {
 	*operatortest.Operator
-	clock *clocktesting.FakePassiveClock // by which a resync becomes due
+	clock *clocktesting.FakePassiveClock // decides when a resync is due
 	calls *calls
 }
 
@@ -36,7 +36,7 @@ type settings struct {
 	cache    []string // namespaces
 }
 
-// connect gives the operator's client of a server.
+// connect returns the operator's client of a server.
 func connect(t *testing.T, s *mariadb.Server, password func() (string, error)) *accounts.Client {
 	t.Helper()
 	c, err := accounts.New(accounts.Options{Address: s.Address(), User: s.Admin().User, Password: password, Timeout: 5 * time.Second})
@@ -67,20 +67,20 @@ func (n *tenant) operate(t *testing.T, s *mariadb.Server, edits ...func(*setting
 	return o
 }
 
-// pass brings passes over DatabaseUsers and returns when one that has begun since has ended.
+// pass triggers passes over DatabaseUsers and waits until one that has begun since has ended.
 func (o *operator) pass(t *testing.T, n *tenant, names ...string) {
 	t.Helper()
 	o.Pass(t, n, n.users(names...)...)
 }
 
-// resync makes one due, and brings it.
+// resync makes a resync due and triggers it.
 func (o *operator) resync(t *testing.T, n *tenant, names ...string) {
 	t.Helper()
 	o.clock.SetTime(o.clock.Now().Add(2 * time.Hour))
 	o.pass(t, n, names...)
 }
 
-// calls counts what the operator asks the database for, and lets a test come in between.
+// calls records the calls of the database, and lets a test intercept them.
 type calls struct {
 	accounts.Database
 	mu     sync.Mutex
@@ -88,7 +88,7 @@ type calls struct {
 	before func(call string, a accounts.Account) error
 }
 
-// Take gives the calls since the last time.
+// Take returns the calls since it was last called.
 func (c *calls) Take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

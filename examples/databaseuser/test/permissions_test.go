@@ -6,14 +6,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// live is a life in which the operator needs all that it may do.
+// live uses all permissions of the operator.
 func (n *tenant) live(t *testing.T, db *database, o *operator) {
 	t.Helper()
 	n.create(t, "alice", func(u *userv1alpha1.DatabaseUser) {
@@ -35,21 +34,21 @@ func (n *tenant) live(t *testing.T, db *database, o *operator) {
 	})
 	n.delete(t, "alice", "abandoned")
 	n.Gone(t, n.user("alice"), n.user("abandoned"))
-	o.Stop() // which gives the lease back
+	o.Stop() // which releases the lease
 	assert.Empty(t, o.Requests.Denied())
 }
 
-// With its ServiceAccount and the generated roles the operator can do all that it does, in all namespaces.
+// TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles, in all namespaces.
 func TestPermissionsSuffice(t *testing.T) {
 	n, db := newTenant(t), open(t, sharedServer(t))
 	installed := operatortest.Install(t, n.User, "databaseuser")
 	n.live(t, db, n.operate(t, db.Server, func(s *settings) {
 		s.access, s.cache = installed.Access(t), nil
-		s.options = ctrl.Options{LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "databaseuser", LeaderElectionReleaseOnCancel: true}
+		s.options = installed.LeaderElection("databaseuser")
 	}))
 }
 
-// Where it works in some namespaces only, it needs the same rules there and nothing elsewhere.
+// TestPermissionsInNamespaces runs the operator in some namespaces only: it needs the same rules there, and none elsewhere.
 func TestPermissionsInNamespaces(t *testing.T) {
 	t.Parallel()
 	n, m, db := newTenant(t), newTenant(t), open(t, sharedServer(t))
@@ -72,7 +71,7 @@ func TestPermissionsInNamespaces(t *testing.T) {
 	n.live(t, db, o)
 }
 
-// The roles are the specified list, and nothing more.
+// TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	n := newTenant(t)

@@ -31,7 +31,7 @@ func (n *tenant) operateArchive(t *testing.T) *operator {
 	return n.operate(t, archiveServer(t), func(s *settings) { s.target = n.unique("archive") })
 }
 
-// Two operators with a database each pass a DatabaseUser on by its label, and do not fight about it.
+// TestRelabelled moves a DatabaseUser between two operators by its label.
 func TestRelabelled(t *testing.T) {
 	t.Parallel()
 	n, shopDB, archiveDB := newTenant(t), open(t, sharedServer(t)), open(t, archiveServer(t))
@@ -86,7 +86,7 @@ func TestRelabelled(t *testing.T) {
 	n.settled(t, "alice", "AccountExists")
 }
 
-// unserved gives what an operator writes for a DatabaseUser that somebody touches.
+// unserved returns what an operator writes for a DatabaseUser that somebody changes.
 func (n *tenant) unserved(t *testing.T, o *operator, name string) map[string]int {
 	t.Helper()
 	operatortest.Change(t, n, n.user(name), func(u *userv1alpha1.DatabaseUser) {
@@ -101,7 +101,7 @@ func (n *tenant) unserved(t *testing.T, o *operator, name string) map[string]int
 	return got
 }
 
-// What happens to the label while the operator is down is seen when it is up again.
+// TestRelabelledWhileDown changes the label while the operator is down.
 func TestRelabelledWhileDown(t *testing.T) {
 	t.Parallel()
 	n, shopDB, archiveDB := newTenant(t), open(t, sharedServer(t)), open(t, archiveServer(t))
@@ -143,7 +143,7 @@ func TestRelabelledWhileDown(t *testing.T) {
 	shop.Stop()
 }
 
-// Without the label, or with another, a DatabaseUser is nobody's business.
+// TestServedByNobody checks that a DatabaseUser without the label, or with another value, is left alone.
 func TestServedByNobody(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))

@@ -15,12 +15,12 @@ import (
 
 var kind = userv1alpha1.GroupVersion.WithKind("DatabaseUser")
 
-// untyped is a DatabaseUser with a spec in YAML.
+// untyped returns a DatabaseUser with a spec in YAML.
 func (n *tenant) untyped(t *testing.T, spec string) *unstructured.Unstructured {
 	return n.Untyped(kind, fromYAML(t, spec))
 }
 
-// fromYAML reads a spec; what is empty is none.
+// fromYAML parses a spec; an empty text is no spec.
 func fromYAML(t *testing.T, spec string) any {
 	t.Helper()
 	var content any
@@ -71,7 +71,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// The schema's enumeration is the one that the statements are made of.
+// TestPrivileges compares the enumeration in the schema with the privileges that package accounts grants.
 func TestPrivileges(t *testing.T) {
 	n := newTenant(t)
 	for _, p := range append(accounts.Privileges(false), accounts.All) {

@@ -24,7 +24,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// program is the operator as a program of its own, as it is deployed.
+// program is the operator as a process of its own, as it is deployed.
 type program struct {
 	*exec.Cmd
 	output  buffer
@@ -84,8 +84,8 @@ func (n *tenant) start(t *testing.T, db *database, args ...string) *program {
 	return p
 }
 
-// A password is nowhere but in its Secret and in the database, whatever goes wrong.
-func TestPasswordsAreNotTold(t *testing.T) {
+// TestPasswordsAreSecret checks that passwords appear nowhere but in Secrets and in the database, whatever fails.
+func TestPasswordsAreSecret(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, startServer(t, mariadb.WithSQLMode("ANSI_QUOTES")))
 	p := n.start(t, db)
@@ -147,7 +147,7 @@ func TestPasswordsAreNotTold(t *testing.T) {
 	}
 }
 
-// What is missing from the command line is said in a sentence, and ends the program.
+// TestCommandLine checks that the program exits with a message if a flag is missing or wrong.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	_, err := shared() // so that a machine without a database says so once

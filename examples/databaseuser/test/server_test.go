@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// shared is the server of the tests that neither stop it nor read its log.
+// shared starts the server of the tests that neither stop it nor read its log.
 var shared = sync.OnceValues(func() (*mariadb.Server, error) { return mariadb.Start(context.Background()) })
 
 func sharedServer(t *testing.T) *mariadb.Server {
@@ -31,7 +31,7 @@ func startServer(t *testing.T, options ...mariadb.Option) *mariadb.Server {
 	return s
 }
 
-// database is a server as its owner sees it.
+// database is a server with root access.
 type database struct {
 	*mariadb.Server
 	root *sql.DB
@@ -40,7 +40,7 @@ type database struct {
 func open(t *testing.T, s *mariadb.Server) *database {
 	t.Helper()
 	root := s.OpenRoot()
-	t.Cleanup(func() { _ = root.Close() }) // which may tell of a connection that the server has ended
+	t.Cleanup(func() { _ = root.Close() }) // it may fail for a connection that the server has closed
 	return &database{s, root}
 }
 
@@ -52,7 +52,7 @@ func (d *database) execute(t *testing.T, statements ...string) {
 	}
 }
 
-// lines gives the first column of what a query finds.
+// lines returns the first column of the rows of a query.
 func (d *database) lines(t require.TestingT, query string, args ...any) []string {
 	rows, err := d.root.QueryContext(context.Background(), query, args...)
 	require.NoError(t, err, query)
@@ -67,17 +67,17 @@ func (d *database) lines(t require.TestingT, query string, args ...any) []string
 	return all
 }
 
-// accounts gives the accounts whose names end as the tenant's do, as user@host.
+// accounts returns the accounts of the tenant as user@host, by the suffix of their names.
 func (d *database) accounts(t require.TestingT, n *tenant) []string {
 	return d.lines(t, "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE User LIKE ? ORDER BY 1", "%"+n.suffix)
 }
 
-// grants gives what an account may do, in the server's words, but for what it says of the account itself.
+// grants returns the grants of an account in the server's words, without the first line, which is for the account itself.
 func (d *database) grants(t require.TestingT, user, host string) []string {
 	return d.lines(t, "SHOW GRANTS FOR `"+user+"`@`"+host+"`")[1:]
 }
 
-// login tries a password.
+// login logs in, and returns an error if that fails.
 func (d *database) login(user, password string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), operatortest.Patience)
 	defer cancel()

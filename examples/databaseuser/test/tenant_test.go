@@ -21,7 +21,7 @@ var (
 	scheme  = operatortest.NewScheme(userv1alpha1.AddToScheme)
 )
 
-// tenant is the test's own access to a namespace, as an administrator. Its names in databases are nobody else's.
+// tenant is the access of the test itself to a namespace, as an administrator. Its names in databases are unique.
 type tenant struct {
 	*operatortest.User
 	suffix string
@@ -33,14 +33,14 @@ func newTenant(t *testing.T) *tenant {
 	return &tenant{User: u, suffix: u.Namespace[strings.LastIndex(u.Namespace, "-"):]}
 }
 
-// unique makes a name of a user, a database or a target the tenant's own.
+// unique adds the tenant's suffix to the name of a user, a database or a target.
 func (n *tenant) unique(name string) string { return name + n.suffix }
 
 func (n *tenant) user(name string) *userv1alpha1.DatabaseUser {
 	return &userv1alpha1.DatabaseUser{ObjectMeta: n.Meta(name)}
 }
 
-// users are those of some names.
+// users returns empty DatabaseUsers of some names.
 func (n *tenant) users(names ...string) []client.Object {
 	all := make([]client.Object, len(names))
 	for i, name := range names {
@@ -53,7 +53,7 @@ func (n *tenant) secret(name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: n.Meta(name)}
 }
 
-// create creates a DatabaseUser of a name with the password in the Secret of the same name, for the target shop.
+// create creates a DatabaseUser for the target shop, with the password in the Secret of the same name.
 func (n *tenant) create(t *testing.T, name string, edits ...func(*userv1alpha1.DatabaseUser)) *userv1alpha1.DatabaseUser {
 	t.Helper()
 	u := n.user(name)
@@ -67,7 +67,7 @@ func (n *tenant) create(t *testing.T, name string, edits ...func(*userv1alpha1.D
 	return u
 }
 
-// setPassword writes a Secret, whether it is there or not.
+// setPassword creates or updates a Secret.
 func (n *tenant) setPassword(t *testing.T, name, password string) {
 	t.Helper()
 	s := n.secret(name)
@@ -103,7 +103,7 @@ func ready(u *userv1alpha1.DatabaseUser) userv1alpha1.Condition {
 	return userv1alpha1.Condition{}
 }
 
-// settled waits until the condition Ready has a reason, about the present spec, and gives the object.
+// settled waits until the status is that of the present spec, with a reason of Ready, and returns the object.
 func (n *tenant) settled(t *testing.T, name, reason string) *userv1alpha1.DatabaseUser {
 	t.Helper()
 	u := n.user(name)

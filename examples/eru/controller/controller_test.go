@@ -28,15 +28,15 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// harness is the operator over controller-runtime's fake client, with a clock that the test steps. It counts what is written.
+// harness is the operator with controller-runtime's fake client, and a clock that the test sets. It counts writes.
 type harness struct {
 	client.Client
 	clock       *clocktesting.FakePassiveClock
 	deployments ctrlreconcile.Reconciler
 	erus        ctrlreconcile.Reconciler
-	after       time.Duration // of the last pass over an Eru
+	after       time.Duration // RequeueAfter of the last pass over an Eru
 	writes      int
-	fail        func(obj client.Object) error // instead of a write
+	fail        func(obj client.Object) error // called before each write
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -56,7 +56,7 @@ func newHarness(t *testing.T, maxConcurrent int, objects ...client.Object) *harn
 	return h
 }
 
-// counting is the operator's own client; the test itself may write without being counted.
+// counting returns the client of the operator. Writes of the test itself are not counted.
 func (h *harness) counting() client.Client {
 	write := func(obj client.Object, send func() error) error {
 		if err := h.fail(obj); err != nil {
@@ -78,7 +78,7 @@ func (h *harness) counting() client.Client {
 	})
 }
 
-// pass runs one pass over the Deployment and one over the Eru of that name, and returns the Eru as it is afterwards.
+// pass runs one pass over the Deployment and one over the Eru of a name, and returns the Eru after them.
 func (h *harness) pass(t *testing.T, name string) *eruv1.Eru {
 	t.Helper()
 	h.writes = 0
@@ -93,14 +93,14 @@ func (h *harness) pass(t *testing.T, name string) *eruv1.Eru {
 	return eru
 }
 
-// at sets the clock, and runs a pass.
+// at sets the clock and runs a pass.
 func (h *harness) at(t *testing.T, moment time.Time, name string) *eruv1.Eru {
 	t.Helper()
 	h.clock.SetTime(moment)
 	return h.pass(t, name)
 }
 
-// set edits an Eru as a user would, and runs a pass.
+// set edits the spec of an Eru and runs a pass.
 func (h *harness) set(t *testing.T, name string, edit func(*eruv1.EruSpec)) *eruv1.Eru {
 	t.Helper()
 	eru := &eruv1.Eru{}
@@ -118,7 +118,7 @@ func (h *harness) deployment(t *testing.T, name string) *appsv1.Deployment {
 	return d
 }
 
-// edit edits a Deployment as others do.
+// edit edits a Deployment, including its status.
 func (h *harness) edit(t *testing.T, name string, edit func(*appsv1.Deployment)) {
 	t.Helper()
 	d := h.deployment(t, name)
@@ -129,13 +129,13 @@ func (h *harness) edit(t *testing.T, name string, edit func(*appsv1.Deployment))
 	require.NoError(t, h.Status().Update(t.Context(), d))
 }
 
-// restartedAt is the time that the pods were told to be replaced for.
+// restartedAt returns the due time of the last restart, as the Deployment has it.
 func (h *harness) restartedAt(t *testing.T, name string) string {
 	t.Helper()
 	return h.deployment(t, name).Spec.Template.Annotations[workload.AnnotationRestartedAt]
 }
 
-// newDeployment is one that has rolled out, with what the API server would have given it.
+// newDeployment returns a Deployment that has rolled out, with a UID, which the fake client does not set.
 func newDeployment(name string, annotations map[string]string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-of-deployment", Annotations: annotations},
@@ -153,7 +153,7 @@ func newEru(name string, spec eruv1.EruSpec) *eruv1.Eru {
 	return &eruv1.Eru{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-of-eru", Generation: 1}, Spec: spec}
 }
 
-// state is the phase and the last condition.
+// state returns the phase and the last condition.
 func state(eru *eruv1.Eru) string {
 	last := eru.LastCondition()
 	ready := "false"
@@ -169,7 +169,7 @@ var (
 	four  = time.Date(2026, 3, 2, 4, 0, 0, 0, time.UTC)
 )
 
-func TestAskedFor(t *testing.T) {
+func TestRequested(t *testing.T) {
 	h := newHarness(t, 0, newDeployment("web", asked))
 	eru := h.pass(t, "web")
 	assert.Equal(t, map[string]string{
@@ -208,7 +208,7 @@ func TestAskedFor(t *testing.T) {
 	assert.Equal(t, "Stoping: Stopped true Disabled", state(eru))
 }
 
-func TestNotAskedFor(t *testing.T) {
+func TestNotRequested(t *testing.T) {
 	for _, annotations := range []map[string]string{nil, {eruv1.AnnotationEru: "false"}, {eruv1.AnnotationEru: "True"}} {
 		h := newHarness(t, 0, newDeployment("web", annotations))
 		assert.Empty(t, h.pass(t, "web").Name)
@@ -216,7 +216,7 @@ func TestNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestCreationFails(t *testing.T) {
+func TestCreateFails(t *testing.T) {
 	h := newHarness(t, 0, newDeployment("web", asked))
 	h.fail = func(obj client.Object) error { return apierrors.NewInternalError(assert.AnError) }
 	assert.Empty(t, h.pass(t, "web").Name, "and no status is written to what does not exist")
@@ -255,10 +255,10 @@ func TestRestart(t *testing.T) {
 	assert.Zero(t, h.writes)
 	h.at(t, four.Add(24*time.Hour), "nightly")
 	eru = h.pass(t, "nightly")
-	assert.Len(t, eru.Status.Conditions, 3, "each restart is told, though the words are alike")
+	assert.Len(t, eru.Status.Conditions, 3, "each restart has a condition, though with the same words")
 }
 
-func TestWhatBecomesOfAStart(t *testing.T) {
+func TestStart(t *testing.T) {
 	rolling := func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }
 	restarted := func(at string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) {
@@ -277,7 +277,7 @@ func TestWhatBecomesOfAStart(t *testing.T) {
 	}{
 		"on time": {reason: "nothing is in the way", want: "Running: Scheduled true Scheduled", isRestart: true, inProgress: true},
 		"before a crash": {
-			reason: "it was restarted, and nobody wrote that down", edit: restarted("2026-03-02T04:00:00Z"),
+			reason: "it was restarted, but that was not recorded", edit: restarted("2026-03-02T04:00:00Z"),
 			want: "Running: Scheduled true Scheduled", inProgress: true,
 		},
 		"by hand since": {
@@ -342,7 +342,7 @@ func TestWhatBecomesOfAStart(t *testing.T) {
 	}
 }
 
-func TestWhatBecomesOfARollout(t *testing.T) {
+func TestObserveRollout(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		edit   func(*appsv1.Deployment)
@@ -411,7 +411,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-func TestChangesStartNothing(t *testing.T) {
+func TestScheduleChange(t *testing.T) {
 	h := newHarness(t, 0, newDeployment("web", nil), newEru("web", eruv1.EruSpec{Enabled: false, Schedule: "0 4 * * *"}))
 	h.pass(t, "web")
 	h.clock.SetTime(four.Add(time.Hour))
@@ -440,19 +440,20 @@ func TestDeploymentRecreated(t *testing.T) {
 	assert.Empty(t, h.restartedAt(t, "web"), "it is not the one that somebody wanted to be restarted")
 }
 
-// What the article's operator made has its annotations, no label, and a condition without type and time.
-func TestMadeByTheArticle(t *testing.T) {
+// TestLegacyEru reconciles an Eru of the article's operator: it has the annotations, no label, and a condition without type and
+// time.
+func TestLegacyEru(t *testing.T) {
 	eru := newEru("web", eruv1.EruSpec{DeploymentName: "web", Enabled: true, Schedule: "0 4 * * *"})
 	eru.Annotations = eru.SpecAnnotations()
 	eru.Status = eruv1.EruStatus{Phase: "Stoping", Conditions: []eruv1.EruCondition{{Ready: true, Reason: eruv1.ReasonCreated, Message: eruv1.ReasonCreated}}}
 	h := newHarness(t, 0, newDeployment("web", nil), eru)
 	got := h.pass(t, "web")
 	assert.Equal(t, "eru-operator", got.Labels[eruv1.LabelCreatedBy])
-	assert.Equal(t, "Stoping: Stopped true AnnotationRemoved", state(got), "the annotation was withdrawn while nobody looked")
-	assert.Len(t, got.Status.Conditions, 2, "what was told stays")
+	assert.Equal(t, "Stoping: Stopped true AnnotationRemoved", state(got), "the annotation was removed while no operator ran")
+	assert.Len(t, got.Status.Conditions, 2, "earlier conditions stay")
 }
 
-func TestMadeByHandIsNeverTakenForTheArticles(t *testing.T) {
+func TestManualEruIsNotLegacy(t *testing.T) {
 	h := newHarness(t, 0, newDeployment("web", nil), newEru("web", eruv1.EruSpec{DeploymentName: "web", Enabled: true}))
 	for range 3 {
 		eru := h.pass(t, "web")
@@ -461,8 +462,8 @@ func TestMadeByHandIsNeverTakenForTheArticles(t *testing.T) {
 	}
 }
 
-// Nobody is restarted twice or beyond the limit, whoever asks first.
-func TestAtOnce(t *testing.T) {
+// TestMaxConcurrent checks that no Deployment is restarted twice or beyond the limit, in any order of passes.
+func TestMaxConcurrent(t *testing.T) {
 	names := []string{"a", "b", "c", "paused"}
 	var objects []client.Object
 	for _, name := range names {

@@ -58,7 +58,7 @@ func (s restartStep) initialize(ctx context.Context, c client.Client, eru *eruv1
 		_, err = reconcile.PatchAnnotations(ctx, c, eru, eru.SpecAnnotations())
 	}
 	if err == nil && eru.IsRequested() && len(eru.Status.Conditions) == 0 {
-		err = stop(eru, eruv1.PhaseStopped, eru.AddCondition(s.Clock.Now, eruv1.ConditionCreated, eruv1.ReasonCreated, eruv1.ReasonCreated))
+		err = s.created(eru)
 	}
 	return err
 }
@@ -69,11 +69,11 @@ func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv
 	last := eru.LastCondition().Type
 	switch {
 	case eru.IsRequested() && d.Annotations[eruv1.AnnotationEru] != "true":
-		return stop(eru, eruv1.PhaseStopped, eru.AddCondition(s.Clock.Now, eruv1.ConditionStopped, "AnnotationRemoved", "the Deployment does not ask for it any more"))
+		return s.stopped(eru, "AnnotationRemoved", "the Deployment does not ask for it any more")
 	case !eru.Spec.Enabled && last == eruv1.ConditionCreated:
 		return nil
 	case !eru.Spec.Enabled:
-		return stop(eru, eruv1.PhaseStopped, eru.AddCondition(s.Clock.Now, eruv1.ConditionStopped, "Disabled", "spec.enabled is false"))
+		return s.stopped(eru, "Disabled", "spec.enabled is false")
 	}
 	now, since, text := s.Clock.Now(), eru.Status.ScheduleSince, cmp.Or(eru.Spec.Schedule, eruv1.DefaultSchedule)
 	due, err := eru.Status.Decide(now, eru.UID, text, eru.Spec.Options)
@@ -87,7 +87,7 @@ func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv
 	case due.Verdict == schedule.TooLate:
 		err = s.Skip(eru, due, "TooLate", "its starting deadline has passed")
 	case !eru.Status.ScheduleSince.Equal(since) || last != eruv1.ConditionScheduled && last != eruv1.ConditionRestarted:
-		err = eru.AddCondition(s.Clock.Now, eruv1.ConditionScheduled, eruv1.ConditionScheduled, fmt.Sprintf("%q in %s", text, cmp.Or(eru.Spec.TimeZone, "UTC")))
+		err = s.scheduled(eru, text)
 	}
 	return cmp.Or(err, reconcile.Wait(eruv1.ConditionScheduled, due.RequeueAfter(now), "waits for its time"))
 }

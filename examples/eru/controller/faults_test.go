@@ -19,10 +19,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault lives a life in which everything happens that the operator answers to, once for every
-// fault at every point. That pods are not replaced more often than without faults is asserted by reconciletest itself.
+// TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
+// point. Package reconciletest itself asserts that pods are not replaced more often than without faults.
 func TestSurvivesEveryFault(t *testing.T) {
-	web, eru := toRestart("web"), eruv1.NewEru("default", "web") // which is as if the operator had made it
+	web, eru := toRestart("web"), eruv1.NewEru("default", "web") // as the operator creates it
 	tests := map[string][]reconciletest.Action{
 		"made": {
 			reconciletest.Create(web),
@@ -34,7 +34,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Create(web),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Enabled, e.Spec.Schedule = true, "0 * * * *" }),
 			reconciletest.Wait(time.Hour),
-			reconciletest.Wait(time.Minute), // what was done is recorded before the user goes on
+			reconciletest.Wait(time.Minute), // the restart is recorded before the next action
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "0 0 30 2 *" }),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "30 * * * *" }),
 			reconciletest.Change(web, func(d *appsv1.Deployment) { delete(d.Annotations, eruv1.AnnotationEru) }),
@@ -57,8 +57,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// earlier conditions tell of faults that are over. After one in which its Deployment seemed to be gone, an Eru that was never
-// enabled is disabled, and no longer just created.
+// earlier ignores conditions of faults that are over. If the Deployment seemed to be gone during a fault, an Eru that was never
+// enabled ends with the condition Disabled instead of Created.
 func earlier(obj *unstructured.Unstructured) {
 	all, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	if obj.GetKind() != "Eru" || len(all) == 0 {
@@ -71,7 +71,7 @@ func earlier(obj *unstructured.Unstructured) {
 	_ = unstructured.SetNestedSlice(obj.Object, []any{last}, "status", "conditions")
 }
 
-// toRestart is a Deployment that asks for an Eru.
+// toRestart returns a Deployment that requests an Eru.
 func toRestart(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// The faults of the article's operator, each of which was there once.
+// TestArticle covers the faults of the article's operator, one in each subtest.
 func TestArticle(t *testing.T) {
 	t.Run("errors of Get were ignored, or taken for absence", func(t *testing.T) {
 		u := newUser(t, apiServer(t))
@@ -186,7 +186,7 @@ func TestArticle(t *testing.T) {
 	})
 }
 
-// Schedules at which robfig/cron fails: what it would panic on and what never comes is in TestInvalid.
+// TestDaysOnWhichTheClockIsSet covers days on which robfig/cron skips or repeats a time. Its panics are covered by TestInvalid.
 func TestDaysOnWhichTheClockIsSet(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()

@@ -129,7 +129,7 @@ func TestDeploymentNameIsImmutable(t *testing.T) {
 	u.set(t, "web", func(s *eruv1.EruSpec) { s.Enabled = true })
 }
 
-// Fields of the status are as they were published: an object that the article's operator wrote can be stored.
+// TestStoredByTheArticle checks that the schema accepts a status that the article's operator wrote.
 func TestStoredByTheArticle(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	u.create(t, "web", eruv1.EruSpec{DeploymentName: "web"})
@@ -143,7 +143,8 @@ func TestStoredByTheArticle(t *testing.T) {
 	assert.Equal(t, "Whatever", eru.Status.Phase, "no enum")
 }
 
-// What the schema lets through is a condition with the field, its value and the remedy; it stops nobody else, and heals.
+// TestInvalid covers specs that the schema accepts and the operator refuses: the condition names the field, its value and what
+// to write; other Erus are reconciled; and a valid spec ends the condition.
 func TestInvalid(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()
@@ -206,7 +207,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// What happens to a Deployment under its Eru is told, and other Erus go on.
+// TestDeploymentUnderTheEru pauses, deletes and orphans Deployments: the condition shows it, and other Erus go on.
 func TestDeploymentUnderTheEru(t *testing.T) {
 	u := newUser(t, cluster(t))
 	startOperator(t, realTime, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
@@ -233,7 +234,7 @@ func TestDeploymentUnderTheEru(t *testing.T) {
 	assert.Contains(t, eru.LastCondition().Message, "there is no Deployment other: create it")
 }
 
-// Recreated faster than the garbage collector notices, it is not the Deployment that the Eru was for.
+// TestDeploymentRecreated recreates a Deployment before the garbage collector notices: it is not the one that the Eru is for.
 func TestDeploymentRecreated(t *testing.T) {
 	u := newUser(t, apiServer(t)) // which collects nothing
 	r, clock := stepped()

@@ -19,9 +19,9 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// BenchmarkStart measures an operator that starts with many enabled Erus, which have no status yet, until all know their next
-// time; how much heap it then takes; and how long the next one takes to see that there is nothing to do. Their number is 10,000, or
-// ERUS. Run it once: -benchtime 1x.
+// BenchmarkStart measures an operator that starts with many enabled Erus without a status: the time until all have their next due
+// time, the heap, and the time that another operator needs to find nothing to do. The number of Erus is 10,000, or ERUS. Run it
+// once: -benchtime 1x.
 func BenchmarkStart(b *testing.B) {
 	many := number("ERUS", 10_000)
 	u := newUser(b, apiServer(b))
@@ -51,7 +51,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkLateness measures how much later than its place in the spread each of 1,000 that are due in the same minute is
+// BenchmarkLateness measures how long after its place in the spread each of 1,000 Deployments that are due in the same minute is
 // restarted, for some spreads. It waits for that minute.
 func BenchmarkLateness(b *testing.B) {
 	many := number("ERUS", 1000)
@@ -88,8 +88,8 @@ func BenchmarkLateness(b *testing.B) {
 	}
 }
 
-// BenchmarkDowntime measures an operator that was down while 1,000 Erus were due several times: how long until each has been
-// restarted, once, and that it is none where the deadline has passed.
+// BenchmarkDowntime measures an operator that was down while 1,000 Erus were due several times: the time until each Deployment
+// was restarted once. It checks that none is restarted if the deadline has passed.
 func BenchmarkDowntime(b *testing.B) {
 	many := number("ERUS", 1000)
 	for b.Loop() {
@@ -131,7 +131,7 @@ func number(variable string, otherwise int) int {
 	return otherwise
 }
 
-// heap is what is in use, in MB.
+// heap returns the size of the heap in use, in MB.
 func heap() float64 {
 	runtime.GC()
 	var m runtime.MemStats

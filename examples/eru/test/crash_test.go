@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// The operator ends between the restart and the write of the status, with a Deployment controller that rolls out at once:
-// there is one rollout, and its result is recorded by the next operator.
+// TestCrashBetweenRestartAndStatus ends the operator between the restart and the write of the status, while the Deployment
+// controller rolls out: there is one rollout, and the next operator records its result.
 func TestCrashBetweenRestartAndStatus(t *testing.T) {
 	u := newUser(t, cluster(t))
 	u.deploy(t, "web", false)
@@ -39,7 +39,7 @@ func TestCrashBetweenRestartAndStatus(t *testing.T) {
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			select {
 			case <-crashed:
-				return context.Canceled // it is dead: nothing is written any more
+				return context.Canceled // the operator has crashed: it writes nothing any more
 			default:
 				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 			}
@@ -51,9 +51,9 @@ func TestCrashBetweenRestartAndStatus(t *testing.T) {
 	o.Stop()
 	due := u.restartedAt(t, "web")
 	operatortest.Live(t, u, eru)
-	require.Nil(t, eru.Status.LastRestartTime, "nobody wrote it down")
+	require.Nil(t, eru.Status.LastRestartTime, "it was not recorded")
 
-	// The next operator looks at the same time that is due, as one that starts at once would.
+	// The clock of the next operator is set to the same due time, as if it had started at once.
 	now, err := time.Parse(time.RFC3339, due)
 	require.NoError(t, err)
 	startOperator(t, restartsAt(now.Add(time.Second)), u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
@@ -68,7 +68,7 @@ func restartsAt(now time.Time) restarts.Restarts {
 	return restarts.Restarts{Clock: stopped{clock.RealClock{}, now}}
 }
 
-// stopped is a clock that stands.
+// stopped is a clock that shows always the same time.
 type stopped struct {
 	clock.RealClock
 	now time.Time
@@ -77,7 +77,7 @@ type stopped struct {
 func (s stopped) Now() time.Time                  { return s.now }
 func (s stopped) Since(t time.Time) time.Duration { return s.now.Sub(t) }
 
-// Two operators at once: the old leader goes on for a moment when the new one has begun.
+// TestTwoOperators runs two operators, as when an old leader continues for a moment after the new one has started.
 func TestTwoOperators(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()
@@ -97,5 +97,5 @@ func TestTwoOperators(t *testing.T) {
 			assert.Equal(c, eruv1.RolloutComplete, operatortest.Live(c, u, eru).Status.LastRolloutResult)
 		})
 	}
-	assert.Len(t, operatortest.Live(t, u, eru).Status.Conditions, 6, "each is told once")
+	assert.Len(t, operatortest.Live(t, u, eru).Status.Conditions, 6, "each has one condition")
 }

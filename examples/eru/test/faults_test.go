@@ -23,8 +23,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// begin gives the two controllers of a process that begins: both pass over what has the name.
-func begin(clock *clocktesting.FakePassiveClock) func(client.Client) ctrlreconcile.Reconciler {
+// start returns the two controllers of a new process as one: both reconcile what has the name.
+func start(clock *clocktesting.FakePassiveClock) func(client.Client) ctrlreconcile.Reconciler {
 	return func(c client.Client) ctrlreconcile.Reconciler {
 		deployments := reconcile.New(c, controller.DeploymentSteps()...).WithoutStatus()
 		erus := reconcile.New(c, controller.EruSteps(restarts.Restarts{Clock: clock, MaxConcurrent: 1})...).WithClock(clock).
@@ -38,15 +38,15 @@ func begin(clock *clocktesting.FakePassiveClock) func(client.Client) ctrlreconci
 	}
 }
 
-// acts are what others do in a life in which everything happens that the operator answers to.
-func acts(u *user, clock *clocktesting.FakePassiveClock) []operatortest.Act {
+// actions cover everything that the operator reacts to.
+func actions(u *user, clock *clocktesting.FakePassiveClock) []operatortest.Action {
 	set := func(edit func(*eruv1.EruSpec)) func(*testing.T) { return func(t *testing.T) { u.set(t, "web", edit) } }
 	change := func(edit func(*appsv1.Deployment)) func(*testing.T) {
 		return func(t *testing.T) { operatortest.Change(t, u, u.Deployment("web"), edit) }
 	}
 	at := func(moment time.Time) func(*testing.T) { return func(*testing.T) { clock.SetTime(moment) } }
 	rollOut := func(t *testing.T) { u.rollOut(t, "web") }
-	return []operatortest.Act{
+	return []operatortest.Action{
 		{Name: "asked for", Do: func(t *testing.T) { u.deploy(t, "web", true) }},
 		{Name: "rolled out", Do: rollOut},
 		{Name: "enabled", Do: set(func(s *eruv1.EruSpec) { s.Enabled, s.Schedule = true, "0 4 * * *" })},
@@ -70,16 +70,15 @@ func acts(u *user, clock *clocktesting.FakePassiveClock) []operatortest.Act {
 	}
 }
 
-// tell plays the story with a fault and gives the final state, and how many writes the operator tried.
-func tell(t *testing.T, f operatortest.Fault) (final string, writes int) {
+// run runs the scenario with a fault. It returns the final state, and the number of writes that the operator tried.
+func run(t *testing.T, f operatortest.Fault) (final string, writes int) {
 	t.Helper()
 	u := newUser(t, apiServer(t))
-	history := operatortest.NewHistory(u.WithWatch, nil)
-	u.WithWatch = history.Client()
+	history := operatortest.NewHistory(u.User, nil)
 	clock := clocktesting.NewFakePassiveClock(noon)
-	story := operatortest.Story{Begin: begin(clock), Key: client.ObjectKey{Namespace: u.Namespace, Name: "web"}, Acts: acts(u, clock)}
-	writes = story.Tell(t, history, f)
-	return strings.ReplaceAll(history.Describe(t, func(obj client.Object) any {
+	scenario := operatortest.Scenario{Start: start(clock), Key: client.ObjectKey{Namespace: u.Namespace, Name: "web"}, Actions: actions(u, clock)}
+	writes = scenario.Run(t, history, f)
+	return history.Describe(t, func(obj client.Object) any {
 		switch obj := obj.(type) {
 		case *appsv1.Deployment:
 			return []any{obj.Generation, obj.Spec.Template.Annotations} // each restart makes a generation
@@ -87,14 +86,14 @@ func tell(t *testing.T, f operatortest.Fault) (final string, writes int) {
 			return []any{len(obj.OwnerReferences), obj.Annotations, obj.Spec, obj.Status}
 		}
 		return nil
-	}), u.Namespace, "namespace"), writes
+	}), writes
 }
 
-// Whenever the operator crashes: in the end everything is as if nothing had happened, and nothing was restarted twice. When
-// it reads what is old, it may take a rollout for one that still goes on, and leave a time out, as its history then
-// tells; but nothing is restarted that would not have been.
+// TestFaults runs the scenario with crashes at every write: the final state is always the same, and nothing is restarted twice.
+// With stale reads the operator may take a rollout for one that is still in progress, and skip a due time, as its history shows;
+// but it restarts nothing that it would not restart otherwise.
 func TestFaults(t *testing.T) {
-	want, writes := tell(t, operatortest.Fault{})
+	want, writes := run(t, operatortest.Fault{})
 	t.Logf("%d writes; in the end:\n%s", writes, want)
 	for _, part := range []string{
 		`"kubectl.kubernetes.io/restartedAt":"2026-03-07T05:00:00Z"`, `"lastRolloutResult":"InProgress"`, `"missedRuns":1`,
@@ -105,7 +104,7 @@ func TestFaults(t *testing.T) {
 	// Created, paused, no longer paused, withdrawn, asked for again, and restarted three times.
 	require.Equal(t, 8, generation(t, want))
 	operatortest.EachFault(t, writes, func(t *testing.T, f operatortest.Fault) {
-		got, _ := tell(t, f)
+		got, _ := run(t, f)
 		if f.Lag == 0 {
 			assert.Equal(t, want, got)
 			return
@@ -117,7 +116,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// generation is the Deployment's.
+// generation returns the generation of the Deployment in a description.
 func generation(t *testing.T, described string) (n int) {
 	t.Helper()
 	_, after, _ := strings.Cut(described, "[")

@@ -17,7 +17,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// The life of an Eru that a Deployment asks for, by the commands that a user would type. The pods are really replaced.
+// TestLifecycle runs an Eru that a Deployment requests from creation to deletion, with the commands of a user. The pods are
+// really replaced.
 func TestLifecycle(t *testing.T) {
 	u := newUser(t, cluster(t))
 	startOperator(t, realTime, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
@@ -73,7 +74,7 @@ func TestLifecycle(t *testing.T) {
 	u.Gone(t, eru)
 }
 
-// The sample that a user made by hand is for the same Deployment.
+// TestMadeByHand runs the sample of an Eru that a user creates, for the same Deployment.
 func TestMadeByHand(t *testing.T) {
 	u := newUser(t, cluster(t))
 	startOperator(t, realTime, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)

@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// rolling is the Deployment controller of a test: it notes when restarts come, and ends rollouts when it is told to.
+// rolling simulates the Deployment controller. It records restarts, and completes rollouts when finish is called.
 type rolling struct {
 	u *user
 
@@ -32,13 +32,13 @@ type rolling struct {
 	stop     func()
 }
 
-// seen is a restart, and the moment at which it was seen.
+// seen is a restart and the time at which it was seen.
 type seen struct {
 	due string
 	at  time.Time
 }
 
-// follow watches all Deployments of the namespace; those of which there are restarts roll out until somebody ends that.
+// follow watches all Deployments of the namespace. Those that are restarted roll out until finish is called.
 func (u *user) follow(t testing.TB, now func() time.Time) *rolling {
 	t.Helper()
 	r := &rolling{u: u, running: map[string]bool{}, restarts: map[string][]seen{}}
@@ -77,7 +77,7 @@ func (r *rolling) note(e apiwatch.Event, now time.Time) {
 	r.most = max(r.most, len(r.running))
 }
 
-// finish ends the rollouts that there are, and says how many.
+// finish completes the current rollouts and returns their number.
 func (r *rolling) finish(t require.TestingT) int {
 	r.mu.Lock()
 	var names []string
@@ -115,8 +115,8 @@ func (u *user) createMany(t testing.TB, many int, spec func(name string) eruv1.E
 	return names
 }
 
-// scheduledMany waits until that many Erus of the namespace know their next time. It watches: to list so many again and
-// again would keep the API server from anything else.
+// scheduledMany waits until a number of Erus of the namespace have their next due time. It uses a watch: listing so many Erus
+// again and again would overload the API server.
 func (u *user) scheduledMany(t testing.TB, many int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -134,9 +134,9 @@ func (u *user) scheduledMany(t testing.TB, many int) {
 	}
 }
 
-// 1,000 Erus are due in the same minute. Their places in the spread and the cap hold, also when the operator is restarted in
-// between, and when the next one comes: each Deployment is restarted once.
-func TestThousandAtOnce(t *testing.T) {
+// TestThousandDue has 1,000 Erus due in the same minute. Their places in the spread and the limit hold, also when the operator is
+// restarted in between, and each Deployment is restarted once.
+func TestThousandDue(t *testing.T) {
 	const many, maxConcurrent, spread = 1000, 25, 60
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()
@@ -150,7 +150,7 @@ func TestThousandAtOnce(t *testing.T) {
 	u.scheduledMany(t, many)
 	deployments := u.follow(t, clock.Now)
 
-	// In the first half of the spread nobody starts whose place is in the second.
+	// In the first half of the spread no Eru starts whose place is in the second half.
 	clock.SetTime(four.Add(spread / 2 * time.Second))
 	o.Stop()
 	o = startOperator(t, r, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
@@ -159,9 +159,9 @@ func TestThousandAtOnce(t *testing.T) {
 		eru := operatortest.Live(t, u, u.eru(name))
 		inFirstHalf[name] = schedule.Offset(eru.UID, spread*time.Second) <= spread/2*time.Second
 	}
-	operatortest.Eventually(t, "the cap is reached", func(c *assert.CollectT) { assert.Equal(c, maxConcurrent, deployments.count()) })
+	operatortest.Eventually(t, "the limit is reached", func(c *assert.CollectT) { assert.Equal(c, maxConcurrent, deployments.count()) })
 	deployments.finish(t)
-	operatortest.Eventually(t, "the next in line start", func(c *assert.CollectT) { assert.Equal(c, 2*maxConcurrent, deployments.count()) })
+	operatortest.Eventually(t, "the next ones start", func(c *assert.CollectT) { assert.Equal(c, 2*maxConcurrent, deployments.count()) })
 	for name := range deployments.restarts {
 		assert.True(t, inFirstHalf[name], "%s is not yet at its place", name)
 	}

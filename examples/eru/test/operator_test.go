@@ -2,7 +2,6 @@ package test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,34 +21,29 @@ import (
 	"github.com/opblocks/opblocks/examples/eru/restarts"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/ownedresources/workload"
 )
 
-const crds = "../config/crd/bases"
-
 var (
-	// cluster has all controllers and simulated nodes; on apiServer nobody but us writes anything.
-	cluster   = operatortest.WithCRDs(crds, controlplanetest.Shared(controlplane.WithControllers()))
-	apiServer = operatortest.WithCRDs(crds, controlplanetest.Shared())
+	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases")
 
 	scheme = operatortest.NewScheme(eruv1.AddToScheme)
 
-	// noon and four are the times that tests on a clock of their own begin at, and wait for.
+	// noon is when the clock of a test starts, and four is when a schedule of "0 4 * * *" is due next.
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	four = time.Date(2026, 3, 2, 4, 0, 0, 0, time.UTC)
 )
 
-// realTime is the operator as it is by default.
+// realTime are the settings of an operator by default.
 var realTime = restarts.Restarts{Clock: clock.RealClock{}}
 
-// stepped is an operator whose clock the test holds.
+// stepped returns the settings of an operator with a clock that the test sets.
 func stepped() (restarts.Restarts, *clocktesting.FakePassiveClock) {
 	c := clocktesting.NewFakePassiveClock(noon)
 	return restarts.Restarts{Clock: c}, c
 }
 
-// startOperator starts the operator for some namespaces; it is stopped when the test ends.
+// startOperator starts the operator for some namespaces. It is stopped when the test ends.
 func startOperator(t testing.TB, r restarts.Restarts, access *rest.Config, options ctrl.Options, namespaces ...string) *operatortest.Operator {
 	t.Helper()
 	options.Scheme = scheme
@@ -59,7 +53,7 @@ func startOperator(t testing.TB, r restarts.Restarts, access *rest.Config, optio
 	})
 }
 
-// user is the test's own access to one namespace, as an administrator.
+// user is the access of the test itself to a namespace, as an administrator.
 type user struct{ *operatortest.User }
 
 func newUser(t testing.TB, cp *controlplane.ControlPlane) *user {
@@ -69,7 +63,7 @@ func newUser(t testing.TB, cp *controlplane.ControlPlane) *user {
 
 func (u *user) eru(name string) *eruv1.Eru { return &eruv1.Eru{ObjectMeta: u.Meta(name)} }
 
-// enabled is the spec of an Eru that follows a schedule.
+// enabled returns the spec of an Eru whose schedule runs.
 func enabled(deployment, schedule string) eruv1.EruSpec {
 	return eruv1.EruSpec{DeploymentName: deployment, Enabled: true, Schedule: schedule}
 }
@@ -83,13 +77,13 @@ func (u *user) create(t testing.TB, name string, spec eruv1.EruSpec) *eruv1.Eru 
 	return eru
 }
 
-// set edits an Eru's spec.
+// set edits the spec of an Eru.
 func (u *user) set(t testing.TB, name string, edit func(*eruv1.EruSpec)) {
 	t.Helper()
 	operatortest.Change(t, u, u.eru(name), func(eru *eruv1.Eru) { edit(&eru.Spec) })
 }
 
-// deploy creates a Deployment with two pods, which asks for an Eru or does not.
+// deploy creates a Deployment with two pods. It requests an Eru if asks is true.
 func (u *user) deploy(t testing.TB, name string, asks bool) *appsv1.Deployment {
 	t.Helper()
 	d := u.Deployment(name)
@@ -107,7 +101,7 @@ func (u *user) deploy(t testing.TB, name string, asks bool) *appsv1.Deployment {
 	return d
 }
 
-// rollOut does what the Deployment controller would have done in the end.
+// rollOut writes the status that the Deployment controller writes when a rollout is complete.
 func (u *user) rollOut(t require.TestingT, name string) {
 	d := operatortest.Live(t, u, u.Deployment(name))
 	d.Status = appsv1.DeploymentStatus{
@@ -119,46 +113,36 @@ func (u *user) rollOut(t require.TestingT, name string) {
 	require.NoError(t, u.Status().Update(context.Background(), d))
 }
 
-// roll does what the Deployment controller would have done in the middle.
+// roll writes the status that the Deployment controller writes during a rollout.
 func (u *user) roll(t require.TestingT, name string) {
 	d := operatortest.Live(t, u, u.Deployment(name))
 	d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 1
 	require.NoError(t, u.Status().Update(context.Background(), d))
 }
 
-// rolledOut is a Deployment where nobody but us writes anything.
+// rolledOut creates a Deployment that has rolled out, where no controller runs.
 func (u *user) rolledOut(t testing.TB, name string, asks bool) {
 	t.Helper()
 	u.deploy(t, name, asks)
 	u.rollOut(t, name)
 }
 
-// restartedAt is the time that a Deployment's pods were told to be replaced for.
+// restartedAt returns the due time of the last restart, as the Deployment has it.
 func (u *user) restartedAt(t require.TestingT, name string) string {
 	return operatortest.Live(t, u, u.Deployment(name)).Spec.Template.Annotations[workload.AnnotationRestartedAt]
 }
 
-// pods gives the names of a Deployment's pods that are not terminating, in order.
-func (u *user) pods(t require.TestingT, deployment string) (names []string) {
-	var list corev1.PodList
-	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace), client.MatchingLabels{"app": deployment}))
-	for i := range list.Items {
-		if list.Items[i].DeletionTimestamp == nil {
-			names = append(names, list.Items[i].Name)
-		}
-	}
-	slices.Sort(names)
-	return names
+// pods returns the names of a Deployment's pods, sorted, without those that are terminating.
+func (u *user) pods(t require.TestingT, deployment string) []string {
+	return u.PodNames(t, client.MatchingLabels{"app": deployment})
 }
 
-// rollouts is how many versions of a Deployment's pods there have been.
+// rollouts returns the number of different pod templates of a Deployment so far.
 func (u *user) rollouts(t require.TestingT, deployment string) int {
-	var list appsv1.ReplicaSetList
-	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace), client.MatchingLabels{"app": deployment}))
-	return len(list.Items)
+	return u.Rollouts(t, client.MatchingLabels{"app": deployment})
 }
 
-// state is the phase and the last condition.
+// state returns the phase and the last condition.
 func state(eru *eruv1.Eru) string {
 	last := eru.LastCondition()
 	ready := "false"
@@ -177,7 +161,7 @@ const (
 	missing   = "Stoping: Valid false DeploymentNotFound"
 )
 
-// becomes waits until an Eru is in a state, told about its present spec, and gives it.
+// becomes waits until the status is that of the present spec, and in a state. It returns the Eru.
 func (u *user) becomes(t testing.TB, name, want string) *eruv1.Eru {
 	t.Helper()
 	eru := u.eru(name)
@@ -189,7 +173,7 @@ func (u *user) becomes(t testing.TB, name, want string) *eruv1.Eru {
 	return eru
 }
 
-// events gives the reasons of the events about an object.
+// events returns the reasons of the events on an object.
 func (u *user) events(t require.TestingT, kind, name string) (reasons []string) {
 	var list corev1.EventList
 	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace)))

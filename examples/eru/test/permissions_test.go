@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// With its ServiceAccount and the generated roles the operator can do all that it does.
+// TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
 func TestPermissionsSuffice(t *testing.T) {
 	u := newUser(t, cluster(t))
 	installed := operatortest.Install(t, u.User, "eru")
@@ -22,10 +22,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	former.Annotations = former.SpecAnnotations()
 	require.NoError(t, u.Create(t.Context(), former))
 	u.deploy(t, "former", true)
-	o := startOperator(t, realTime, installed.Access(t), ctrl.Options{ // in all namespaces, as deployed
-		LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "eru.mtsre.meitu.com",
-		LeaderElectionReleaseOnCancel: true,
-	})
+	o := startOperator(t, realTime, installed.Access(t), installed.LeaderElection("eru.mtsre.meitu.com")) // in all namespaces, as deployed
 	d := u.deploy(t, "web", true)
 	u.becomes(t, "web", created)
 	u.set(t, "web", func(s *eruv1.EruSpec) { s.Enabled, s.Schedule = true, "@every 3s" })
@@ -39,13 +36,13 @@ func TestPermissionsSuffice(t *testing.T) {
 	})
 	require.NoError(t, u.Delete(t.Context(), d))
 	u.Gone(t, u.eru("web"), u.eru("by-hand"))
-	o.Stop() // which gives the lease back
+	o.Stop() // which releases the lease
 	for _, request := range o.Requests.Denied() {
-		assert.NotContains(t, request, u.Namespace) // in those of other tests, which are being deleted, nothing can be created
+		assert.NotContains(t, request, u.Namespace) // namespaces of other tests are being deleted: nothing can be created in them
 	}
 }
 
-// The roles are the specified list, and nothing more.
+// TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	u := newUser(t, cluster(t))
 	operatortest.Install(t, u.User, "eru").AssertMinimal(t, map[string]string{
@@ -58,7 +55,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 	})
 }
 
-// A permission that is missing is named: in the condition, or by an event where there is no Eru.
+// TestMissingPermission checks that a missing permission is named in the condition, or in an event if there is no Eru.
 func TestMissingPermission(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	access := operatortest.Install(t, u.User, "eru").Restricted(t, "restricted-"+u.Namespace, func(rule *rbacv1.PolicyRule) {

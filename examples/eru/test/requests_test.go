@@ -1,7 +1,6 @@
 package test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,26 +12,17 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// What the operator sends, counted at the transport, with no other controller running. Each step is done for several at once.
+// TestRequests counts the requests of the operator at the transport, with no other controller running. Each step is done for
+// several Erus.
 func TestRequests(t *testing.T) {
-	const many = 10
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()
 	o := startOperator(t, r, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
-	names := make([]string, many)
-	objects := make([]client.Object, many)
-	for i := range names {
-		names[i] = fmt.Sprintf("web-%d", i)
-		objects[i] = u.eru(names[i])
-	}
-	each := func(do func(name string)) {
-		for _, name := range names {
-			do(name)
-		}
-	}
+	batch := operatortest.NewBatch(10, "web", func(name string) client.Object { return u.eru(name) })
+	each := batch.Each
 	sent := func() map[string]int {
 		t.Helper()
-		return o.PerObject(t, u, objects...)
+		return batch.Sent(t, o, u)
 	}
 
 	each(func(name string) { u.rolledOut(t, name, true) })

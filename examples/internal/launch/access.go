@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane"
 )
 
-// Access writes a kubeconfig with the rights of a ServiceAccount, and nothing more, among the control plane's files. A
-// server other than "" is asked in the API server's place, such as a proxy to it.
+// Access writes a kubeconfig with the permissions of a ServiceAccount to the folder of the control plane, and returns its path.
+// If server is not empty, the kubeconfig refers to this address instead of the API server's, such as that of a proxy.
 func Access(ctx context.Context, cp *controlplane.ControlPlane, namespace, account, server string) (path string, err error) {
 	token, err := cp.Kubectl(ctx, "create", "token", account, "--namespace="+namespace, "--duration=24h")
 	if err != nil {

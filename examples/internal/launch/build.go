@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Build compiles an example's operator into a file. It is called in the repository's root folder.
+// Build compiles the operator of an example to a file. The working directory must be the root of the repository.
 func Build(ctx context.Context, example, file string) error {
 	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", file, "./"+example)
 	build.Dir = "examples"

@@ -1,2 +1,2 @@
-// Package launch builds the example operators and gives them the access that they have in a cluster.
+// Package launch builds the example operators, and creates the access to the API server that they have in a cluster.
 package launch

@@ -14,9 +14,9 @@ type Credentials struct{ User, Password string }
 
 func newPassword() string { return rand.Text() }
 
-// privileges are what the operator's account needs: to make and drop accounts, to read what it made, and to have itself
-// what it shall grant. Nothing global is grantable. Here that is in every database, which tests make as they like; in
-// production the last line names those that the operator is for, such as `app\_%`, and so not the server's own.
+// privileges are what the operator's account needs: to create and drop accounts, to read them, and to have itself what it
+// grants. No global privilege is grantable. Here the last line is for every database, since tests create databases of any name;
+// in production it lists the databases that the operator is for, such as `app\_%`, and not the server's own.
 var privileges = []string{
 	"CREATE USER ON *.* TO %s",
 	"SELECT ON mysql.user TO %s",
@@ -44,7 +44,8 @@ func (s *Server) createAdmin(ctx context.Context) error {
 	return nil
 }
 
-// dropOpenAccounts drops what mariadb-install-db has made for TCP, without a password. What is left is only for the socket.
+// dropOpenAccounts drops the accounts without a password that mariadb-install-db creates for TCP. The others are only for the
+// socket.
 func dropOpenAccounts(ctx context.Context, root *sql.DB) error {
 	var accounts sql.NullString
 	err := root.QueryRowContext(ctx, "SELECT GROUP_CONCAT(QUOTE(User), '@', QUOTE(Host)) FROM mysql.user WHERE Host <> 'localhost'").Scan(&accounts)
@@ -55,11 +56,12 @@ func dropOpenAccounts(ctx context.Context, root *sql.DB) error {
 	return err
 }
 
-// Admin is the operator's account. It is let in at [Server.Address] with the least privileges that the operator needs.
+// Admin returns the credentials of the operator's account at [Server.Address]. It has the least privileges that the operator
+// needs.
 func (s *Server) Admin() Credentials { return s.admin }
 
-// OpenRoot is for what only the server's owner may do. It uses the socket, which nobody else on this machine can reach.
-// Its statements stay out of the general log.
+// OpenRoot returns a client with the account root. It uses the socket, which no other user of this machine can reach. Its
+// statements do not appear in the general log.
 func (s *Server) OpenRoot() *sql.DB {
 	config := s.Login(Credentials{User: "root"})
 	config.Net, config.Addr = "unix", s.Socket()
@@ -67,7 +69,7 @@ func (s *Server) OpenRoot() *sql.DB {
 	return open(config)
 }
 
-// Login is how to log in over TCP, without TLS.
+// Login returns a configuration to log in over TCP, without TLS.
 func (s *Server) Login(c Credentials) *mysql.Config {
 	config := mysql.NewConfig()
 	config.User, config.Passwd = c.User, c.Password
@@ -76,7 +78,7 @@ func (s *Server) Login(c Credentials) *mysql.Config {
 	return config
 }
 
-// CanLogIn tries to log in over TCP; nil if it works.
+// CanLogIn logs in over TCP, and returns an error if that fails.
 func (s *Server) CanLogIn(ctx context.Context, c Credentials) error {
 	db := open(s.Login(c))
 	defer db.Close()
@@ -86,7 +88,7 @@ func (s *Server) CanLogIn(ctx context.Context, c Credentials) error {
 func open(config *mysql.Config) *sql.DB {
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		panic(err) // of a configuration that is all ours
+		panic(err) // the configuration is our own
 	}
 	return sql.OpenDB(connector)
 }

@@ -1,6 +1,6 @@
 package mariadb
 
-// Option says how the server runs.
+// Option configures a server.
 type Option func(*settings)
 
 type settings struct {
@@ -8,14 +8,14 @@ type settings struct {
 	args []string
 }
 
-// WithSQLMode sets the mode in which sessions begin, such as "ANSI_QUOTES,NO_BACKSLASH_ESCAPES". Default: the server's.
+// WithSQLMode sets the SQL mode of new sessions, such as "ANSI_QUOTES,NO_BACKSLASH_ESCAPES". Default: the server's.
 func WithSQLMode(mode string) Option { return WithArgs("--sql-mode=" + mode) }
 
-// WithGeneralLog lets the server log every statement from its start on; see [Server.GeneralLog]. The log can be switched by
-// SET GLOBAL general_log.
+// WithGeneralLog turns the general log on, which contains every statement; see [Server.GeneralLog]. SET GLOBAL general_log
+// turns it off and on later.
 func WithGeneralLog() Option { return WithArgs("--general-log") }
 
-// WithTLS lets clients use TLS; see [Server.ClientTLS]. Those that do not are let in all the same.
+// WithTLS allows clients to use TLS; see [Server.ClientTLS]. Connections without TLS are still accepted.
 func WithTLS() Option { return func(s *settings) { s.tls = true } }
 
 // WithArgs adds arguments of mariadbd.

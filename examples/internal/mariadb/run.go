@@ -22,13 +22,13 @@ const (
 	shutdownTime = 10 * time.Second
 )
 
-// script makes the database, unless it is there, and becomes the server, so that both are one process to the supervisor.
+// script installs the database, unless it exists, and then becomes the server: to the supervisor both are one process.
 const script = `[ -d "$1/mysql" ] || mariadb-install-db --no-defaults --datadir="$1" --user="$2" --debug-no-sync \
 	--auth-root-authentication-method=normal --skip-test-db --skip-name-resolve || exit
 shift 2
 exec "$@"`
 
-// find finds mariadbd, which is no program for users and so often not in their PATH.
+// find returns the path of mariadbd. It is often not in PATH, since users do not call it.
 func find() (string, error) {
 	_, err := exec.LookPath("mariadb-install-db")
 	for _, path := range []string{"mariadbd", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd"} {
@@ -37,10 +37,10 @@ func find() (string, error) {
 		}
 	}
 	return "", errors.New("MariaDB is missing: install the packages mariadb-server-core and mariadb-client-core (Debian, Ubuntu), " +
-		"mariadb-server (Fedora) or mariadb (Homebrew); `make mariadb` does so where it may")
+		"mariadb-server (Fedora) or mariadb (Homebrew); `make mariadb` tries to")
 }
 
-// firstUp looks for a free port and starts the server on it. Somebody else may take the port in between.
+// firstUp chooses a free port and starts the server on it. It tries again if another process takes the port in between.
 func (s *Server) firstUp(ctx context.Context) error {
 	var err error
 	for range portAttempts {
@@ -74,7 +74,7 @@ func (s *Server) Up(ctx context.Context) error {
 	}, s.settings.args...)
 	process, err := s.supervisor.Start(supervisor.Command{
 		Name: program, Path: "/bin/sh", Args: append([]string{"-c", script, "sh", s.file("data"), s.account}, args...),
-		Env: []string{"TMPDIR=" + s.supervisor.Folder()}, // a server that starts removes what others have in a folder that they share
+		Env: []string{"TMPDIR=" + s.supervisor.Folder()}, // a server that starts removes the files of others in a shared folder
 	})
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s *Server) Up(ctx context.Context) error {
 	return nil
 }
 
-// answers waits until a session can be opened. That it is the right server's is certain: the socket is in our folder.
+// answers waits until a session can be opened. It is certainly this server's: the socket is in its own folder.
 func (s *Server) answers(ctx context.Context, process *supervisor.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -111,7 +111,7 @@ func (s *Server) answers(ctx context.Context, process *supervisor.Process) error
 	}
 }
 
-// Down ends the server; its data stay. Clients' connections break, and new ones are refused.
+// Down stops the server and keeps its data. Open connections break, and new ones are refused.
 func (s *Server) Down() error {
 	process, err := s.signal(syscall.SIGTERM)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Server) Down() error {
 	}
 }
 
-// Freeze stops the server from doing anything until [Server.Thaw]: clients can connect, but nobody answers them.
+// Freeze suspends the process until [Server.Thaw]: clients can connect, but get no answer.
 func (s *Server) Freeze() error {
 	_, err := s.signal(syscall.SIGSTOP)
 	return err

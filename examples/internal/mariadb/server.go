@@ -28,8 +28,8 @@ type Server struct {
 	process *supervisor.Process // nil while the server is down
 }
 
-// Start starts a server with no databases of its own and returns when it answers. The context bounds the start only; end
-// the server with [Server.Stop].
+// Start starts a server without databases, and returns when it answers. The context limits only the start. Stop the server with
+// [Server.Stop].
 func Start(ctx context.Context, options ...Option) (*Server, error) {
 	s := &Server{admin: Credentials{User: "operator", Password: newPassword()}}
 	for _, option := range options {
@@ -69,25 +69,25 @@ func (s *Server) start(ctx context.Context) error {
 	return s.createAdmin(ctx)
 }
 
-// Stop ends the server and removes its files. It may be called twice.
+// Stop stops the server and removes its files. It may be called twice.
 func (s *Server) Stop() error { return s.supervisor.Stop() }
 
-// Detach leaves the server running when this program ends. It then lives until it is stopped by a SIGTERM to the process
-// whose id is returned: `kill <pid>`.
+// Detach keeps the server running when this program ends. It then runs until the process whose id is returned gets a SIGTERM:
+// `kill <pid>`.
 func (s *Server) Detach() (pid int, err error) { return s.supervisor.PID(), s.supervisor.Detach() }
 
-// Version is what the server says, such as 10.11.19-MariaDB.
+// Version returns the version of the server, such as 10.11.19-MariaDB.
 func (s *Server) Version() string { return s.version }
 
-// Address is host:port, the same after [Server.Up].
+// Address returns host:port. It stays the same after [Server.Up].
 func (s *Server) Address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 
-// Socket is the path of the unix socket, through which root is let in without a password, and nobody else gets.
+// Socket returns the path of the unix socket. Root logs in there without a password; no other user of this machine has access.
 func (s *Server) Socket() string { return s.file("socket") }
 
-// GeneralLog is the path of the file to which the server writes every statement, in whole, if it was started
-// [WithGeneralLog]. Passwords are not masked in it.
+// GeneralLog returns the path of the general log, to which the server writes every statement if it was started
+// [WithGeneralLog]. Passwords in it are not masked.
 func (s *Server) GeneralLog() string { return s.file("general.log") }
 
-// file is the path of a file in the server's folder.
+// file returns the path of a file in the server's folder.
 func (s *Server) file(name string) string { return filepath.Join(s.supervisor.Folder(), name) }

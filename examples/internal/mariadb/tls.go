@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// authority is the root of trust of one server.
+// authority is the certificate authority of one server.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// ClientTLS is how clients use TLS with a server that was started [WithTLS], with or without a certificate of their own.
+// ClientTLS returns a TLS configuration for clients of a server that was started [WithTLS], with or without a client
+// certificate.
 func (s *Server) ClientTLS(withCertificate bool) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.authority.certificate)
@@ -36,7 +37,7 @@ func (s *Server) ClientTLS(withCertificate bool) (*tls.Config, error) {
 	return config, nil
 }
 
-// writeCertificates makes an authority and the server's certificate, and tells the server of both.
+// writeCertificates creates an authority and the server's certificate, and configures the server with both.
 func (s *Server) writeCertificates() error {
 	var err error
 	if s.authority, err = newAuthority(); err != nil {
@@ -79,7 +80,7 @@ func newAuthority() (*authority, error) {
 	return &authority{parsed, key}, err
 }
 
-// issue makes a certificate for 127.0.0.1.
+// issue returns a new certificate for 127.0.0.1.
 func (a *authority) issue(name string) (der []byte, key *ecdsa.PrivateKey, err error) {
 	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, nil, err
@@ -93,7 +94,7 @@ func (a *authority) issue(name string) (der []byte, key *ecdsa.PrivateKey, err e
 func certificate(name string) *x509.Certificate {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
-		panic(err) // there is no randomness; nothing works
+		panic(err) // without randomness nothing works
 	}
 	return &x509.Certificate{
 		SerialNumber: serial,

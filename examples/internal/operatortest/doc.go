@@ -1,11 +1,12 @@
-// Package operatortest tests an operator from outside: in this process, against a real control plane. An example's test
-// folder says what is particular to its operator, and takes from here:
+// Package operatortest tests an operator from outside: it runs in this process, against a real control plane. The test folder of
+// an example contains what is particular to its operator, and uses from this package:
 //
-//   - [Main], which runs the tests, and [WithCRDs], which gives them a control plane that knows the operator's kinds.
-//   - [User], a test's own access to a namespace; with [Live], [Change], [Eventually] and [User.Gone] it does what the
-//     operator answers to, and waits for the answer.
-//   - [Start], which starts the operator. Its [Requests] are counted, and [Operator.Pass] brings passes.
-//   - [Install], which makes its ServiceAccount and roles as they are deployed, to see that they suffice and are minimal.
-//   - [Story], a life of the operator that is told with one [Fault] after the other: it crashes, or reads what is no
-//     longer so. [History] and [Process] are what the story is told with.
+//   - [Main] to run the tests, and [ControlPlanes] for control planes that serve the operator's kinds.
+//   - [User], the test's own access to a namespace. [Live], [Change], [Eventually], [User.Gone] and [StatusOf] do what the
+//     operator reacts to, and wait for the result.
+//   - [Start] to start the operator. [Requests] counts what it sends, and [Operator.Pass] triggers passes.
+//   - [Install] for its ServiceAccount and roles as they are deployed, to test that they suffice and are minimal.
+//   - [Restore] for objects that another version of the operator left, to test an upgrade.
+//   - [Scenario], which runs a sequence of actions once for each [Fault]: the operator crashes, or its cache is behind.
+//     [History] and [Process] simulate the cache and the process.
 package operatortest

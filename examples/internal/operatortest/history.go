@@ -2,11 +2,15 @@ package operatortest
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"testing"
 
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,15 +20,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// History is what the API server held after every write, in a namespace that was empty at first. It is for a test that
-// does one thing at a time, with nobody else writing.
+// History records the objects of a namespace after every write. The namespace is empty at first. The test must do one thing
+// at a time, and nobody else may write.
 type History struct {
-	client  client.WithWatch
-	indexes map[string]client.IndexerFunc
-	states  []state
+	client    client.WithWatch
+	namespace string
+	indexes   map[string]client.IndexerFunc
+	states    []state
 }
 
-// state holds the objects of one moment. They are shared between moments and never written to.
+// state holds all objects at one moment. They are shared between moments and never changed.
 type state map[objectKey]client.Object
 
 type objectKey struct {
@@ -32,10 +37,11 @@ type objectKey struct {
 	name string
 }
 
-// NewHistory begins with nothing. The indexes are those that the operator adds to its cache.
-func NewHistory(live client.WithWatch, indexes map[string]client.IndexerFunc) *History {
-	h := &History{indexes: indexes, states: []state{{}}}
-	h.client = interceptor.NewClient(live, interceptor.Funcs{
+// NewHistory returns an empty history. From then on it records the writes of the user, too. The indexes are those that the
+// operator adds to its cache.
+func NewHistory(u *User, indexes map[string]client.IndexerFunc) *History {
+	h := &History{namespace: u.Namespace, indexes: indexes, states: []state{{}}}
+	h.client = interceptor.NewClient(u.WithWatch, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			return h.record(obj, c.Create(ctx, obj, opts...))
 		},
@@ -67,13 +73,11 @@ func NewHistory(live client.WithWatch, indexes map[string]client.IndexerFunc) *H
 			return h.record(left, err)
 		},
 	})
+	u.WithWatch = h.client
 	return h
 }
 
-// Client is for the writes of the test itself.
-func (h *History) Client() client.WithWatch { return h.client }
-
-// Len is how many writes there have been.
+// Len returns the number of writes.
 func (h *History) Len() int { return len(h.states) - 1 }
 
 func (h *History) record(answer client.Object, err error) error {
@@ -83,7 +87,7 @@ func (h *History) record(answer client.Object, err error) error {
 	return err
 }
 
-// recordWhole records also an object of which only the metadata was written.
+// recordWhole records the whole object, also if only its metadata was written.
 func (h *History) recordWhole(ctx context.Context, c client.Client, answer client.Object) error {
 	if _, part := answer.(*metav1.PartialObjectMetadata); !part {
 		return h.record(answer, nil)
@@ -96,7 +100,7 @@ func (h *History) recordWhole(ctx context.Context, c client.Client, answer clien
 	return h.record(typed, c.Get(ctx, client.ObjectKeyFromObject(answer), typed))
 }
 
-// add adds the state in which the object is as given, or gone if that is nil.
+// add adds a state with the object as given, or without it if obj is nil.
 func (h *History) add(key objectKey, obj client.Object) {
 	next := maps.Clone(h.at(0))
 	if obj == nil {
@@ -111,8 +115,8 @@ func keyOf(obj client.Object) objectKey {
 	return objectKey{reflect.TypeOf(obj).Elem(), obj.GetName()}
 }
 
-// Now gives the present objects, in a fixed order.
-func (h *History) Now() []client.Object {
+// Objects returns the present objects, in a fixed order.
+func (h *History) Objects() []client.Object {
 	now := h.at(0)
 	keys := slices.SortedFunc(maps.Keys(now), func(a, b objectKey) int {
 		return strings.Compare(a.kind.Name()+"/"+a.name, b.kind.Name()+"/"+b.name)
@@ -124,7 +128,7 @@ func (h *History) Now() []client.Object {
 	return objects
 }
 
-// at is the state some writes ago.
+// at returns the state some writes ago.
 func (h *History) at(lag int) state { return h.states[max(0, len(h.states)-1-lag)] }
 
 func (h *History) get(lag int, name string, into client.Object) error {
@@ -177,4 +181,21 @@ func (h *History) matches(obj client.Object, options *client.ListOptions) bool {
 
 func copyInto(obj, into client.Object) {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
+}
+
+// Describe returns a text that lists the present objects: of each its owner, its labels, and, as JSON, what the function
+// returns for it. The namespace is called namespace, so that texts of several runs can be compared.
+func (h *History) Describe(t testing.TB, result func(client.Object) any) string {
+	t.Helper()
+	var all strings.Builder
+	for _, obj := range h.Objects() {
+		owned := ""
+		if ref := metav1.GetControllerOf(obj); ref != nil {
+			owned = ref.Kind + " " + ref.Name
+		}
+		encoded, err := json.Marshal(result(obj))
+		require.NoError(t, err)
+		fmt.Fprintf(&all, "%T %s of %q, labels %v\n\t%s\n", obj, obj.GetName(), owned, obj.GetLabels(), encoded)
+	}
+	return strings.ReplaceAll(all.String(), h.namespace, "namespace")
 }

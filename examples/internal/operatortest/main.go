@@ -10,23 +10,23 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// atOnce is how many tests run at once: more than there are processors, because they wait for others' processes most
-// of the time.
-const atOnce = "6"
+// parallel is the number of tests that run at the same time. It may exceed the number of processors, because the tests wait for
+// other processes most of the time.
+const parallel = "6"
 
-// Main runs the tests of a package, to be called by its TestMain. They fail if a goroutine is left of an operator that
-// was stopped. At the end clean is called.
+// Main runs the tests of a package; TestMain calls it. They fail if a stopped operator leaves a goroutine behind. The functions
+// clean are called at the end.
 func Main(m *testing.M, clean ...func()) {
-	ctrl.SetLogger(logr.Discard()) // what is logged without a logger of its own belongs to no test
+	ctrl.SetLogger(logr.Discard()) // for logs that belong to no test
 	flag.Parse()
-	if err := flag.Set("test.parallel", atOnce); err != nil {
+	if err := flag.Set("test.parallel", parallel); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"), // of the tests' own clients
-		// client-go's metadata client leaves one behind for a watch that is stopped while an event is on its way.
+		// client-go's metadata client leaves one behind if a watch is stopped while an event arrives.
 		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
-		// Of the control planes that the package's tests share, which live as long as the process.
+		// Of the control planes that the tests of the package share, which live as long as the process.
 		goleak.IgnoreAnyFunction("github.com/opblocks/opblocks/internal/controlplane/supervisor.(*Supervisor).receive"),
 		goleak.Cleanup(func(code int) {
 			for _, c := range clean {

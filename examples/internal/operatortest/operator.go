@@ -2,7 +2,6 @@ package operatortest
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"testing"
 
@@ -13,13 +12,14 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Operator is an operator at work in this process, wired as in its main.go.
+// Operator is an operator that runs in this process, wired as in its main.go.
 type Operator struct {
 	Requests *Requests
 
@@ -27,8 +27,8 @@ type Operator struct {
 	stop   func()
 }
 
-// Start starts the operator that setup sets up; it is stopped when the test ends. The options need Scheme and Cache. What
-// it logs is shown with the test. The passes over objects of the type of primary are counted.
+// Start starts the operator that setup adds to a manager, and stops it when the test ends. The options need Scheme and Cache.
+// Its log goes to the log of the test. Passes over objects of the type of primary are counted.
 func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary client.Object, setup func(ctrl.Manager) error) *Operator {
 	t.Helper()
 	o, shown := &Operator{Requests: &Requests{}}, &log{t: t}
@@ -54,17 +54,41 @@ func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary clie
 	return o
 }
 
-// Stop ends the operator and returns when it has ended. It may be called twice.
+// Stop stops the operator and waits until it has ended. It may be called twice.
 func (o *Operator) Stop() { o.stop() }
 
-// PerObject gives what was sent since the last call for each of some objects, with all of which the same was done.
-func (o *Operator) PerObject(t *testing.T, c client.Client, objects ...client.Object) map[string]int {
-	t.Helper()
-	o.Pass(t, c, objects...)
-	counts := o.Requests.Take()
-	for what, n := range maps.All(counts) {
-		assert.Zero(t, n%len(objects), "%d %s for %d objects", n, what, len(objects))
-		counts[what] = n / len(objects)
+// Intercept returns a value for the field NewClient of a manager's options. The functions intercept the requests of the operator.
+func Intercept(funcs interceptor.Funcs) client.NewClientFunc {
+	return func(config *rest.Config, options client.Options) (client.Client, error) {
+		c, err := client.NewWithWatch(config, options)
+		if err != nil {
+			return nil, err
+		}
+		return interceptor.NewClient(c, funcs), nil
 	}
-	return counts
+}
+
+// log writes the log of an operator to that of its test, until the operator has stopped. The event broadcaster of client-go
+// may log something later, when the test has ended.
+type log struct {
+	t     testing.TB
+	mu    sync.Mutex
+	ended bool
+}
+
+// Helper does nothing: it may be called after the test has ended.
+func (l *log) Helper() {}
+
+func (l *log) Log(args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.t.Log(args...)
+	}
+}
+
+func (l *log) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
 }

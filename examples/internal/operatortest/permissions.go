@@ -10,17 +10,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Installation is an example as it is deployed: its ServiceAccount and its roles.
+// Installation is what an example's operator has in a cluster: its ServiceAccount and its roles.
 type Installation struct {
 	*User
-	// Name is the example's, as in the names of what is deployed.
+	// Name of the example, which the names of its objects begin with.
 	Name string
 }
 
-// Install applies what `make deploy` applies of an example, but for the Deployment of an image that is not there.
+// Install applies what `make deploy` applies for an example, except the Deployment, whose image does not exist.
 func Install(t testing.TB, u *User, name string) *Installation {
 	t.Helper()
 	_, err := u.ControlPlane.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "--kustomize", "../config/default",
@@ -29,33 +30,40 @@ func Install(t testing.TB, u *User, name string) *Installation {
 	return &Installation{u, name}
 }
 
-// Home is the operator's own namespace.
-func (i *Installation) Home() string { return i.Name + "-system" }
+// SystemNamespace returns the namespace of the operator.
+func (i *Installation) SystemNamespace() string { return i.Name + "-system" }
 
 func (i *Installation) account() string { return i.Name + "-controller-manager" }
 
 func (i *Installation) role() string { return i.Name + "-manager-role" }
 
-// Access is what the operator's ServiceAccount has.
+// LeaderElection returns manager options with which the operator elects a leader, as it does when it is deployed.
+func (i *Installation) LeaderElection(lease string) ctrl.Options {
+	return ctrl.Options{
+		LeaderElection: true, LeaderElectionNamespace: i.SystemNamespace(), LeaderElectionID: lease, LeaderElectionReleaseOnCancel: true,
+	}
+}
+
+// Access returns a config with the permissions of the operator's ServiceAccount.
 func (i *Installation) Access(t testing.TB) *rest.Config {
 	t.Helper()
-	access, err := i.ControlPlane.ServiceAccountConfig(t.Context(), i.Home(), i.account())
+	access, err := i.ControlPlane.ServiceAccountConfig(t.Context(), i.SystemNamespace(), i.account())
 	require.NoError(t, err)
 	return access
 }
 
-// Rules gives those of the operator's ClusterRole.
+// Rules returns the rules of the operator's ClusterRole.
 func (i *Installation) Rules(t testing.TB) []rbacv1.PolicyRule {
 	t.Helper()
 	return Live(t, i, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: i.role()}}).Rules
 }
 
-// AssertMinimal asserts that the operator may do what is wanted, the verbs in the order of the alphabet by resource, and
-// nothing more but hold a lease in its own namespace.
+// AssertMinimal asserts that the operator has exactly some permissions, given as sorted verbs by resource, and that for a
+// lease in its own namespace.
 func (i *Installation) AssertMinimal(t testing.TB, want map[string]string) {
 	t.Helper()
 	assert.Equal(t, want, verbs(i.Rules(t)))
-	own := Live(t, i, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: i.Home(), Name: i.role()}})
+	own := Live(t, i, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: i.SystemNamespace(), Name: i.role()}})
 	assert.Equal(t, map[string]string{"leases.coordination.k8s.io": "create get update"}, verbs(own.Rules))
 
 	var bindings rbacv1.ClusterRoleBindingList
@@ -69,7 +77,7 @@ func (i *Installation) AssertMinimal(t testing.TB, want map[string]string) {
 	assert.Equal(t, []string{i.role()}, bound)
 }
 
-// Restricted gives the access of a user of that name who has the operator's rules as they are edited, in all namespaces.
+// Restricted returns a config for a user of a name who has the operator's rules, edited, in all namespaces.
 func (i *Installation) Restricted(t testing.TB, user string, edit func(*rbacv1.PolicyRule)) *rest.Config {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: i.Rules(t)}
@@ -87,7 +95,7 @@ func (i *Installation) Restricted(t testing.TB, user string, edit func(*rbacv1.P
 	return i.ControlPlane.ConfigFor(user)
 }
 
-// verbs gives the verbs of each resource.
+// verbs returns the sorted verbs by resource.
 func verbs(rules []rbacv1.PolicyRule) map[string]string {
 	all := map[string]string{}
 	for _, rule := range rules {

@@ -9,21 +9,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Process is one life of an operator. Its typed reads and those of metadata come from the [History], as a manager's come
-// from the cache; its untyped reads and its writes go to the API server.
+// Process is a process of an operator. Its reads of typed objects and of metadata come from the [History], as those of a
+// manager's client come from the cache. Its reads of unstructured objects and its writes go to the API server.
 type Process struct {
 	*History
 	Fault
 
-	// Writes counts those that were tried.
+	// Writes is the number of writes that were tried.
 	Writes int
-	// Crashed says that the process has ended.
+	// Crashed is true when the process has ended.
 	Crashed bool
 }
 
 var errCrashed = errors.New("the process has ended")
 
-// Client is what the operator is given.
+// Client returns the client for the operator.
 func (p *Process) Client() client.Client {
 	return interceptor.NewClient(p.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -56,7 +56,7 @@ func (p *Process) Client() client.Client {
 	})
 }
 
-// Read does what changes nothing, unless the process has ended.
+// Read calls a function that changes nothing, unless the process has ended.
 func (p *Process) Read(read func() error) error {
 	if p.Crashed {
 		return errCrashed
@@ -64,7 +64,7 @@ func (p *Process) Read(read func() error) error {
 	return read()
 }
 
-// Write does what changes something, here or in another system, and ends the process there if that is the fault.
+// Write calls a function that changes something, in the API server or elsewhere, and ends the process if the fault is here.
 func (p *Process) Write(send func() error) error {
 	if p.Crashed {
 		return errCrashed

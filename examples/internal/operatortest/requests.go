@@ -3,31 +3,36 @@ package operatortest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
+	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Requests are those that an operator sends for its objects, counted at the transport. Lists and watches, events, leases
-// and the discovery of kinds do not count.
+// Requests counts the requests that an operator sends for its objects, at the transport. It does not count lists and watches,
+// events, leases, and discovery.
 type Requests struct {
 	mu     sync.Mutex
 	counts map[string]int
 	denied []string
 }
 
-// Count gives a config whose requests are counted.
+// Count returns a config whose requests are counted.
 func (r *Requests) Count(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{r, next} })
 	return config
 }
 
-// Take gives the counts, such as "POST deployments" and "PATCH memcacheds/status", and starts anew.
+// Take returns the counts since its last call, by keys such as "POST deployments" and "PATCH memcacheds/status".
 func (r *Requests) Take() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,8 +44,8 @@ func (r *Requests) Take() map[string]int {
 	return counts
 }
 
-// Denied gives all requests that were answered by 403, but for those to create something in a namespace that is being
-// deleted: whoever may create it is answered so too.
+// Denied returns all requests that were answered with 403 because a permission is missing. It leaves out those to create an
+// object in a namespace that is being deleted: everybody gets this answer.
 func (r *Requests) Denied() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +58,7 @@ type transport struct {
 }
 
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	t.requests.count(request) // before a test can see what comes of it
+	t.requests.count(request) // before the test can see its effect
 	response, err := t.next.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusForbidden {
 		return response, err
@@ -87,7 +92,7 @@ func (r *Requests) count(request *http.Request) {
 // WrappedRoundTripper lets client-go find the connections to close.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// resourceOf gives the resource of a request that counts, with its subresource.
+// resourceOf returns the resource and subresource of a request, or "" if the request does not count.
 func resourceOf(request *http.Request) string {
 	_, path, namespaced := strings.Cut(request.URL.Path, "/namespaces/")
 	if !namespaced {
@@ -103,4 +108,46 @@ func resourceOf(request *http.Request) string {
 		return parts[1] + "/" + parts[3]
 	}
 	return parts[1]
+}
+
+// PerObject waits until the operator has reconciled the objects, and returns the requests for each of them since the last
+// call. The test must have done the same with all of them.
+func (o *Operator) PerObject(t *testing.T, c client.Client, objects ...client.Object) map[string]int {
+	t.Helper()
+	o.Pass(t, c, objects...)
+	counts := o.Requests.Take()
+	for what, n := range maps.All(counts) {
+		assert.Zero(t, n%len(objects), "%d %s for %d objects", n, what, len(objects))
+		counts[what] = n / len(objects)
+	}
+	return counts
+}
+
+// Batch is a number of objects with which a test does the same, to count the requests for each.
+type Batch struct {
+	names   []string
+	objects []client.Object
+}
+
+// NewBatch returns a batch of n objects, whose names are the prefix and a number.
+func NewBatch(n int, prefix string, object func(name string) client.Object) *Batch {
+	b := &Batch{}
+	for i := range n {
+		name := fmt.Sprintf("%s-%d", prefix, i)
+		b.names, b.objects = append(b.names, name), append(b.objects, object(name))
+	}
+	return b
+}
+
+// Each calls a function with the name of each object.
+func (b *Batch) Each(do func(name string)) {
+	for _, name := range b.names {
+		do(name)
+	}
+}
+
+// Sent returns the requests that the operator has sent for each object since the last call.
+func (b *Batch) Sent(t *testing.T, o *Operator, c client.Client) map[string]int {
+	t.Helper()
+	return o.PerObject(t, c, b.objects...)
 }

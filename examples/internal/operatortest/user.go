@@ -2,6 +2,7 @@ package operatortest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,14 +19,14 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-// User is a test's own access to a namespace, as an administrator.
+// User is the access of the test itself to a namespace, as an administrator.
 type User struct {
 	client.WithWatch
 	ControlPlane *controlplane.ControlPlane
 	Namespace    string
 }
 
-// NewUser gives a test a namespace of its own, which is deleted when the test ends.
+// NewUser creates a namespace for a test, which is deleted when the test ends.
 func NewUser(t testing.TB, cp *controlplane.ControlPlane, scheme *runtime.Scheme) *User {
 	t.Helper()
 	c, err := client.NewWithWatch(cp.Config(), client.Options{Scheme: scheme})
@@ -33,7 +34,7 @@ func NewUser(t testing.TB, cp *controlplane.ControlPlane, scheme *runtime.Scheme
 	return &User{WithWatch: c, ControlPlane: cp, Namespace: controlplanetest.Namespace(t, cp)}
 }
 
-// NewScheme has Kubernetes' own kinds and those that are added.
+// NewScheme returns a scheme with the kinds of Kubernetes and those that are added.
 func NewScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range append(add, clientgoscheme.AddToScheme) {
@@ -44,7 +45,7 @@ func NewScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	return s
 }
 
-// Kubectl runs kubectl in the namespace and gives what it prints.
+// Kubectl runs kubectl in the namespace and returns its output.
 func (u *User) Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := u.ControlPlane.Kubectl(t.Context(), append([]string{"--namespace", u.Namespace}, args...)...)
@@ -52,28 +53,28 @@ func (u *User) Kubectl(t testing.TB, args ...string) string {
 	return out
 }
 
-// Meta is the metadata of an object in the namespace.
+// Meta returns the metadata of an object in the namespace.
 func (u *User) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: u.Namespace, Name: name}
 }
 
-// Deployment is one of that name, to be read or filled.
+// Deployment returns an empty Deployment of a name, to read into or to fill.
 func (u *User) Deployment(name string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: u.Meta(name)}
 }
 
-// Service is one of that name, to be read or filled.
+// Service returns an empty Service of a name, to read into or to fill.
 func (u *User) Service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: u.Meta(name)}
 }
 
-// Endpoints gives the names of the pods that a Service finds.
+// Endpoints returns the names of the pods behind a Service.
 func (u *User) Endpoints(t require.TestingT, service string) []string {
-	var slices discoveryv1.EndpointSliceList
-	require.NoError(t, u.List(context.Background(), &slices, client.InNamespace(u.Namespace),
+	var list discoveryv1.EndpointSliceList
+	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace),
 		client.MatchingLabels{discoveryv1.LabelServiceName: service}))
 	var pods []string
-	for _, s := range slices.Items {
+	for _, s := range list.Items {
 		for _, e := range s.Endpoints {
 			pods = append(pods, e.TargetRef.Name)
 		}
@@ -81,7 +82,28 @@ func (u *User) Endpoints(t require.TestingT, service string) []string {
 	return pods
 }
 
-// Gone waits until none of the objects exists.
+// PodNames returns the names of the pods with some labels, sorted, without those that are terminating.
+func (u *User) PodNames(t require.TestingT, labels client.MatchingLabels) []string {
+	var list corev1.PodList
+	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace), labels))
+	names := []string{}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Rollouts returns the number of different pod templates that a Deployment's pods, which have some labels, have had.
+func (u *User) Rollouts(t require.TestingT, labels client.MatchingLabels) int {
+	var list appsv1.ReplicaSetList
+	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace), labels))
+	return len(list.Items)
+}
+
+// Gone waits until none of the objects exists any more.
 func (u *User) Gone(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, obj := range objects {
@@ -93,8 +115,8 @@ func (u *User) Gone(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// MadeAnew deletes an object and waits until the operator has made another of its name.
-func (u *User) MadeAnew(t *testing.T, obj client.Object) {
+// DeleteAndAwaitNew deletes an object and waits until the operator has created another one of its name.
+func (u *User) DeleteAndAwaitNew(t *testing.T, obj client.Object) {
 	t.Helper()
 	uid := Live(t, u, obj).GetUID()
 	require.NoError(t, u.Delete(t.Context(), obj))

@@ -22,7 +22,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// harness is the reconciler over controller-runtime's fake client, which counts what is written.
+// harness is the reconciler with controller-runtime's fake client. It counts writes.
 type harness struct {
 	client.Client
 	reconciler *reconcile.Reconciler[*cachev1alpha1.Memcached]
@@ -44,7 +44,7 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 	return h
 }
 
-// counting is the reconciler's own client; the test itself may write without being counted.
+// counting returns the client of the reconciler. Writes of the test itself are not counted.
 func (h *harness) counting() client.Client {
 	return interceptor.NewClient(h.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
@@ -62,7 +62,7 @@ func (h *harness) counting() client.Client {
 	})
 }
 
-// reconcile runs one pass over the sample and returns how it is afterwards.
+// reconcile runs one pass over the sample and returns the sample after it.
 func (h *harness) reconcile(t *testing.T) *cachev1alpha1.Memcached {
 	t.Helper()
 	h.writes = 0
@@ -73,7 +73,7 @@ func (h *harness) reconcile(t *testing.T) *cachev1alpha1.Memcached {
 	return m
 }
 
-// sample has what the API server would have given it: the fake client sets neither UID nor generation.
+// sample has a UID and a generation, which the fake client does not set.
 func sample(size int32) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample", UID: "sample-uid", Generation: 1},
@@ -81,7 +81,7 @@ func sample(size int32) *cachev1alpha1.Memcached {
 	}
 }
 
-// pod is one as the Deployment's controller would have made it.
+// pod returns a pod as the Deployment's controller creates it.
 func pod(name string, edit func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name, Labels: map[string]string{"app": "memcached", "memcached_cr": "memcached-sample"},
@@ -108,7 +108,7 @@ func waiting(reason string) func(*corev1.Pod) {
 func terminating(p *corev1.Pod) {
 	ready(p)
 	p.DeletionTimestamp = new(metav1.Now())
-	p.Finalizers = []string{"example.com/keep"} // without one the fake client refuses it
+	p.Finalizers = []string{"example.com/keep"} // the fake client refuses a terminating object without one
 }
 
 func evicted(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
@@ -141,36 +141,38 @@ func TestChildren(t *testing.T) {
 	assert.Zero(t, h.writes, "nothing has changed")
 }
 
-func TestStatus(t *testing.T) {
+func TestUpdateStatus(t *testing.T) {
+	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	tests := map[string]struct {
+		reason string
 		size   int32
 		pods   []client.Object
 		nodes  []string
 		status metav1.ConditionStatus
-		reason string
+		want   string // reason of Available
 	}{
-		"none wanted":      {size: 0, nodes: []string{}, status: metav1.ConditionTrue, reason: "Succeeded"},
-		"none there yet":   {size: 1, nodes: []string{}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
-		"sorted":           {size: 2, pods: []client.Object{pod("b", ready), pod("a", ready)}, nodes: []string{"a", "b"}, status: metav1.ConditionTrue, reason: "Succeeded"},
-		"not all ready":    {size: 2, pods: []client.Object{pod("a", ready), pod("b", pending)}, nodes: []string{"a", "b"}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
-		"one terminates":   {size: 2, pods: []client.Object{pod("a", ready), pod("b", terminating)}, nodes: []string{"a"}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
-		"one was evicted":  {size: 1, pods: []client.Object{pod("a", evicted), pod("b", ready)}, nodes: []string{"b"}, status: metav1.ConditionTrue, reason: "Succeeded"},
-		"being created":    {size: 1, pods: []client.Object{pod("a", waiting("ContainerCreating"))}, nodes: []string{"a"}, status: metav1.ConditionFalse, reason: "PodsNotReady"},
-		"image not there":  {size: 1, pods: []client.Object{pod("a", waiting("ImagePullBackOff"))}, nodes: []string{"a"}, status: metav1.ConditionFalse, reason: "ImagePullBackOff"},
-		"several reasons":  {size: 2, pods: []client.Object{pod("b", waiting("CrashLoopBackOff")), pod("a", waiting("ErrImagePull"))}, nodes: []string{"a", "b"}, status: metav1.ConditionFalse, reason: "ErrImagePull"},
-		"old ones serve":   {size: 1, pods: []client.Object{pod("a", ready), pod("b", waiting("ImagePullBackOff"))}, nodes: []string{"a", "b"}, status: metav1.ConditionFalse, reason: "ImagePullBackOff"},
-		"more than wanted": {size: 1, pods: []client.Object{pod("a", ready), pod("b", ready)}, nodes: []string{"a", "b"}, status: metav1.ConditionTrue, reason: "Succeeded"},
+		"no pods wanted":    {"size 0 is available", 0, nil, []string{}, yes, "Succeeded"},
+		"no pods yet":       {"created is not available", 1, nil, []string{}, no, "PodsNotReady"},
+		"unsorted pods":     {"the order of a list has no meaning", 2, []client.Object{pod("b", ready), pod("a", ready)}, []string{"a", "b"}, yes, "Succeeded"},
+		"one pending":       {"all pods have to be ready", 2, []client.Object{pod("a", ready), pod("b", pending)}, []string{"a", "b"}, no, "PodsNotReady"},
+		"one terminating":   {"it stops serving", 2, []client.Object{pod("a", ready), pod("b", terminating)}, []string{"a"}, no, "PodsNotReady"},
+		"one evicted":       {"it has ended", 1, []client.Object{pod("a", evicted), pod("b", ready)}, []string{"b"}, yes, "Succeeded"},
+		"ContainerCreating": {"every pod starts so", 1, []client.Object{pod("a", waiting("ContainerCreating"))}, []string{"a"}, no, "PodsNotReady"},
+		"ImagePullBackOff":  {"it does not start by itself", 1, []client.Object{pod("a", waiting("ImagePullBackOff"))}, []string{"a"}, no, "ImagePullBackOff"},
+		"several reasons":   {"that of the first pod by name does not alternate", 2, []client.Object{pod("b", waiting("CrashLoopBackOff")), pod("a", waiting("ErrImagePull"))}, []string{"a", "b"}, no, "ErrImagePull"},
+		"failed update":     {"the old pod serves, but the new one does not start", 1, []client.Object{pod("a", ready), pod("b", waiting("ImagePullBackOff"))}, []string{"a", "b"}, no, "ImagePullBackOff"},
+		"more than wanted":  {"they are about to be removed", 1, []client.Object{pod("a", ready), pod("b", ready)}, []string{"a", "b"}, yes, "Succeeded"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, append(tc.pods, sample(tc.size))...)
 			m := h.reconcile(t)
 
-			assert.Equal(t, tc.nodes, m.Status.Nodes)
+			assert.Equal(t, tc.nodes, m.Status.Nodes, tc.reason)
 			available, _ := conditions.Get(m.Status.Conditions, "Available")
-			assert.Equal(t, tc.status, available.Status)
-			assert.Equal(t, tc.reason, available.Reason)
-			assert.NotContains(t, available.Message, "10s", "it would change, and be written, again and again")
+			assert.Equal(t, tc.status, available.Status, tc.reason)
+			assert.Equal(t, tc.want, available.Reason, tc.reason)
+			assert.NotContains(t, available.Message, "10s", "the message would change at each pass, and be written again and again")
 
 			h.reconcile(t)
 			assert.Zero(t, h.writes, "nothing has changed")
@@ -181,7 +183,7 @@ func TestStatus(t *testing.T) {
 func TestReady(t *testing.T) {
 	h := newHarness(t, sample(1), pod("a", ready))
 	m := h.reconcile(t)
-	assert.False(t, conditions.IsTrue(m.Status.Conditions, conditions.Ready), "the Deployment has not said that it rolled out")
+	assert.False(t, conditions.IsTrue(m.Status.Conditions, conditions.Ready), "the status of the Deployment does not say that it rolled out")
 
 	var d appsv1.Deployment
 	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
@@ -202,10 +204,10 @@ func TestReady(t *testing.T) {
 
 	result, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 	require.NoError(t, err)
-	assert.Zero(t, result, "events bring the next pass, not time")
+	assert.Zero(t, result, "events trigger the next pass, not a timer")
 }
 
-// What keeps pods from being made shows in the Deployment only.
+// TestQuota checks a reason that only the status of the Deployment shows: its pods cannot be created.
 func TestQuota(t *testing.T) {
 	h := newHarness(t, sample(2), pod("a", ready))
 	m := h.reconcile(t)
@@ -223,7 +225,7 @@ func TestQuota(t *testing.T) {
 	assert.Equal(t, "1 of 2 pods are ready; new ones: forbidden: exceeded quota: small", available.Message)
 }
 
-// Only the API server fills in replicas; the tutorial's operator trusts that there are some.
+// TestDeploymentWithoutReplicas covers a nil pointer that the tutorial's operator dereferences. The API server sets a default.
 func TestDeploymentWithoutReplicas(t *testing.T) {
 	h := newHarness(t, sample(2))
 	m := h.reconcile(t)
@@ -265,7 +267,7 @@ func TestForeignDeployment(t *testing.T) {
 	assert.EqualValues(t, 7, *foreign.Spec.Replicas, "it is somebody else's")
 }
 
-func TestNoServiceName(t *testing.T) {
+func TestInvalidServiceName(t *testing.T) {
 	m := sample(0)
 	m.Name = "cache.example"
 	h := newHarness(t, m)

@@ -71,7 +71,7 @@ func TestNoSpec(t *testing.T) {
 	})
 }
 
-// A Deployment of that name that is somebody else's is left alone and named, also when the cache does not show it.
+// TestForeignDeployment checks that a Deployment of somebody else is left alone and named, also if it is not in the cache.
 func TestForeignDeployment(t *testing.T) {
 	t.Parallel()
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "somebody", UID: "somebody", Controller: new(true)}
@@ -122,7 +122,7 @@ func TestForeignDeployment(t *testing.T) {
 	}
 }
 
-// Without its Service, because the name is taken, a Memcached is ready all the same.
+// TestForeignService checks that a Memcached is ready without its Service, whose name is taken.
 func TestForeignService(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -160,7 +160,7 @@ func TestUnpullableImage(t *testing.T) {
 	assert.Contains(t, got.Message, "2 of 2 pods are ready; ")
 }
 
-// What the API server refuses is shown with its own words, and does not stop anybody else.
+// TestRefused checks that the condition has the API server's words if it refuses a child, and that other objects are reconciled.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -214,7 +214,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The Memcached is deleted between the creation of its Deployment and that of its Service: nothing is left.
+// TestDeletedWhileBeingCreated deletes the Memcached after its Deployment and before its Service is created: nothing is left.
 func TestDeletedWhileBeingCreated(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -234,13 +234,12 @@ func TestDeletedWhileBeingCreated(t *testing.T) {
 	require.NoError(t, <-deleted)
 	u.Gone(t, m, u.Deployment("cache"), u.Service("cache"))
 	operatortest.Eventually(t, "no pod is left", func(c *assert.CollectT) {
-		pods, err := u.pods(t.Context(), "cache")
-		require.NoError(c, err)
-		assert.Empty(c, pods)
+		assert.Empty(c, u.pods(c, "cache"))
 	})
 }
 
-// A namesake that comes at once waits for the children of the deleted one to go, and gets its own.
+// TestNamesake deletes a Memcached and creates another one of its name: it waits until the old children are gone, and gets its
+// own.
 func TestNamesake(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -261,10 +260,10 @@ func TestNamesake(t *testing.T) {
 	u.settled(t, "cache", metav1.ConditionTrue)
 }
 
-// The API server goes away while the operator is at work.
+// TestAPIServerRestart restarts the API server while the operator works.
 func TestAPIServerRestart(t *testing.T) {
 	t.Parallel()
-	own := operatortest.WithCRDs(crds, func(t testing.TB) *controlplane.ControlPlane {
+	own := operatortest.WithCRDs("../config/crd/bases", func(t testing.TB) *controlplane.ControlPlane {
 		return controlplanetest.Start(t, controlplane.WithControllers())
 	})
 	u := newUser(t, own(t))
@@ -284,7 +283,7 @@ func TestAPIServerRestart(t *testing.T) {
 	}
 }
 
-// Names of Memcacheds may be what names of Services, labels and pods may not.
+// TestNames uses names that are valid for a Memcached, but not for Services, labels or pods.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,9 +17,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// acts are what others do in a life in which everything happens that the operator answers to.
-func acts(u *user) []operatortest.Act {
-	return []operatortest.Act{
+// actions cover everything that the operator reacts to.
+func actions(u *user) []operatortest.Action {
+	return []operatortest.Action{
 		{Name: "created", Do: func(t *testing.T) { u.create(t, "cache", 2) }},
 		{Name: "a pod comes", Do: func(t *testing.T) { createPod(t, u, "cache-b") }},
 		{Name: "another pod comes", Do: func(t *testing.T) { createPod(t, u, "cache-a") }},
@@ -61,23 +60,22 @@ func createPod(t *testing.T, u *user, name string) {
 	}))
 }
 
-// tell plays the story with a fault and gives the final state, and how many writes the operator tried.
-func tell(t *testing.T, f operatortest.Fault) (final string, writes int) {
+// run runs the scenario with a fault. It returns the final state, and the number of writes that the operator tried.
+func run(t *testing.T, f operatortest.Fault) (final string, writes int) {
 	t.Helper()
 	u := newUser(t, apiServer(t))
-	history := operatortest.NewHistory(u.WithWatch, map[string]client.IndexerFunc{controller.PodIndex: controller.IndexPod})
-	u.WithWatch = history.Client()
-	story := operatortest.Story{
-		Begin: func(c client.Client) ctrlreconcile.Reconciler { return reconcile.New(c, controller.Steps()...) },
-		Key:   client.ObjectKey{Namespace: u.Namespace, Name: "cache"},
-		Acts:  acts(u),
+	history := operatortest.NewHistory(u.User, map[string]client.IndexerFunc{controller.PodIndex: controller.IndexPod})
+	scenario := operatortest.Scenario{
+		Start:   func(c client.Client) ctrlreconcile.Reconciler { return reconcile.New(c, controller.Steps()...) },
+		Key:     client.ObjectKey{Namespace: u.Namespace, Name: "cache"},
+		Actions: actions(u),
 	}
-	writes = story.Tell(t, history, f)
-	return strings.ReplaceAll(history.Describe(t, essence), u.Namespace, "namespace"), writes
+	writes = scenario.Run(t, history, f)
+	return history.Describe(t, outcome), writes
 }
 
-// essence is what an object should come to, without what differs from run to run.
-func essence(obj client.Object) any {
+// outcome returns the part of an object that is the same after every run.
+func outcome(obj client.Object) any {
 	switch obj := obj.(type) {
 	case *appsv1.Deployment:
 		return obj.Spec
@@ -92,16 +90,16 @@ func essence(obj client.Object) any {
 	return nil
 }
 
-// Whenever the operator crashes, and however old what it reads: in the end everything is as if nothing had happened.
+// TestFaults runs the scenario with crashes at every write and with stale reads: the final state is always the same.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	want, writes := tell(t, operatortest.Fault{})
+	want, writes := run(t, operatortest.Fault{})
 	t.Logf("%d writes; in the end:\n%s", writes, want)
 	for _, part := range []string{`"nodes":["cache-a"]`, `*v1.Deployment cache of "Memcached cache"`, `"replicas":4`, `*v1.Service cache of "Memcached cache"`} {
 		require.Contains(t, want, part, "without a fault all is as wanted")
 	}
 	operatortest.EachFault(t, writes, func(t *testing.T, f operatortest.Fault) {
-		got, _ := tell(t, f)
+		got, _ := run(t, f)
 		assert.Equal(t, want, got)
 	})
 }

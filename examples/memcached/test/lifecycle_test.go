@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// The life of the sample, by the commands that a user would type.
+// TestLifecycle runs the sample from creation to deletion, with the commands of a user.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -32,8 +32,7 @@ func TestLifecycle(t *testing.T) {
 	kubectl("patch", "memcached", sampleName, "--type=merge", "--patch", `{"spec":{"size":4}}`)
 	m = u.settled(t, sampleName, metav1.ConditionTrue)
 	assert.EqualValues(t, 2, m.Generation)
-	pods, err := u.pods(t.Context(), sampleName)
-	require.NoError(t, err)
+	pods := u.pods(t, sampleName)
 	assert.Equal(t, pods, m.Status.Nodes, "the API server lists by name")
 	assert.Len(t, m.Status.Nodes, 4)
 	assert.Contains(t, kubectl("get", "deployment", sampleName), "4/4")
@@ -61,7 +60,7 @@ func TestLifecycle(t *testing.T) {
 	})
 }
 
-// What the operator made is as it should be on a real API server.
+// TestChildren checks the children as a real API server stores them.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -96,7 +95,7 @@ func TestChildren(t *testing.T) {
 	assert.Len(t, sets.Items, 1, "nothing was rolled without a reason")
 }
 
-// The namespace enforces what the Deployment promises.
+// TestRestrictedNamespace runs the pods in a namespace that enforces the restricted security context.
 func TestRestrictedNamespace(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))

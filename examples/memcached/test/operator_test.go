@@ -1,12 +1,9 @@
 package test
 
 import (
-	"context"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,24 +14,20 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
 const (
-	crds       = "../config/crd/bases"
 	sampleFile = "../config/samples/cache_v1alpha1_memcached.yaml"
 	sampleName = "memcached-sample"
 )
 
 var (
-	// cluster has all controllers and simulated nodes; on apiServer nobody but us writes anything.
-	cluster   = operatortest.WithCRDs(crds, controlplanetest.Shared(controlplane.WithControllers()))
-	apiServer = operatortest.WithCRDs(crds, controlplanetest.Shared())
+	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases")
 
 	scheme = operatortest.NewScheme(cachev1alpha1.AddToScheme)
 )
 
-// startOperator starts the operator for some namespaces; it is stopped when the test ends.
+// startOperator starts the operator for some namespaces. It is stopped when the test ends.
 func startOperator(t *testing.T, access *rest.Config, options ctrl.Options, namespaces ...string) *operatortest.Operator {
 	t.Helper()
 	options.Scheme = scheme
@@ -44,7 +37,7 @@ func startOperator(t *testing.T, access *rest.Config, options ctrl.Options, name
 	return operatortest.Start(t, access, options, &cachev1alpha1.Memcached{}, controller.SetupWithManager)
 }
 
-// user is the test's own access to one namespace, as an administrator.
+// user is the access of the test itself to a namespace, as an administrator.
 type user struct{ *operatortest.User }
 
 func newUser(t *testing.T, cp *controlplane.ControlPlane) *user {
@@ -64,47 +57,30 @@ func (u *user) create(t *testing.T, name string, size int32) *cachev1alpha1.Memc
 	return m
 }
 
-// set edits a Memcached's spec.
+// set edits the spec of a Memcached.
 func (u *user) set(t *testing.T, name string, edit func(*cachev1alpha1.MemcachedSpec)) {
 	t.Helper()
 	operatortest.Change(t, u, u.memcached(name, 0), func(m *cachev1alpha1.Memcached) { edit(&m.Spec) })
 }
 
-// pods gives the names of a Memcached's pods, sorted as the API server sorts them, without those that are terminating.
-func (u *user) pods(ctx context.Context, name string) ([]string, error) {
-	var list corev1.PodList
-	err := u.List(ctx, &list, client.InNamespace(u.Namespace), client.MatchingLabels{"memcached_cr": name})
-	names := []string{}
-	for i := range list.Items {
-		if list.Items[i].DeletionTimestamp == nil {
-			names = append(names, list.Items[i].Name)
-		}
-	}
-	return names, err
+// pods returns the names of a Memcached's pods, sorted, without those that are terminating.
+func (u *user) pods(t require.TestingT, name string) []string {
+	return u.PodNames(t, client.MatchingLabels{"memcached_cr": name})
 }
 
-// settled waits until the status is about the present spec, and Ready or not as expected, and gives the object.
+var status operatortest.StatusOf[*cachev1alpha1.Memcached] = func(m *cachev1alpha1.Memcached, conditionType string) (int64, metav1.Condition) {
+	c, _ := conditions.Get(m.Status.Conditions, conditionType)
+	return m.Status.ObservedGeneration, c
+}
+
+// settled waits until the status is that of the present spec, with a status of Ready, and returns the object.
 func (u *user) settled(t *testing.T, name string, ready metav1.ConditionStatus) *cachev1alpha1.Memcached {
 	t.Helper()
-	m := u.memcached(name, 0)
-	operatortest.Eventually(t, "Ready is "+string(ready), func(c *assert.CollectT) {
-		operatortest.Live(c, u, m)
-		assert.Equal(c, m.Generation, m.Status.ObservedGeneration)
-		got, _ := conditions.Get(m.Status.Conditions, conditions.Ready)
-		assert.Equal(c, ready, got.Status, "%s: %s", got.Reason, got.Message)
-	})
-	return m
+	return status.AwaitReady(t, u, u.memcached(name, 0), ready)
 }
 
-// condition waits until a condition has that reason, and gives it.
+// condition waits until a condition has a reason, and returns it.
 func (u *user) condition(t *testing.T, name, conditionType, reason string) metav1.Condition {
 	t.Helper()
-	var got metav1.Condition
-	m := u.memcached(name, 0)
-	operatortest.Eventually(t, conditionType+" is "+reason, func(c *assert.CollectT) {
-		operatortest.Live(c, u, m)
-		got, _ = conditions.Get(m.Status.Conditions, conditionType)
-		assert.Equal(c, reason, got.Reason, "%s: %s", got.Status, got.Message)
-	})
-	return got
+	return status.AwaitReason(t, u, u.memcached(name, 0), conditionType, reason)
 }

@@ -17,16 +17,13 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
-// With its ServiceAccount and the generated roles the operator can do all that it does.
+// TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
 func TestPermissionsSuffice(t *testing.T) {
 	u := newUser(t, cluster(t))
 	installed := operatortest.Install(t, u.User, "memcached")
 	old := u.create(t, "old", 1)
 	require.NoError(t, u.Create(t.Context(), tutorialDeployment(u, old), client.FieldOwner("manager")))
-	o := startOperator(t, installed.Access(t), ctrl.Options{ // in all namespaces, as deployed
-		LeaderElection: true, LeaderElectionNamespace: installed.Home(), LeaderElectionID: "memcached.cache.example.com",
-		LeaderElectionReleaseOnCancel: true,
-	})
+	o := startOperator(t, installed.Access(t), installed.LeaderElection("memcached.cache.example.com")) // in all namespaces, as deployed
 
 	m := u.create(t, "cache", 1)
 	u.settled(t, m.Name, metav1.ConditionTrue)
@@ -40,11 +37,11 @@ func TestPermissionsSuffice(t *testing.T) {
 		operatortest.Live(c, u, u.Service(m.Name))
 	})
 	u.settled(t, old.Name, metav1.ConditionTrue)
-	o.Stop() // which gives the lease back
+	o.Stop() // which releases the lease
 	assert.Empty(t, o.Requests.Denied())
 }
 
-// The roles are the specified list, and nothing more.
+// TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -61,7 +58,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 	})
 }
 
-// A permission that is missing is named in the condition.
+// TestMissingPermission checks that the condition names a missing permission.
 func TestMissingPermission(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t))

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,27 +13,17 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
-// What the operator sends, counted at the transport, with no other controller running. Each step is done for several
-// Memcacheds at once.
+// TestRequests counts the requests of the operator at the transport, with no other controller running. Each step is done for
+// several Memcacheds.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	const many = 20
 	u := newUser(t, apiServer(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
-	names := make([]string, many)
-	objects := make([]client.Object, many)
-	for i := range names {
-		names[i] = fmt.Sprintf("cache-%d", i)
-		objects[i] = u.memcached(names[i], 0)
-	}
-	each := func(do func(name string)) {
-		for _, name := range names {
-			do(name)
-		}
-	}
+	batch := operatortest.NewBatch(20, "cache", func(name string) client.Object { return u.memcached(name, 0) })
+	each := batch.Each
 	sent := func() map[string]int {
 		t.Helper()
-		return o.PerObject(t, u, objects...)
+		return batch.Sent(t, o, u)
 	}
 	setSpec := func(edit func(*cachev1alpha1.MemcachedSpec)) {
 		each(func(name string) { u.set(t, name, edit) })

@@ -19,12 +19,13 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
 
-// The operator of the tutorial watches its Memcacheds only, repairs replicas only, and comes back after a minute.
+// TestDriftIsRepairedAtOnce: the tutorial's operator watches only Memcacheds, repairs only replicas, and requeues after a
+// minute.
 func TestDriftIsRepairedAtOnce(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
-	// Each has a Memcached of its own: an object that somebody changes again and again is repaired less often.
+	// Each case has its own Memcached: an object that somebody changes again and again is repaired less often.
 	for name, edit := range map[string]func(*appsv1.Deployment){
 		"replicas": func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) },
 		"image":    func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "memcached:1.4" },
@@ -60,12 +61,12 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 		})
 	})
 	for _, child := range []client.Object{u.Deployment(m.Name), u.Service(m.Name)} {
-		t.Run("deleted", func(t *testing.T) { u.MadeAnew(t, child) })
+		t.Run("deleted", func(t *testing.T) { u.DeleteAndAwaitNew(t, child) })
 	}
 	u.settled(t, m.Name, metav1.ConditionTrue)
 }
 
-// What others set, and we say nothing of, stays.
+// TestOthersFieldsSurvive checks that fields stay that others set and the operator does not.
 func TestOthersFieldsSurvive(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -84,8 +85,8 @@ func TestOthersFieldsSurvive(t *testing.T) {
 	assert.Contains(t, d.Spec.Template.Annotations, "kubectl.kubernetes.io/restartedAt")
 }
 
-// The operator of the tutorial lists the pods once, when it makes the Deployment, with those that are terminating, and in
-// the order in which they come.
+// TestNodesFollowThePods: the tutorial's operator lists the pods once, when it creates the Deployment, including those that are
+// terminating, and unsorted.
 func TestNodesFollowThePods(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -95,7 +96,7 @@ func TestNodesFollowThePods(t *testing.T) {
 	assert.True(t, slices.IsSorted(m.Status.Nodes))
 	first := m.Status.Nodes[0]
 
-	// A finalizer keeps the pod there, terminating, for as long as the test wants.
+	// A finalizer keeps the pod terminating until the test removes it.
 	pod := &corev1.Pod{ObjectMeta: u.Meta(first)}
 	const keep = "example.com/keep"
 	operatortest.Change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = []string{keep} })
@@ -110,7 +111,7 @@ func TestNodesFollowThePods(t *testing.T) {
 	operatortest.Change(t, u, pod, func(p *corev1.Pod) { p.Finalizers = nil })
 }
 
-// The operator of the tutorial calls available what was created.
+// TestCreatedIsNotAvailable: the tutorial's operator reports Available when the Deployment is created.
 func TestCreatedIsNotAvailable(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t)) // where no pod ever comes
@@ -125,7 +126,7 @@ func TestCreatedIsNotAvailable(t *testing.T) {
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, conditions.Reconciling))
 }
 
-// A pod that is held back is not available either, and is when it becomes ready.
+// TestAvailableWhenThePodsAreReady checks that a pod counts from when it is ready.
 func TestAvailableWhenThePodsAreReady(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, apiServer(t))
@@ -146,7 +147,7 @@ func TestAvailableWhenThePodsAreReady(t *testing.T) {
 	u.condition(t, "cache", "Available", "Succeeded")
 }
 
-// Newer versions of the tutorial give the pods of all Memcacheds the same labels.
+// TestSelectorsAreApart: newer versions of the tutorial give the pods of all Memcacheds the same labels.
 func TestSelectorsAreApart(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -162,7 +163,7 @@ func TestSelectorsAreApart(t *testing.T) {
 	})
 }
 
-// Newer versions of the tutorial take what is after the image's first colon for its version, and put it into labels.
+// TestImageWithPortAndDigest: newer versions of the tutorial use the part of the image after its first colon as a label.
 func TestImageWithPortAndDigest(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -181,7 +182,7 @@ func TestImageWithPortAndDigest(t *testing.T) {
 	}
 }
 
-// The operator of the tutorial writes the status when the pods come in another order, and asks to come back.
+// TestQuietWhenConverged: the tutorial's operator writes the status when the order of the pods changes, and requeues.
 func TestQuietWhenConverged(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -199,7 +200,8 @@ func TestQuietWhenConverged(t *testing.T) {
 	assert.Empty(t, o.Requests.Take())
 }
 
-// What the tutorial's operator left is taken over: what it set and we do not want goes, what others set stays.
+// TestTakeOver starts the operator on objects of the tutorial's operator: fields that only that one set are removed, fields of
+// others stay.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -208,8 +210,7 @@ func TestTakeOver(t *testing.T) {
 	require.NoError(t, u.Create(t.Context(), old, client.FieldOwner("manager")))
 	u.Kubectl(t, "annotate", "deployment/cache", "team=blue")
 	operatortest.Eventually(t, "its pods run", func(c *assert.CollectT) {
-		pods, err := u.pods(t.Context(), m.Name)
-		require.NoError(c, err)
+		pods := u.pods(c, m.Name)
 		assert.Len(c, pods, 2)
 	})
 

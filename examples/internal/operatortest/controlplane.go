@@ -9,9 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-// WithCRDs installs the CRDs of a folder, such as ../config/crd/bases, before a control plane is first used.
+// ControlPlanes returns two control planes that the tests of a package share, with the CRDs of a folder, such as
+// ../config/crd/bases. On cluster all controllers of Kubernetes run, with simulated nodes. On apiServer there are none: only
+// the test and the operator write.
+func ControlPlanes(crds string) (cluster, apiServer func(testing.TB) *controlplane.ControlPlane) {
+	return WithCRDs(crds, controlplanetest.Shared(controlplane.WithControllers())), WithCRDs(crds, controlplanetest.Shared())
+}
+
+// WithCRDs installs the CRDs of a folder when a control plane is first used.
 func WithCRDs(folder string, start func(testing.TB) *controlplane.ControlPlane) func(testing.TB) *controlplane.ControlPlane {
 	var once sync.Once
 	return func(t testing.TB) *controlplane.ControlPlane {

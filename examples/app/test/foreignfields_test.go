@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// What others set on the Deployment, and we say nothing of, survives an update of the App.
+// TestOthersFieldsSurvive checks that an update of the App keeps the fields of the Deployment that others set.
 func TestOthersFieldsSurvive(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -28,7 +28,7 @@ func TestOthersFieldsSurvive(t *testing.T) {
 	operatortest.Change(t, u, u.Deployment(app.Name), func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar"})
 	})
-	for _, image := range []string{"nginx:1.17", "nginx:1.18"} { // the first write after the creation takes the fields over
+	for _, image := range []string{"nginx:1.17", "nginx:1.18"} { // the first write after the creation migrates the ownership of the fields
 		u.set(t, app.Name, func(s *appv1.AppSpec) { s.Image = image })
 		u.settled(t, app.Name, corev1.ConditionTrue)
 		d := operatortest.Live(t, u, u.Deployment(app.Name))
@@ -39,7 +39,7 @@ func TestOthersFieldsSurvive(t *testing.T) {
 	}
 }
 
-// Without replicas in the spec they are an autoscaler's; when they are taken out of the spec, they stay as they are.
+// TestAutoscaler checks that an autoscaler may set the replicas if the spec has none, and that removing them keeps the number.
 func TestAutoscaler(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
@@ -83,7 +83,7 @@ func TestAutoscaler(t *testing.T) {
 	}
 }
 
-// What the API server and others give to a Service stays.
+// TestServiceKeeps checks that fields of a Service stay that the API server and others set.
 func TestServiceKeeps(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Pass brings passes over objects, by an annotation, and returns when one that has begun since has ended: then the operator
-// has done all that it had to do.
+// Pass triggers passes over objects, by an annotation, and waits until one that has begun since has ended: then the operator
+// has done all that there was to do.
 func (o *Operator) Pass(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for range 2 { // when the second begins, the first has ended
@@ -26,7 +26,7 @@ func (o *Operator) Pass(t *testing.T, c client.Client, objects ...client.Object)
 	}
 }
 
-// PassAfter returns when a pass over an object has begun after an act.
+// PassAfter calls act and waits until a pass over the object has begun since.
 func (o *Operator) PassAfter(t *testing.T, obj client.Object, act func()) {
 	t.Helper()
 	before := map[client.ObjectKey]int{client.ObjectKeyFromObject(obj): o.Passes(obj)}
@@ -34,7 +34,7 @@ func (o *Operator) PassAfter(t *testing.T, obj client.Object, act func()) {
 	o.await(t, before)
 }
 
-// Touch is an edit that means nothing.
+// Touch is an edit that no operator reacts to, except by a pass.
 func Touch(obj client.Object) {
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
@@ -44,7 +44,7 @@ func Touch(obj client.Object) {
 	obj.SetAnnotations(annotations)
 }
 
-// Passes is how many passes over an object have begun.
+// Passes returns the number of passes over an object that have begun.
 func (o *Operator) Passes(obj client.Object) int {
 	o.passes.mu.Lock()
 	defer o.passes.mu.Unlock()
@@ -62,13 +62,13 @@ func (o *Operator) await(t *testing.T, before map[client.ObjectKey]int) {
 	})
 }
 
-// passes counts those that have begun, each of which reads its object once.
+// passes counts the passes that have begun. Each reads its object once.
 type passes struct {
 	mu    sync.Mutex
 	begun map[client.ObjectKey]int
 }
 
-// count gives an operator a client by which its passes are counted.
+// count returns a function that creates a client which counts passes over objects of the type of primary.
 func (p *passes) count(primary client.Object, next client.NewClientFunc) client.NewClientFunc {
 	p.begun = map[client.ObjectKey]int{}
 	if next == nil {
