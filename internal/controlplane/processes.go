@@ -25,16 +25,16 @@ const (
 
 const (
 	pollInterval   = 25 * time.Millisecond
-	attemptTimeout = 3 * time.Second // what listens on a port that somebody else took may never answer
+	attemptTimeout = 3 * time.Second // a program that took the port meanwhile may never answer
 )
 
-// running is a program and how to start it again.
+// running is a running program and the command that starts it again.
 type running struct {
 	command supervisor.Command
 	process *supervisor.Process
 }
 
-// run starts a program; it is not ready yet.
+// run starts a program, and does not wait until it is ready.
 func (cp *ControlPlane) run(name string, args ...string) error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -66,7 +66,7 @@ func (cp *ControlPlane) process(name string) *supervisor.Process {
 	return cp.running[name].process
 }
 
-// wait asks again and again until ready returns nil, the program ends, or the time is over.
+// wait polls until ready returns nil. It returns an error if the program ends or the time is over.
 func (cp *ControlPlane) wait(ctx context.Context, name string, ready func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -81,7 +81,7 @@ func (cp *ControlPlane) wait(ctx context.Context, name string, ready func(contex
 	return fmt.Errorf("%s is not ready: %w: %w; the last lines of its log:\n%s", name, err, last, cp.process(name).Tail())
 }
 
-// file is the path of a file in the control plane's folder.
+// file returns the path of a file in the control plane's folder.
 func (cp *ControlPlane) file(name string) string {
 	return filepath.Join(cp.supervisor.Folder(), name)
 }
@@ -90,7 +90,7 @@ func (cp *ControlPlane) write(name string, content []byte) error {
 	return os.WriteFile(cp.file(name), content, 0o600)
 }
 
-// WriteLogs writes what each program has printed so far.
+// WriteLogs writes the logs of all programs.
 func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 	for _, name := range []string{etcd, apiserver, controllerManager, scheduler, kwok} {
 		content, err := os.ReadFile(cp.file(name + ".log"))
@@ -105,4 +105,38 @@ func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// RestartAPIServer kills kube-apiserver and starts it again on the same port. Objects are kept. Watches break.
+func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
+	return cp.restart(ctx, apiserver)
+}
+
+// RestartEtcd kills etcd and starts it again with its data. Objects are kept.
+func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
+	return cp.restart(ctx, etcd)
+}
+
+// RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all kinds and
+// objects.
+func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
+	return cp.restart(ctx, controllerManager)
+}
+
+func (cp *ControlPlane) restart(ctx context.Context, name string) error {
+	if err := cp.rerun(name); err != nil {
+		return err
+	}
+	return cp.wait(ctx, apiserver, cp.apiServerReady)
+}
+
+// Run runs another program, such as an operator, until the control plane stops. Its output goes to <name>.log in the
+// control plane's folder.
+func (cp *ControlPlane) Run(name, path string, args ...string) (*supervisor.Process, error) {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if err := cp.launch(supervisor.Command{Name: name, Path: path, Args: args}); err != nil {
+		return nil, err
+	}
+	return cp.running[name].process, nil
 }

@@ -25,7 +25,7 @@ type authority struct {
 	key         crypto.Signer
 }
 
-// pair is a certificate and its key, both PEM.
+// pair is a certificate and its key, both in PEM.
 type pair struct{ certificate, key []byte }
 
 func newAuthority() (*authority, error) {
@@ -42,7 +42,7 @@ func newAuthority() (*authority, error) {
 
 func (a *authority) bundle() []byte { return pemCertificate(a.certificate.Raw) }
 
-// server signs for the addresses under which kube-apiserver is reached.
+// server returns a certificate for the addresses of kube-apiserver.
 func (a *authority) server(addresses ...net.IP) (pair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},
@@ -52,7 +52,7 @@ func (a *authority) server(addresses ...net.IP) (pair, error) {
 	})
 }
 
-// client signs for a user; the API server reads the user's name and groups from the subject.
+// client returns a certificate for a user. The API server reads the user's name and groups from its subject.
 func (a *authority) client(user string, groups ...string) (pair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},

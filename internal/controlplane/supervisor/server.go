@@ -12,11 +12,12 @@ import (
 	"syscall"
 )
 
-// Main is the supervisor process: it serves its owner on standard input and output until the owner is gone.
+// Main is the main function of the supervisor process. It serves its owner on standard input and output until the owner
+// ends.
 func Main() {
-	// Linux sends a child its parent-death signal when the parent's *thread* ends, so all children start from this one.
+	// Linux sends the parent-death signal when the parent's *thread* ends, so all children are started by this one.
 	runtime.LockOSThread()
-	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // writing to an owner who is gone must not end the clean-up
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // writing to an owner that has ended must not end the clean-up
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 
@@ -39,7 +40,7 @@ func Main() {
 	s.serve(requests(os.Stdin), stop)
 }
 
-// requests closes its channel when the owner's end of the pipe closes.
+// requests returns a channel of the owner's requests. It is closed when the owner's end of the pipe is closed.
 func requests(in io.Reader) <-chan request {
 	c := make(chan request)
 	go func() {

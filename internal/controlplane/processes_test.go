@@ -13,8 +13,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
 const ownerVariable = "CONTROLPLANE_TEST_OWNER"
@@ -31,7 +35,7 @@ func TestMain(m *testing.M) {
 	select {} // until the test kills this process
 }
 
-func TestNothingOutlivesAKilledProcess(t *testing.T) {
+func TestKilledProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
 	}
@@ -55,7 +59,7 @@ func TestNothingOutlivesAKilledProcess(t *testing.T) {
 	})
 }
 
-// processesIn finds the programs of a control plane by its folder, which all their command lines name.
+// processesIn returns the processes of a control plane. All of their command lines have its folder.
 func processesIn(t *testing.T, folder string) []string {
 	t.Helper()
 	out, err := exec.Command("pgrep", "-f", folder).Output()
@@ -65,4 +69,30 @@ func processesIn(t *testing.T, folder string) []string {
 	}
 	require.NoError(t, err)
 	return strings.Fields(string(out))
+}
+
+func TestRestart(t *testing.T) {
+	cp := controlplanetest.Start(t, controlplane.WithControllers())
+	namespace := controlplanetest.Namespace(t, cp)
+	c := newClient(t, cp)
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kept"}}
+	require.NoError(t, c.Create(t.Context(), kept))
+
+	require.NoError(t, cp.RestartAPIServer(t.Context()))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), &corev1.ConfigMap{}))
+
+	require.NoError(t, cp.RestartEtcd(t.Context()))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), &corev1.ConfigMap{}))
+
+	// The controllers work after both restarts.
+	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
+	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=30s")
+}
+
+func TestWriteLogs(t *testing.T) {
+	var logs strings.Builder
+	require.NoError(t, shared(t).WriteLogs(&logs))
+	for _, program := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"} {
+		assert.Contains(t, logs.String(), "==> "+program+" <==\n")
+	}
 }

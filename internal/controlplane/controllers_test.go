@@ -15,7 +15,7 @@ import (
 
 const readyReplicas = "jsonpath={.status.readyReplicas}/{.status.replicas}"
 
-func TestDeploymentRollsOutAndIsCollected(t *testing.T) {
+func TestDeployment(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplanetest.Namespace(t, cp)
 	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web:1", "--replicas=2")
@@ -36,7 +36,7 @@ func TestDeploymentRollsOutAndIsCollected(t *testing.T) {
 	})
 }
 
-func TestStatefulSetGetsItsVolumes(t *testing.T) {
+func TestStatefulSet(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplanetest.Namespace(t, cp)
 	kubectl(t, cp, namespace, "apply", "-f", "testdata/statefulset.yaml")
@@ -48,7 +48,7 @@ func TestStatefulSetGetsItsVolumes(t *testing.T) {
 	kubectl(t, cp, namespace, "wait", "--for=delete", "pv", "--all", "--timeout=20s")
 }
 
-func TestJobCompletes(t *testing.T) {
+func TestJob(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplanetest.Namespace(t, cp)
 	kubectl(t, cp, namespace, "create", "job", "backup", "--image=backup")
@@ -66,7 +66,7 @@ func TestUnpullableImage(t *testing.T) {
 	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=20s")
 }
 
-func TestHeldPodIsLeftAlone(t *testing.T) {
+func TestHoldAnnotation(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplanetest.Namespace(t, cp)
 	kubectl(t, cp, namespace, "run", "held", "--image=web", "--annotations="+controlplane.HoldAnnotation+"=")
@@ -79,7 +79,7 @@ func TestHeldPodIsLeftAlone(t *testing.T) {
 	kubectl(t, cp, namespace, "wait", "--for=condition=Ready", "pod/held", "--timeout=20s")
 }
 
-func TestWrittenPodStatusStays(t *testing.T) {
+func TestPodStatusIsKept(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplanetest.Namespace(t, cp)
 	kubectl(t, cp, namespace, "run", "web", "--image=web")
@@ -93,7 +93,7 @@ func TestWrittenPodStatusStays(t *testing.T) {
 	assert.Equal(t, "Pending", kubectl(t, cp, namespace, "get", "pod/web", "-o", "jsonpath={.status.phase}"))
 }
 
-func TestMoreServicesThanASmallRangeHolds(t *testing.T) {
+func TestServiceRange(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplanetest.Namespace(t, cp)
 	c := newClient(t, cp)

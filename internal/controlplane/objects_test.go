@@ -9,7 +9,7 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-func TestChildrenOfACustomResourceAreCollected(t *testing.T) {
+func TestInstallCRDsStartsGarbageCollection(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplanetest.Namespace(t, cp)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/widgets.yaml"))
@@ -24,7 +24,7 @@ func TestChildrenOfACustomResourceAreCollected(t *testing.T) {
 	kubectl(t, cp, namespace, "wait", "--for=delete", "configmap/child", "--timeout=40s")
 }
 
-func TestMissingCRDFile(t *testing.T) {
+func TestInstallCRDsMissingFile(t *testing.T) {
 	err := shared(t).InstallCRDs(t.Context(), "testdata/missing.yaml")
 	assert.ErrorContains(t, err, "install the CustomResourceDefinitions in testdata/missing.yaml:")
 }
