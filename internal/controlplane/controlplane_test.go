@@ -20,6 +20,9 @@ import (
 var shared = controlplanetest.Shared(controlplane.WithControllers())
 
 func TestStartConcurrently(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real control plane")
+	}
 	var both sync.WaitGroup
 	hosts := make([]string, 2)
 	for i := range hosts {
