@@ -123,7 +123,7 @@ var rules = []rule{
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
 	{pkg: "internal/pause", reason: "the annotation that reconcile and predicates read"},
 	{pkg: "internal/eventnote", reason: "a pure function of strings"},
-	{pkg: "internal/fieldmanager", reason: "a pure function of strings"},
+	{pkg: "internal/fieldmanager", reason: "the names by which the blocks write"},
 	{pkg: "internal/diff", reason: "knows nothing of Kubernetes"},
 }
 

@@ -18,9 +18,9 @@ import (
 var collector = writeOptions{manager: "kube-controller-manager"}
 
 // CollectGarbage does all the work that the garbage collector and the namespace controller have at this moment, and
-// reports whether it wrote anything. It deletes dependents whose owners are gone, lets owners go that waited for their
+// reports whether it wrote anything. It deletes dependents whose owners are gone, releases owners that waited for their
 // dependents, removes the references to owners that orphan their dependents, and empties namespaces that are being
-// deleted. Objects with finalizers of their own stay until these are removed.
+// deleted. Objects with other finalizers stay until these are removed.
 //
 // The server never does this by itself.
 func (s *Server) CollectGarbage() (changed bool) {

@@ -63,8 +63,8 @@ func (s *Server) Changes(since int64) []Change {
 }
 
 // Advance skips revisions and UIDs up to the given revision. It does nothing if the server has passed it already.
-// The next write then has the same resource version and UID, however many writes came before. That makes runs
-// comparable in which somebody stores these.
+// The next write then has the same resource version and UID, however many writes came before. Runs can then be compared
+// although objects contain resource versions or UIDs of others.
 func (s *Server) Advance(revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,31 +82,32 @@ func TestUpdate(t *testing.T) {
 // TestUpdateRejected has the changes whose rejection makes operators recreate the object.
 func TestUpdateRejected(t *testing.T) {
 	tests := map[string]struct {
+		reason string
 		object client.Object
 		change func(client.Object)
 		want   string
 	}{
-		"DeploymentSelector": {testDeployment(), func(o client.Object) {
+		"DeploymentSelector": {"the selector of a Deployment is immutable", testDeployment(), func(o client.Object) {
 			labels := map[string]string{"app": "other"}
 			o.(*appsv1.Deployment).Spec.Selector.MatchLabels, o.(*appsv1.Deployment).Spec.Template.Labels = labels, labels
 		}, "spec.selector: Invalid value: {\"matchLabels\":{\"app\":\"other\"}}: field is immutable"},
-		"StatefulSetService": {testStatefulSet(), func(o client.Object) { o.(*appsv1.StatefulSet).Spec.ServiceName = "other" },
+		"StatefulSetService": {"most fields of a StatefulSet are immutable", testStatefulSet(), func(o client.Object) { o.(*appsv1.StatefulSet).Spec.ServiceName = "other" },
 			"spec: Forbidden: updates to statefulset spec for fields other than"},
-		"JobTemplate": {testJob(), func(o client.Object) { o.(*batchv1.Job).Spec.Template.Spec.Containers[0].Image = "nginx:2" },
+		"JobTemplate": {"the template of a Job is immutable", testJob(), func(o client.Object) { o.(*batchv1.Job).Spec.Template.Spec.Containers[0].Image = "nginx:2" },
 			"field is immutable"},
-		"ServiceAddress": {testService(), func(o client.Object) {
+		"ServiceAddress": {"a Service keeps its address", testService(), func(o client.Object) {
 			o.(*corev1.Service).Spec.ClusterIP, o.(*corev1.Service).Spec.ClusterIPs = "10.96.0.77", []string{"10.96.0.77"}
 		}, "spec.clusterIPs[0]: Invalid value: [\"10.96.0.77\"]: may not change once set"},
-		"SecretType": {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"}}, func(o client.Object) {
+		"SecretType": {"the type of a Secret is immutable", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"}}, func(o client.Object) {
 			o.(*corev1.Secret).Type = "example.com/other"
 		}, "type: Invalid value: \"example.com/other\": field is immutable"},
-		"ImmutableConfigMap": {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}, Immutable: new(true)}, func(o client.Object) {
+		"ImmutableConfigMap": {"an immutable ConfigMap keeps its data", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}, Immutable: new(true)}, func(o client.Object) {
 			o.(*corev1.ConfigMap).Data = map[string]string{"k": "v"}
 		}, "data: Forbidden: field is immutable when `immutable` is set"},
-		"RoleBindingRole": {&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "default"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}}, func(o client.Object) {
+		"RoleBindingRole": {"a binding keeps its role", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "default"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}}, func(o client.Object) {
 			o.(*rbacv1.RoleBinding).RoleRef.Name = "other"
 		}, "cannot change roleRef"},
-		"CustomResourceRule": {testWidget(map[string]any{"class": "small"}), func(o client.Object) {
+		"CustomResourceRule": {"a custom resource may have transition rules of its own", testWidget(map[string]any{"class": "small"}), func(o client.Object) {
 			o.(*unstructured.Unstructured).Object["spec"].(map[string]any)["class"] = "large"
 		}, "the class cannot change"},
 	}
@@ -117,7 +118,7 @@ func TestUpdateRejected(t *testing.T) {
 			tc.change(tc.object)
 			err := c.Update(t.Context(), tc.object)
 			require.True(t, apierrors.IsInvalid(err), "%v", err)
-			require.ErrorContains(t, err, tc.want)
+			require.ErrorContains(t, err, tc.want, tc.reason)
 		})
 	}
 }

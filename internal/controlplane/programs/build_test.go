@@ -32,12 +32,26 @@ func TestBuildFails(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	failed := errors.New("exit status 1")
-	for output, want := range map[string]string{
-		"# x\ncompile: writing output: write $WORK/b001/_pkg_.a: no space left on device\n": "the disk is full",
-		"go: downloading a v1.0.0\na@v1.0.0: dial tcp: lookup proxy.example: no such host":  "a module could not be downloaded",
-		"": "exit status 1",
-	} {
-		assert.ErrorContains(t, explain(failed, []byte(output)), want)
+	tests := map[string]struct{ reason, output, want string }{
+		"DiskFull": {
+			reason: "the build needs much space",
+			output: "# x\ncompile: writing output: write $WORK/b001/_pkg_.a: no space left on device\n",
+			want:   "the disk is full",
+		},
+		"Download": {
+			reason: "the network or the proxy fails",
+			output: "go: downloading a v1.0.0\na@v1.0.0: dial tcp: lookup proxy.example: no such host",
+			want:   "a module could not be downloaded",
+		},
+		"NoOutput": {
+			reason: "without output there is only the error of the command",
+			output: "",
+			want:   "exit status 1",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.ErrorContains(t, explain(errors.New("exit status 1"), []byte(tc.output)), tc.want, tc.reason)
+		})
 	}
 }

@@ -46,22 +46,24 @@ func TestAsset(t *testing.T) {
 	c := &checkout{manifest: []byte("\tk8s.io/kubernetes v1.36.3\n")}
 	folder := t.TempDir()
 	t.Setenv("KUBEBUILDER_ASSETS", folder)
-	for name, test := range map[string]struct {
+	tests := map[string]struct {
+		reason string
 		script string
 		fits   bool
 	}{
-		"SameVersion": {"echo Kubernetes v1.36.3", true},
-		"NewerPatch":  {"echo Kubernetes v1.36.10", true},
-		"OlderMinor":  {"echo Kubernetes v1.35.3", false},
-		"ExitCode":    {"exit 1", false},
-		"NoOutput":    {"true", false},
-		"LongerPatch": {"echo Kubernetes v1.360.3", false},
-	} {
+		"SameVersion": {"it is the pinned version", "echo Kubernetes v1.36.3", true},
+		"OtherPatch":  {"only the minor version must be the pinned one", "echo Kubernetes v1.36.10", true},
+		"OtherMinor":  {"an older minor version behaves differently", "echo Kubernetes v1.35.3", false},
+		"LongerMinor": {"the whole number is compared", "echo Kubernetes v1.360.3", false},
+		"ExitCode":    {"the program does not run on this machine", "exit 1", false},
+		"NoOutput":    {"the version is unknown", "true", false},
+	}
+	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(folder, "kube-apiserver")
-			write(t, path, "#!/bin/sh\n"+test.script+"\n")
+			write(t, path, "#!/bin/sh\n"+tc.script+"\n")
 			_, fits := c.asset(t.Context(), program{"kube-apiserver", kubernetesModule, ""})
-			assert.Equal(t, test.fits, fits)
+			assert.Equal(t, tc.fits, fits, tc.reason)
 		})
 	}
 }
