@@ -1,6 +1,6 @@
-# Everything is built from Go modules into bin/. Run `make` to see the targets.
+# Everything is built from Go modules into bin/. Run `make` to list the targets.
 
-# A workspace above the checkout would change which modules are built.
+# A go.work file above the checkout would change which modules are built.
 export GOWORK = off
 
 EXAMPLE  =
@@ -11,14 +11,14 @@ TIMEOUT  = 20m
 
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
-# What the demo of one example needs beside the control plane.
+# What the demo of these examples needs beside the control plane.
 database = $(if $(filter databaseuser,$(examples)),mariadb)
-# The user's own kubectl, or the one that is built for the tests. (The redirection makes old versions of make use a shell.)
+# The user's own kubectl, or the one that is built for the tests. (Because of the redirection old versions of make use a shell.)
 kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
 # The race detector needs a C compiler, which a fresh machine may not have.
 race     = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# $(call slowly,what,command) runs a command and says every 15 seconds that it goes on.
+# $(call slowly,what,command) runs a command that may take long. It prints what is being done, and every 15 seconds for how long.
 define slowly
 @echo "opblocks: $(1)" >&2; start=$$(date +%s); \
 (while sleep 15 >/dev/null 2>&1; do echo "opblocks: $(1), $$(($$(date +%s) - start)) s" >&2; done) & beat=$$!; \
@@ -38,7 +38,7 @@ demo: control-plane $(database) ## Run the examples on a real control plane; KEE
 	$(call slowly,building the demo,cd examples && go build -buildvcs=false -o ../bin/demo ./demo)
 	@bin/demo $(if $(KEEP),-keep) $(EXAMPLE)
 
-chaos: control-plane mariadb ## Run the examples while they, the control plane, the network and the database fail; 10 minutes. ARGS=-seed=1 repeats the choice.
+chaos: control-plane mariadb ## Run the examples while they, the control plane, the network and the database fail; 10 minutes. ARGS=-seed=1 repeats the faults of seed 1.
 	$(call slowly,building,cd examples && go build -buildvcs=false -o ../bin/chaos ./chaos)
 	@bin/chaos $(ARGS)
 
@@ -46,12 +46,12 @@ test: control-plane mariadb ## Run all tests, also those against the real contro
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
 	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)))
 
-# The modules at once: their tests wait for other processes much of the time.
+# The modules are tested in parallel: their tests wait for other processes most of the time.
 test-of-%:
 	@cd $* && go test $(race) -timeout $(TIMEOUT) ./...
 
-# Explorations play thousands of lives of an operator, one pass at a time. The race detector, with which they take ten times
-# as long, is for the tests with a real control plane.
+# Explorations run an operator thousands of times, one pass at a time. With the race detector they would take ten times as
+# long, so only the tests with a real control plane run with it.
 test-of-examples:
 	@cd examples && { go test -timeout $(TIMEOUT) ./*/controller; failed=$$?; \
 	go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$') && exit $$failed; }
@@ -64,27 +64,27 @@ lint: requirements bin/golangci-lint ## Check style, tidy modules, generated fil
 		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
 	test "$$have" = "$$(cat $(generated) 2>/dev/null | cksum)" || \
-	{ echo "opblocks: generated files were out of date; they are written anew, commit them" >&2; exit 1; }
+	{ echo "opblocks: generated files were out of date and have been generated again: commit them" >&2; exit 1; }
 	go test ./internal/imports ./internal/links
 
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
 	bench/api/zz_generated.deepcopy.go bench/api/*.yaml
 
-generate: bin/controller-gen ## Write the deep copies of the examples' API types (and all of the benchmarks' one).
+generate: bin/controller-gen ## Generate the deep copies of the examples' API types, and those and the CRD of the benchmarks.
 	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
 	@cd bench && ../bin/controller-gen object crd paths=./api output:crd:dir=api
 
-manifests: bin/controller-gen ## Write the examples' CRDs and roles.
+manifests: bin/controller-gen ## Generate the examples' CRDs and roles.
 	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \
 		crd output:crd:dir=$$e/config/crd/bases \
 		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
 
-bench: requirements ## Run the benchmarks, those beside other ways to write an operator too (half an hour), and draw docs/figures.svg.
+bench: requirements ## Run all benchmarks, also those that compare with other libraries (half an hour), and draw docs/figures.svg.
 	@for m in $(modules); do (cd $$m && go test -run '^$$' -bench . -benchmem -timeout 60m ./...); done | tee bin/bench.txt
 	@! grep -E '^(FAIL|panic)' bin/bench.txt
 	@cd bench && go run ./figures < ../bin/bench.txt > ../bin/figures.svg && mv ../bin/figures.svg ../docs/figures.svg
 
-clean: ## Remove what was built here; Go's own caches stay.
+clean: ## Remove bin/. Go's own caches stay.
 	rm -rf bin
 
 ##@ One example in your cluster (EXAMPLE=memcached, the current context of kubectl)
@@ -92,32 +92,32 @@ clean: ## Remove what was built here; Go's own caches stay.
 install: example $(filter bin/%,$(kubectl)) ## Install its CRDs.
 	$(kubectl) apply --server-side -f examples/$(EXAMPLE)/config/crd/bases
 
-uninstall: example $(filter bin/%,$(kubectl)) ## Remove its CRDs and with them all objects of these kinds.
+uninstall: example $(filter bin/%,$(kubectl)) ## Remove its CRDs and all objects of these kinds.
 	$(kubectl) delete --ignore-not-found -f examples/$(EXAMPLE)/config/crd/bases
 
-run: example ## Run the operator on this machine; ARGS= are its flags.
+run: example ## Run the operator on this machine; ARGS= sets its flags.
 	cd examples && go run ./$(EXAMPLE) $(ARGS)
 
-docker-build: example image ## Build the image IMG=.
+docker-build: example image ## Build the image that IMG= names.
 	$(DOCKER) build -t $(IMG) -f examples/$(EXAMPLE)/Dockerfile $(if $(GOPROXY),--build-arg GOPROXY=$(GOPROXY)) $(DOCKER_ARGS) .
 
-deploy: example image bin/kustomize $(filter bin/%,$(kubectl)) ## Run the operator in the cluster, from the image IMG=.
+deploy: example image bin/kustomize $(filter bin/%,$(kubectl)) ## Run the operator in the cluster, from the image that IMG= names.
 	@mkdir -p bin/deploy/$(EXAMPLE)
 	@cd bin/deploy/$(EXAMPLE) && printf 'resources: [../../../examples/$(EXAMPLE)/config/default]\n' > kustomization.yaml && \
 		../../kustomize edit set image controller=$(IMG)
 	$(kubectl) apply --server-side -k bin/deploy/$(EXAMPLE)
 
-undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy made, the CRDs and their objects included.
+undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created, with the CRDs and their objects.
 	$(kubectl) delete --ignore-not-found -k examples/$(EXAMPLE)/config/default
 
-##@ What the others need
+##@ Used by the targets above
 
-control-plane: requirements ## Build etcd, kube-apiserver, …, kubectl into bin/k8s, as far as they are missing.
+control-plane: requirements ## Build what is missing of etcd, kube-apiserver, …, kubectl into bin/k8s.
 	@go run ./internal/controlplane/build
 
 bin/k8s/kubectl: control-plane
 
-mariadb: ## Install MariaDB's server programs, if they are missing and you may.
+mariadb: ## Install MariaDB's server programs if they are missing; needs root or sudo.
 	@hack/mariadb
 
 bin/golangci-lint: hack/lint/go.sum | requirements
@@ -133,11 +133,11 @@ requirements:
 	@command -v go >/dev/null || { echo "opblocks: Go is missing; install Go 1.26 or newer: https://go.dev/dl/" >&2; exit 1; }
 	@why=$$(go list -m 2>&1) || { echo "opblocks: Go 1.26 or newer is needed, see https://go.dev/dl/: $$why" >&2; exit 1; }
 	@test -d bin/k8s || df -Pk . "$${HOME:-.}" | awk 'NR > 1 && $$4 < 6000000 { exit 1 }' || \
-	{ echo "opblocks: 6 GB of free disk are needed here and in your home folder to build the control plane; see df" >&2; exit 1; }
+	{ echo "opblocks: the build of the control plane needs 6 GB of free disk space, here and in your home folder; see df" >&2; exit 1; }
 
 example: requirements
-	@test -n "$(EXAMPLE)" || { echo "opblocks: say which example: make $(MAKECMDGOALS) EXAMPLE=memcached" >&2; exit 1; }
-	@test -d "examples/$(EXAMPLE)/api" || { echo "opblocks: there is no example '$(EXAMPLE)'; there are:" $(patsubst examples/%/api,%,$(wildcard examples/*/api)) >&2; exit 1; }
+	@test -n "$(EXAMPLE)" || { echo "opblocks: name an example: make $(MAKECMDGOALS) EXAMPLE=memcached" >&2; exit 1; }
+	@test -d "examples/$(EXAMPLE)/api" || { echo "opblocks: there is no example '$(EXAMPLE)'; choose from:" $(patsubst examples/%/api,%,$(wildcard examples/*/api)) >&2; exit 1; }
 
 image:
-	@test -n "$(IMG)" || { echo "opblocks: say which image: make $(MAKECMDGOALS) EXAMPLE=$(EXAMPLE) IMG=registry.example.com/$(EXAMPLE)-operator:v1" >&2; exit 1; }
+	@test -n "$(IMG)" || { echo "opblocks: name an image: make $(MAKECMDGOALS) EXAMPLE=$(EXAMPLE) IMG=registry.example.com/$(EXAMPLE)-operator:v1" >&2; exit 1; }

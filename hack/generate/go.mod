@@ -1,4 +1,4 @@
-// The generators of the examples' deep copies and manifests, pinned; apart from the library so that `go get` of it inherits none of this.
+// The generators of the deep copies and manifests of the examples, with pinned versions. They are in a module of their own, so that the library does not require them.
 module github.com/opblocks/opblocks/hack/generate
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// The linter, pinned; apart from the library so that `go get` of it inherits none of this.
+// The linter, with a pinned version. It is in a module of its own, so that the library does not require it.
 module github.com/opblocks/opblocks/hack/lint
 
 go 1.26.0

@@ -1,8 +1,12 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,23 +15,25 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/opblocks/opblocks/internal/controlplane/programs"
 )
 
 const adminGroup = "system:masters"
 
-// Config gives a cluster administrator's access, without a limit on the request rate.
+// Config returns the access of a cluster administrator, without a limit on the request rate.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.admin) }
 
-// ConfigFor gives the access of a user: RBAC applies to this name and these groups, by impersonation. The groups of a
-// ServiceAccount ("system:serviceaccount:<namespace>:<name>") need not be named.
+// ConfigFor returns the access of a user, by impersonation: RBAC applies to the name and the groups. A ServiceAccount is
+// the user "system:serviceaccount:<namespace>:<name>", and its groups need not be named.
 func (cp *ControlPlane) ConfigFor(user string, groups ...string) *rest.Config {
 	config := cp.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return config
 }
 
-// ServiceAccountConfig gives the access that a pod of the ServiceAccount has: a token that the API server issued for it,
-// valid for an hour.
+// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server, valid for an
+// hour.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	token := &authenticationv1.TokenRequest{}
@@ -39,10 +45,11 @@ func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, nam
 	return config, nil
 }
 
-// Kubeconfig is the path of a file with which kubectl and others are cluster administrators. It goes with the control plane.
+// Kubeconfig returns the path of a kubeconfig file with the access of a cluster administrator. The file is removed with
+// the control plane.
 func (cp *ControlPlane) Kubeconfig() string { return cp.file("kubeconfig") }
 
-// connect makes the administrator's access and stores it as a kubeconfig file.
+// connect creates the administrator's access and writes the kubeconfig file.
 func (cp *ControlPlane) connect(ca *authority, port int) error {
 	admin, err := ca.client("admin", adminGroup)
 	if err != nil {
@@ -67,9 +74,25 @@ func (cp *ControlPlane) connect(ca *authority, port int) error {
 	}, cp.Kubeconfig())
 }
 
-// rawConfig is for requests outside the typed API, such as /readyz.
+// rawConfig returns a config for requests outside of the typed API, such as /readyz.
 func rawConfig(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return config
+}
+
+// Kubectl runs kubectl as a cluster administrator and returns its standard output. The error has its standard error.
+func (cp *ControlPlane) Kubectl(ctx context.Context, args ...string) (string, error) {
+	paths, err := programs.Ensure(ctx, "kubectl")
+	if err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, paths["kubectl"], args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+cp.Kubeconfig(), "KUBECACHEDIR="+cp.file("kubectl"))
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.String(), nil
 }

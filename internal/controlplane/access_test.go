@@ -15,14 +15,14 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-func TestServiceAccountMayDoWhatItIsBoundTo(t *testing.T) {
+func TestServiceAccountConfig(t *testing.T) {
 	for name, config := range map[string]func(*testing.T, *controlplane.ControlPlane, string) *rest.Config{
-		"token": func(t *testing.T, cp *controlplane.ControlPlane, namespace string) *rest.Config {
+		"Token": func(t *testing.T, cp *controlplane.ControlPlane, namespace string) *rest.Config {
 			config, err := cp.ServiceAccountConfig(t.Context(), namespace, "operator")
 			require.NoError(t, err)
 			return config
 		},
-		"impersonation": func(_ *testing.T, cp *controlplane.ControlPlane, namespace string) *rest.Config {
+		"Impersonation": func(_ *testing.T, cp *controlplane.ControlPlane, namespace string) *rest.Config {
 			return cp.ConfigFor("system:serviceaccount:" + namespace + ":operator")
 		},
 	} {
@@ -52,8 +52,21 @@ func TestServiceAccountMayDoWhatItIsBoundTo(t *testing.T) {
 	}
 }
 
-func TestUnknownServiceAccount(t *testing.T) {
+func TestServiceAccountConfigNotFound(t *testing.T) {
 	_, err := shared(t).ServiceAccountConfig(t.Context(), "default", "nobody")
 	assert.EqualError(t, err,
 		`request a token of ServiceAccount default/nobody: serviceaccounts "nobody" not found`)
+}
+
+func TestKubectl(t *testing.T) {
+	out, err := shared(t).Kubectl(t.Context(), "version")
+	require.NoError(t, err)
+	assert.Contains(t, out, "Client Version: v1.36.")
+	assert.Contains(t, out, "Server Version: v1.36.")
+}
+
+func TestKubectlFails(t *testing.T) {
+	_, err := shared(t).Kubectl(t.Context(), "get", "pod", "no-such-pod")
+	assert.EqualError(t, err,
+		`kubectl get pod no-such-pod: exit status 1: Error from server (NotFound): pods "no-such-pod" not found`)
 }

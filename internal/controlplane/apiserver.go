@@ -14,14 +14,14 @@ import (
 const (
 	loopback = "127.0.0.1"
 
-	// serviceRange is as wide as the API server allows; envtest's default ends after 254 Services.
+	// serviceRange is as wide as the API server allows. The default of envtest is full after 254 Services.
 	serviceRange   = "10.96.0.0/12"
 	serviceAddress = "10.96.0.1" // of the API server itself
 
 	portAttempts = 5
 )
 
-// startAPIServer chooses another port when somebody took the chosen one before kube-apiserver did.
+// startAPIServer starts kube-apiserver on a free port. It tries another one if the port is taken meanwhile.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	ca, err := newAuthority()
 	if err != nil {
@@ -91,7 +91,7 @@ func (cp *ControlPlane) apiServerArgs(port int) []string {
 		"--profiling=false",
 	}
 	if !cp.settings.controllers {
-		// Nobody makes the default ServiceAccounts, without which this plug-in refuses every pod.
+		// Without the controller manager there are no default ServiceAccounts, and this plug-in would reject every pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	return append(args, cp.settings.apiserverArgs...)

@@ -2,12 +2,18 @@ package controlplane
 
 import (
 	"context"
+	_ "embed"
 	"errors"
+	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startControllers starts what makes things happen. Its programs are all administrators and serve nothing.
+// startControllers starts the controllers, the scheduler and the simulated nodes. All are cluster administrators, and none
+// listens on a port.
 func (cp *ControlPlane) startControllers(ctx context.Context) error {
 	kubeconfig := "--kubeconfig=" + cp.Kubeconfig()
 	err := errors.Join(
@@ -34,4 +40,65 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 		cp.wait(ctx, controllerManager, cp.defaultAccount(corev1.NamespaceDefault)),
 		cp.wait(ctx, kwok, cp.nodesReady),
 	)
+}
+
+// HoldAnnotation makes kwok ignore a pod: the pod stays Pending until the annotation is removed.
+const HoldAnnotation = "controlplane.opblocks.dev/hold"
+
+//go:embed stages.yaml
+var stages []byte
+
+// startNodes creates nodes and starts kwok, which simulates them.
+func (cp *ControlPlane) startNodes(ctx context.Context) error {
+	if err := cp.write("stages.yaml", stages); err != nil {
+		return err
+	}
+	for i := range cp.settings.nodes {
+		name := fmt.Sprintf("node-%d", i+1)
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name:   name,
+			Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
+		}}
+		if err := cp.client.Create(ctx, node); err != nil {
+			return fmt.Errorf("create node %s: %w", name, err)
+		}
+	}
+	if err := cp.client.Create(ctx, storageClass()); err != nil {
+		return fmt.Errorf("create the storage class: %w", err)
+	}
+	return cp.run(kwok,
+		"--kubeconfig="+cp.Kubeconfig(),
+		"--config="+cp.file("stages.yaml"),
+		"--manage-all-nodes",
+		"--cidr=10.0.0.0/12",
+		"--node-lease-duration-seconds=40",
+	)
+}
+
+// storageClass returns the default storage class, whose volumes kwok provides.
+func storageClass() *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        "simulated",
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+		},
+		Provisioner: "controlplane.opblocks.dev/simulated",
+	}
+}
+
+func (cp *ControlPlane) nodesReady(ctx context.Context) error {
+	var nodes corev1.NodeList
+	if err := cp.client.List(ctx, &nodes); err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		if len(node.Spec.Taints) > 0 || !slices.ContainsFunc(node.Status.Conditions, isReady) {
+			return fmt.Errorf("node %s is not ready", node.Name)
+		}
+	}
+	return nil
+}
+
+func isReady(c corev1.NodeCondition) bool {
+	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 }

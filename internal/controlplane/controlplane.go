@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
 )
 
-// startTimeout bounds every wait for a program to become usable.
+// startTimeout limits every wait for a program to become ready.
 const startTimeout = time.Minute
 
 // ControlPlane is a running control plane.
@@ -29,9 +29,9 @@ type ControlPlane struct {
 	running map[string]running
 }
 
-// Start starts a control plane and returns when it is usable: the default namespace exists and, with controllers, its
-// default ServiceAccount, and the simulated nodes are ready. The context bounds the start only; end it with
-// [ControlPlane.Stop].
+// Start starts a control plane and returns when it is ready: the default namespace exists and, with controllers, its
+// default ServiceAccount, and the simulated nodes are Ready. The context limits the start only. Call [ControlPlane.Stop]
+// to stop it.
 func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
 	cp := &ControlPlane{settings: settings{nodes: 3}, running: map[string]running{}}
 	for _, option := range options {
@@ -70,8 +70,32 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 // Stop ends all programs and removes their files. It may be called twice.
 func (cp *ControlPlane) Stop() error { return cp.supervisor.Stop() }
 
-// Detach leaves the control plane running when this program ends. It then lives until it is stopped by a SIGTERM to the
-// process whose id is returned: `kill <pid>`.
+// Detach keeps the control plane running when this program ends. It runs until the process whose id is returned receives a
+// SIGTERM: `kill <pid>`.
 func (cp *ControlPlane) Detach() (pid int, err error) {
 	return cp.supervisor.PID(), cp.supervisor.Detach()
+}
+
+// Option is an option of [Start].
+type Option func(*settings)
+
+type settings struct {
+	controllers   bool
+	nodes         int
+	apiserverArgs []string
+}
+
+// WithControllers adds kube-controller-manager, kube-scheduler and three simulated nodes.
+func WithControllers() Option {
+	return func(s *settings) { s.controllers = true }
+}
+
+// WithNodes is WithControllers with this number of simulated nodes.
+func WithNodes(n int) Option {
+	return func(s *settings) { s.controllers, s.nodes = true, n }
+}
+
+// WithAPIServerArgs adds arguments to kube-apiserver, such as "--enable-admission-plugins=AlwaysPullImages".
+func WithAPIServerArgs(args ...string) Option {
+	return func(s *settings) { s.apiserverArgs = append(s.apiserverArgs, args...) }
 }

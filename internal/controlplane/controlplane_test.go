@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,20 +19,10 @@ import (
 
 var shared = controlplanetest.Shared(controlplane.WithControllers())
 
-func TestKubectlShowsTheVersion(t *testing.T) {
-	out, err := shared(t).Kubectl(t.Context(), "version")
-	require.NoError(t, err)
-	assert.Contains(t, out, "Client Version: v1.36.")
-	assert.Contains(t, out, "Server Version: v1.36.")
-}
-
-func TestKubectlErrorSaysWhatKubectlSaid(t *testing.T) {
-	_, err := shared(t).Kubectl(t.Context(), "get", "pod", "no-such-pod")
-	assert.EqualError(t, err,
-		`kubectl get pod no-such-pod: exit status 1: Error from server (NotFound): pods "no-such-pod" not found`)
-}
-
-func TestTwoAtOnce(t *testing.T) {
+func TestStartConcurrently(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real control plane")
+	}
 	var both sync.WaitGroup
 	hosts := make([]string, 2)
 	for i := range hosts {
@@ -44,7 +32,7 @@ func TestTwoAtOnce(t *testing.T) {
 	assert.NotEqual(t, hosts[0], hosts[1])
 }
 
-func TestFailedStartShowsTheLogAndLeavesNothing(t *testing.T) {
+func TestStartFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
 	}
@@ -53,32 +41,6 @@ func TestFailedStartShowsTheLogAndLeavesNothing(t *testing.T) {
 	assert.ErrorContains(t, err, "start a control plane: kube-apiserver ended: exit status 1")
 	assert.ErrorContains(t, err, "unknown flag: --no-such-flag")
 	assertEmpty(t, os.TempDir())
-}
-
-func TestRestartsKeepObjects(t *testing.T) {
-	cp := controlplanetest.Start(t, controlplane.WithControllers())
-	namespace := controlplanetest.Namespace(t, cp)
-	c := newClient(t, cp)
-	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kept"}}
-	require.NoError(t, c.Create(t.Context(), kept))
-
-	require.NoError(t, cp.RestartAPIServer(t.Context()))
-	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), &corev1.ConfigMap{}))
-
-	require.NoError(t, cp.RestartEtcd(t.Context()))
-	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), &corev1.ConfigMap{}))
-
-	// The controllers have survived both.
-	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
-	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=30s")
-}
-
-func TestLogsOfAllPrograms(t *testing.T) {
-	var logs strings.Builder
-	require.NoError(t, shared(t).WriteLogs(&logs))
-	for _, program := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"} {
-		assert.Contains(t, logs.String(), "==> "+program+" <==\n")
-	}
 }
 
 func newClient(t *testing.T, cp *controlplane.ControlPlane) client.Client {

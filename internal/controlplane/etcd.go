@@ -5,9 +5,9 @@ import (
 	"net"
 )
 
-// startEtcd lets etcd listen on unix sockets: no port to choose, none to clash.
+// startEtcd starts etcd, which listens on unix sockets: it needs no free port.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
-	const advertised = "unix://localhost:0" // nobody reads it, but etcd insists on something with a port
+	const advertised = "unix://localhost:0" // nobody uses it, but etcd requires a URL with a port
 	err := cp.run(etcd,
 		"--name=etcd",
 		"--data-dir="+cp.file("etcd"),
@@ -16,7 +16,7 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 		"--listen-peer-urls=unix://"+cp.file("peer.sock"),
 		"--initial-advertise-peer-urls="+advertised,
 		"--initial-cluster=etcd="+advertised,
-		"--unsafe-no-fsync", // nothing here survives a power failure anyway
+		"--unsafe-no-fsync", // the data need not survive a power failure
 		"--quota-backend-bytes=4294967296",
 		"--log-level=warn",
 	)

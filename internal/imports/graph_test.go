@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// readModule maps each package of the module to what it imports, tests left out. It reads the files itself instead of
-// asking the go command, so that the test's cached result is void when one of them changes, and build tags hide nothing.
+// readModule returns what each package of the module imports, without its tests. It reads the files instead of asking the
+// go command: a cached result of the test then expires when a file changes, and build tags hide nothing.
 func readModule(t *testing.T) map[string][]string {
 	t.Helper()
 	root := os.DirFS(filepath.Join("..", ".."))
@@ -39,7 +39,7 @@ func readModule(t *testing.T) map[string][]string {
 	return graph
 }
 
-// skipForeign leaves out folders that belong to other modules or to none.
+// skipForeign skips folders that belong to other modules, and those without packages.
 func skipForeign(root fs.FS, dir string) error {
 	if dir == "." {
 		return nil

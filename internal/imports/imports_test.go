@@ -1,5 +1,16 @@
-// Package imports tests which package imports which. It has no code: the arrows are the architecture, and a new one is
-// a decision, not an accident.
+// Package imports tests which package imports which. It has no code. Each new import between packages of this module is
+// a decision, which is written down here with its reason.
+//
+// Imports point down. The layers, from top to bottom:
+//
+//   - packages that help tests: reconciletest with its engine internal/simulation, the server in memory, the real control
+//     plane, and the counting of requests. No production package imports them.
+//   - reconcile, which stands on conditions and finalizers
+//   - the leaves, which never import each other: ownedresources, ownedresources/workload, finalizers, predicates,
+//     conditions, schedule
+//   - internal packages that reconcile or the leaves share
+//
+// A new package needs a line in rules.
 package imports
 
 import (
@@ -9,7 +20,7 @@ import (
 
 const module = "github.com/opblocks/opblocks"
 
-// What several packages may import.
+// What several packages may import from outside of this module.
 var (
 	apimachinery      = []string{"k8s.io/apimachinery", "k8s.io/utils"}
 	controllerRuntime = append([]string{
@@ -17,63 +28,103 @@ var (
 		"github.com/prometheus/client_golang",
 	}, apimachinery...)
 
-	// The API's schemas, by which objects are compared.
+	// The schemas of the API, by which objects are compared.
 	schemas = []string{"sigs.k8s.io/structured-merge-diff/v6", "k8s.io/kube-openapi", "sigs.k8s.io/json"}
 	kstatus = []string{"github.com/fluxcd/cli-utils/pkg/kstatus"}
 
-	// What only tests and the packages that help them may import, whatever the rules below say.
-	helpsTests = []string{
-		"testing", module + "/internal/controlplane", module + "/internal/memoryserver",
-		"sigs.k8s.io/controller-runtime/pkg/client/fake", "sigs.k8s.io/controller-runtime/pkg/envtest",
+	// What only packages that help tests may import, whatever the rules say.
+	testLibraries = []string{
+		"testing", "sigs.k8s.io/controller-runtime/pkg/client/fake", "sigs.k8s.io/controller-runtime/pkg/envtest",
 	}
 )
 
-// rule says what a package may import, itself or through packages under internal/.
+// rule is what one package may import.
 type rule struct {
-	blocks   []string // packages of this module
-	external []string // roots outside of it; the standard library is free
-	anything bool     // all of both
-	reason   string
+	pkg  string
+	ours []string // packages of this module
+
+	// external are roots outside of this module, for packages that users can import. The rule holds for the internal
+	// packages below them too. The standard library is always allowed.
+	external []string
+
+	// helpsTests allows every import from outside of this module. No production package may import the package.
+	helpsTests bool
+
+	reason string
 }
 
-// rules has one for every package that users can import.
-var rules = map[string]rule{
-	".": {
-		reason: "the map of the packages; no code",
-	},
-	"conditions": {
-		external: apimachinery,
-		reason:   "a leaf: API packages and tools without controller-runtime use it too",
-	},
-	"schedule": {
-		external: append([]string{"github.com/robfig/cron/v3"}, apimachinery...),
-		reason:   "a leaf: a pure function of times, good for anything that runs now and again",
-	},
-	"predicates": {
-		external: controllerRuntime,
-		reason:   "a leaf: works in any controller-runtime project alone",
-	},
-	"finalizers": {
-		external: controllerRuntime,
-		reason:   "a leaf: works in any controller-runtime project alone",
-	},
-	"ownedresources": {
-		external: slices.Concat(controllerRuntime, schemas, kstatus),
-		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
-	},
-	"ownedresources/workload": {
-		external: slices.Concat(controllerRuntime, kstatus),
-		reason:   "a leaf: works on workloads that somebody else owns, so it needs nothing of ownedresources",
-	},
-	"reconcile": {
-		blocks:   []string{"conditions", "finalizers"},
+// rules has a rule for every package, from top to bottom: a package may only import packages that stand below it.
+var rules = []rule{
+	{pkg: ".", reason: "the map of the packages; no code"},
+
+	// Packages that help tests.
+	{pkg: "reconcile/reconciletest", ours: []string{"internal/simulation"}, helpsTests: true, reason: "the public face of the simulation"},
+	{pkg: "internal/simulation", ours: []string{"internal/simulation/fakemanager", "internal/simulation/state", "internal/memoryserver"}, helpsTests: true, reason: "runs an operator against the server in memory"},
+	{pkg: "internal/simulation/fakemanager", ours: []string{"internal/memoryserver"}, helpsTests: true, reason: "a manager whose cache reads the server in memory"},
+	{pkg: "internal/simulation/state", ours: []string{"internal/diff"}, helpsTests: true, reason: "compares the end states of two runs"},
+	{pkg: "internal/memoryserver", ours: []string{"internal/memoryserver/builtin", "internal/memoryserver/crd", "internal/memoryserver/kind"}, helpsTests: true, reason: "serves the kinds of the packages below it"},
+	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/compare"}, helpsTests: true, reason: "takes the schemas of the built-in kinds from compare"},
+	{pkg: "internal/memoryserver/crd", ours: []string{"internal/memoryserver/kind", "internal/compare"}, helpsTests: true, reason: "takes the schema of metadata from compare"},
+	{pkg: "internal/memoryserver/kind", helpsTests: true, reason: "what the server needs of a kind, whoever makes it"},
+	{pkg: "internal/controlplane/controlplanetest", ours: []string{"internal/controlplane"}, helpsTests: true, reason: "the control plane for package testing"},
+	{pkg: "internal/controlplane", ours: []string{"internal/controlplane/programs", "internal/controlplane/supervisor"}, helpsTests: true, reason: "runs the programs under the supervisor"},
+	{pkg: "internal/controlplane/build", ours: []string{"internal/controlplane/programs"}, helpsTests: true, reason: "a program: builds the control plane's programs"},
+	{pkg: "internal/controlplane/supervise", ours: []string{"internal/controlplane/supervisor"}, helpsTests: true, reason: "a program: the supervisor process"},
+	{pkg: "internal/controlplane/programs", helpsTests: true, reason: "builds from other modules only"},
+	{pkg: "internal/controlplane/supervisor", helpsTests: true, reason: "runs any program"},
+	{pkg: "internal/requests", helpsTests: true, reason: "counts at the transport, for any client"},
+
+	// Packages that users import.
+	{
+		pkg:      "reconcile",
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause"},
 		external: slices.Concat(controllerRuntime, schemas),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
-	"reconcile/reconciletest": {
-		anything: true,
-		reason:   "helps tests; no production package may import it",
+	{
+		pkg:      "ownedresources",
+		ours:     []string{"internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness"},
+		external: slices.Concat(controllerRuntime, schemas, kstatus),
+		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
+	{
+		pkg:      "ownedresources/workload",
+		ours:     []string{"internal/readiness"},
+		external: slices.Concat(controllerRuntime, kstatus),
+		reason:   "a leaf: works on workloads that somebody else owns, so it needs nothing of ownedresources",
+	},
+	{
+		pkg:      "finalizers",
+		ours:     []string{"internal/eventnote"},
+		external: controllerRuntime,
+		reason:   "a leaf: works in any controller-runtime project alone",
+	},
+	{
+		pkg:      "predicates",
+		ours:     []string{"internal/pause"},
+		external: controllerRuntime,
+		reason:   "a leaf: works in any controller-runtime project alone",
+	},
+	{
+		pkg:      "conditions",
+		external: apimachinery,
+		reason:   "a leaf: API packages and tools without controller-runtime use it too",
+	},
+	{
+		pkg:      "schedule",
+		external: append([]string{"github.com/robfig/cron/v3"}, apimachinery...),
+		reason:   "a leaf: a pure function of times, good for anything that runs now and again",
+	},
+
+	// What they share.
+	{pkg: "internal/readiness", reason: "kstatus, for ownedresources and workload, which never import each other"},
+	{pkg: "internal/compare", ours: []string{"internal/diff"}, reason: "shares paths with diff"},
+	{pkg: "internal/ownwrites", reason: "a client around another one"},
+	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
+	{pkg: "internal/pause", reason: "the annotation that reconcile and predicates read"},
+	{pkg: "internal/eventnote", reason: "a pure function of strings"},
+	{pkg: "internal/fieldmanager", reason: "the names by which the blocks write"},
+	{pkg: "internal/diff", reason: "knows nothing of Kubernetes"},
 }
 
 func TestImports(t *testing.T) {

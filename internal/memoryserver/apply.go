@@ -12,14 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/json"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// apply is server-side apply: it creates the object if it is not there. The caller holds the lock.
-func (s *Server) apply(k *kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
+// apply is server-side apply: it creates the object if it does not exist. The caller holds the lock.
+func (s *Server) apply(k *kind.Kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
 	options.applied = true
 	if s.table(k).find(key) == nil {
-		if subresource != "" && !k.createOnUpdate {
-			return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
+		if subresource != "" && !k.CreateOnUpdate {
+			return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
 		}
 		return s.applyNew(k, key, subresource, content, options)
 	}
@@ -28,45 +30,45 @@ func (s *Server) apply(k *kind, key client.ObjectKey, subresource string, conten
 	})
 }
 
-func (s *Server) applyNew(k *kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
-	made, err := merge(k, key, subresource, k.rules.empty(), content, options)
+func (s *Server) applyNew(k *kind.Kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
+	obj, err := merge(k, key, subresource, k.Strategy.New(), content, options)
 	if err != nil {
 		return nil, err
 	}
-	if uid := made.GetUID(); uid != "" {
-		return nil, apierrors.NewConflict(k.groupResource(), key.Name,
+	if uid := obj.GetUID(); uid != "" {
+		return nil, apierrors.NewConflict(k.GroupResource(), key.Name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
-	return s.insert(k, made, options)
+	return s.insert(k, obj, options)
 }
 
-func merge(k *kind, key client.ObjectKey, subresource string, live client.Object, content []byte, options writeOptions) (client.Object, error) {
+func merge(k *kind.Kind, key client.ObjectKey, subresource string, live client.Object, content []byte, options writeOptions) (client.Object, error) {
 	patch := &unstructured.Unstructured{Object: map[string]any{}}
-	twice, err := decodeYAML(content, patch.Object)
+	duplicates, err := decodeYAML(content, patch.Object)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
-	if _, held := k.rules.(*custom); held {
-		live = live.DeepCopyObject().(client.Object) // the merged object shares parts with it
+	if k.Custom {
+		live = live.DeepCopyObject().(client.Object) // the merged object shares memory with it
 	}
-	merged, err := k.fields[subresource].Apply(live, patch, options.manager, options.force)
+	merged, err := k.FieldManagers[subresource].Apply(live, patch, options.manager, options.force)
 	if err != nil {
 		return nil, err
 	}
-	if options.strict && twice != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding YAML: %v", twice))
+	if options.strict && duplicates != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding YAML: %v", duplicates))
 	}
-	made := merged.(client.Object)
-	dropSameOwners(made)
-	if err := matchNamespace(k, key.Namespace, made); err != nil {
+	obj := merged.(client.Object)
+	dedupOwnerReferences(obj)
+	if err := matchNamespace(k, key.Namespace, obj); err != nil {
 		return nil, err
 	}
-	return made, matchName(made, key.Name)
+	return obj, matchName(obj, key.Name)
 }
 
-// decodeYAML also says of fields that are there twice. Clients send JSON, which is YAML too and is
-// decoded ten times as fast.
-func decodeYAML(content []byte, into map[string]any) (twice, err error) {
+// decodeYAML decodes YAML, and reports fields that occur twice as an error of their own. Clients send JSON, which is
+// YAML too: decoding it as JSON is ten times as fast.
+func decodeYAML(content []byte, into map[string]any) (duplicates, err error) {
 	if found, err := json.UnmarshalStrict(content, &into); err == nil && len(found) == 0 {
 		return nil, nil
 	}
@@ -77,10 +79,10 @@ func decodeYAML(content []byte, into map[string]any) (twice, err error) {
 	return yaml.UnmarshalStrict(content, &map[string]any{}), nil
 }
 
-// validatePatchOptions refuses an apply without manager, and force without apply.
-func validatePatchOptions(kind types.PatchType, manager string, force *bool) error {
+// validatePatchOptions rejects an apply without a field manager, and force without apply.
+func validatePatchOptions(patchType types.PatchType, manager string, force *bool) error {
 	options := &metav1.PatchOptions{FieldManager: manager, Force: force}
-	if errs := validation.ValidatePatchOptions(options, kind); len(errs) > 0 {
+	if errs := validation.ValidatePatchOptions(options, patchType); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", errs)
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 
 func TestApply(t *testing.T) {
 	runScenarios(t, map[string]scenario{
-		"a field has one owner": {
-			reason: "who applies another value learns of the conflict, and may force it",
+		"FieldConflict": {
+			reason: "applying another value is a conflict, which force resolves",
 			run: func(t *testing.T, ctx context.Context, _ *Server, c client.WithWatch) {
 				require.NoError(t, applied(ctx, c, "one", testWidget(map[string]any{"replicas": int64(1)})))
 				require.NoError(t, applied(ctx, c, "two", testWidget(map[string]any{"note": "n"})))
@@ -27,8 +27,8 @@ func TestApply(t *testing.T) {
 				require.NoError(t, applied(ctx, c, "two", testWidget(map[string]any{"replicas": int64(2)}), client.ForceOwnership))
 			},
 		},
-		"what is applied no more goes": {
-			reason: "and what others own stays",
+		"RemovedFields": {
+			reason: "fields that a manager no longer applies are removed; those of other managers stay",
 			run: func(t *testing.T, ctx context.Context, _ *Server, c client.WithWatch) {
 				require.NoError(t, applied(ctx, c, "one", testWidget(map[string]any{"note": "n", "options": map[string]any{"x": "1"}})))
 				require.NoError(t, applied(ctx, c, "two", testWidget(map[string]any{"options": map[string]any{"y": "2"}})))
@@ -37,8 +37,8 @@ func TestApply(t *testing.T) {
 				require.Equal(t, map[string]any{"replicas": int64(1), "color": "red", "options": map[string]any{"y": "2"}}, w.Object["spec"])
 			},
 		},
-		"items of a keyed list are merged": {
-			reason: "by the keys of the custom resource definition, of which one has a default",
+		"KeyedList": {
+			reason: "items are merged by the keys of the custom resource definition, one of which has a default",
 			run: func(t *testing.T, ctx context.Context, _ *Server, c client.WithWatch) {
 				require.NoError(t, applied(ctx, c, "one", testWidget(map[string]any{"parts": []any{map[string]any{"name": "p", "side": "front", "count": int64(1)}}})))
 				w := testWidget(map[string]any{"parts": []any{map[string]any{"name": "p", "weights": []any{int64(7)}}, map[string]any{"name": "p", "side": "back"}}})
@@ -49,8 +49,8 @@ func TestApply(t *testing.T) {
 				}, parts)
 			},
 		},
-		"applying the same again is no write": {
-			reason: "though the time of writing would be another",
+		"NoChange": {
+			reason: "only the time of the managed fields would change",
 			run: func(t *testing.T, ctx context.Context, s *Server, c client.WithWatch) {
 				require.NoError(t, applied(ctx, c, "one", testWidget(map[string]any{"replicas": int64(1)})))
 				revision := s.Revision()
@@ -58,14 +58,14 @@ func TestApply(t *testing.T) {
 				require.Equal(t, revision, s.Revision())
 			},
 		},
-		"an apply needs a manager": {
-			reason: "as on the real server, before anything else is looked at",
+		"MissingFieldManager": {
+			reason: "the real server checks it before anything else",
 			run: func(t *testing.T, ctx context.Context, _ *Server, c client.WithWatch) {
 				require.ErrorContains(t, applied(ctx, c, "", testWidget(nil)), "is required for apply patch")
 			},
 		},
-		"an unknown field is an error of the server": {
-			reason: "the real server answers 500, which is no fault of the server's",
+		"UnknownField": {
+			reason: "the real server answers 500, although the fault is the client's",
 			run: func(t *testing.T, ctx context.Context, _ *Server, c client.WithWatch) {
 				err := applied(ctx, c, "one", testWidget(map[string]any{"unknown": "x"}))
 				require.ErrorContains(t, err, "failed to create typed patch object")
@@ -74,8 +74,8 @@ func TestApply(t *testing.T) {
 				require.EqualValues(t, http.StatusInternalServerError, status.Status().Code)
 			},
 		},
-		"another object of the same name is not applied to": {
-			reason: "whether it is there or not, the UID that was seen decides",
+		"OtherUID": {
+			reason: "an apply with a UID applies to no other object, whether the object exists or not",
 			run: func(t *testing.T, ctx context.Context, _ *Server, c client.WithWatch) {
 				w := testWidget(map[string]any{})
 				w.SetUID("another")
@@ -86,8 +86,8 @@ func TestApply(t *testing.T) {
 				require.ErrorContains(t, err, "metadata.uid")
 			},
 		},
-		"apply configurations": {
-			reason: "generated code is applied by the client's own method, and gets the answer",
+		"ApplyConfiguration": {
+			reason: "generated apply configurations are applied by the client's own method, and receive the answer",
 			run: func(t *testing.T, ctx context.Context, _ *Server, c client.WithWatch) {
 				m := corev1ac.ConfigMap("a", "default").WithData(map[string]string{"k": "v"})
 				require.NoError(t, c.Apply(ctx, m, client.FieldOwner("one")))

@@ -13,9 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// liveClient answers as controller-runtime's client does without a cache.
+// liveClient behaves like controller-runtime's client without a cache.
 type liveClient struct{ server *Server }
 
 var _ client.WithWatch = (*liveClient)(nil)
@@ -44,13 +46,13 @@ func (c *liveClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	return nil
 }
 
-func (s *Server) get(k *kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
+func (s *Server) get(k *kind.Kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v := s.table(k).find(key); v != nil {
 		return s.view(k, v, as)
 	}
-	return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
+	return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
 }
 
 func (c *liveClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -84,7 +86,7 @@ func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...c
 		return err
 	}
 	namespace := obj.GetNamespace()
-	if k.namespaced && namespace == "" {
+	if k.Namespaced && namespace == "" {
 		return fmt.Errorf("an empty namespace may not be set during creation")
 	}
 	o := (&client.CreateOptions{}).ApplyOptions(options)
@@ -94,9 +96,9 @@ func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...c
 	})
 }
 
-// write receives an object, has it written, and answers into it.
-func (s *Server) write(k *kind, obj client.Object, strict bool, do func(sent client.Object) (client.Object, error)) error {
-	sent, err := receive(k, obj, strict)
+// write decodes the object of a request, calls do under the lock, and writes what it stored back into the object.
+func (s *Server) write(k *kind.Kind, obj client.Object, strict bool, do func(sent client.Object) (client.Object, error)) error {
+	sent, err := decodeRequest(k, obj, strict)
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (s *Server) write(k *kind, obj client.Object, strict bool, do func(sent cli
 	if err != nil {
 		return asStatus(err)
 	}
-	return answer(k, stored, obj)
+	return respond(k, stored, obj)
 }
 
 func (c *liveClient) Update(ctx context.Context, obj client.Object, options ...client.UpdateOption) error {
@@ -123,7 +125,7 @@ func (c *liveClient) update(ctx context.Context, obj client.Object, subresource 
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource, key.Name); err != nil {
+	if err := requireSubresource(k, subresource, key.Name); err != nil {
 		return err
 	}
 	return c.server.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
@@ -151,7 +153,7 @@ func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subreso
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource, key.Name); err != nil {
+	if err := requireSubresource(k, subresource, key.Name); err != nil {
 		return err
 	}
 	c.server.mu.Lock()
@@ -160,14 +162,14 @@ func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subreso
 	if err != nil {
 		return asStatus(err)
 	}
-	return answer(k, stored, body)
+	return respond(k, stored, body)
 }
 
-func (s *Server) patchOrApply(k *kind, key client.ObjectKey, subresource string, kind types.PatchType, content []byte, w writeOptions) (client.Object, error) {
-	if kind == types.ApplyYAMLPatchType {
+func (s *Server) patchOrApply(k *kind.Kind, key client.ObjectKey, subresource string, patchType types.PatchType, content []byte, w writeOptions) (client.Object, error) {
+	if patchType == types.ApplyYAMLPatchType {
 		return s.apply(k, key, subresource, content, w)
 	}
-	return s.patch(k, key, subresource, kind, content, w)
+	return s.patch(k, key, subresource, patchType, content, w)
 }
 
 func (c *liveClient) Delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
@@ -191,8 +193,8 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 	if err != nil {
 		return err
 	}
-	if k.namespaced && sel.namespace == "" {
-		return errMethodNotAllowed // a collection is deleted in one namespace only
+	if k.Namespaced && sel.namespace == "" {
+		return errMethodNotAllowed // a collection is deleted in one namespace at a time
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -206,8 +208,8 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 	return nil
 }
 
-// keepKind puts back the apiVersion and kind that the caller had set, as controller-runtime's client
-// does after all writes but a creation.
+// keepKind returns a function that restores the apiVersion and kind that the caller has set, as controller-runtime's
+// client does after every write but a creation.
 func keepKind(obj client.Object) func() {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	return func() {

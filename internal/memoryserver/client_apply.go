@@ -12,10 +12,12 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// configuration is what generated apply configurations tell of themselves.
-type configuration interface {
+// applyConfiguration has the getters of generated apply configurations.
+type applyConfiguration interface {
 	GetName() *string
 	GetNamespace() *string
 	GetKind() *string
@@ -31,11 +33,11 @@ func (c *liveClient) apply(ctx context.Context, obj, body runtime.ApplyConfigura
 	if err := validatePatchOptions(types.ApplyYAMLPatchType, o.FieldManager, o.Force); err != nil {
 		return err
 	}
-	k, key, err := c.configured(ctx, obj)
+	k, key, err := c.lookupConfiguration(ctx, obj)
 	if err != nil {
 		return err
 	}
-	if err := k.serves(subresource, key.Name); err != nil {
+	if err := requireSubresource(k, subresource, key.Name); err != nil {
 		return err
 	}
 	content, err := json.Marshal(body)
@@ -50,7 +52,7 @@ func (c *liveClient) apply(ctx context.Context, obj, body runtime.ApplyConfigura
 	if err != nil {
 		return asStatus(err)
 	}
-	content, err = k.rules.encode(stored)
+	content, err = k.Strategy.Encode(stored)
 	if err != nil {
 		return err
 	}
@@ -65,13 +67,13 @@ func (c *liveClient) apply(ctx context.Context, obj, body runtime.ApplyConfigura
 	return json.Unmarshal(content, body)
 }
 
-func (c *liveClient) configured(ctx context.Context, obj runtime.ApplyConfiguration) (*kind, client.ObjectKey, error) {
+func (c *liveClient) lookupConfiguration(ctx context.Context, obj runtime.ApplyConfiguration) (*kind.Kind, client.ObjectKey, error) {
 	if untyped, is := obj.(client.Object); is {
 		return c.server.lookup(ctx, untyped, untyped.GetNamespace(), untyped.GetName())
 	}
-	described, ok := obj.(configuration)
+	described, ok := obj.(applyConfiguration)
 	if !ok {
-		return nil, client.ObjectKey{}, fmt.Errorf("%T is a runtime.ApplyConfiguration that does not tell its kind and name", obj)
+		return nil, client.ObjectKey{}, fmt.Errorf("%T is a runtime.ApplyConfiguration without the getters of a generated one: generate it with applyconfiguration-gen, or use an unstructured object", obj)
 	}
 	gv, err := schema.ParseGroupVersion(ptr.Deref(described.GetAPIVersion(), ""))
 	if err != nil {
@@ -82,8 +84,8 @@ func (c *liveClient) configured(ctx context.Context, obj runtime.ApplyConfigurat
 		return nil, client.ObjectKey{}, errors.Join(ctx.Err(), err)
 	}
 	namespace, name := ptr.Deref(described.GetNamespace(), ""), ptr.Deref(described.GetName(), "")
-	if err := named(k, namespace, name); err != nil {
+	if err := requireName(k, namespace, name); err != nil {
 		return nil, client.ObjectKey{}, err
 	}
-	return k, k.key(namespace, name), ctx.Err()
+	return k, k.Key(namespace, name), ctx.Err()
 }

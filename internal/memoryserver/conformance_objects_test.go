@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// body is an object of a kind without its name, mostly valid.
+// body returns the content of an object of a kind, without its name. It is valid most of the time.
 func (g *generator) body(kind string) map[string]any {
 	body := map[string]any{}
 	if metadata := g.metadata(); len(metadata) > 0 {
@@ -196,7 +196,7 @@ func (g *generator) databaseUser() map[string]any {
 	return spec
 }
 
-// partial is a part of a body, as patches and appliers have it.
+// partial returns a part of a body, as patches and applied objects have it.
 func (g *generator) partial(kind string) map[string]any {
 	whole := g.body(kind)
 	for _, field := range []string{"spec", "metadata"} {
@@ -246,10 +246,10 @@ func (g *generator) status(kind string) map[string]any {
 	return status
 }
 
-// sorted ranges over a map's keys in order, so that a seed gives the same requests each time.
+// sorted iterates over a map in the order of its keys, so that a seed makes the same requests each time.
 func sorted(m map[string]any) iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(m))) }
 
-// otherSpec is the spec of kinds that differ in little but it.
+// otherSpec returns the spec of kinds that differ in little else.
 func (g *generator) otherSpec(kind string) map[string]any {
 	spec := map[string]any{}
 	switch kind {

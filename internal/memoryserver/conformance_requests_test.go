@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// request is sent to both servers alike.
+// request is a request that is sent to both servers.
 type request struct {
 	title string
 	kind  string
@@ -51,7 +51,7 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func pick[T any](g *generator, choices ...T) T { return choices[g.IntN(len(choices))] }
 
-// request picks a kind, one of few names and a verb.
+// request returns a random request: a kind, one of few names, and a verb.
 func (g *generator) request() request {
 	kind := pick(g, kindsByWeight...)
 	name := pick(g, "a", "a", "b")
@@ -62,7 +62,7 @@ func (g *generator) request() request {
 	return r
 }
 
-// options are those that all writes know.
+// options returns random options that all writes have.
 type options struct {
 	manager    string
 	dryRun     bool
@@ -108,7 +108,7 @@ func (g *generator) create(kind, name string) request {
 	}}
 }
 
-// object is a body with the side's namespace.
+// object returns a body in the namespace of the side.
 func (s *side) object(kind, name string, body map[string]any) *unstructured.Unstructured {
 	u := newObject(kind)
 	maps.Copy(u.Object, (&unstructured.Unstructured{Object: body}).DeepCopy().Object)
@@ -117,7 +117,7 @@ func (s *side) object(kind, name string, body map[string]any) *unstructured.Unst
 	return u
 }
 
-// update sends a new body with the metadata of something seen, perhaps long ago.
+// update sends a new body with the metadata of an object that was read before, perhaps long ago.
 func (g *generator) update(kind, name string) request {
 	body, o, steps, typed := g.body(kind), g.options(), pick(g, 0, 0, 0, 0, 1, 3), g.chance(40)
 	how := pick(g, "", "", "", "", "", "", "no version", "other uid", "same", "same")
@@ -146,7 +146,7 @@ func (g *generator) update(kind, name string) request {
 	}}
 }
 
-// typedObject gives an object in its Go type, or nil if it has none or does not fit.
+// typedObject returns an object in its Go type, or nil if there is none or the object does not fit.
 func typedObject(u *unstructured.Unstructured) client.Object {
 	made, err := testScheme.New(u.GroupVersionKind())
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, made) != nil {
@@ -192,7 +192,7 @@ func (g *generator) patch(kind, name string, patchType types.PatchType, patch ma
 	}}
 }
 
-// condition adds a precondition to a body.
+// condition adds a random precondition to a body.
 func (s *side) condition(key string, body map[string]any, version string) {
 	seen := s.back(key, 0)
 	if version == "stale" {
@@ -311,7 +311,7 @@ func (g *generator) writeStatus(kind, name string) request {
 	}}
 }
 
-// scale writes the scale subresource, of kinds that have none too.
+// scale writes the scale subresource, also of kinds that have none.
 func (g *generator) scale(kind, name string) request {
 	o, replicas, how, version := g.options(), pick(g, int64(0), int64(2), int64(5), int64(-1)), pick(g, "get", "update", "patch"), pick(g, "", "live", "stale", "uid", "other uid")
 	return request{title: fmt.Sprintf("%s scale %s/%s %s %s: %d", how, kind, name, o, version, replicas), send: func(s *side) (*unstructured.Unstructured, error) {
@@ -368,7 +368,7 @@ func (g *generator) remove(kind, name string) request {
 	}}
 }
 
-// finalize adds or removes finalizers and owners.
+// finalize adds or removes finalizers and owner references.
 func (g *generator) finalize(kind, name string) request {
 	owner := func(uid string, controller bool) map[string]any {
 		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "controller": controller}

@@ -31,10 +31,9 @@ var crdPaths = []string{
 	"../../examples/databaseuser/config/crd/bases",
 }
 
-// TestConformance sends the same random requests to this server and to a real API server, and
-// expects the same answers and the same objects. It takes the same sequences each time, as many as fit
-// into ten seconds. OPBLOCKS_CONFORMANCE=5m goes on for five minutes, from a seed that nobody has
-// tried; -run TestConformance/SEED repeats one.
+// TestConformance sends the same random requests to this server and to a real API server, and expects the same answers and
+// the same objects. It runs as many sequences as fit into ten seconds, the same ones each time. With OPBLOCKS_CONFORMANCE=5m
+// it runs new sequences for five minutes. -run TestConformance/SEED repeats one sequence.
 func TestConformance(t *testing.T) {
 	duration, seed := 10*time.Second, uint64(0)
 	if asked := os.Getenv("OPBLOCKS_CONFORMANCE"); asked != "" {
@@ -54,10 +53,10 @@ func TestConformance(t *testing.T) {
 	t.Logf("%d requests in %d sequences from seed %d", requests, seed-first, first)
 }
 
-// maxFailures is after how many differences there is no use in looking for more.
+// maxFailures is the number of differences after which the test gives up.
 const maxFailures = 5
 
-// FuzzConformance is TestConformance for a seed that the fuzzer finds.
+// FuzzConformance is TestConformance with seeds of the fuzzer.
 func FuzzConformance(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
@@ -84,7 +83,7 @@ func newRealSide(t testing.TB) client.Client {
 	return c
 }
 
-// compareServers runs one sequence of requests in a namespace of its own and says how many they were.
+// compareServers runs one sequence of requests in a namespace of its own, and returns how many requests it sent.
 func compareServers(t *testing.T, theirs client.Client, seed uint64) (requests int) {
 	t.Helper()
 	memory, err := New(testScheme, CRDs(crdPaths...))
@@ -99,7 +98,7 @@ func compareServers(t *testing.T, theirs client.Client, seed uint64) (requests i
 		got, want := sides[0].do(request), sides[1].do(request)
 		log = append(log, fmt.Sprintf("%s\n      -> %s", request.title, want.summary()))
 		if diff := cmp.Diff(want.lines(), got.lines()); diff != "" {
-			t.Errorf("seed %d, request %d: the real server answers (-), this one (+):\n%s\nrequests:\n%s\nraw error of the real one: %v\nof this one: %v", seed, requests, diff,
+			t.Errorf("seed %d, request %d: the real server answers (-), the server in memory (+):\n%s\nrequests:\n%s\nraw error of the real server: %v\nof the server in memory: %v", seed, requests, diff,
 				strings.Join(log[max(0, len(log)-6):], "\n"), want.raw, got.raw)
 			return requests
 		}
@@ -111,7 +110,7 @@ func compareServers(t *testing.T, theirs client.Client, seed uint64) (requests i
 	return requests
 }
 
-// list gives the names that some selectors find.
+// list returns the names that some selectors find.
 func (s *side) list(t *testing.T, kind string) (found []string) {
 	t.Helper()
 	for _, selector := range []client.ListOption{client.MatchingLabels{}, client.MatchingLabels{"l": "1"}, client.HasLabels{"m"}, client.MatchingFields{"metadata.name": "a"}} {
@@ -126,12 +125,12 @@ func (s *side) list(t *testing.T, kind string) (found []string) {
 	return found
 }
 
-// side is a server under comparison with what its client has seen.
+// side is one of the two servers, with the objects that its client has read.
 type side struct {
 	client    client.Client
 	namespace string
-	seen      map[string][]*unstructured.Unstructured // by kind and name, oldest first
-	uids      map[string]string                       // what stands for them
+	seen      map[string][]*unstructured.Unstructured // by kind and name, the oldest first
+	uids      map[string]string                       // their stand-ins
 	values    map[string]string
 }
 
@@ -142,14 +141,14 @@ func newSide(t *testing.T, c client.Client, namespace string) *side {
 	return &side{client: c, namespace: namespace, seen: map[string][]*unstructured.Unstructured{}, uids: map[string]string{}, values: map[string]string{}}
 }
 
-// outcome is what a client learns from a request, comparable between servers.
+// outcome is the outcome of a request, in a form that can be compared between servers.
 type outcome struct {
 	Reason  metav1.StatusReason
 	Code    int32
 	Message string
 	Causes  []string
-	Answer  map[string]any // the object that came back
-	Stored  map[string]any // what is stored after it
+	Answer  map[string]any // the object in the answer
+	Stored  map[string]any // the object that is stored afterwards
 	Moved   bool           // the stored resource version changed
 
 	raw string
@@ -210,7 +209,7 @@ func (s *side) latest(key string) *unstructured.Unstructured {
 	return nil
 }
 
-// back gives what was seen of an object some requests ago, or nil.
+// back returns an object as it was read some requests ago, or nil.
 func (s *side) back(key string, steps int) *unstructured.Unstructured {
 	seen := s.seen[key]
 	if i := len(seen) - 1 - steps; i >= 0 && seen[i] != nil {
@@ -234,11 +233,11 @@ func (o *outcome) fail(s *side, err error) {
 		}
 		slices.Sort(o.Causes)
 		o.Causes = slices.Compact(o.Causes)
-		o.Message, _, _ = strings.Cut(o.Message, "is invalid: ") // the causes again, in any order
+		o.Message, _, _ = strings.Cut(o.Message, "is invalid: ") // the causes follow, in any order
 	}
 }
 
-// firstLine leaves out a difference between objects that the real server appends.
+// firstLine cuts off the diff of objects that the real server appends.
 func firstLine(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	return line
@@ -249,12 +248,12 @@ var (
 	numberPattern   = regexp.MustCompile(`\([0-9]+\)`)
 	storagePattern  = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
 	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // with the resource version
-	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors come in any order
+	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors have no order
 	nodePortPattern = regexp.MustCompile(`value: 3[0-9]{4}\b`)
 	structPattern   = regexp.MustCompile(`value: \{.*\}`) // the real server prints types of its own
 )
 
-// plain takes out of a message what no two servers have in common.
+// plain replaces the parts of a message that differ between any two servers.
 func (s *side) plain(message string) string {
 	message = strings.ReplaceAll(uidPattern.ReplaceAllStringFunc(message, s.uid), s.namespace, "namespace")
 	message = schemaPattern.ReplaceAllString(message, "$1")
@@ -272,8 +271,8 @@ func (s *side) uid(given string) string {
 	return s.uids[given]
 }
 
-// chosen stands for what the server chose for an object, such as an address. It tells whether that
-// has changed.
+// chosen returns a stand-in for a value that the server chose, such as an address. The stand-in shows whether the value has
+// changed.
 func (s *side) chosen(uid any, what string, given any) any {
 	text := fmt.Sprint(given)
 	if text == "None" || text == "0" || text == "" {
@@ -300,14 +299,14 @@ func (s *side) normalize(live *unstructured.Unstructured) map[string]any {
 	switch live.GetKind() {
 	case "Service":
 		s.normalizeService(object)
-	case "Pod": // an admission plug-in names the account, which is off without controllers
+	case "Pod": // an admission plug-in sets the account, and is disabled without controllers
 		unstructured.RemoveNestedField(object, "spec", "serviceAccount")
 		unstructured.RemoveNestedField(object, "spec", "serviceAccountName")
 	}
 	return object
 }
 
-// plainValues replaces UIDs and the namespace wherever they stand.
+// plainValues replaces UIDs and the namespace everywhere.
 func (s *side) plainValues(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -346,7 +345,7 @@ func (s *side) normalizeService(object map[string]any) {
 	}
 }
 
-// normalizeManagers drops the times, by which the entries are sorted too.
+// normalizeManagers removes the times. The entries are sorted by time, so it sorts them anew.
 func normalizeManagers(live *unstructured.Unstructured) []string {
 	managers := []string{}
 	for _, m := range live.GetManagedFields() {

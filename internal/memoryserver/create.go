@@ -9,52 +9,53 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// create stores a new object. It takes the object over. The caller holds the lock.
-func (s *Server) create(k *kind, namespace string, made client.Object, options writeOptions) (client.Object, error) {
-	if err := matchNamespace(k, namespace, made); err != nil {
+// create stores a new object, which it owns from then on. The caller holds the lock.
+func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, options writeOptions) (client.Object, error) {
+	if err := matchNamespace(k, namespace, obj); err != nil {
 		return nil, err
 	}
-	k.rules.setDefaults(made)
-	dropSameOwners(made)
-	made = k.fields[""].UpdateNoErrors(k.rules.empty(), made, options.manager).(client.Object)
-	if made.GetResourceVersion() != "" {
+	k.Strategy.SetDefaults(obj)
+	dedupOwnerReferences(obj)
+	obj = k.FieldManagers[""].UpdateNoErrors(k.Strategy.New(), obj, options.manager).(client.Object)
+	if obj.GetResourceVersion() != "" {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
-	return s.insert(k, made, options)
+	return s.insert(k, obj, options)
 }
 
-// insert is the part of creating that applying has too, which may carry a resource version.
-func (s *Server) insert(k *kind, made client.Object, options writeOptions) (client.Object, error) {
-	made.SetUID(s.newUID())
-	made.SetCreationTimestamp(now())
-	made.SetDeletionTimestamp(nil)
-	made.SetDeletionGracePeriodSeconds(nil)
-	made.SetSelfLink("")
-	generated := made.GetName() == "" && made.GetGenerateName() != ""
+// insert is what create and apply have in common. An applied object may name a resource version.
+func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions) (client.Object, error) {
+	obj.SetUID(s.newUID())
+	obj.SetCreationTimestamp(now())
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	obj.SetSelfLink("")
+	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	if generated {
-		made.SetName(made.GetGenerateName() + s.newSuffix())
+		obj.SetName(obj.GetGenerateName() + s.newSuffix())
 	}
-	key := k.key(made.GetNamespace(), made.GetName())
+	key := k.Key(obj.GetNamespace(), obj.GetName())
 	if err := s.admitCreate(k, key); err != nil {
 		return nil, err
 	}
-	if err := k.rules.assign(s.table(k), made, nil); err != nil {
+	if err := k.Strategy.Allocate(k, s.table(k).objects, obj, nil); err != nil {
 		return nil, err
 	}
-	k.rules.prepareCreate(made)
-	if errs := k.rules.validate(made); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
+	k.Strategy.PrepareForCreate(obj)
+	if errs := k.Strategy.Validate(obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(k.GVK.GroupKind(), obj.GetName(), errs)
 	}
-	read, stored, err := k.rules.settle(made, options.applied)
+	read, stored, err := k.Strategy.Normalize(obj, options.applied)
 	if err != nil {
 		return nil, err
 	}
 	if live := s.table(k).find(key); live != nil {
-		return nil, exists(k, live.object, generated)
+		return nil, alreadyExists(k, live.object, generated)
 	}
 	if options.dryRun {
 		return read, nil
@@ -62,8 +63,8 @@ func (s *Server) insert(k *kind, made client.Object, options writeOptions) (clie
 	return s.commit(k, key, read, stored).object, nil
 }
 
-// dropSameOwners removes owner references that are there twice.
-func dropSameOwners(object client.Object) {
+// dedupOwnerReferences removes owner references that occur twice.
+func dedupOwnerReferences(object client.Object) {
 	var kept []metav1.OwnerReference
 	owners := object.GetOwnerReferences()
 	for _, owner := range owners {
@@ -76,10 +77,10 @@ func dropSameOwners(object client.Object) {
 	}
 }
 
-func exists(k *kind, live client.Object, generated bool) error {
-	err := apierrors.NewAlreadyExists(k.groupResource(), live.GetName())
+func alreadyExists(k *kind.Kind, live client.Object, generated bool) error {
+	err := apierrors.NewAlreadyExists(k.GroupResource(), live.GetName())
 	if generated {
-		err = apierrors.NewGenerateNameConflict(k.groupResource(), live.GetName(), 1)
+		err = apierrors.NewGenerateNameConflict(k.GroupResource(), live.GetName(), 1)
 	}
 	if live.GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
@@ -87,13 +88,13 @@ func exists(k *kind, live client.Object, generated bool) error {
 	return err
 }
 
-// now is in whole seconds, as the API stores times.
+// now returns the time in whole seconds, as the API stores times.
 func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
-// matchNamespace fills in the namespace of the request.
-func matchNamespace(k *kind, namespace string, object client.Object) error {
+// matchNamespace sets the namespace of the request, and rejects an object with another one.
+func matchNamespace(k *kind.Kind, namespace string, object client.Object) error {
 	switch {
-	case !k.namespaced:
+	case !k.Namespaced:
 		object.SetNamespace("")
 	case object.GetNamespace() == "":
 		object.SetNamespace(namespace)
@@ -103,7 +104,7 @@ func matchNamespace(k *kind, namespace string, object client.Object) error {
 	return nil
 }
 
-// matchName refuses to rename an object.
+// matchName sets the name of the request, and rejects an object with another one.
 func matchName(object client.Object, name string) error {
 	if object.GetName() == "" {
 		object.SetName(name)
@@ -112,8 +113,4 @@ func matchName(object client.Object, name string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", object.GetName(), name))
 	}
 	return nil
-}
-
-func invalid(k *kind, name string, errs ...*field.Error) error {
-	return apierrors.NewInvalid(k.gvk.GroupKind(), name, errs)
 }

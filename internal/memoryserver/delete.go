@@ -11,13 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// delete removes an object, or marks it if finalizers hold it. The caller holds the lock.
-func (s *Server) delete(k *kind, key client.ObjectKey, options *metav1.DeleteOptions) error {
+// delete removes an object, or marks it as deleted if finalizers hold it. The caller holds the lock.
+func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.DeleteOptions) error {
 	current := s.table(k).find(key)
 	if current == nil {
-		return apierrors.NewNotFound(k.groupResource(), key.Name)
+		return apierrors.NewNotFound(k.GroupResource(), key.Name)
 	}
 	if errs := validation.ValidateDeleteOptions(options); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
@@ -26,50 +28,50 @@ func (s *Server) delete(k *kind, key client.ObjectKey, options *metav1.DeleteOpt
 	if err := checkPreconditions(k, live, options.Preconditions); err != nil {
 		return err
 	}
-	made, gone := k.marked(live, options)
+	obj, gone := markDeleted(k, live, options)
 	switch {
 	case slices.Contains(options.DryRun, metav1.DryRunAll):
 	case gone:
 		s.remove(k, key)
-	case !k.rules.equal(made, live):
-		s.commit(k, key, made, made)
+	case !k.Strategy.Equal(obj, live):
+		s.commit(k, key, obj, obj)
 	}
 	return nil
 }
 
-// marked is an object as a deletion leaves it, unless nothing holds it and it is gone.
-func (k *kind) marked(live client.Object, options *metav1.DeleteOptions) (made client.Object, gone bool) {
-	grace := k.rules.grace(live, options.GracePeriodSeconds)
+// markDeleted returns an object as a deletion leaves it, or gone if nothing holds it.
+func markDeleted(k *kind.Kind, live client.Object, options *metav1.DeleteOptions) (obj client.Object, gone bool) {
+	grace := k.Strategy.GracePeriod(live, options.GracePeriodSeconds)
 	if pending := live.GetDeletionGracePeriodSeconds(); live.GetDeletionTimestamp() != nil && ptr.Deref(pending, 0) > 0 {
 		if options.GracePeriodSeconds == nil || grace >= *pending {
-			return live, false // it is on its way, and may only be hurried
+			return live, false // a second deletion can only shorten the grace period
 		}
 	} else if live.GetDeletionTimestamp() != nil {
 		grace = 0
 	}
-	made = live.DeepCopyObject().(client.Object)
-	made.SetFinalizers(collectorFinalizers(k, live.GetFinalizers(), options))
-	if grace == 0 && len(made.GetFinalizers()) == 0 && !k.rules.holds(made) {
+	obj = live.DeepCopyObject().(client.Object)
+	obj.SetFinalizers(collectorFinalizers(k, live.GetFinalizers(), options))
+	if grace == 0 && len(obj.GetFinalizers()) == 0 && !k.Strategy.HoldDeletion(obj) {
 		return nil, true
 	}
-	if live.GetDeletionTimestamp() == nil && made.GetGeneration() > 0 {
-		made.SetGeneration(made.GetGeneration() + 1) // the deletion is a change of what is wanted
+	if live.GetDeletionTimestamp() == nil && obj.GetGeneration() > 0 {
+		obj.SetGeneration(obj.GetGeneration() + 1) // a deletion counts as a change of the spec
 	}
 	end := now().Add(time.Duration(grace) * time.Second)
 	if live.GetDeletionTimestamp() == nil || live.GetDeletionTimestamp().After(end) {
-		made.SetDeletionTimestamp(new(metav1.NewTime(end)))
+		obj.SetDeletionTimestamp(new(metav1.NewTime(end)))
 	}
-	made.SetDeletionGracePeriodSeconds(&grace)
-	return made, false
+	obj.SetDeletionGracePeriodSeconds(&grace)
+	return obj, false
 }
 
-// remove ends an object.
-func (s *Server) remove(k *kind, key client.ObjectKey) {
+// remove stores that an object no longer exists.
+func (s *Server) remove(k *kind.Kind, key client.ObjectKey) {
 	s.commit(k, key, nil, nil)
 }
 
-func checkPreconditions(k *kind, live client.Object, want *metav1.Preconditions) error {
-	gr := schema.GroupResource{Group: k.gvk.Group, Resource: k.gvk.Kind}
+func checkPreconditions(k *kind.Kind, live client.Object, want *metav1.Preconditions) error {
+	gr := schema.GroupResource{Group: k.GVK.Group, Resource: k.GVK.Kind}
 	if want != nil && want.UID != nil && *want.UID != live.GetUID() {
 		return apierrors.NewConflict(gr, live.GetName(), fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
 			"The object might have been deleted and then recreated", *want.UID, live.GetUID()))
@@ -81,12 +83,12 @@ func checkPreconditions(k *kind, live client.Object, want *metav1.Preconditions)
 	return nil
 }
 
-// collectorFinalizers gives an object's finalizers with the one by which the garbage collector holds
-// it, if the propagation policy needs that.
-func collectorFinalizers(k *kind, finalizers []string, options *metav1.DeleteOptions) []string {
+// collectorFinalizers returns an object's finalizers, with the finalizer of the garbage collector that the propagation
+// policy requires, if any.
+func collectorFinalizers(k *kind.Kind, finalizers []string, options *metav1.DeleteOptions) []string {
 	wanted := ""
 	switch policy := options.PropagationPolicy; {
-	case uncollected[k.gvk.GroupKind()]:
+	case uncollected[k.GVK.GroupKind()]:
 	case options.OrphanDependents != nil: //nolint:staticcheck // Deprecated, and still honoured.
 		if *options.OrphanDependents { //nolint:staticcheck // As above.
 			wanted = metav1.FinalizerOrphanDependents
@@ -105,7 +107,7 @@ func collectorFinalizers(k *kind, finalizers []string, options *metav1.DeleteOpt
 				break
 			}
 		}
-		if wanted == "" && k.orphans {
+		if wanted == "" && k.OrphanDependents {
 			wanted = metav1.FinalizerOrphanDependents
 		}
 	}
@@ -118,7 +120,7 @@ func collectorFinalizers(k *kind, finalizers []string, options *metav1.DeleteOpt
 	return kept
 }
 
-// uncollected are kinds that own nothing.
+// uncollected are kinds that the garbage collector ignores as owners.
 var uncollected = map[schema.GroupKind]bool{
 	{Kind: "Event"}: true, {Group: "events.k8s.io", Kind: "Event"}: true,
 }

@@ -1,41 +1,38 @@
-// Package memoryserver is a Kubernetes API server in memory, for tests that run an operator
-// thousands of times.
+// Package memoryserver is a Kubernetes API server in memory, for tests that run an operator thousands of times.
 //
-// It is small and has no etcd, but answers as the real server does where a client could tell:
-// creation, update, all patches, server-side apply, status and scale, deletion, watches, with the
-// reasons, codes and words of the real errors. It uses the real server's own libraries for field
-// managers, for custom resource schemas with their defaults and rules in CEL, for patches and for
-// metadata. Defaults and validation of the built-in kinds are written by hand. TestConformance sends
-// random requests to both servers and compares answers and objects.
+// It is small and has no etcd, but clients cannot tell it from the real server: it has creation, update, all patches,
+// server-side apply, the subresources status and scale, deletion and watches, with the reasons, codes and messages of
+// the real errors. It uses the real server's own libraries for field managers, for the schemas of custom resources with
+// their defaults and rules in CEL, for patches and for metadata. Defaults and validation of the built-in kinds are
+// written by hand. TestConformance sends random requests to both servers and compares answers and objects.
 //
-// What is particular to it:
-//   - The store keeps every version of every object, so that [Server.Reader] can show what a cache
-//     that is behind would show, and [Server.Changes] what happened.
-//   - One process, one write after the other: each request is done when the client's call returns.
-//     There is no goroutine but one for each open watch.
-//   - UIDs, generated names, addresses and resource versions come in order, so that a run can be
-//     repeated. Times are time.Now, which testing/synctest controls.
-//   - No controller runs. [Server.CollectGarbage] does the work of the garbage collector and of the
-//     namespace controller when it is called.
+// Package kind describes a kind to the server, package builtin has the built-in kinds, and package crd makes kinds of
+// custom resource definitions.
+//
+// What is particular to this server:
+//   - The store keeps every version of every object, so [Server.Reader] can read what a stale cache would return, and
+//     [Server.Changes] returns what happened.
+//   - Writes are serialised: a request is done when the client's call returns. The only goroutines are those of open
+//     watches.
+//   - UIDs, generated names, addresses and resource versions are issued in order, so a run can be repeated. Times are
+//     time.Now, which testing/synctest controls.
+//   - No controller runs. [Server.CollectGarbage] does the work of the garbage collector and of the namespace controller
+//     when it is called.
 //
 // # Known differences from the real server
 //
-//   - Authentication, authorization, quotas, limit ranges, priority classes and webhooks: there are
-//     none. Pods do not get the volume with their service account's token.
-//   - Kinds: those of the table in builtin_kinds.go, each in one version; a custom resource
-//     definition's versions are stored apart, and nothing is converted between them. Custom resource
-//     definitions are given to [New] and are no objects. Events are two kinds that do not show each
-//     other's objects.
-//   - Validation of pod templates and other deep specs covers the mistakes that operators make, not
-//     all. Where the real server prints a value, it prints its own Go types, and sometimes a
-//     difference.
-//   - Errors that name several fields name them in any order, here and there.
-//   - Unknown fields are an error under strict validation, else they are dropped without a warning.
-//   - Lists ignore limit and continue: all is one page. Field selectors know metadata.name and
-//     metadata.namespace.
-//   - Service addresses and node ports are the lowest that are free, all IPv4. The real server picks
-//     them at random.
-//   - An eviction does not ask the pod's disruption budget. Of the other subresources there are
-//     status and scale.
+//   - There is no authentication, authorization, quota, limit range, priority class or webhook. Pods do not get the
+//     volume with the token of their service account.
+//   - Kinds: those of the table in builtin/kinds.go, each in one version. The versions of a custom resource definition
+//     are stored apart, and nothing is converted between them. Custom resource definitions are options of [New] and no
+//     objects. The two kinds Event do not show each other's objects.
+//   - Validation of pod templates and other deep specs covers the mistakes that operators make, not all. Where the real
+//     server prints a value, it prints its own Go types, and sometimes a diff.
+//   - Errors that name several fields sometimes name them in another order.
+//   - Unknown fields are an error under strict validation. Otherwise they are dropped without a warning.
+//   - Lists ignore limit and continue: they have one page. Field selectors support metadata.name and metadata.namespace.
+//   - Service addresses and node ports are the lowest free ones, and all addresses are IPv4. The real server picks them
+//     at random.
+//   - An eviction ignores the pod's disruption budget. Of the other subresources there are status and scale.
 //   - Nothing expires: events stay, and a watch can begin at any revision.
 package memoryserver

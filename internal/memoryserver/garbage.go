@@ -10,15 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// collector is the name under which the garbage collector writes.
+// collector has the field manager of the garbage collector.
 var collector = writeOptions{manager: "kube-controller-manager"}
 
-// CollectGarbage does all that the garbage collector and the namespace controller would do by now,
-// and reports whether they wrote anything: dependents whose owners are gone are deleted, owners that
-// wait for dependents are released, dependents of orphaning owners are cut loose, and namespaces that
-// are being deleted are emptied. What has finalizers of its own stays until these are removed.
+// CollectGarbage does all the work that the garbage collector and the namespace controller have at this moment, and
+// reports whether it wrote anything. It deletes dependents whose owners are gone, releases owners that waited for their
+// dependents, removes the references to owners that orphan their dependents, and empties namespaces that are being
+// deleted. Objects with other finalizers stay until these are removed.
 //
 // The server never does this by itself.
 func (s *Server) CollectGarbage() (changed bool) {
@@ -30,27 +32,26 @@ func (s *Server) CollectGarbage() (changed bool) {
 	return changed
 }
 
-// collect does one round over all objects, kind by kind in the order of their names, so that runs
-// are alike.
+// collect does one round over all objects, by kind and by name, so that a run can be repeated.
 func (s *Server) collect() bool {
 	before := s.revision()
 	dependents := s.dependents()
-	for _, item := range s.all() {
+	for _, item := range s.objects() {
 		s.collectItem(item, dependents)
 	}
 	s.finishNamespaces()
 	return s.revision() != before
 }
 
-// item is an object with where it lies.
+// item is a stored object with its kind and its key.
 type item struct {
-	kind   *kind
+	kind   *kind.Kind
 	key    client.ObjectKey
 	object client.Object
 }
 
-// all lists every object.
-func (s *Server) all() (items []item) {
+// objects returns every object, by kind and by name.
+func (s *Server) objects() (items []item) {
 	for _, gvk := range slices.SortedFunc(maps.Keys(s.tables), compareKinds) {
 		t := s.tables[gvk]
 		for _, r := range t.order {
@@ -64,10 +65,10 @@ func (s *Server) all() (items []item) {
 
 func compareKinds(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) }
 
-// dependents lists the objects that name an owner, by the owner's UID.
+// dependents returns the objects that have owner references, by the owner's UID.
 func (s *Server) dependents() map[types.UID][]item {
 	by := map[types.UID][]item{}
-	for _, i := range s.all() {
+	for _, i := range s.objects() {
 		for _, ref := range i.object.GetOwnerReferences() {
 			by[ref.UID] = append(by[ref.UID], i)
 		}
@@ -78,32 +79,32 @@ func (s *Server) dependents() map[types.UID][]item {
 func (s *Server) collectItem(i item, dependents map[types.UID][]item) {
 	v := s.table(i.kind).find(i.key)
 	if v == nil || v.object.GetUID() != i.object.GetUID() {
-		return // an earlier item of this round took it along
+		return // deleted earlier in this round
 	}
 	i.object = v.object
 	uid := i.object.GetUID()
 	switch {
-	case deletes(i.object, metav1.FinalizerOrphanDependents):
+	case awaitsCollector(i.object, metav1.FinalizerOrphanDependents):
 		for _, d := range dependents[uid] {
-			s.dropOwners(d, func(ref metav1.OwnerReference) bool { return ref.UID == uid })
+			s.removeOwnerReferences(d, func(ref metav1.OwnerReference) bool { return ref.UID == uid })
 		}
-		s.dropFinalizer(i, metav1.FinalizerOrphanDependents)
-	case deletes(i.object, metav1.FinalizerDeleteDependents):
-		if !slices.ContainsFunc(dependents[uid], func(d item) bool { return s.blocks(d, uid) }) {
-			s.dropFinalizer(i, metav1.FinalizerDeleteDependents)
+		s.removeFinalizer(i, metav1.FinalizerOrphanDependents)
+	case awaitsCollector(i.object, metav1.FinalizerDeleteDependents):
+		if !slices.ContainsFunc(dependents[uid], func(d item) bool { return s.blocksOwner(d, uid) }) {
+			s.removeFinalizer(i, metav1.FinalizerDeleteDependents)
 		}
 	case i.object.GetDeletionTimestamp() == nil && len(i.object.GetOwnerReferences()) > 0:
 		s.collectDependent(i, len(dependents[uid]) > 0)
 	}
 }
 
-// deletes reports whether an object is being deleted and waits for the collector.
-func deletes(object client.Object, finalizer string) bool {
+// awaitsCollector reports whether an object is being deleted and has the finalizer, which the collector removes.
+func awaitsCollector(object client.Object, finalizer string) bool {
 	return object.GetDeletionTimestamp() != nil && slices.Contains(object.GetFinalizers(), finalizer)
 }
 
-// blocks reports whether a dependent is still there and keeps its owner from going.
-func (s *Server) blocks(d item, owner types.UID) bool {
+// blocksOwner reports whether a dependent still exists and blocks the deletion of its owner.
+func (s *Server) blocksOwner(d item, owner types.UID) bool {
 	v := s.table(d.kind).find(d.key)
 	return v != nil && v.object.GetUID() == d.object.GetUID() && slices.ContainsFunc(v.object.GetOwnerReferences(),
 		func(ref metav1.OwnerReference) bool {
@@ -114,18 +115,18 @@ func (s *Server) blocks(d item, owner types.UID) bool {
 type ownerState int
 
 const (
-	ownerThere ownerState = iota
+	ownerPresent ownerState = iota
 	ownerGone
-	ownerWaiting // it is being deleted in the foreground, after its dependents
+	ownerWaiting // is being deleted in the foreground, after its dependents
 )
 
-// collectDependent deletes an object if none of its owners stays. If one does, the references to
-// the others are removed.
+// collectDependent deletes an object if none of its owners stays. If one stays, it removes the references to the
+// others. owns reports whether the object has dependents itself.
 func (s *Server) collectDependent(i item, owns bool) {
 	stays, waits, leaves := false, false, map[types.UID]bool{}
 	for _, ref := range i.object.GetOwnerReferences() {
 		switch s.ownerState(i, ref) {
-		case ownerThere:
+		case ownerPresent:
 			stays = true
 		case ownerWaiting:
 			waits, leaves[ref.UID] = true, true
@@ -136,7 +137,7 @@ func (s *Server) collectDependent(i item, owns bool) {
 	switch {
 	case stays && len(leaves) == 0:
 	case stays:
-		s.dropOwners(i, func(ref metav1.OwnerReference) bool { return leaves[ref.UID] })
+		s.removeOwnerReferences(i, func(ref metav1.OwnerReference) bool { return leaves[ref.UID] })
 	case waits && owns:
 		s.collectObject(i, metav1.DeletePropagationForeground)
 	default:
@@ -144,28 +145,28 @@ func (s *Server) collectDependent(i item, owns bool) {
 	}
 }
 
-// ownerState looks for an owner. One of a kind that the server does not have counts as there: the
-// collector, too, touches nothing that it does not understand.
+// ownerState returns the state of an owner. An owner of a kind that the server does not have counts as present: the
+// real collector does not delete its dependents either.
 func (s *Server) ownerState(i item, ref metav1.OwnerReference) ownerState {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return ownerThere
+		return ownerPresent
 	}
 	k := s.kinds.find(gv.WithKind(ref.Kind))
-	if k == nil || k.namespaced && i.key.Namespace == "" {
-		return ownerThere
+	if k == nil || k.Namespaced && i.key.Namespace == "" {
+		return ownerPresent
 	}
-	owner := s.table(k).find(k.key(i.key.Namespace, ref.Name))
+	owner := s.table(k).find(k.Key(i.key.Namespace, ref.Name))
 	switch {
 	case owner == nil || owner.object.GetUID() != ref.UID:
 		return ownerGone
-	case deletes(owner.object, metav1.FinalizerDeleteDependents):
+	case awaitsCollector(owner.object, metav1.FinalizerDeleteDependents):
 		return ownerWaiting
 	}
-	return ownerThere
+	return ownerPresent
 }
 
-// collectObject deletes unless the object's own finalizers say how.
+// collectObject deletes an object. Its own finalizers overrule the propagation policy.
 func (s *Server) collectObject(i item, policy metav1.DeletionPropagation) {
 	for _, f := range i.object.GetFinalizers() {
 		switch f {
@@ -181,33 +182,33 @@ func (s *Server) collectObject(i item, policy metav1.DeletionPropagation) {
 	}))
 }
 
-func (s *Server) dropOwners(i item, leaves func(metav1.OwnerReference) bool) {
-	s.rewrite(i, func(made client.Object) {
-		made.SetOwnerReferences(slices.DeleteFunc(made.GetOwnerReferences(), leaves))
+func (s *Server) removeOwnerReferences(i item, leaves func(metav1.OwnerReference) bool) {
+	s.rewrite(i, func(obj client.Object) {
+		obj.SetOwnerReferences(slices.DeleteFunc(obj.GetOwnerReferences(), leaves))
 	})
 }
 
-func (s *Server) dropFinalizer(i item, finalizer string) {
-	s.rewrite(i, func(made client.Object) {
-		made.SetFinalizers(slices.DeleteFunc(made.GetFinalizers(), func(f string) bool { return f == finalizer }))
+func (s *Server) removeFinalizer(i item, finalizer string) {
+	s.rewrite(i, func(obj client.Object) {
+		obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == finalizer }))
 	})
 }
 
-// rewrite changes an object if it is still there.
+// rewrite changes an object if it still exists.
 func (s *Server) rewrite(i item, change func(client.Object)) {
 	if s.table(i.kind).find(i.key) == nil {
 		return
 	}
 	_, err := s.modify(i.kind, i.key, "", i.object.GetUID(), collector, func(live client.Object) (client.Object, error) {
-		made := live.DeepCopyObject().(client.Object)
-		change(made)
-		return i.kind.fields[""].UpdateNoErrors(live, made, collector.manager).(client.Object), nil
+		obj := live.DeepCopyObject().(client.Object)
+		change(obj)
+		return i.kind.FieldManagers[""].UpdateNoErrors(live, obj, collector.manager).(client.Object), nil
 	})
 	s.must(err)
 }
 
-// must is for writes that cannot fail: they only remove what was valid. A real collector would try
-// again for ever.
+// must panics if a write of the collector fails. They cannot: they only remove what was valid. A real collector would
+// retry for ever.
 func (s *Server) must(err error) {
 	if err != nil {
 		panic("the garbage collector of the server in memory cannot write: " + err.Error())

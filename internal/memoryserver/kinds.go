@@ -7,16 +7,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/builtin"
+	"github.com/opblocks/opblocks/internal/memoryserver/crd"
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// kinds are those that a server has. Servers with the same custom resource definitions share them.
+// kinds are the kinds of a server. Servers with the same custom resource definitions share them.
 type kinds struct {
-	custom map[schema.GroupVersionKind]*kind
+	custom map[schema.GroupVersionKind]*kind.Kind
 	mapper meta.RESTMapper
 }
 
-func (ks *kinds) find(gvk schema.GroupVersionKind) *kind {
-	if k := builtInKinds()[gvk]; k != nil {
+func (ks *kinds) find(gvk schema.GroupVersionKind) *kind.Kind {
+	if k := builtin.Kinds()[gvk]; k != nil {
 		return k
 	}
 	return ks.custom[gvk]
@@ -24,26 +28,26 @@ func (ks *kinds) find(gvk schema.GroupVersionKind) *kind {
 
 var known struct {
 	sync.Mutex
-	kinds map[string]*kinds // by the definitions' hashes, in order
+	kinds map[string]*kinds // by the IDs of the definitions, in order
 }
 
-func kindsWith(definitions []*definition) (*kinds, error) {
+func kindsWith(definitions []*crd.Definition) (*kinds, error) {
 	var id strings.Builder
 	for _, d := range definitions {
-		id.WriteString(d.hash)
+		id.WriteString(d.ID)
 	}
 	known.Lock()
 	defer known.Unlock()
 	if ks := known.kinds[id.String()]; ks != nil {
 		return ks, nil
 	}
-	ks := &kinds{custom: map[schema.GroupVersionKind]*kind{}}
+	ks := &kinds{custom: map[schema.GroupVersionKind]*kind.Kind{}}
 	for _, d := range definitions {
-		for _, k := range d.kinds {
-			if ks.find(k.gvk) != nil {
-				return nil, fmt.Errorf("custom resource definition of %s: it is given twice, or a built-in kind", k.gvk)
+		for _, k := range d.Kinds {
+			if ks.find(k.GVK) != nil {
+				return nil, fmt.Errorf("custom resource definition of %s: the kind is built in, or there are two definitions of it: remove one", k.GVK)
 			}
-			ks.custom[k.gvk] = k
+			ks.custom[k.GVK] = k
 		}
 	}
 	ks.mapper = ks.newMapper()
@@ -56,13 +60,13 @@ func kindsWith(definitions []*definition) (*kinds, error) {
 
 func (ks *kinds) newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, all := range []map[schema.GroupVersionKind]*kind{builtInKinds(), ks.custom} {
+	for _, all := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), ks.custom} {
 		for _, k := range all {
 			scope := meta.RESTScopeRoot
-			if k.namespaced {
+			if k.Namespaced {
 				scope = meta.RESTScopeNamespace
 			}
-			mapper.AddSpecific(k.gvk, k.resource, k.resource.GroupVersion().WithResource(k.singular), scope)
+			mapper.AddSpecific(k.GVK, k.Resource, k.Resource.GroupVersion().WithResource(k.Singular), scope)
 		}
 	}
 	return mapper

@@ -6,17 +6,22 @@ import (
 	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// kindOfList finds the kind of a list's items and the Go type in which the list holds them.
-func (s *Server) kindOfList(list client.ObjectList) (*kind, reflect.Type, error) {
+// kindOfList returns the kind of a list's items and the Go type in which the list holds them.
+func (s *Server) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, error) {
 	gvk, err := apiutil.GVKForObject(list, s.scheme)
 	if err != nil {
 		return nil, nil, err
@@ -34,13 +39,13 @@ func (s *Server) kindOfList(list client.ObjectList) (*kind, reflect.Type, error)
 	}
 	as, known := s.scheme.AllKnownTypes()[gvk]
 	if !known {
-		return nil, nil, fmt.Errorf("the scheme has a list of %s and not the kind itself: register both", gvk)
+		return nil, nil, fmt.Errorf("the scheme has the list of %s but not the kind itself: register both", gvk)
 	}
 	return k, reflect.PointerTo(as), nil
 }
 
-// list gives shared views of what the store held at a revision. The caller holds the lock.
-func (s *Server) list(k *kind, as reflect.Type, sel selection, revision int64) ([]client.Object, error) {
+// list returns the objects of a kind as they were at a revision, in shared views. The caller holds the lock.
+func (s *Server) list(k *kind.Kind, as reflect.Type, sel selection, revision int64) ([]client.Object, error) {
 	var found []client.Object
 	for _, r := range s.table(k).order {
 		v := r.at(revision)
@@ -56,13 +61,13 @@ func (s *Server) list(k *kind, as reflect.Type, sel selection, revision int64) (
 	return found, nil
 }
 
-// fill writes copies of objects into a list. Items of Go types have apiVersion and kind only as
-// they come from a cache.
-func fill(list client.ObjectList, objects []client.Object, revision int64, named bool) error {
+// fill writes copies of objects into a list. With keepKind, items of Go types keep their apiVersion and kind, as in a
+// list from a cache.
+func fill(list client.ObjectList, objects []client.Object, revision int64, keepKind bool) error {
 	items := make([]runtime.Object, len(objects))
 	for i, object := range objects {
 		item := object.DeepCopyObject().(client.Object)
-		if !named && !isUntyped(item) {
+		if !keepKind && !isUntyped(item) {
 			item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		}
 		items[i] = item
@@ -74,4 +79,41 @@ func fill(list client.ObjectList, objects []client.Object, revision int64, named
 	list.SetContinue("")
 	list.SetRemainingItemCount(nil)
 	return nil
+}
+
+// selection is which objects of a kind a list or a watch returns.
+type selection struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+func newSelection(k *kind.Kind, options *client.ListOptions) (selection, error) {
+	sel := selection{namespace: options.Namespace, labels: options.LabelSelector, fields: options.FieldSelector}
+	if !k.Namespaced {
+		sel.namespace = ""
+	}
+	if sel.fields == nil {
+		return sel, nil
+	}
+	for _, r := range sel.fields.Requirements() {
+		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
+			return selection{}, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", r.Field))
+		}
+	}
+	return sel, nil
+}
+
+func (sel selection) matches(object client.Object) bool {
+	switch {
+	case object == nil:
+		return false
+	case sel.namespace != "" && sel.namespace != object.GetNamespace():
+		return false
+	case sel.labels != nil && !sel.labels.Empty() && !sel.labels.Matches(labels.Set(object.GetLabels())):
+		return false
+	case sel.fields == nil || sel.fields.Empty():
+		return true
+	}
+	return sel.fields.Matches(fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()})
 }

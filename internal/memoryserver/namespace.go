@@ -2,47 +2,18 @@ package memoryserver
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
 var namespaces = corev1.SchemeGroupVersion.WithKind("Namespace")
 
-var namespaceKind = builtInKind{
-	like: &corev1.Namespace{}, resource: "namespaces", cluster: true, status: true,
-	behaviour: behaviour{
-		validName: validation.NameIsDNSLabel,
-		defaults: on(func(n *corev1.Namespace) {
-			if n.Name != "" {
-				labelByName(n)
-			}
-			unset(&n.Status.Phase, corev1.NamespaceActive)
-		}),
-		create: on(func(n *corev1.Namespace) {
-			labelByName(n)
-			n.Status.Phase = corev1.NamespaceActive
-			if !slices.Contains(n.Spec.Finalizers, corev1.FinalizerKubernetes) {
-				n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
-			}
-		}),
-		holds:  on(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating }),
-		update: onBoth(func(made, live *corev1.Namespace) { made.Spec.Finalizers = live.Spec.Finalizers }),
-	},
-}
-
-func labelByName(n *corev1.Namespace) {
-	if n.Labels == nil {
-		n.Labels = map[string]string{}
-	}
-	n.Labels[corev1.LabelMetadataName] = n.Name
-}
-
-// createNamespaces is what a cluster has from the beginning.
+// createNamespaces creates the namespaces that every cluster has.
 func (s *Server) createNamespaces(names ...string) {
 	k := s.kinds.find(namespaces)
 	for _, name := range names {
@@ -51,25 +22,25 @@ func (s *Server) createNamespaces(names ...string) {
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 		}
 		if _, err := s.create(k, "", namespace, writeOptions{manager: "kube-apiserver"}); err != nil {
-			panic(err) // a name that is not valid
+			panic(err) // never: the names are valid
 		}
 	}
 }
 
-// admitCreate refuses objects in a namespace that does not exist or is being deleted.
-func (s *Server) admitCreate(k *kind, key client.ObjectKey) error {
-	if !k.namespaced {
+// admitCreate rejects objects in a namespace that does not exist or is being deleted.
+func (s *Server) admitCreate(k *kind.Kind, key client.ObjectKey) error {
+	if !k.Namespaced {
 		return nil
 	}
 	space := s.kinds.find(namespaces)
 	found := s.table(space).find(client.ObjectKey{Name: key.Namespace})
 	if found == nil {
-		return apierrors.NewNotFound(space.groupResource(), key.Namespace)
+		return apierrors.NewNotFound(space.GroupResource(), key.Namespace)
 	}
 	if found.object.GetDeletionTimestamp() == nil {
 		return nil
 	}
-	err := apierrors.NewForbidden(k.groupResource(), key.Name,
+	err := apierrors.NewForbidden(k.GroupResource(), key.Name,
 		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", key.Namespace))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace",
@@ -78,7 +49,7 @@ func (s *Server) admitCreate(k *kind, key client.ObjectKey) error {
 	return err
 }
 
-// finishNamespaces empties namespaces that are being deleted, and ends those that are empty.
+// finishNamespaces deletes the objects in namespaces that are being deleted, and removes the namespaces that are empty.
 func (s *Server) finishNamespaces() {
 	space := s.kinds.find(namespaces)
 	for _, r := range s.table(space).order {
@@ -87,7 +58,7 @@ func (s *Server) finishNamespaces() {
 			continue
 		}
 		empty := true
-		for _, i := range s.all() {
+		for _, i := range s.objects() {
 			if i.key.Namespace != r.key.Name {
 				continue
 			}

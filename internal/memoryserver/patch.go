@@ -16,44 +16,45 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/json"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
 // patch changes an object by a merge, JSON or strategic merge patch. The caller holds the lock.
-func (s *Server) patch(k *kind, key client.ObjectKey, subresource string, kind types.PatchType, content []byte, options writeOptions) (client.Object, error) {
-	if !k.accepts(kind) {
+func (s *Server) patch(k *kind.Kind, key client.ObjectKey, subresource string, patchType types.PatchType, content []byte, options writeOptions) (client.Object, error) {
+	if !acceptsPatch(k, patchType) {
 		return nil, errUnsupportedPatch
 	}
 	return s.modify(k, key, subresource, "", options, func(live client.Object) (client.Object, error) {
-		made, err := patched(k, live, kind, content, options.strict)
+		obj, err := patched(k, live, patchType, content, options.strict)
 		if err != nil {
 			return nil, err
 		}
-		k.rules.setDefaults(made)
-		made = k.fields[subresource].UpdateNoErrors(live, made, options.manager).(client.Object)
-		dropSameOwners(made)
-		if err := matchNamespace(k, key.Namespace, made); err != nil {
+		k.Strategy.SetDefaults(obj)
+		obj = k.FieldManagers[subresource].UpdateNoErrors(live, obj, options.manager).(client.Object)
+		dedupOwnerReferences(obj)
+		if err := matchNamespace(k, key.Namespace, obj); err != nil {
 			return nil, err
 		}
-		return made, matchName(made, key.Name)
+		return obj, matchName(obj, key.Name)
 	})
 }
 
-func patched(k *kind, live client.Object, kind types.PatchType, content []byte, strict bool) (client.Object, error) {
-	switch kind {
+func patched(k *kind.Kind, live client.Object, patchType types.PatchType, content []byte, strict bool) (client.Object, error) {
+	switch patchType {
 	case types.MergePatchType, types.JSONPatchType:
-		return patchedJSON(k, live, kind, content, strict)
+		return patchedJSON(k, live, patchType, content, strict)
 	}
-	return patchedStrategically(k.rules.(*builtIn), live, content, strict)
+	return patchedStrategically(k, live, content, strict)
 }
 
-// accepts reports whether a kind takes a type of patch. Custom resources have no strategy to merge by.
-func (k *kind) accepts(patch types.PatchType) bool {
+// acceptsPatch reports whether a kind accepts a type of patch. Custom resources have no strategic merge patch.
+func acceptsPatch(k *kind.Kind, patch types.PatchType) bool {
 	switch patch {
 	case types.MergePatchType, types.JSONPatchType:
 		return true
 	case types.StrategicMergePatchType:
-		_, is := k.rules.(*builtIn)
-		return is
+		return !k.Custom
 	}
 	return false
 }
@@ -64,25 +65,25 @@ var errUnsupportedPatch = &apierrors.StatusError{ErrStatus: metav1.Status{
 		"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
 }}
 
-func patchedJSON(k *kind, live client.Object, kind types.PatchType, content []byte, strict bool) (client.Object, error) {
-	before, err := k.rules.encode(live)
+func patchedJSON(k *kind.Kind, live client.Object, patchType types.PatchType, content []byte, strict bool) (client.Object, error) {
+	before, err := k.Strategy.Encode(live)
 	if err != nil {
 		return nil, err
 	}
-	after, err := applyJSON(before, kind, content)
+	after, err := applyJSON(before, patchType, content)
 	if err != nil {
 		return nil, err
 	}
-	made, err := k.rules.decode(after, strict)
+	obj, err := k.Strategy.Decode(after, strict)
 	if err != nil {
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 			field.Invalid(field.NewPath("patch"), string(after), err.Error())})
 	}
-	return made, nil
+	return obj, nil
 }
 
-func applyJSON(before []byte, kind types.PatchType, content []byte) ([]byte, error) {
-	if kind == types.MergePatchType {
+func applyJSON(before []byte, patchType types.PatchType, content []byte) ([]byte, error) {
+	if patchType == types.MergePatchType {
 		if err := json.UnmarshalCaseSensitivePreserveInts(content, &map[string]any{}); err != nil {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 		}
@@ -103,7 +104,7 @@ func applyJSON(before []byte, kind types.PatchType, content []byte) ([]byte, err
 	return after, nil
 }
 
-func patchedStrategically(rules *builtIn, live client.Object, content []byte, strict bool) (client.Object, error) {
+func patchedStrategically(k *kind.Kind, live client.Object, content []byte, strict bool) (client.Object, error) {
 	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func patchedStrategically(rules *builtIn, live client.Object, content []byte, st
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	shown := fmt.Sprintf("%+v", patch)
-	after, err := strategicpatch.StrategicMergeMapPatch(before, patch, rules.like)
+	after, err := strategicpatch.StrategicMergeMapPatch(before, patch, k.Strategy.New())
 	switch {
 	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
 		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
@@ -124,12 +125,12 @@ func patchedStrategically(rules *builtIn, live client.Object, content []byte, st
 	case err != nil:
 		return nil, err
 	}
-	made, err := rules.fromMap(after, strict)
+	obj, err := k.Strategy.FromMap(after, strict)
 	if err != nil {
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 			field.Invalid(field.NewPath("patch"), shown, err.Error())})
 	}
-	return made, nil
+	return obj, nil
 }
 
 func unprocessable(err error) error {

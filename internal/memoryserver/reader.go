@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// Reader reads what the store held earlier: at tells the revision for each kind, at every read, so
-// that a reader can fall behind and catch up. Objects come as from a controller-runtime cache, with
-// apiVersion and kind.
+// Reader returns a reader of the past. It calls at before each read and reads the kind as it was at that revision, so a
+// reader can fall behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind.
 func (s *Server) Reader(at func(schema.GroupVersionKind) int64) client.Reader {
 	return &pastReader{server: s, at: at}
 }
@@ -34,7 +35,7 @@ func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.O
 	if err != nil {
 		return err
 	}
-	found, err := r.find(k, k.key(key.Namespace, key.Name), reflect.TypeOf(out))
+	found, err := r.find(k, k.Key(key.Namespace, key.Name), reflect.TypeOf(out))
 	if err != nil {
 		return err
 	}
@@ -45,8 +46,8 @@ func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.O
 	return nil
 }
 
-func (r *pastReader) find(k *kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
-	revision := r.at(k.gvk)
+func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
+	revision := r.at(k.GVK)
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()
 	if rec := r.server.table(k).records[key]; rec != nil {
@@ -54,8 +55,8 @@ func (r *pastReader) find(k *kind, key client.ObjectKey, as reflect.Type) (clien
 			return r.server.view(k, v, as)
 		}
 	}
-	// A cache does not know the resource's name, and gives the kind instead.
-	return nil, apierrors.NewNotFound(schema.GroupResource{Group: k.gvk.Group, Resource: k.gvk.Kind}, key.Name)
+	// A cache does not know the resource's name: its error has the kind instead.
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: k.GVK.Group, Resource: k.GVK.Kind}, key.Name)
 }
 
 func (r *pastReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -70,7 +71,7 @@ func (r *pastReader) List(ctx context.Context, list client.ObjectList, options .
 	if err != nil {
 		return err
 	}
-	revision := r.at(k.gvk)
+	revision := r.at(k.GVK)
 	r.server.mu.Lock()
 	found, err := r.server.list(k, as, sel, revision)
 	r.server.mu.Unlock()

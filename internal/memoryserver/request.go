@@ -12,14 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// writeOptions are what all writes have in common.
+// writeOptions are the options that all writes have in common.
 type writeOptions struct {
 	manager string
 	dryRun  bool
 	strict  bool // unknown fields are errors
-	force   bool // take fields from other managers when applying
+	force   bool // apply takes fields from other managers
 	applied bool // by server-side apply
 }
 
@@ -34,33 +36,34 @@ func newWriteOptions(manager string, dryRun []string, validation string) writeOp
 	}
 }
 
-// defaultManager is what the real server takes from a client's user agent: the program's name.
+// defaultManager is the field manager of requests that name none: the program's name, which the real server takes from
+// the user agent.
 var defaultManager = filepath.Base(os.Args[0])
 
-// lookup finds the kind of a request and where its object lies. The errors are those of client-go,
-// which sends no request without a name.
-func (s *Server) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind, client.ObjectKey, error) {
+// lookup returns the kind and the key of a request's object. The errors are those of client-go, which sends no request
+// without a name.
+func (s *Server) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind.Kind, client.ObjectKey, error) {
 	k, err := s.kindOf(ctx, object)
 	if err != nil {
 		return nil, client.ObjectKey{}, err
 	}
-	if err := named(k, namespace, name); err != nil {
+	if err := requireName(k, namespace, name); err != nil {
 		return nil, client.ObjectKey{}, err
 	}
-	return k, k.key(namespace, name), nil
+	return k, k.Key(namespace, name), nil
 }
 
-func named(k *kind, namespace, name string) error {
+func requireName(k *kind.Kind, namespace, name string) error {
 	switch {
 	case name == "":
 		return errors.New("resource name may not be empty")
-	case k.namespaced && namespace == "":
+	case k.Namespaced && namespace == "":
 		return errors.New("an empty namespace may not be set when a resource name is provided")
 	}
 	return nil
 }
 
-func (s *Server) kindOf(ctx context.Context, object runtime.Object) (*kind, error) {
+func (s *Server) kindOf(ctx context.Context, object runtime.Object) (*kind.Kind, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

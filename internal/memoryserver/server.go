@@ -9,24 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// Server is an API server in memory. Its methods and its clients may be used by several goroutines.
+// Server is an API server in memory. It and its clients are safe for concurrent use.
 type Server struct {
 	scheme *runtime.Scheme
 	kinds  *kinds
 
 	mu       sync.Mutex
 	tables   map[schema.GroupVersionKind]*table
-	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1]
-	issued   uint64    // UIDs and name suffixes given out
+	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
+	issued   uint64    // number of UIDs and name suffixes issued
 	watchers watchers
 }
 
-// New starts a server without objects but the namespaces "default" and "kube-system".
-//
-// It serves the built-in kinds and those of the custom resource definitions that are given. The
-// scheme says which Go types its clients may be asked with.
+// New returns a server whose only objects are the namespaces "default" and "kube-system". It serves the built-in kinds
+// and those of the custom resource definitions in the options. The scheme has the Go types that its clients accept.
 func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	var s settings
 	for _, option := range options {
@@ -43,11 +43,11 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	return server, nil
 }
 
-// Client gives a client whose every request is live and immediate.
+// Client returns a client without a cache. Each of its requests is done when the call returns.
 func (s *Server) Client() client.WithWatch { return &liveClient{server: s} }
 
-// kind finds what is known of a kind. The error satisfies meta.IsNoMatchError.
-func (s *Server) kind(gvk schema.GroupVersionKind) (*kind, error) {
+// kind returns a kind that the server has. The error satisfies meta.IsNoMatchError.
+func (s *Server) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
 	if k := s.kinds.find(gvk); k != nil {
 		return k, nil
 	}
@@ -55,26 +55,26 @@ func (s *Server) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		gvk.Kind, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}})
 }
 
-// table holds the objects of a kind. The caller holds the lock.
-func (s *Server) table(k *kind) *table {
-	t := s.tables[k.gvk]
+// table returns the objects of a kind. The caller holds the lock.
+func (s *Server) table(k *kind.Kind) *table {
+	t := s.tables[k.GVK]
 	if t == nil {
 		t = &table{kind: k, records: map[client.ObjectKey]*record{}}
-		s.tables[k.gvk] = t
+		s.tables[k.GVK] = t
 	}
 	return t
 }
 
-// newUID gives UIDs in order, so that a run can be repeated.
+// newUID returns UIDs in order, so that a run can be repeated.
 func (s *Server) newUID() types.UID {
 	s.issued++
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", s.issued))
 }
 
-// suffixAlphabet has no vowels, as the real server's, so that no suffix spells a word.
+// suffixAlphabet is the real server's. It has no vowels, so that no suffix spells a word.
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// newSuffix is what generateName appends: five characters, as from the real server, but in order.
+// newSuffix returns what is appended to generateName: five characters, as from the real server, but in order.
 func (s *Server) newSuffix() string {
 	const length, spread = 5, 7_368_787 // a prime near half of 27^5, so that neighbours look different
 	s.issued++

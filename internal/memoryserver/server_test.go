@@ -3,9 +3,12 @@ package memoryserver
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,7 +60,7 @@ func testWidget(spec map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// applied sends a server-side apply of an object's fields.
+// applied applies an object's fields by server-side apply.
 func applied(ctx context.Context, c client.Client, manager string, object *unstructured.Unstructured, options ...client.PatchOption) error {
 	content, err := object.MarshalJSON()
 	if err != nil {
@@ -66,38 +69,69 @@ func applied(ctx context.Context, c client.Client, manager string, object *unstr
 	return c.Patch(ctx, object, client.RawPatch(types.ApplyYAMLPatchType, content), append(options, client.FieldOwner(manager))...)
 }
 
-func TestUnknownKindSaysWhatToDo(t *testing.T) {
+func testService() *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"app": "web"}},
+	}
+}
+
+func testStatefulSet() *appsv1.StatefulSet {
+	d := testDeployment()
+	return &appsv1.StatefulSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.StatefulSetSpec{ServiceName: "s", Selector: d.Spec.Selector, Template: d.Spec.Template}}
+}
+
+func testJob() *batchv1.Job {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "default"}}
+	job.Spec.Template.Spec = testDeployment().Spec.Template.Spec
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return job
+}
+
+// scenario is one behaviour that operators rely on.
+type scenario struct {
+	reason string
+	run    func(t *testing.T, ctx context.Context, s *Server, c client.WithWatch)
+}
+
+func runScenarios(t *testing.T, scenarios map[string]scenario) {
+	t.Helper()
+	for name, tc := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
+			s := newTestServer(t)
+			tc.run(t, t.Context(), s, s.Client())
+		})
+	}
+}
+
+func TestUnknownKind(t *testing.T) {
 	c := newTestServer(t).Client()
 	other := testWidget(nil)
 	other.SetKind("Gadget")
 	err := c.Create(t.Context(), other)
-	require.True(t, meta.IsNoMatchError(err), "controllers decide by this")
+	require.True(t, meta.IsNoMatchError(err), "callers test for it")
 	require.ErrorContains(t, err, "give it the custom resource definition")
 }
 
-func TestServersAreApart(t *testing.T) {
+func TestServersShareNothing(t *testing.T) {
 	first, second := newTestServer(t), newTestServer(t)
 	require.NoError(t, first.Client().Create(t.Context(), testConfigMap("a")))
 	require.Error(t, second.Client().Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "a"}, &corev1.ConfigMap{}))
 	require.NoError(t, second.Client().Create(t.Context(), testConfigMap("a")))
-	require.Equal(t, first.Changes(0)[2].New.GetUID(), second.Changes(0)[2].New.GetUID(), "the same run gives the same UIDs")
+	require.Equal(t, first.Changes(0)[2].New.GetUID(), second.Changes(0)[2].New.GetUID(), "the same run has the same UIDs")
 }
 
-func TestOptions(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		option Option
-		want   string
-	}{
-		"no such path":  {"the author mistyped it", CRDs("testdata/none"), "no such file"},
-		"nothing in it": {"the generator has not run, or writes elsewhere", CRDs("."), "no custom resource definition in .: name the folder or file"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := New(testScheme, tc.option)
-			require.ErrorContains(t, err, tc.want, tc.reason)
-		})
-	}
+func TestVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTestServer(t).Client()
+		start := time.Now()
+		time.Sleep(time.Hour)
+		m := testConfigMap("a")
+		require.NoError(t, c.Create(t.Context(), m))
+		require.True(t, m.CreationTimestamp.Time.Equal(start.Add(time.Hour)))
+		require.True(t, m.ManagedFields[0].Time.Time.Equal(start.Add(time.Hour)))
+	})
 }
 
 func BenchmarkServer(b *testing.B) {

@@ -6,30 +6,31 @@ import (
 	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// firstRevision is that of a server that has stored nothing. A resource version of 0 has a meaning
-// of its own.
+// firstRevision is the revision of an empty store. The resource version 0 has a meaning of its own.
 const firstRevision = 1
 
-// table holds the objects of one kind with all their versions.
+// table has the objects of one kind with all their versions.
 type table struct {
-	kind    *kind
+	kind    *kind.Kind
 	records map[client.ObjectKey]*record
 	order   []*record // by namespace and name
 }
 
-// record is one name, with what it held at which revision. It stays when the object is deleted.
+// record has the versions of one name. It stays when the object is deleted.
 type record struct {
 	key      client.ObjectKey
 	versions []*version // by revision
 }
 
-// version is one state of an object, or its absence. It never changes but for its views.
+// version is one state of an object, or its absence. Only its views change: they are made when they are first read.
 type version struct {
 	revision int64
-	object   client.Object // as it is read; nil: deleted
-	stored   client.Object // as it was written, with what decoding drops
+	object   client.Object // as clients read it; nil: deleted
+	stored   client.Object // as it was written, with fields that decoding drops
 	views    []client.Object
 }
 
@@ -40,7 +41,7 @@ func (t *table) find(key client.ObjectKey) *version {
 	return nil
 }
 
-// latest is nil if there is no object.
+// latest returns the current version, or nil if there is no object.
 func (r *record) latest() *version {
 	if last := r.versions[len(r.versions)-1]; last.object != nil {
 		return last
@@ -48,7 +49,7 @@ func (r *record) latest() *version {
 	return nil
 }
 
-// at is what was there at a revision, or nil.
+// at returns the version at a revision, or nil if there was no object.
 func (r *record) at(revision int64) *version {
 	i, found := slices.BinarySearchFunc(r.versions, revision, func(v *version, revision int64) int {
 		return cmp.Compare(v.revision, revision)
@@ -60,6 +61,15 @@ func (r *record) at(revision int64) *version {
 		return nil
 	}
 	return r.versions[i]
+}
+
+// objects iterates over the objects that exist, by namespace and name.
+func (t *table) objects(yield func(client.Object) bool) {
+	for _, r := range t.order {
+		if v := r.latest(); v != nil && !yield(v.object) {
+			return
+		}
+	}
 }
 
 func (t *table) put(key client.ObjectKey, v *version) {
@@ -77,9 +87,9 @@ func compareKeys(a, b client.ObjectKey) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// commit stores an object, or with nil its deletion, under the next revision, which it writes into
-// the object. The object must not change afterwards. What was written may differ from what is read.
-func (s *Server) commit(k *kind, key client.ObjectKey, object, stored client.Object) *version {
+// commit stores an object, or its deletion if it is nil, under the next revision, and sets the object's resource
+// version. Nobody may change the object afterwards. object is what clients read, stored what was written.
+func (s *Server) commit(k *kind.Kind, key client.ObjectKey, object, stored client.Object) *version {
 	t := s.table(k)
 	made := &version{revision: s.revision() + 1, object: object, stored: stored}
 	if object != nil {
@@ -89,7 +99,7 @@ func (s *Server) commit(k *kind, key client.ObjectKey, object, stored client.Obj
 	c := &change{kind: k, key: key, before: t.find(key), after: made}
 	t.put(key, made)
 	s.history = append(s.history, c)
-	s.watchers.tell(s, c)
+	s.watchers.notify(s, c)
 	return made
 }
 

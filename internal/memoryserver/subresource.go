@@ -15,22 +15,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
 const evictionSubresource = "eviction"
 
-// serves reports as an error that a kind does not have a subresource.
-func (k *kind) serves(subresource, name string) error {
-	if subresource == "" || k.fields[subresource] != nil || subresource == scaleSubresource && k.scaled {
+// requireSubresource returns an error if a kind does not have a subresource.
+func requireSubresource(k *kind.Kind, subresource, name string) error {
+	if subresource == "" || k.FieldManagers[subresource] != nil || subresource == kind.ScaleSubresource && k.HasScale {
 		return nil
 	}
-	if _, is := k.rules.(*custom); is {
-		return apierrors.NewNotFound(k.groupResource(), name)
+	if k.Custom {
+		return apierrors.NewNotFound(k.GroupResource(), name)
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: "the server could not find the requested resource",
-		Details: &metav1.StatusDetails{Group: k.resource.Group, Kind: k.resource.Resource},
+		Details: &metav1.StatusDetails{Group: k.Resource.Group, Kind: k.Resource.Resource},
 	}}
 }
 
@@ -39,7 +41,7 @@ var errMethodNotAllowed = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Message: "the server does not allow this method on the requested resource",
 }}
 
-func (c *liveClient) Status() client.SubResourceWriter { return c.SubResource(statusSubresource) }
+func (c *liveClient) Status() client.SubResourceWriter { return c.SubResource(kind.StatusSubresource) }
 
 func (c *liveClient) SubResource(name string) client.SubResourceClient {
 	return &subresourceClient{client: c, name: name}
@@ -50,11 +52,11 @@ type subresourceClient struct {
 	name   string
 }
 
-// find is lookup for a subresource.
-func (c *subresourceClient) find(ctx context.Context, obj client.Object) (*kind, client.ObjectKey, error) {
+// find is lookup for an object whose kind has the subresource.
+func (c *subresourceClient) find(ctx context.Context, obj client.Object) (*kind.Kind, client.ObjectKey, error) {
 	k, key, err := c.client.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err == nil {
-		err = k.serves(c.name, key.Name)
+		err = requireSubresource(k, c.name, key.Name)
 	}
 	return k, key, err
 }
@@ -64,7 +66,7 @@ func (c *subresourceClient) Get(ctx context.Context, obj, subresource client.Obj
 	if err != nil {
 		return err
 	}
-	if c.name != scaleSubresource {
+	if c.name != kind.ScaleSubresource {
 		found, err := c.client.server.get(k, key, reflect.TypeOf(subresource))
 		if err != nil {
 			return err
@@ -76,16 +78,16 @@ func (c *subresourceClient) Get(ctx context.Context, obj, subresource client.Obj
 	v := c.client.server.table(k).find(key)
 	c.client.server.mu.Unlock()
 	if v == nil {
-		return apierrors.NewNotFound(k.groupResource(), key.Name)
+		return apierrors.NewNotFound(k.GroupResource(), key.Name)
 	}
-	return answerScale(scaleOf(k, v.object), subresource)
+	return respondScale(scaleOf(k, v.object), subresource)
 }
 
-// Create evicts a pod: it is deleted, whatever its disruption budget says. Nothing else is created.
+// Create evicts a pod: the pod is deleted, whatever its disruption budget says. Nothing else can be created.
 func (c *subresourceClient) Create(ctx context.Context, obj, subresource client.Object, options ...client.SubResourceCreateOption) error {
 	eviction, is := subresource.(*policyv1.Eviction)
 	if c.name != evictionSubresource || !is {
-		return fmt.Errorf("the server in memory does not create subresource %s from a %T", c.name, subresource)
+		return fmt.Errorf("the server in memory cannot create the subresource %s from a %T: it evicts pods only", c.name, subresource)
 	}
 	k, key, err := c.client.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err != nil {
@@ -111,7 +113,7 @@ func (c *subresourceClient) Update(ctx context.Context, obj client.Object, optio
 			body.SetNamespace(obj.GetNamespace())
 		}
 	}
-	if c.name != scaleSubresource {
+	if c.name != kind.ScaleSubresource {
 		return c.client.update(ctx, body, c.name, w)
 	}
 	content, err := json.Marshal(body)
@@ -135,7 +137,7 @@ func (c *subresourceClient) Patch(ctx context.Context, obj client.Object, patch 
 	if o.SubResourceBody != nil {
 		body = o.SubResourceBody
 	}
-	if c.name != scaleSubresource {
+	if c.name != kind.ScaleSubresource {
 		return c.client.patch(ctx, obj, body, c.name, patch, w)
 	}
 	content, err := patch.Data(body)
@@ -150,7 +152,7 @@ func (c *subresourceClient) Patch(ctx context.Context, obj client.Object, patch 
 
 func (c *subresourceClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
 	o := (&client.SubResourceApplyOptions{}).ApplyOpts(options)
-	if c.name == scaleSubresource {
+	if c.name == kind.ScaleSubresource {
 		return errUnsupportedPatch
 	}
 	body := obj
@@ -171,7 +173,7 @@ func (c *subresourceClient) rescale(ctx context.Context, obj, body client.Object
 	if err != nil {
 		return asStatus(err)
 	}
-	return answerScale(scale, body)
+	return respondScale(scale, body)
 }
 
 func patchScale(scale *autoscalingv1.Scale, patch types.PatchType, content []byte) error {
@@ -187,8 +189,8 @@ func patchScale(scale *autoscalingv1.Scale, patch types.PatchType, content []byt
 	return json.Unmarshal(after, scale)
 }
 
-// answerScale writes a scale into the object of a request, if that can hold one.
-func answerScale(scale *autoscalingv1.Scale, out client.Object) error {
+// respondScale writes a scale into the object of a request.
+func respondScale(scale *autoscalingv1.Scale, out client.Object) error {
 	if typed, is := out.(*autoscalingv1.Scale); is {
 		scale.TypeMeta = metav1.TypeMeta{}
 		*typed = *scale

@@ -10,72 +10,74 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// modification is what an update, patch or apply makes of an object. It owns what it returns, and may
-// not write to the live object.
+// modification returns what an update, patch or apply makes of an object. The caller owns the result. The live object
+// must not be changed.
 type modification func(live client.Object) (client.Object, error)
 
 // update replaces an object. The caller holds the lock.
-func (s *Server) update(k *kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
+func (s *Server) update(k *kind.Kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
 	if err := matchNamespace(k, key.Namespace, sent); err != nil {
 		return nil, err
 	}
 	if err := matchName(sent, key.Name); err != nil {
 		return nil, err
 	}
-	k.rules.setDefaults(sent)
-	dropSameOwners(sent)
-	if k.createOnUpdate && s.table(k).find(key) == nil {
+	k.Strategy.SetDefaults(sent)
+	dedupOwnerReferences(sent)
+	if k.CreateOnUpdate && s.table(k).find(key) == nil {
 		return s.createByUpdate(k, key, subresource, sent, options)
 	}
 	return s.modify(k, key, subresource, sent.GetUID(), options, func(live client.Object) (client.Object, error) {
-		return k.fields[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
+		return k.FieldManagers[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
 	})
 }
 
-// createByUpdate is what an update of some kinds does with an object that is not there.
-func (s *Server) createByUpdate(k *kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
+// createByUpdate creates the object of an update that does not exist, for kinds that allow it.
+func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
 	if uid := sent.GetUID(); uid != "" {
-		return nil, otherUID(k, key.Name, uid, "")
+		return nil, uidConflict(k, key.Name, uid, "")
 	}
-	made := k.fields[subresource].UpdateNoErrors(k.rules.empty(), sent, options.manager).(client.Object)
-	return s.insert(k, made, options)
+	obj := k.FieldManagers[subresource].UpdateNoErrors(k.Strategy.New(), sent, options.manager).(client.Object)
+	return s.insert(k, obj, options)
 }
 
-// modify is the part that update, patch and apply have in common. A UID that is not empty is a
-// precondition.
-func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, change modification) (client.Object, error) {
+// modify is what update, patch and apply have in common. A UID that is not empty is a precondition. The caller holds
+// the lock.
+func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, change modification) (client.Object, error) {
 	current := s.table(k).find(key)
 	if current == nil {
-		return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
+		return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
 	}
 	live := current.object
 	if uid != "" && uid != live.GetUID() {
-		return nil, otherUID(k, key.Name, uid, live.GetUID())
+		return nil, uidConflict(k, key.Name, uid, live.GetUID())
 	}
-	made, err := change(live)
+	obj, err := change(live)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVersion(k, made, live); err != nil {
+	if err := checkVersion(k, obj, live); err != nil {
 		return nil, err
 	}
-	if err := s.prepare(k, subresource, made, live); err != nil {
+	if err := s.prepare(k, subresource, obj, live); err != nil {
 		return nil, err
 	}
-	keepTimestamps(k, made, current.stored)
-	read, stored, err := k.rules.settle(made, options.applied)
+	keepTimestamps(k, obj, current.stored)
+	read, stored, err := k.Strategy.Normalize(obj, options.applied)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case released(made, live):
+	case losesLastFinalizer(obj, live):
 		if !options.dryRun {
 			s.remove(k, key)
 		}
 		return read, nil
-	case k.rules.equal(stored, current.stored):
+	case k.Strategy.Equal(stored, current.stored):
 		return live, nil
 	case options.dryRun:
 		return read, nil
@@ -83,63 +85,63 @@ func (s *Server) modify(k *kind, key client.ObjectKey, subresource string, uid t
 	return s.commit(k, key, read, stored).object, nil
 }
 
-// checkVersion compares the resource version that the client has seen with the stored one.
-func checkVersion(k *kind, made, live client.Object) error {
-	switch made.GetResourceVersion() {
+// checkVersion rejects an object whose resource version is not the stored one.
+func checkVersion(k *kind.Kind, obj, live client.Object) error {
+	switch obj.GetResourceVersion() {
 	case live.GetResourceVersion():
 		return nil
 	case "", "0":
-		if k.lock {
-			return apierrors.NewInvalid(schema.GroupKind{Group: k.resource.Group, Kind: k.resource.Resource}, live.GetName(), field.ErrorList{
+		if k.RequireVersion {
+			return apierrors.NewInvalid(schema.GroupKind{Group: k.Resource.Group, Kind: k.Resource.Resource}, live.GetName(), field.ErrorList{
 				field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 		}
-		made.SetResourceVersion(live.GetResourceVersion())
+		obj.SetResourceVersion(live.GetResourceVersion())
 		return nil
 	}
-	return staleVersion(k, live.GetName())
+	return versionConflict(k, live.GetName())
 }
 
-// prepare sets what clients cannot set and validates.
-func (s *Server) prepare(k *kind, subresource string, made, live client.Object) error {
-	made.SetGeneration(live.GetGeneration())
-	if subresource == statusSubresource {
-		k.rules.prepareStatus(made, live)
+// prepare sets what clients cannot set, and validates.
+func (s *Server) prepare(k *kind.Kind, subresource string, obj, live client.Object) error {
+	obj.SetGeneration(live.GetGeneration())
+	if subresource == kind.StatusSubresource {
+		k.Strategy.PrepareForStatusUpdate(obj, live)
 	} else {
-		if err := k.rules.assign(s.table(k), made, live); err != nil {
+		if err := k.Strategy.Allocate(k, s.table(k).objects, obj, live); err != nil {
 			return err
 		}
-		k.rules.prepareUpdate(made, live)
+		k.Strategy.PrepareForUpdate(obj, live)
 	}
-	if made.GetUID() == "" {
-		made.SetUID(live.GetUID())
+	if obj.GetUID() == "" {
+		obj.SetUID(live.GetUID())
 	}
-	made.SetCreationTimestamp(live.GetCreationTimestamp())
+	obj.SetCreationTimestamp(live.GetCreationTimestamp())
 	if live.GetDeletionTimestamp() != nil {
-		made.SetDeletionTimestamp(live.GetDeletionTimestamp())
+		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
 	}
-	if live.GetDeletionGracePeriodSeconds() != nil && made.GetDeletionGracePeriodSeconds() == nil {
-		made.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())
+	if live.GetDeletionGracePeriodSeconds() != nil && obj.GetDeletionGracePeriodSeconds() == nil {
+		obj.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())
 	}
 	path := field.NewPath("metadata")
-	errs := validation.ValidateObjectMetaAccessor(made, k.namespaced, pathSegment, path)
-	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(made, live, path)...)
-	if subresource == statusSubresource {
-		errs = append(errs, k.rules.validateStatus(made, live)...)
+	errs := validation.ValidateObjectMetaAccessor(obj, k.Namespaced, anyName, path)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, path)...)
+	if subresource == kind.StatusSubresource {
+		errs = append(errs, k.Strategy.ValidateStatus(obj, live)...)
 	} else {
-		errs = append(errs, k.rules.validateUpdate(made, live)...)
+		errs = append(errs, k.Strategy.ValidateUpdate(obj, live)...)
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(k.gvk.GroupKind(), made.GetName(), errs)
+		return apierrors.NewInvalid(k.GVK.GroupKind(), obj.GetName(), errs)
 	}
 	return nil
 }
 
-// pathSegment does not check names again that were checked when the object was created.
-func pathSegment(string, bool) []string { return nil }
+// anyName accepts every name: names are validated at creation.
+func anyName(string, bool) []string { return nil }
 
-// keepTimestamps makes a write that changes nothing but when fields were written change nothing.
-func keepTimestamps(k *kind, made, stored client.Object) {
-	mine, before := made.GetManagedFields(), stored.GetManagedFields()
+// keepTimestamps restores the times of managed fields if nothing else changes, so that the write is no change.
+func keepTimestamps(k *kind.Kind, obj, stored client.Object) {
+	mine, before := obj.GetManagedFields(), stored.GetManagedFields()
 	if len(mine) != len(before) {
 		return
 	}
@@ -151,15 +153,15 @@ func keepTimestamps(k *kind, made, stored client.Object) {
 	if !moved || !equality.Semantic.DeepEqual(restored, before) {
 		return
 	}
-	made.SetManagedFields(restored)
-	if !k.rules.equal(made, stored) {
-		made.SetManagedFields(mine)
+	obj.SetManagedFields(restored)
+	if !k.Strategy.Equal(obj, stored) {
+		obj.SetManagedFields(mine)
 	}
 }
 
-// released reports whether an object that is being deleted has lost its last finalizer.
-func released(made, live client.Object) bool {
-	if len(made.GetFinalizers()) > 0 || live.GetDeletionTimestamp() == nil {
+// losesLastFinalizer reports whether a write removes the last finalizer of an object that is being deleted.
+func losesLastFinalizer(obj, live client.Object) bool {
+	if len(obj.GetFinalizers()) > 0 || live.GetDeletionTimestamp() == nil {
 		return false
 	}
 	grace := live.GetDeletionGracePeriodSeconds()

@@ -11,69 +11,71 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsjson "sigs.k8s.io/json"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// view gives a version in the Go type that is asked for, with apiVersion and kind. It is made once
-// and then shared: nobody may write to it. The caller holds the lock.
-func (s *Server) view(k *kind, v *version, as reflect.Type) (client.Object, error) {
+// view returns a version in the wanted Go type, with apiVersion and kind. It is made once and then shared: nobody may
+// change it. The caller holds the lock.
+func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object, error) {
 	if reflect.TypeOf(v.object) == as {
 		return v.object, nil
 	}
-	for _, made := range v.views {
-		if reflect.TypeOf(made) == as {
-			return made, nil
+	for _, decoded := range v.views {
+		if reflect.TypeOf(decoded) == as {
+			return decoded, nil
 		}
 	}
-	made, err := decodeView(k, v.object, as)
+	decoded, err := decodeView(k, v.object, as)
 	if err != nil {
 		return nil, err
 	}
-	v.views = append(v.views, made)
-	return made, nil
+	v.views = append(v.views, decoded)
+	return decoded, nil
 }
 
-func decodeView(k *kind, object client.Object, as reflect.Type) (client.Object, error) {
-	made, ok := reflect.TypeAssert[client.Object](reflect.New(as.Elem()))
+func decodeView(k *kind.Kind, object client.Object, as reflect.Type) (client.Object, error) {
+	decoded, ok := reflect.TypeAssert[client.Object](reflect.New(as.Elem()))
 	if !ok {
-		return nil, fmt.Errorf("%s cannot be read into a %s: it is no client.Object", k.gvk.Kind, as)
+		return nil, fmt.Errorf("%s cannot be read into a %s: it is not a client.Object", k.GVK.Kind, as)
 	}
-	if err := decodeInto(k, object, made); err != nil {
-		return nil, fmt.Errorf("read %s %s into a %s: %w", k.gvk.Kind, client.ObjectKeyFromObject(object), as, err)
+	if err := decodeInto(k, object, decoded); err != nil {
+		return nil, fmt.Errorf("read %s %s into a %s: %w", k.GVK.Kind, client.ObjectKeyFromObject(object), as, err)
 	}
-	made.GetObjectKind().SetGroupVersionKind(k.gvk)
-	return made, nil
+	decoded.GetObjectKind().SetGroupVersionKind(k.GVK)
+	return decoded, nil
 }
 
-func decodeInto(k *kind, object, made client.Object) error {
-	content, err := k.rules.encode(object)
+func decodeInto(k *kind.Kind, object, decoded client.Object) error {
+	content, err := k.Strategy.Encode(object)
 	if err != nil {
 		return err
 	}
-	if untyped, is := made.(*unstructured.Unstructured); is {
+	if untyped, is := decoded.(*unstructured.Unstructured); is {
 		return utiljson.Unmarshal(content, &untyped.Object)
 	}
-	return sigsjson.UnmarshalCaseSensitivePreserveInts(content, made)
+	return sigsjson.UnmarshalCaseSensitivePreserveInts(content, decoded)
 }
 
-// sharedView gives a version in the scheme's Go type, or nil for none.
-func (s *Server) sharedView(k *kind, v *version) client.Object {
+// sharedView returns a version in the scheme's Go type, unstructured if the scheme has none, and nil for no object.
+func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 	if v == nil || v.object == nil {
 		return nil
 	}
-	if as, known := s.scheme.AllKnownTypes()[k.gvk]; known {
-		if made, err := s.view(k, v, reflect.PointerTo(as)); err == nil {
-			return made
+	if as, known := s.scheme.AllKnownTypes()[k.GVK]; known {
+		if decoded, err := s.view(k, v, reflect.PointerTo(as)); err == nil {
+			return decoded
 		}
 	}
-	made, err := s.view(k, v, reflect.TypeFor[*unstructured.Unstructured]())
+	decoded, err := s.view(k, v, reflect.TypeFor[*unstructured.Unstructured]())
 	if err != nil {
-		panic(fmt.Sprintf("%s was stored and cannot be read: %v", k.gvk, err))
+		panic(fmt.Sprintf("%s was stored and cannot be read: %v", k.GVK, err))
 	}
-	return made
+	return decoded
 }
 
-// copyInto writes a copy of a view into an object of the same type. Like a typed client it leaves
-// no apiVersion and kind in Go types.
+// copyInto writes a copy of a view into an object of the same type. Go types lose apiVersion and kind, as with a typed
+// client.
 func copyInto(out, view client.Object) {
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(view.DeepCopyObject()).Elem())
 	if !isUntyped(out) {
@@ -81,7 +83,7 @@ func copyInto(out, view client.Object) {
 	}
 }
 
-// isUntyped reports whether an object says its kind itself.
+// isUntyped reports whether the kind of an object is in its fields, not in its Go type.
 func isUntyped(object client.Object) bool {
 	switch object.(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
@@ -90,32 +92,32 @@ func isUntyped(object client.Object) bool {
 	return false
 }
 
-// answer writes what the server holds into the object of a request.
-func answer(k *kind, held, out client.Object) error {
+// respond writes a stored object into the object of a request.
+func respond(k *kind.Kind, held, out client.Object) error {
 	if reflect.TypeOf(held) == reflect.TypeOf(out) {
 		copyInto(out, held)
 		return nil
 	}
-	made, err := decodeView(k, held, reflect.TypeOf(out))
+	decoded, err := decodeView(k, held, reflect.TypeOf(out))
 	if err != nil {
 		return err
 	}
-	copyInto(out, made)
+	copyInto(out, decoded)
 	return nil
 }
 
-// receive gives the object of a request in the form in which the server holds it.
-func receive(k *kind, object client.Object, strict bool) (client.Object, error) {
-	if b, is := k.rules.(*builtIn); is && reflect.TypeOf(object) == reflect.TypeOf(b.like) {
-		return b.normalized(object)
+// decodeRequest returns the object of a request in the Go type in which the server holds its kind.
+func decodeRequest(k *kind.Kind, object client.Object, strict bool) (client.Object, error) {
+	if received, ok, err := k.Strategy.FromObject(object); ok || err != nil {
+		return received, err
 	}
 	content, err := json.Marshal(object)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", k.gvk.Kind, err)
+		return nil, fmt.Errorf("encode %s: %w", k.GVK.Kind, err)
 	}
-	received, err := k.rules.decode(content, strict)
+	received, err := k.Strategy.Decode(content, strict)
 	if err != nil {
-		return nil, undecodable(k, err)
+		return nil, decodeError(k, err)
 	}
 	return received, nil
 }

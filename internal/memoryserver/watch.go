@@ -13,24 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// watchers are the open watches. The server's lock guards them.
+// watchers are the open watches. The server's lock protects them.
 type watchers []*watcher
 
-func (ws watchers) tell(s *Server, c *change) {
+func (ws watchers) notify(s *Server, c *change) {
 	for _, w := range ws {
 		if w.kind == c.kind {
-			w.notice(s, c)
+			w.enqueueChange(s, c)
 		}
 	}
 }
 
-// watcher is an open watch. Its goroutine hands out what is in the queue, and ends with Stop or with
-// the context.
+// watcher is an open watch. Its goroutine sends the events of the queue, and ends with Stop or with the context.
 type watcher struct {
 	server *Server
-	kind   *kind
+	kind   *kind.Kind
 	as     reflect.Type
 	sel    selection
 
@@ -43,8 +44,8 @@ type watcher struct {
 	queue []watch.Event
 }
 
-// Watch tells the objects that are there as added, unless the options name a resource version, and
-// then every change. Nothing is lost, however slowly the events are taken.
+// Watch sends an Added event for each existing object, unless the options have a resource version, and then an event for
+// each change. No event is lost, however slowly they are received.
 func (c *liveClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (c *liveClient) Watch(ctx context.Context, list client.ObjectList, options 
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	if err := w.begin(since, ptr.Deref(o.AsListOptions().SendInitialEvents, false)); err != nil {
+	if err := w.enqueueEarlier(since, ptr.Deref(o.AsListOptions().SendInitialEvents, false)); err != nil {
 		return nil, err
 	}
 	c.server.watchers = append(c.server.watchers, w)
@@ -87,8 +88,8 @@ func parseRevision(version string) (int64, error) {
 	return revision, nil
 }
 
-// begin queues what happened before the watch.
-func (w *watcher) begin(since int64, initial bool) error {
+// enqueueEarlier enqueues the events that precede the watch.
+func (w *watcher) enqueueEarlier(since int64, initial bool) error {
 	s := w.server
 	if since == 0 || initial {
 		present, err := s.list(w.kind, w.as, w.sel, s.revision())
@@ -105,31 +106,31 @@ func (w *watcher) begin(since int64, initial bool) error {
 	}
 	for _, c := range s.history[min(max(since-firstRevision, 0), int64(len(s.history))):] {
 		if c != nil && c.kind == w.kind {
-			w.notice(s, c)
+			w.enqueueChange(s, c)
 		}
 	}
 	return nil
 }
 
-// bookmark marks the end of what was there before.
+// bookmark returns the object that marks the end of the initial events.
 func (w *watcher) bookmark() client.Object {
 	end := reflect.New(w.as.Elem()).Interface().(client.Object)
-	end.GetObjectKind().SetGroupVersionKind(w.kind.gvk)
+	end.GetObjectKind().SetGroupVersionKind(w.kind.GVK)
 	end.SetResourceVersion(strconv.FormatInt(w.server.revision(), 10))
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	return end
 }
 
-// notice queues a change. An object that leaves the selection is deleted for the watcher.
-func (w *watcher) notice(s *Server, c *change) {
+// enqueueChange enqueues the event of a change. An object that leaves the selection counts as deleted.
+func (w *watcher) enqueueChange(s *Server, c *change) {
 	before := c.before != nil && w.sel.matches(c.before.object)
 	after := w.sel.matches(c.after.object)
-	kind, shown := watch.Modified, c.after
+	eventType, shown := watch.Modified, c.after
 	switch {
 	case before && !after:
-		kind, shown = watch.Deleted, c.before
+		eventType, shown = watch.Deleted, c.before
 	case !before && after:
-		kind = watch.Added
+		eventType = watch.Added
 	case !after:
 		return
 	}
@@ -139,12 +140,12 @@ func (w *watcher) notice(s *Server, c *change) {
 		return
 	}
 	object = object.DeepCopyObject().(client.Object)
-	object.SetResourceVersion(strconv.FormatInt(c.after.revision, 10)) // of a deletion: its own
-	w.put(kind, object)
+	object.SetResourceVersion(strconv.FormatInt(c.after.revision, 10)) // an event of a deletion has the revision of the deletion
+	w.put(eventType, object)
 }
 
-func (w *watcher) put(kind watch.EventType, object client.Object) {
-	event := watch.Event{Type: kind, Object: object}
+func (w *watcher) put(eventType watch.EventType, object client.Object) {
+	event := watch.Event{Type: eventType, Object: object}
 	if object == nil {
 		event.Object = &metav1.Status{Status: metav1.StatusFailure, Message: "the object cannot be read into the watch's type"}
 	} else if !isUntyped(object) {
@@ -169,7 +170,7 @@ func (w *watcher) take() []watch.Event {
 
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.events)
-	defer w.leave()
+	defer w.unregister()
 	for {
 		for _, event := range w.take() {
 			select {
@@ -190,14 +191,14 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-func (w *watcher) leave() {
+func (w *watcher) unregister() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	w.server.watchers = slices.DeleteFunc(w.server.watchers, func(other *watcher) bool { return other == w })
 }
 
-// Stop ends the watch. The channel is closed soon after.
+// Stop ends the watch. The channel is closed soon afterwards.
 func (w *watcher) Stop() { w.stop.Do(func() { close(w.stopped) }) }
 
-// ResultChan gives the events.
+// ResultChan returns the channel of the events.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.events }

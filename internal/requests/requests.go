@@ -1,4 +1,4 @@
-// Package requests counts what a client sends to an API server, at the transport.
+// Package requests counts the requests that a client sends to an API server, at the transport.
 package requests
 
 import (
@@ -10,15 +10,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Count records requests as "METHOD resource", such as "POST deployments" or
-// "PATCH memcacheds/status", in the order in which they were sent. Discovery, lists, watches,
-// events, leases and access reviews do not count: they belong to the process, not to an object.
+// Count records requests as "METHOD resource", such as "POST deployments" or "PATCH memcacheds/status", in the order in
+// which they were sent. Discovery, lists, watches, events, leases and access reviews do not count: they are requests of the
+// process, not of a pass. The zero value is ready to use.
 type Count struct {
 	mu   sync.Mutex
 	sent []string
 }
 
-// Wrap makes the configuration's clients count.
+// Wrap returns a copy of the configuration whose clients count their requests.
 func (c *Count) Wrap(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -34,7 +34,7 @@ func (c *Count) Wrap(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Sent gives the requests since the last call.
+// Sent returns the requests since the last call.
 func (c *Count) Sent() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// name gives "" for what does not count. Paths are
+// name returns the method and the resource of a request, or "" if it does not count. Paths are
 // /api/v1/namespaces/NS/RESOURCE/NAME/SUB and /apis/GROUP/VERSION/….
 func name(r *http.Request) string {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

@@ -1,4 +1,4 @@
-// Build builds the programs of the control plane into bin/k8s, as far as they are missing:
+// Build builds the programs of the control plane that are missing or out of date into bin/k8s:
 //
 //	go run ./internal/controlplane/build
 package main

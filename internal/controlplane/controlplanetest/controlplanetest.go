@@ -1,4 +1,4 @@
-// Package controlplanetest gives tests a real control plane.
+// Package controlplanetest starts a real control plane for tests.
 //
 // All tests of a package usually share one, each in a namespace of its own:
 //
@@ -27,7 +27,7 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane"
 )
 
-// Start gives a test a control plane of its own, which is stopped when the test ends.
+// Start starts a control plane for one test. It is stopped when the test ends.
 func Start(t testing.TB, options ...controlplane.Option) *controlplane.ControlPlane {
 	t.Helper()
 	skipIfShort(t)
@@ -43,7 +43,7 @@ func Start(t testing.TB, options ...controlplane.Option) *controlplane.ControlPl
 	return cp
 }
 
-// Shared gives all tests of a package the same control plane.
+// Shared returns a function that returns the same control plane to all tests of a package.
 func Shared(options ...controlplane.Option) func(testing.TB) *controlplane.ControlPlane {
 	start := sync.OnceValues(func() (*controlplane.ControlPlane, error) {
 		return controlplane.Start(context.Background(), options...)
@@ -59,8 +59,8 @@ func Shared(options ...controlplane.Option) func(testing.TB) *controlplane.Contr
 	}
 }
 
-// Namespace creates a namespace for this test, in which pods can be created and which is deleted when the test
-// ends.
+// Namespace creates a namespace for one test, in which pods can be created, and returns its name. The namespace is deleted
+// when the test ends.
 func Namespace(t testing.TB, cp *controlplane.ControlPlane) string {
 	t.Helper()
 	c, err := client.New(cp.Config(), client.Options{})
@@ -87,7 +87,7 @@ func skipIfShort(t testing.TB) {
 	}
 }
 
-// namePrefix makes the test's name fit for a namespace.
+// namePrefix returns the test's name in the characters of a namespace's name.
 func namePrefix(t testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {

@@ -9,76 +9,77 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// build builds what is missing. Only one process at a time does so; the others find the work done.
-func (w *workshop) build(ctx context.Context, missing []program) error {
-	if err := os.MkdirAll(w.bin(""), 0o755); err != nil {
+// build builds the missing programs. Only one process builds at a time. The others wait, and find the programs built.
+func (c *checkout) build(ctx context.Context, missing []program) error {
+	if err := os.MkdirAll(c.bin(""), 0o755); err != nil {
 		return err
 	}
-	unlock, err := lock(ctx, w.bin(".lock"))
+	unlock, err := lock(ctx, c.bin(".lock"))
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	begin := time.Now()
 	for i, p := range missing {
-		if done, err := w.upToDate(p); err != nil || done {
+		if done, err := c.upToDate(p); err != nil || done {
 			continue
 		}
 		report := progress(fmt.Sprintf("building %s (%d of %d)", p.name, i+1, len(missing)), begin)
-		err := w.buildOne(ctx, p)
+		err := c.buildOne(ctx, p)
 		report()
 		if err != nil {
 			return fmt.Errorf("build %s for the control plane: %w", p.name, err)
 		}
 	}
-	say("the control plane's programs are in %s, after %s", w.bin(""), time.Since(begin).Round(time.Second))
+	say("the control plane's programs are in %s, after %s", c.bin(""), time.Since(begin).Round(time.Second))
 	return nil
 }
 
-func (w *workshop) buildOne(ctx context.Context, p program) error {
-	key, err := w.key(p)
+func (c *checkout) buildOne(ctx context.Context, p program) error {
+	key, err := c.key(p)
 	if err != nil {
 		return err
 	}
-	fresh := w.bin("." + p.name + ".new")
+	fresh := c.bin("." + p.name + ".new")
 	defer os.Remove(fresh)
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", fresh}, w.arguments(p)...)...)
-	cmd.Dir = filepath.Join(w.root, "hack", "k8s")
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", fresh}, c.arguments(p)...)...)
+	cmd.Dir = filepath.Join(c.root, "hack", "k8s")
 	if p.module == ownModule {
-		cmd.Dir = w.root
+		cmd.Dir = c.root
 	}
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return explain(err, output)
 	}
-	if err := os.Rename(fresh, w.bin(p.name)); err != nil {
+	if err := os.Rename(fresh, c.bin(p.name)); err != nil {
 		return err
 	}
-	return os.WriteFile(w.keyFile(p), []byte(key), 0o644)
+	return os.WriteFile(c.keyFile(p), []byte(key), 0o644)
 }
 
-func (w *workshop) arguments(p program) []string {
-	major, minor, _ := strings.Cut(strings.TrimPrefix(w.version(kubernetesModule), "v"), ".")
+func (c *checkout) arguments(p program) []string {
+	major, minor, _ := strings.Cut(strings.TrimPrefix(c.version(kubernetesModule), "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
 	link := strings.Join([]string{"-s", "-w",
-		"-X", "k8s.io/component-base/version.gitVersion=" + w.version(kubernetesModule),
+		"-X", "k8s.io/component-base/version.gitVersion=" + c.version(kubernetesModule),
 		"-X", "k8s.io/component-base/version.gitMajor=" + major,
 		"-X", "k8s.io/component-base/version.gitMinor=" + minor,
 	}, " ")
 	return []string{"-trimpath", "-buildvcs=false", "-ldflags", link, p.source}
 }
 
-// explain turns what the go command printed into a sentence that says what to do.
+// explain returns an error that says what to do about the output of the go command.
 func explain(err error, output []byte) error {
 	has := func(text string) bool { return bytes.Contains(output, []byte(text)) }
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return errors.New("there is no go command in PATH; install Go, or name the folder of setup-envtest in KUBEBUILDER_ASSETS")
 	case has("no space left on device"):
-		return errors.New("the disk is full; the build needs about 5 GB for Go's caches and 500 MB for bin/k8s")
+		return errors.New("the disk is full: free some space; the build needs about 5 GB for Go's caches and 500 MB for bin/k8s")
 	case has("dial tcp"), has("proxyconnect"), has("module lookup disabled"), has("cannot find module"):
 		return fmt.Errorf("a module could not be downloaded; check the network and `go env GOPROXY`: %s", lastLine(output))
 	case len(bytes.TrimSpace(output)) == 0:
@@ -91,4 +92,59 @@ func explain(err error, output []byte) error {
 func lastLine(output []byte) []byte {
 	output = bytes.TrimSpace(output)
 	return output[bytes.LastIndexByte(output, '\n')+1:]
+}
+
+// lock locks a file, and waits while another process holds the lock. The kernel releases the lock of a process that dies.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	waiting := false
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(err, file.Close())
+		}
+		if !waiting {
+			waiting = true
+			defer progress("waiting for another process to build the control plane's programs", time.Now())()
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), file.Close())
+		}
+	}
+}
+
+const reportEvery = 10 * time.Second
+
+func say(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, "opblocks: "+format+"\n", arguments...)
+}
+
+// progress prints what is being done, at once and every ten seconds, until stop is called.
+func progress(doing string, since time.Time) (stop func()) {
+	say("%s, %.0f s", doing, time.Since(since).Seconds())
+	ticker, done := time.NewTicker(reportEvery), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				say("%s, %.0f s", doing, time.Since(since).Seconds())
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(done)
+	}
 }

@@ -1,7 +1,7 @@
 // Package programs provides the programs of a real Kubernetes control plane.
 //
-// They are built by `go build` from their ordinary Go modules, pinned in hack/k8s/go.mod, into bin/k8s of the repository.
-// What setup-envtest has put into the folder KUBEBUILDER_ASSETS is used instead where its minor version fits.
+// It builds them by `go build` from their ordinary Go modules, pinned in hack/k8s/go.mod, into bin/k8s of the repository.
+// A program of setup-envtest in the folder KUBEBUILDER_ASSETS is used instead if it has the same minor version.
 package programs
 
 import (
@@ -21,7 +21,7 @@ const (
 	ownModule        = "github.com/opblocks/opblocks"
 )
 
-// program is something to build; its source is a package of a module.
+// program is a program to build from source, a package of a module.
 type program struct{ name, module, source string }
 
 var all = []program{
@@ -34,7 +34,7 @@ var all = []program{
 	{"kubectl", kubernetesModule, kubernetesModule + "/cmd/kubectl"},
 }
 
-// Names lists all programs, in the order in which they are built.
+// Names returns the names of all programs, in the order in which they are built.
 func Names() []string {
 	var names []string
 	for _, p := range all {
@@ -43,14 +43,15 @@ func Names() []string {
 	return names
 }
 
-// Ensure gives the path of each named program and builds those that are missing or out of date, which takes some minutes
-// the first time and is reported on standard error. Concurrent calls, also of other processes, wait for each other.
+// Ensure returns the paths of the named programs, by name. It builds those that are missing or out of date, which takes
+// some minutes the first time, and reports its progress on standard error. Concurrent calls wait for each other, also
+// those of other processes.
 func Ensure(ctx context.Context, names ...string) (map[string]string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorkshop(root)
+	c, err := newCheckout(root)
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +60,12 @@ func Ensure(ctx context.Context, names ...string) (map[string]string, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(p program) bool { return p.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no program is called %q; there are %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("unknown program %q: choose from %s", name, strings.Join(Names(), ", "))
 		}
-		paths[name] = w.bin(name)
-		if asset, found := w.asset(ctx, all[i]); found {
+		paths[name] = c.bin(name)
+		if asset, found := c.asset(ctx, all[i]); found {
 			paths[name] = asset
-		} else if done, err := w.upToDate(all[i]); err != nil {
+		} else if done, err := c.upToDate(all[i]); err != nil {
 			return nil, err
 		} else if !done {
 			missing = append(missing, all[i])
@@ -73,10 +74,10 @@ func Ensure(ctx context.Context, names ...string) (map[string]string, error) {
 	if len(missing) == 0 {
 		return paths, nil
 	}
-	return paths, w.build(ctx, missing)
+	return paths, c.build(ctx, missing)
 }
 
-// repositoryRoot walks up from the working directory, so that tests of the nested modules find it too.
+// repositoryRoot returns the root of the checkout around the working directory, also in a nested module.
 func repositoryRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

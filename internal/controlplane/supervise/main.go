@@ -1,4 +1,4 @@
-// Supervise is the program that owns the servers of package supervisor; nobody needs to call it by hand.
+// Supervise is the program that package supervisor starts. It is not meant to be run by hand.
 package main
 
 import "github.com/opblocks/opblocks/internal/controlplane/supervisor"

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// child is a program that the supervisor has started, the leader of a process group.
+// child is a program that the supervisor started, the leader of a process group.
 type child struct {
 	cmd   *exec.Cmd
 	pid   int
@@ -33,7 +33,7 @@ func startChild(c Command, folder string) (*child, error) {
 	return &child{cmd: cmd, pid: cmd.Process.Pid, grace: c.Grace, done: make(chan struct{})}, nil
 }
 
-// wait returns when the program has ended, and ends what it has started itself.
+// wait returns when the program has ended, and kills the processes that it started.
 func (c *child) wait() {
 	_ = c.cmd.Wait()
 	c.signal(syscall.SIGKILL)
@@ -53,7 +53,7 @@ func (c *child) stop() {
 	c.kill()
 }
 
-// kill leaves a program alone that has ended: its process id may be another's by now.
+// kill does nothing if the program has ended: its process id may belong to another process by now.
 func (c *child) kill() {
 	select {
 	case <-c.done:
@@ -63,6 +63,6 @@ func (c *child) kill() {
 	}
 	select {
 	case <-c.done:
-	case <-time.After(5 * time.Second): // stuck in the kernel; nothing more can be done
+	case <-time.After(5 * time.Second): // stuck in the kernel: nothing more can be done
 	}
 }

@@ -20,13 +20,13 @@ type Process struct {
 	done   chan struct{}
 }
 
-// PID is the program's process id.
+// PID returns the program's process id.
 func (p *Process) PID() int { return p.pid }
 
-// Done is closed when the program has ended.
+// Done returns a channel that is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Kill ends the program at once, as kill -9 does, and returns when it has ended.
+// Kill kills the program, as kill -9 does, and returns when it has ended.
 func (p *Process) Kill() error {
 	if _, err := p.supervisor.ask(request{Kill: p.pid}); err != nil {
 		return fmt.Errorf("kill %s: %w", p.name, err)
@@ -35,7 +35,7 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Err says how a program ended, with the last lines of its log; nil while it runs.
+// Err returns how the program ended, with the last lines of its log. It returns nil while the program runs.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -45,7 +45,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Tail is the end of the program's log.
+// Tail returns the last lines of the program's log, up to 4 KiB.
 func (p *Process) Tail() []byte {
 	content, err := os.ReadFile(p.log)
 	if err != nil {

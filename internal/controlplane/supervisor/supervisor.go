@@ -1,9 +1,9 @@
-// Package supervisor runs servers that must not outlive the program that started them.
+// Package supervisor runs servers that must not outlive the program that started them, their owner.
 //
-// [New] starts a supervisor process, which owns the servers and a temporary folder for their files. It holds the read
-// end of a pipe whose other end only the starting program has. However that program ends, by a return, a panic, a test
-// timeout, Ctrl-C or kill -9, the pipe closes, and the supervisor kills the servers and removes the folder. On Linux the
-// servers also die when the supervisor itself is killed with -9; only the folder stays then.
+// [New] starts a supervisor process, which owns the servers and a temporary folder for their files. The supervisor reads
+// from a pipe whose other end only the owner holds. However the owner ends, by a return, a panic, a test timeout, Ctrl-C
+// or kill -9, the pipe closes. The supervisor then kills the servers and removes the folder. On Linux the servers also end
+// when the supervisor itself is killed by kill -9. Only the folder is left then.
 package supervisor
 
 import (
@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 )
@@ -33,7 +34,7 @@ type Supervisor struct {
 	detached  bool
 }
 
-// New starts the supervisor program at path, which must call [Main], with these variables added to its environment.
+// New starts the supervisor program at path, which must call [Main]. env is added to its environment.
 func New(path string, env ...string) (*Supervisor, error) {
 	cmd := exec.Command(path)
 	cmd.Env = append(os.Environ(), env...)
@@ -65,13 +66,13 @@ func New(path string, env ...string) (*Supervisor, error) {
 	return s, nil
 }
 
-// Folder is where the servers keep their files and logs. It goes when the servers go.
+// Folder returns the folder for the files and the logs of the servers. It is removed when the servers are stopped.
 func (s *Supervisor) Folder() string { return s.folder }
 
-// PID is the supervisor's process id. A SIGTERM to it stops the servers and removes the folder.
+// PID returns the supervisor's process id. A SIGTERM to it stops the servers and removes the folder.
 func (s *Supervisor) PID() int { return s.cmd.Process.Pid }
 
-// Start runs a program.
+// Start starts a program.
 func (s *Supervisor) Start(c Command) (*Process, error) {
 	e, err := s.ask(request{Start: &c})
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Supervisor) Start(c Command) (*Process, error) {
 	return s.process(e.PID, c.Name), nil
 }
 
-// Detach lets the servers live on when the owner ends. A SIGTERM to [Supervisor.PID] or [Supervisor.Stop] ends them.
+// Detach keeps the servers running when the owner ends. A SIGTERM to [Supervisor.PID] or [Supervisor.Stop] stops them.
 func (s *Supervisor) Detach() error {
 	if _, err := s.ask(request{Detach: true}); err != nil {
 		return fmt.Errorf("detach: %w", err)
@@ -91,7 +92,8 @@ func (s *Supervisor) Detach() error {
 	return nil
 }
 
-// Stop ends the servers, last started first, removes the folder and waits until both are done. It may be called twice.
+// Stop stops the servers, the last started first, removes the folder, and returns when both are done. It may be called
+// twice.
 func (s *Supervisor) Stop() error {
 	if s.detached {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
@@ -105,4 +107,65 @@ func (s *Supervisor) Stop() error {
 		return fmt.Errorf("the supervisor ended (%s) without removing %s", s.cmd.ProcessState, s.folder)
 	}
 	return nil
+}
+
+// ask sends a request and waits for its answer.
+func (s *Supervisor) ask(r request) (event, error) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	gone := errors.New("the supervisor has ended")
+	if err := s.requests.Encode(r); err != nil {
+		return event{}, errors.Join(gone, err)
+	}
+	select {
+	case e := <-s.answers:
+		if e.Error != "" {
+			return e, errors.New(e.Error)
+		}
+		return e, nil
+	case <-s.ended:
+		return event{}, gone
+	}
+}
+
+// receive handles the supervisor's events until it ends.
+func (s *Supervisor) receive(events *json.Decoder) {
+	defer s.abandon()
+	for {
+		var e event
+		if events.Decode(&e) != nil {
+			return
+		}
+		if e.Exited == 0 {
+			s.answers <- e
+			continue
+		}
+		s.mu.Lock()
+		s.process(e.Exited, "").exit(e.Status)
+		s.mu.Unlock()
+	}
+}
+
+// abandon marks every process as ended: the supervisor has ended, and its servers with it.
+func (s *Supervisor) abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.ended)
+	for _, p := range s.processes {
+		p.exit("its supervisor has ended")
+	}
+}
+
+// process returns the Process of a pid, and creates it if there is none: the event of its end may come before the answer
+// to its start. The caller holds mu.
+func (s *Supervisor) process(pid int, name string) *Process {
+	p, found := s.processes[pid]
+	if !found {
+		p = &Process{supervisor: s, pid: pid, done: make(chan struct{})}
+		s.processes[pid] = p
+	}
+	if name != "" {
+		p.name, p.log = name, filepath.Join(s.folder, name+".log")
+	}
+	return p
 }

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// The parent-death signal ends the servers. Nobody is left for the folder and for what the servers themselves started.
-func TestNoProcessOutlivesAKilledSupervisor(t *testing.T) {
+// TestSupervisorKilled proves that the parent-death signal ends the servers. Nothing removes the folder then, nor ends the
+// processes that the servers started.
+func TestSupervisorKilled(t *testing.T) {
 	_, _, o := startOwner(t)
 	t.Cleanup(func() {
 		signal(o.PIDs[3], syscall.SIGKILL)

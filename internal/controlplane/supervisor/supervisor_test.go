@@ -2,6 +2,8 @@ package supervisor_test
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,11 +15,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
 )
 
-// The test program plays all parts: the tests, the owner of a supervisor, and the supervisor.
+// The test program has three roles: it runs the tests, is the owner of a supervisor, and is the supervisor.
 const (
 	roleVariable = "SUPERVISOR_TEST_ROLE"
 	ownerRole    = "owner"
@@ -35,13 +38,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// owned is what the owner tells about its supervisor.
+// owned is what the owner reports about its supervisor.
 type owned struct {
 	Folder string
 	PIDs   []int // the supervisor's first
 }
 
-// own starts two servers, one of which ignores SIGTERM and has a child of its own, and then ends as it is told.
+// own starts two servers, one of which ignores SIGTERM and has a child process, and then ends in the way that it reads
+// from standard input.
 func own() {
 	s := must(newSupervisor())
 	o := owned{Folder: s.Folder(), PIDs: []int{s.PID()}}
@@ -71,15 +75,15 @@ func own() {
 	}
 }
 
-func TestNothingOutlivesTheOwner(t *testing.T) {
+func TestOwnerEnds(t *testing.T) {
 	for name, end := range map[string]func(*exec.Cmd, owned) string{
-		"stops":                     func(*exec.Cmd, owned) string { return "stop" },
-		"returns":                   func(*exec.Cmd, owned) string { return "return" },
-		"panics":                    func(*exec.Cmd, owned) string { return "panic" },
-		"exits":                     func(*exec.Cmd, owned) string { return "exit" },
-		"SIGKILL":                   func(c *exec.Cmd, _ owned) string { return signal(c.Process.Pid, syscall.SIGKILL) },
-		"SIGINT":                    func(c *exec.Cmd, _ owned) string { return signal(c.Process.Pid, syscall.SIGINT) },
-		"SIGTERM to the supervisor": func(_ *exec.Cmd, o owned) string { return signal(o.PIDs[0], syscall.SIGTERM) },
+		"Stop":                func(*exec.Cmd, owned) string { return "stop" },
+		"Return":              func(*exec.Cmd, owned) string { return "return" },
+		"Panic":               func(*exec.Cmd, owned) string { return "panic" },
+		"Exit":                func(*exec.Cmd, owned) string { return "exit" },
+		"SIGKILL":             func(c *exec.Cmd, _ owned) string { return signal(c.Process.Pid, syscall.SIGKILL) },
+		"SIGINT":              func(c *exec.Cmd, _ owned) string { return signal(c.Process.Pid, syscall.SIGINT) },
+		"SIGTERMToSupervisor": func(_ *exec.Cmd, o owned) string { return signal(o.PIDs[0], syscall.SIGTERM) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +95,7 @@ func TestNothingOutlivesTheOwner(t *testing.T) {
 	}
 }
 
-func TestDetachedServersOutliveTheOwner(t *testing.T) {
+func TestDetach(t *testing.T) {
 	owner, stdin, o := startOwner(t)
 	fmt.Fprintln(stdin, "detach")
 	require.NoError(t, owner.Wait())
@@ -128,7 +132,7 @@ func startOwner(t *testing.T) (*exec.Cmd, *os.File, owned) {
 	return cmd, stdin, o
 }
 
-func TestExitIsNoticed(t *testing.T) {
+func TestProcessErr(t *testing.T) {
 	s := start(t)
 	p, err := s.Start(shell("server", "echo first; echo last; exit 7", 0))
 	require.NoError(t, err)
@@ -137,7 +141,7 @@ func TestExitIsNoticed(t *testing.T) {
 	assert.ErrorContains(t, p.Err(), "first\nlast")
 }
 
-func TestKilledServerCanStartAgain(t *testing.T) {
+func TestProcessKill(t *testing.T) {
 	s := start(t)
 	command := shell("server", "exec sleep 1000", time.Minute)
 	first, err := s.Start(command)
@@ -153,12 +157,12 @@ func TestKilledServerCanStartAgain(t *testing.T) {
 	require.NoError(t, second.Kill())
 }
 
-func TestMissingProgram(t *testing.T) {
+func TestStartMissingProgram(t *testing.T) {
 	_, err := start(t).Start(supervisor.Command{Name: "server", Path: "/no/such/program"})
 	assert.ErrorContains(t, err, "start server: fork/exec /no/such/program: no such file or directory")
 }
 
-func TestStopEndsWhatIsDetached(t *testing.T) {
+func TestStopAfterDetach(t *testing.T) {
 	s := start(t)
 	p, err := s.Start(shell("server", "exec sleep 1000", 0))
 	require.NoError(t, err)
@@ -168,4 +172,69 @@ func TestStopEndsWhatIsDetached(t *testing.T) {
 	assertGone(t, p.PID())
 	_, err = s.Start(shell("server", "exec sleep 1000", 0))
 	assert.ErrorContains(t, err, "the supervisor has ended")
+}
+
+func start(t *testing.T) *supervisor.Supervisor {
+	t.Helper()
+	s, err := newSupervisor()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, s.Stop())
+		assertGone(t, s.PID())
+	})
+	return s
+}
+
+// newSupervisor runs this test program as the supervisor.
+func newSupervisor() (*supervisor.Supervisor, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return supervisor.New(path, roleVariable+"="+superRole, "GORACE=atexit_sleep_ms=0")
+}
+
+func shell(name, script string, grace time.Duration) supervisor.Command {
+	return supervisor.Command{Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Grace: grace}
+}
+
+func signal(pid int, s syscall.Signal) string {
+	_ = syscall.Kill(pid, s)
+	return ""
+}
+
+func assertGone(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		assert.NoError(t, eventually(t, func() bool { return !alive(pid) }), "process %d is still there", pid)
+	}
+}
+
+func assertRemoved(t *testing.T, path string) {
+	t.Helper()
+	assert.NoError(t, eventually(t, func() bool {
+		_, err := os.Stat(path)
+		return os.IsNotExist(err)
+	}), "%s is still there", path)
+}
+
+func eventually(t *testing.T, done func() bool) error {
+	return wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true,
+		func(context.Context) (bool, error) { return done(), nil })
+}
+
+// alive reports whether a process runs. It reports false for a zombie.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !bytes.Contains(stat, []byte(") Z "))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

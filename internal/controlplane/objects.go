@@ -1,0 +1,52 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// CreateNamespace creates a namespace whose name begins with prefix, and returns its name when pods can be created in it.
+func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (string, error) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	if err := cp.client.Create(ctx, namespace); err != nil {
+		return "", fmt.Errorf("create a namespace: %w", err)
+	}
+	if !cp.settings.controllers {
+		return namespace.Name, nil
+	}
+	return namespace.Name, cp.wait(ctx, controllerManager, cp.defaultAccount(namespace.Name))
+}
+
+// defaultAccount returns a check for the default ServiceAccount, which the controller manager creates. Without it no pod
+// can be created.
+func (cp *ControlPlane) defaultAccount(namespace string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		key := client.ObjectKey{Namespace: namespace, Name: "default"}
+		return cp.client.Get(ctx, key, &corev1.ServiceAccount{})
+	}
+}
+
+// InstallCRDs creates or updates the CustomResourceDefinitions in these files and folders, and returns when the API
+// server serves them.
+func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error {
+	_, err := envtest.InstallCRDs(cp.Config(), envtest.CRDInstallOptions{
+		Paths:              paths,
+		ErrorIfPathMissing: true,
+		MaxTime:            startTimeout,
+		PollInterval:       pollInterval,
+	})
+	if err != nil {
+		return fmt.Errorf("install the CustomResourceDefinitions in %s: %w", strings.Join(paths, ", "), err)
+	}
+	if cp.settings.controllers {
+		// The garbage collector looks for new kinds every 30 seconds only. After a restart it has them at once.
+		return cp.RestartControllerManager(ctx)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,98 @@
+package controlplane_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+)
+
+const ownerVariable = "CONTROLPLANE_TEST_OWNER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(ownerVariable) == "" {
+		os.Exit(m.Run())
+	}
+	cp, err := controlplane.Start(context.Background(), controlplane.WithControllers())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(filepath.Dir(cp.Kubeconfig()))
+	select {} // until the test kills this process
+}
+
+func TestKilledProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real control plane")
+	}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	owner := exec.Command(program)
+	owner.Env = append(os.Environ(), ownerVariable+"=yes")
+	stdout, err := owner.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, owner.Start())
+	t.Cleanup(func() { _ = owner.Wait() })
+	folder, err := bufio.NewReader(stdout).ReadString('\n')
+	folder = strings.TrimSpace(folder)
+	assert.NoError(t, err)
+	assert.Len(t, processesIn(t, folder), 5)
+
+	require.NoError(t, owner.Process.Kill())
+	eventually(t, "processes and files are gone", func(context.Context) (bool, error) {
+		_, err := os.Stat(folder)
+		return os.IsNotExist(err) && len(processesIn(t, folder)) == 0, nil
+	})
+}
+
+// processesIn returns the processes of a control plane. All of their command lines have its folder.
+func processesIn(t *testing.T, folder string) []string {
+	t.Helper()
+	out, err := exec.Command("pgrep", "-f", folder).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil
+	}
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+func TestRestart(t *testing.T) {
+	cp := controlplanetest.Start(t, controlplane.WithControllers())
+	namespace := controlplanetest.Namespace(t, cp)
+	c := newClient(t, cp)
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kept"}}
+	require.NoError(t, c.Create(t.Context(), kept))
+
+	require.NoError(t, cp.RestartAPIServer(t.Context()))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), &corev1.ConfigMap{}))
+
+	require.NoError(t, cp.RestartEtcd(t.Context()))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), &corev1.ConfigMap{}))
+
+	// The controllers work after both restarts.
+	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
+	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=30s")
+}
+
+func TestWriteLogs(t *testing.T) {
+	var logs strings.Builder
+	require.NoError(t, shared(t).WriteLogs(&logs))
+	for _, program := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"} {
+		assert.Contains(t, logs.String(), "==> "+program+" <==\n")
+	}
+}

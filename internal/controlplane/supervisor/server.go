@@ -1,0 +1,120 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+)
+
+// Main is the main function of the supervisor process. It serves its owner on standard input and output until the owner
+// ends.
+func Main() {
+	// Linux sends the parent-death signal when the parent's *thread* ends, so all children are started by this one.
+	runtime.LockOSThread()
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // writing to an owner that has ended must not end the clean-up
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+
+	out := json.NewEncoder(os.Stdout)
+	folder, err := os.MkdirTemp("", "opblocks-")
+	if err != nil {
+		_ = out.Encode(hello{Error: err.Error()})
+		os.Exit(1)
+	}
+	s := server{folder: folder, out: out}
+	defer func() {
+		for _, c := range slices.Backward(s.children) {
+			c.stop()
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			os.Exit(1)
+		}
+	}()
+	_ = out.Encode(hello{Folder: folder})
+	s.serve(requests(os.Stdin), stop)
+}
+
+// requests returns a channel of the owner's requests. It is closed when the owner's end of the pipe is closed.
+func requests(in io.Reader) <-chan request {
+	c := make(chan request)
+	go func() {
+		defer close(c)
+		for d := json.NewDecoder(in); ; {
+			var r request
+			if d.Decode(&r) != nil {
+				return
+			}
+			c <- r
+		}
+	}()
+	return c
+}
+
+type server struct {
+	folder   string
+	children []*child
+
+	writing sync.Mutex
+	out     *json.Encoder
+}
+
+func (s *server) serve(requests <-chan request, stop <-chan os.Signal) {
+	detached := false
+	for {
+		select {
+		case <-stop:
+			return
+		case r, open := <-requests:
+			switch {
+			case !open && detached:
+				requests = nil
+			case !open:
+				return
+			case r.Start != nil:
+				s.start(*r.Start)
+			case r.Kill != 0:
+				s.kill(r.Kill)
+			default:
+				detached = r.Detach
+				s.send(event{})
+			}
+		}
+	}
+}
+
+func (s *server) send(e event) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_ = s.out.Encode(e)
+}
+
+func (s *server) start(c Command) {
+	started, err := startChild(c, s.folder)
+	if err != nil {
+		s.send(event{Error: err.Error()})
+		return
+	}
+	s.children = append(s.children, started)
+	s.send(event{PID: started.pid})
+	go func() {
+		started.wait()
+		s.send(event{Exited: started.pid, Status: started.cmd.ProcessState.String()})
+	}()
+}
+
+func (s *server) kill(pid int) {
+	i := slices.IndexFunc(s.children, func(c *child) bool { return c.pid == pid })
+	if i < 0 {
+		s.send(event{Error: fmt.Sprintf("no child has process id %d", pid)})
+		return
+	}
+	s.children[i].kill()
+	s.children = slices.Delete(s.children, i, i+1)
+	s.send(event{})
+}

@@ -1,0 +1,92 @@
+package builtin
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var statefulSetKind = description{
+	prototype: &appsv1.StatefulSet{}, resource: "statefulsets", hasStatus: true, hasGeneration: true, hasScale: true,
+	behaviour: behaviour{
+		validateName:   validation.NameIsDNSLabel,
+		setDefaults:    forObject(defaultStatefulSet),
+		validate:       forValidation(validateStatefulSet),
+		validateUpdate: forUpdateValidation(validateStatefulSetUpdate),
+		validateStatus: forValidation(func(set *appsv1.StatefulSet) field.ErrorList {
+			s := &set.Status
+			return validateReplicaCounts(s.Replicas, s.ReadyReplicas, numberField{"readyReplicas", &s.ReadyReplicas}, numberField{"currentReplicas", &s.CurrentReplicas},
+				numberField{"updatedReplicas", &s.UpdatedReplicas}, numberField{"availableReplicas", &s.AvailableReplicas})
+		}),
+	},
+}
+
+func defaultStatefulSet(set *appsv1.StatefulSet) {
+	spec := &set.Spec
+	setIfZero(&spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+	if spec.UpdateStrategy.Type == "" {
+		spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+		setIfNil(&spec.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+	}
+	if rolling := spec.UpdateStrategy.RollingUpdate; rolling != nil && spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+		setIfNil(&rolling.Partition, 0)
+	}
+	setIfNil(&spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	setIfZero(&spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setIfZero(&spec.PersistentVolumeClaimRetentionPolicy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	setIfNil(&spec.Replicas, 1)
+	setIfNil(&spec.RevisionHistoryLimit, 10)
+	defaultPodSpec(&spec.Template.Spec)
+	for i := range spec.VolumeClaimTemplates {
+		claim := &spec.VolumeClaimTemplates[i]
+		claim.APIVersion, claim.Kind = "v1", "PersistentVolumeClaim"
+		setIfZero(&claim.Status.Phase, corev1.ClaimPending)
+		defaultVolumeClaim(&claim.Spec)
+	}
+}
+
+func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
+	spec := &set.Spec
+	errs := validateNotNegative(specPath, numberField{"replicas", spec.Replicas}, numberField{"minReadySeconds", &spec.MinReadySeconds})
+	errs = append(errs, validateStatefulSetStrategy(&spec.UpdateStrategy)...)
+	if spec.ServiceName != "" {
+		errs = append(errs, validateLabelName(spec.ServiceName, specPath.Child("serviceName"))...)
+	}
+	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset")...)
+	template := spec.Template.DeepCopy()
+	for _, claim := range spec.VolumeClaimTemplates { // containers mount them as volumes
+		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: claim.Name})
+	}
+	return append(errs, validateLongRunningTemplate(template, "StatefulSet")...)
+}
+
+func validateStatefulSetStrategy(s *appsv1.StatefulSetUpdateStrategy) (errs field.ErrorList) {
+	path := specPath.Child("updateStrategy")
+	switch s.Type {
+	case appsv1.RollingUpdateStatefulSetStrategyType:
+		if s.RollingUpdate != nil {
+			errs = validateNotNegative(path.Child("rollingUpdate"), numberField{"partition", s.RollingUpdate.Partition})
+		}
+	case appsv1.OnDeleteStatefulSetStrategyType:
+		if s.RollingUpdate != nil {
+			errs = append(errs, field.Invalid(path.Child("rollingUpdate"), s.RollingUpdate, "only allowed for updateStrategy 'RollingUpdate'"))
+		}
+	default:
+		errs = append(errs, field.Invalid(path, s, "must be 'RollingUpdate' or 'OnDelete'"))
+	}
+	return errs
+}
+
+func validateStatefulSetUpdate(obj, live *appsv1.StatefulSet) field.ErrorList {
+	rest := obj.Spec
+	rest.Replicas, rest.Template, rest.UpdateStrategy = live.Spec.Replicas, live.Spec.Template, live.Spec.UpdateStrategy
+	rest.MinReadySeconds, rest.Ordinals, rest.RevisionHistoryLimit = live.Spec.MinReadySeconds, live.Spec.Ordinals, live.Spec.RevisionHistoryLimit
+	rest.PersistentVolumeClaimRetentionPolicy = live.Spec.PersistentVolumeClaimRetentionPolicy
+	if equality.Semantic.DeepEqual(rest, live.Spec) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(specPath, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+
+		"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+}

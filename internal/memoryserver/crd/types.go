@@ -1,0 +1,112 @@
+package crd
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/opblocks/opblocks/internal/compare"
+)
+
+const (
+	metaTypes      = "io.k8s.apimachinery.pkg.apis.meta.v1."
+	customTypeName = "custom"
+)
+
+// objectTypes converts the objects of one custom kind for server-side apply.
+type objectTypes struct {
+	gvk  schema.GroupVersionKind
+	root typed.ParseableType
+}
+
+var _ managedfields.TypeConverter = objectTypes{}
+
+// typeConverter returns how server-side apply merges the lists and maps of a custom kind. The schema of its metadata
+// is that of the built-in kinds.
+func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (managedfields.TypeConverter, error) {
+	root := structural.ToKubeOpenAPI()
+	text := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
+	describeObject(root, text)
+	describeEmbedded(root, text)
+	types, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{customTypeName: root}, false)
+	if err != nil {
+		return nil, fmt.Errorf("schema for server-side apply: %w", err)
+	}
+	have := map[string]bool{}
+	for _, t := range types.Types {
+		have[t.Name] = true
+	}
+	known, err := builtInSchema()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range known.Types {
+		if strings.HasPrefix(t.Name, metaTypes) && !have[t.Name] {
+			types.Types = append(types.Types, t)
+		}
+	}
+	parser := typed.Parser{Schema: smdschema.Schema{Types: types.Types}}
+	return objectTypes{gvk: gvk, root: parser.Type(customTypeName)}, nil
+}
+
+func describeObject(s *spec.Schema, text spec.Schema) {
+	s.SetProperty("apiVersion", text)
+	s.SetProperty("kind", text)
+	s.SetProperty("metadata", *spec.RefSchema("#/definitions/" + metaTypes + "ObjectMeta"))
+}
+
+// describeEmbedded adds the fields of an object to embedded objects, such as a whole pod template.
+func describeEmbedded(s *spec.Schema, text spec.Schema) {
+	if s == nil {
+		return
+	}
+	for name, property := range s.Properties {
+		describeEmbedded(&property, text)
+		s.Properties[name] = property
+	}
+	if s.Items != nil {
+		describeEmbedded(s.Items.Schema, text)
+	}
+	if s.AdditionalProperties != nil {
+		describeEmbedded(s.AdditionalProperties.Schema, text)
+	}
+	if embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); embedded {
+		describeObject(s, text)
+	}
+}
+
+func builtInSchema() (*smdschema.Schema, error) {
+	empty := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
+	object, err := compare.BuiltInTypes().ObjectToTyped(empty)
+	if err != nil {
+		return nil, err
+	}
+	return object.Schema(), nil
+}
+
+func (t objectTypes) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	untyped, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("%s is held untyped, got a %T", t.gvk, object)
+	}
+	return t.root.FromUnstructured(untyped.Object, options...)
+}
+
+func (t objectTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	content, ok := value.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is no object after merging", t.gvk)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}

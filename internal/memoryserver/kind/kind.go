@@ -1,0 +1,42 @@
+package kind
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The subresources that the server has. The object itself is the subresource "".
+const (
+	StatusSubresource = "status"
+	ScaleSubresource  = "scale"
+)
+
+// Kind describes a kind in one version. All servers of a process share it, so it never changes.
+type Kind struct {
+	GVK        schema.GroupVersionKind
+	Resource   schema.GroupVersionResource
+	Singular   string // the resource's name for one object
+	Namespaced bool
+	Custom     bool // defined by a custom resource definition, so objects are unstructured
+
+	HasStatus        bool // has a status subresource
+	HasScale         bool // has a scale subresource; the strategy is a Scaler
+	RequireVersion   bool // an update must name the resource version
+	OrphanDependents bool // a deletion orphans its dependents unless its options say otherwise
+	CreateOnUpdate   bool // an update creates an object that does not exist
+
+	Strategy      Strategy
+	FieldManagers map[string]*managedfields.FieldManager // by subresource
+}
+
+// GroupResource returns the resource without its version, as errors name it.
+func (k *Kind) GroupResource() schema.GroupResource { return k.Resource.GroupResource() }
+
+// Key returns the key under which an object of the kind is stored: a cluster-scoped object has no namespace.
+func (k *Kind) Key(namespace, name string) client.ObjectKey {
+	if !k.Namespaced {
+		namespace = ""
+	}
+	return client.ObjectKey{Namespace: namespace, Name: name}
+}

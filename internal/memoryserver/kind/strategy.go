@@ -1,0 +1,66 @@
+package kind
+
+import (
+	"fmt"
+	"iter"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Strategy is how objects of one kind are decoded, defaulted and validated. It has the role of the
+// RESTCreateStrategy and RESTUpdateStrategy of k8s.io/apiserver/pkg/registry/rest. In its methods obj is the
+// object that a request would store, and live the stored object, which must not be changed.
+type Strategy interface {
+	// New returns an object with apiVersion and kind only.
+	New() client.Object
+	// Decode reads JSON as the API server does: unknown fields are dropped, or with strict an error.
+	Decode(content []byte, strict bool) (client.Object, error)
+	// FromMap is Decode for values that are decoded already. It takes them over.
+	FromMap(content map[string]any, strict bool) (client.Object, error)
+	// FromObject is Decode for an object of the Go type in which the server holds objects of the kind. It
+	// reports false for any other type: encode it as JSON and decode that.
+	FromObject(object client.Object) (client.Object, bool, error)
+	// Encode is the reverse of Decode.
+	Encode(object client.Object) ([]byte, error)
+	SetDefaults(obj client.Object)
+
+	// Allocate sets values that must be unique in the cluster, such as addresses. others are all stored objects
+	// of the kind, live among them. There is no live object at a creation.
+	Allocate(k *Kind, others iter.Seq[client.Object], obj, live client.Object) error
+	// The Prepare methods reset what the client may not write by the request.
+	PrepareForCreate(obj client.Object)
+	PrepareForUpdate(obj, live client.Object)
+	PrepareForStatusUpdate(obj, live client.Object)
+
+	// GracePeriod returns how long a deletion waits, in seconds.
+	GracePeriod(live client.Object, requested *int64) int64
+	// HoldDeletion reports whether a deleted object stays though it has no finalizers, and marks it so.
+	HoldDeletion(obj client.Object) bool
+
+	Validate(obj client.Object) field.ErrorList
+	ValidateUpdate(obj, live client.Object) field.ErrorList
+	ValidateStatus(obj, live client.Object) field.ErrorList
+
+	// Normalize returns a valid object as the API server stores it, and as clients read it afterwards. applied
+	// reports whether the object comes from server-side apply.
+	Normalize(obj client.Object, applied bool) (read, stored client.Object, err error)
+	Equal(a, b client.Object) bool
+}
+
+// Scaler is implemented by the strategies of kinds with a scale subresource.
+type Scaler interface {
+	// ReplicasPath returns the path of the field that holds the wanted replicas.
+	ReplicasPath() []string
+	// Scale returns the spec and the status of the object's scale.
+	Scale(object client.Object) autoscalingv1.Scale
+	// SetScale sets the wanted replicas.
+	SetScale(obj client.Object, scale *autoscalingv1.Scale) error
+}
+
+// UIDMismatch returns the API server's error for a request that names the UID of another object.
+func UIDMismatch(want, have types.UID) error {
+	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", want, have) //nolint:staticcheck // The server's words.
+}

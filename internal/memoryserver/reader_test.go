@@ -1,0 +1,46 @@
+package memoryserver
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestReader(t *testing.T) {
+	runScenarios(t, map[string]scenario{
+		"Past": {
+			reason: "a stale cache is stale for each kind on its own",
+			run: func(t *testing.T, ctx context.Context, s *Server, c client.WithWatch) {
+				m := testConfigMap("a")
+				require.NoError(t, c.Create(ctx, m))
+				created := s.Revision()
+				m.Data["k"] = "changed"
+				require.NoError(t, c.Update(ctx, m))
+				require.NoError(t, c.Create(ctx, testDeployment()))
+				at := created
+				reader := s.Reader(func(gvk schema.GroupVersionKind) int64 {
+					if gvk.Kind == "ConfigMap" {
+						return at
+					}
+					return 0
+				})
+				require.NoError(t, reader.Get(ctx, client.ObjectKeyFromObject(m), m))
+				require.Equal(t, "v", m.Data["k"])
+				require.Equal(t, "ConfigMap", m.Kind, "a cache sets it")
+				require.True(t, apierrors.IsNotFound(reader.Get(ctx, client.ObjectKeyFromObject(testDeployment()), testDeployment())))
+				at = created - 1
+				list := &corev1.ConfigMapList{}
+				require.NoError(t, reader.List(ctx, list))
+				require.Empty(t, list.Items)
+				at = s.Revision()
+				require.NoError(t, reader.List(ctx, list, client.InNamespace("default")))
+				require.Equal(t, "changed", list.Items[0].Data["k"])
+			},
+		},
+	})
+}
