@@ -23,7 +23,7 @@ var (
 
 	// What only tests and the packages that help them may import, whatever the rules below say.
 	helpsTests = []string{
-		"testing", module + "/internal/controlplane", module + "/internal/memoryserver",
+		"testing", module + "/internal/controlplane", module + "/internal/memoryserver", module + "/internal/simulation",
 		"sigs.k8s.io/controller-runtime/pkg/client/fake", "sigs.k8s.io/controller-runtime/pkg/envtest",
 	}
 )

@@ -56,7 +56,7 @@ func TestWithout(t *testing.T) {
 	assert.Equal(t, []reconciletest.FaultKind{reconciletest.TimeTravel}, report.Skipped)
 
 	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults("earthquake"))
-	assert.Contains(t, report.String(), `Without("earthquake"): there is no such kind of fault`)
+	assert.Contains(t, report.String(), `SkipFaults("earthquake"): there is no such kind of fault`)
 
 	sound := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
