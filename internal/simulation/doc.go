@@ -9,7 +9,7 @@
 //     are what it acts through; pass.go follows its passes.
 //   - send.go sends each [Request], and has one handler for each kind of fault; fault.go has the kinds.
 //   - changes.go observes the changes on the server, and delays or repeats what the operator's cache shows of them.
-//   - deeds.go counts what the operator did, otherwriter.go is the other writer of its objects, and secrets.go looks for the
+//   - operations.go counts what the operator did, otherwriter.go is the other writer of its objects, and secrets.go looks for the
 //     values of Secrets where they do not belong.
 //   - trace.go prints what happened.
 //

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -213,7 +214,7 @@ func (r *Run) replaceDeadProcess() bool {
 	}
 	r.mu.Unlock()
 	if old != nil {
-		sleepUntilRestart()
+		time.Sleep(restartTime)
 		for range maxClusterSteps {
 			if !r.stepCluster() {
 				break

@@ -34,7 +34,7 @@ func (v *secretValue) in(text string) bool {
 }
 
 func (v *secretValue) leakedTo(where string) error {
-	return fmt.Errorf("the value of key %q in Secret %s stands in %s", v.key, v.secret, where)
+	return fmt.Errorf("the value of key %q in Secret %s appears in %s", v.key, v.secret, where)
 }
 
 // secretValues returns the values of all Secrets that exist.

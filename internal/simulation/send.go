@@ -43,7 +43,7 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.owned = run.deeds.created[objectID{c.Kind, c.Object}]
+	c.owned = run.operations.created[objectID{c.Kind, c.Object}]
 	run.record(p, c)
 	d := &delivery{run: run, process: p, call: c, do: do}
 	if fault := run.strike(p, c); fault != "" {

@@ -321,7 +321,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: reconciletest.CrashBefore,
-		says:  []string{"update Shop/status default/web #1", "it begins the work of Job default/web anew 1 time, without faults 0 times"},
+		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
 	"update without a version": {
 		about: "what somebody else wrote just before is overwritten",

@@ -196,7 +196,7 @@ var faultyStatus = map[string]faulty{
 			s.Objects = []client.Object{secret}
 			return s
 		},
-		says: []string{`the value of key "password" in Secret web stands in status.message of Shop default/web`},
+		says: []string{`the value of key "password" in Secret web appears in status.message of Shop default/web`},
 	},
 	"state in memory": {
 		about: "after a restart the counter begins anew, and two shops get one slot",

@@ -123,7 +123,7 @@ func TestSecretMadeInThePass(t *testing.T) {
 		report := reconciletest.ExploreQuietly(t, s)
 		assert.Equal(t, leaks, len(report.Failures) > 0, report.String())
 		if leaks {
-			assert.Contains(t, report.String(), `the value of key "password" in Secret web stands in status.phase`)
+			assert.Contains(t, report.String(), `the value of key "password" in Secret web appears in status.phase`)
 		}
 	}
 }
