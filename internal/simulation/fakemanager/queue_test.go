@@ -32,12 +32,12 @@ func TestQueue(t *testing.T) {
 		now    []string
 		later  []string // a minute later
 	}{
-		"once": {
+		"Once": {
 			reason: "what is in the queue is not added again",
 			add:    func(q *queue, _ *int) { q.Add(requestOf("a")); q.Add(requestOf("a")) },
 			now:    []string{"a"},
 		},
-		"order": {
+		"Order": {
 			reason: "first come first served, and by name what comes at one moment",
 			add: func(q *queue, batch *int) {
 				q.Add(requestOf("c"))
@@ -47,7 +47,7 @@ func TestQueue(t *testing.T) {
 			},
 			now: []string{"c", "a", "b"},
 		},
-		"priority": {
+		"Priority": {
 			reason: "the higher one counts",
 			add: func(q *queue, _ *int) {
 				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, requestOf("a"), requestOf("c"))
@@ -56,7 +56,7 @@ func TestQueue(t *testing.T) {
 			},
 			now: []string{"c", "b", "a"},
 		},
-		"delay": {
+		"Delay": {
 			reason: "the shorter one counts, in whatever order they come",
 			add: func(q *queue, _ *int) {
 				q.AddAfter(requestOf("a"), time.Hour)
@@ -67,7 +67,7 @@ func TestQueue(t *testing.T) {
 			},
 			later: []string{"b", "a"},
 		},
-		"delay and event": {
+		"DelayAndEvent": {
 			reason: "an event does not wait",
 			add: func(q *queue, _ *int) {
 				q.AddAfter(requestOf("a"), time.Hour)
@@ -77,12 +77,12 @@ func TestQueue(t *testing.T) {
 			},
 			now: []string{"a", "b"},
 		},
-		"backoff": {
+		"Backoff": {
 			reason: "it comes from the limiter",
 			add:    func(q *queue, _ *int) { q.AddRateLimited(requestOf("a")) },
 			later:  []string{"a"},
 		},
-		"the end": {
+		"ShutDown": {
 			reason: "nothing is taken in any more",
 			add:    func(q *queue, _ *int) { q.ShutDown(); q.Add(requestOf("a")) },
 		},
