@@ -31,8 +31,8 @@ type phase struct {
 	operations operations
 }
 
-// revisionsPerAction is more than an action takes. So what a user writes first has the same resource version in each run.
-// Operators may store these, or hashes of them.
+// revisionsPerAction is more than an action takes. So what a user writes first has the same resource version in each
+// run. Operators may store these, or hashes of them.
 const revisionsPerAction = 1000
 
 // runActions is the whole run. It is called in a bubble.
@@ -125,8 +125,8 @@ func (r *Run) carryOutAction(action Action) error {
 	})
 }
 
-// doNextAction does the next action while the operator is at work, and reports whether it could be done. The caller holds the
-// lock.
+// doNextAction does the next action while the operator is at work, and reports whether it could be done. The caller
+// holds the lock.
 func (r *Run) doNextAction() bool {
 	action := r.scenario.Actions[r.script.done]
 	r.server.Advance(int64(len(r.script.phases)+1) * revisionsPerAction)
@@ -139,8 +139,8 @@ func (r *Run) doNextAction() bool {
 	return true
 }
 
-// finishPhase lets the operator become quiet, and checks the state then, and that the operator rests. If a fault strikes in the
-// check that it rests, the operator has to become quiet again.
+// finishPhase lets the operator become quiet, and checks the state then, and that the operator rests. If a fault
+// strikes in the check that it rests, the operator has to become quiet again.
 func (r *Run) finishPhase(name string) {
 	for {
 		if r.settle(); r.failure() != nil {

@@ -25,8 +25,8 @@ type step struct {
 	do   func(r *Run, w *progress) bool
 }
 
-// steps returns what can happen, in order. After each step that happens the list begins anew. The operator is quiet when no
-// step can happen.
+// steps returns what can happen, in order. After each step that happens the list begins anew. The operator is quiet
+// when no step can happen.
 func steps() []step {
 	return []step{
 		// The operator is restarted, as by a kubelet. The first process starts here too.
@@ -64,8 +64,8 @@ func (w *progress) countPass() bool { w.passes++; return true }
 
 func (w *progress) stop() bool { w.stopped = true; return true }
 
-// settle lets the operator work until it is quiet: no event is left, and nothing is due within the horizon, or what is due
-// changes nothing.
+// settle lets the operator work until it is quiet: no event is left, and nothing is due within the horizon, or what
+// is due changes nothing.
 func (r *Run) settle() { r.work(r.scenario.horizon()) }
 
 // work is settle with another horizon. Zero follows no delays.
@@ -127,8 +127,8 @@ func (r *Run) nextPass() bool {
 	return true
 }
 
-// stepCluster lets everything else in the cluster take one step: the simulated controllers, the other writer and the garbage
-// collector. It reports whether something changed.
+// stepCluster lets everything else in the cluster take one step: the simulated controllers, the other writer and the
+// garbage collector. It reports whether something changed.
 func (r *Run) stepCluster() bool {
 	before := r.server.Revision()
 	for _, reconcile := range r.scenario.Controllers {

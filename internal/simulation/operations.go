@@ -102,8 +102,8 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	}
 }
 
-// replacesPods reports whether a change replaces the pods of a workload. A process that sees the past rightly goes back to an
-// earlier template, and forward again, so that does not count.
+// replacesPods reports whether a change replaces the pods of a workload. A process that sees the past rightly goes
+// back to an earlier template, and forward again, so that does not count.
 func (r *Run) replacesPods(c *memoryserver.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false
@@ -141,8 +141,8 @@ func (o *objectID) runsOnce() bool {
 	return o.kind.Group == "batch" && o.kind.Kind == "Job" || o.kind.Group == "" && o.kind.Kind == "Pod"
 }
 
-// checkOperations returns an error if the operator has done more often than without faults what does harm each time: replaced
-// pods, run a Job again, or deleted something.
+// checkOperations returns an error if the operator has done more often than without faults what does harm each time:
+// replaced pods, run a Job again, or deleted something.
 func (r *Run) checkOperations(without *operations) error {
 	for id, n := range r.operations.rollouts {
 		if want := without.rollouts[id]; n > want {

@@ -147,8 +147,8 @@ func (r *Run) finishPass(work *fakemanager.Work) {
 	}
 }
 
-// waitForNewLeader makes the process an old leader, lets another replica lead until it is quiet, and reports whether the old
-// leader still runs. It is called in the old leader's pass, under the lock.
+// waitForNewLeader makes the process an old leader, lets another replica lead until it is quiet, and reports whether
+// the old leader still runs. It is called in the old leader's pass, under the lock.
 func (r *Run) waitForNewLeader(old *Process) bool {
 	resume := make(chan struct{})
 	r.processes.waiting = &waitingPass{process: old, resume: resume}
@@ -158,8 +158,8 @@ func (r *Run) waitForNewLeader(old *Process) bool {
 	return !old.dead
 }
 
-// changeLeader starts another replica if a pass of the leader waits for that, and lets it become quiet. Then the old leader
-// finishes its pass and ends.
+// changeLeader starts another replica if a pass of the leader waits for that, and lets it become quiet. Then the old
+// leader finishes its pass and ends.
 func (r *Run) changeLeader() bool {
 	r.mu.Lock()
 	old := r.processes.waiting
@@ -190,8 +190,8 @@ func (r *Run) changeLeader() bool {
 	return true
 }
 
-// checkOutcomes returns an error if the operator is quiet at the end only because it waits between attempts that fail. A
-// terminal error asks for no other attempt, so it is allowed.
+// checkOutcomes returns an error if the operator is quiet at the end only because it waits between attempts that
+// fail. A terminal error asks for no other attempt, so it is allowed.
 func (r *Run) checkOutcomes() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// restTime is how much later a pass runs for which there is no reason. An operator that writes the time of each pass shows by
-// that it does not rest.
+// restTime is how much later a pass runs for which there is no reason. An operator that writes the time of each pass
+// shows by that it does not rest.
 const restTime = 2 * time.Second
 
-// checkRest has every known object reconciled once more, though nothing has changed. The operator must not write anything. It
-// returns false if a fault struck meanwhile: then the result means nothing.
+// checkRest has every known object reconciled once more, though nothing has changed. The operator must not write
+// anything. It returns false if a fault struck meanwhile: then the result means nothing.
 func (r *Run) checkRest() (undisturbed bool) {
 	struck := r.struckSoFar()
 	time.Sleep(restTime)
@@ -101,8 +101,8 @@ func (r *Run) notQuietError() error {
 	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))
 }
 
-// missedChanges returns the changes of what the last pass read that happened after the pass before it over the same object:
-// they triggered no pass.
+// missedChanges returns the changes of what the last pass read that happened after the pass before it over the same
+// object: they triggered no pass.
 func (r *Run) missedChanges() []string {
 	last, read := r.log.lastPass()
 	var missed []string

@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which it may call
-// nothing that waits for the real world.
+// Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which it
+// may call nothing that waits for the real world.
 //
 // One goroutine drives the run. The operator's goroutines send requests meanwhile, under the lock.
 type Run struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// shortestSecret is the length in bytes from which on a value of a Secret is looked for elsewhere. Shorter values occur in
-// other objects by chance.
+// shortestSecret is the length in bytes from which on a value of a Secret is looked for elsewhere. Shorter values
+// occur in other objects by chance.
 const shortestSecret = 8
 
 // public are keys of Secrets whose values are not secret.

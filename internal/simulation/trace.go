@@ -168,7 +168,7 @@ func (r *row) cells() (cells [3]string, shown bool) {
 	return cells, true
 }
 
-// Shorten cuts off a text that has more than so many characters.
+// Shorten returns the text, cut off after the given number of characters.
 func Shorten(text string, to int) string {
 	if runes := []rune(text); len(runes) > to {
 		return string(runes[:to]) + "…"

@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// twoFaults is an operator that survives every single fault, but not two: its second attempt to drop the account is its last.
+// twoFaults is an operator that survives every single fault, but not two: its second attempt to drop the account is
+// its last.
 func twoFaults() reconciletest.Scenario {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

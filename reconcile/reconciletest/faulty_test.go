@@ -19,8 +19,8 @@ type faulty struct {
 	says     []string                // what the report must contain, so that the author understands
 }
 
-// TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it finds
-// nothing in the same operator without the mistake.
+// TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it
+// finds nothing in the same operator without the mistake.
 func TestFindsEveryFault(t *testing.T) {
 	found := 0
 	useful := map[reconciletest.FaultKind]bool{}

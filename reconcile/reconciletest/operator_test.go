@@ -150,8 +150,8 @@ func (a accountClient) create(ctx context.Context, name string) error {
 	})
 }
 
-// keep creates an account if there is none, for a shop that exists. It asks the API server for the shop: the cache of a process
-// that has just started may be old.
+// keep creates an account if there is none, for a shop that exists. It asks the API server for the shop: the cache of
+// a process that has just started may be old.
 func (a accountClient) keep(ctx context.Context, name string) error {
 	found, err := a.exists(ctx, name)
 	if err != nil || found {

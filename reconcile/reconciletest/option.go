@@ -67,11 +67,12 @@ func Limit(n int) Option { return func(s *settings) { s.limit = n } }
 // Seed chooses the sample. The report prints it. The default is 1.
 func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
 
-// Replay runs the scenario with the given faults alone, in the form in which a report's last line names them, and prints the
-// trace. The environment variable RECONCILETEST_REPLAY does the same.
+// Replay runs the scenario with the given faults alone, in the form in which a report's last line names them, and
+// prints the trace. The environment variable RECONCILETEST_REPLAY does the same.
 func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
 
-// SkipFaults leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report names them.
+// SkipFaults leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report
+// names them.
 func SkipFaults(kinds ...FaultKind) Option {
 	return func(s *settings) { s.skip = append(s.skip, kinds...) }
 }
