@@ -37,7 +37,7 @@ type pass struct {
 	requests int // that it has sent, and reads of the cache
 }
 
-// String returns the pass's number, and what it runs over.
+// String returns the pass's number and object.
 func (p *pass) String() string {
 	return fmt.Sprintf("pass %d over %s", p.number, describeTarget(p.target))
 }
@@ -52,7 +52,7 @@ type waitingPass struct {
 	resume  chan struct{}
 }
 
-// runPass follows a call of a reconciler. It makes an error of a panic.
+// runPass records a call of a reconciler, and returns an error if it panics.
 func (p *Process) runPass(target fakemanager.Target, cause string, reconcile func() (ctrl.Result, error)) (result ctrl.Result, err error) {
 	pass := p.run.beginPass(p, target, cause)
 	defer func() {

@@ -20,7 +20,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 )
 
-// processes are the operator's processes in a run. The run's lock guards them.
+// processes are the operator's processes in a run. The run's lock guards them. Only the goroutine that drives the run
+// replaces the leader, so it reads the leader without the lock.
 type processes struct {
 	leader  *Process
 	started int          // how many so far

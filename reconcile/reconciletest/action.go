@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Action is something that a user does. The next action comes when the operator is quiet.
+// Action is something that a user does. The next action comes when the operator is quiet. An action that cannot be done,
+// such as Create(nil), is an error of the scenario: [Explore] reports it, and [Run] fails the test.
 type Action struct {
 	Name string // a short one, for the trace
 	Do   func(ctx context.Context, c client.Client) error

@@ -13,18 +13,19 @@
 //		},
 //	})
 //
-// The operator may be any that is made with controller-runtime. It need not use opblocks.
+// The operator may be any that is made with controller-runtime. It need not use opblocks. A pass is one call of its
+// reconciler.
 //
 // Start with [Explore] and [Scenario]. [Run] is for ordinary tests that count requests. What the operator changes
 // outside of the cluster goes through [Process.Effect].
 //
 // # What goes wrong
 //
-// The process dies before or after a write, and starts again at once or after the user's next action. That action
-// also happens in the middle of a pass. A write is stored and its answer is lost. Another writer writes or deletes
-// the object just before. The server refuses a request. The cache is behind for some passes, or a new process begins
-// with an old one. The watch breaks. Another replica takes over in the middle of a pass. [FaultKind] lists all
-// faults.
+// The process dies before or after a write, and starts again at once or after the user's next action. That action also
+// happens in the middle of a pass. A write is stored and its answer is lost. Another writer writes or deletes the object
+// just before. The server refuses a request. The watch breaks, or the cache is behind for some passes. A new process sees
+// the past: its cache is older than what the process before it saw. Another replica takes over in the middle of a pass.
+// [FaultKind] lists all faults.
 //
 // # What must hold
 //

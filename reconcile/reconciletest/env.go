@@ -10,9 +10,9 @@ import (
 
 // Env is a run as a test or a check sees it.
 type Env struct {
-	client.Client // of a user: its requests are not in the log
-	External      External
-	RequestLog    *RequestLog
+	client.Client             // of a user: its requests are not in the log
+	External      External    // what [Scenario.External] returned for the run, nil if the scenario has none
+	RequestLog    *RequestLog // of the operator's requests
 
 	t   *testing.T
 	run *simulation.Run

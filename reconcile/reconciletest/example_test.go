@@ -68,8 +68,8 @@ func ExampleRun() {
 	// [create ConfigMap default/web]
 }
 
-// Faults strike at effects outside of the cluster too, and their result is compared. This operator cleans up in the wrong order:
-// it removes the finalizer before the account.
+// Faults strike at effects outside of the cluster too, and their result is compared. This operator cleans up in the wrong
+// order: it removes the finalizer before the account.
 func ExampleProcess_Effect() {
 	t := new(testing.T) // in a test it is the function's own
 	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{

@@ -55,7 +55,7 @@ const (
 	Stale FaultKind = "stale after"
 	// StaleLong: as Stale, for two passes.
 	StaleLong FaultKind = "stale for long after"
-	// MissedEvent: the watch breaks at a change of an object. When the operator is quiet the kind is listed anew, and what
+	// MissedEvent: the watch breaks at a change of an object. When the operator is quiet the kind is listed again, and what
 	// happened to each object meanwhile arrives as one event.
 	MissedEvent FaultKind = "missed event of"
 	// TimeTravel: when the operator is quiet after a change of an object, another process takes over, whose cache shows
