@@ -172,7 +172,7 @@ const extraWrites = 10
 func (r *Run) checkWrites() (errs []error) {
 	for id, n := range r.operations.writes {
 		if without := r.baseline.operations.writes[id]; n > 2*without+extraWrites {
-			errs = append(errs, fmt.Errorf("%s was written %d times, without faults %d", id, n, without))
+			errs = append(errs, fmt.Errorf("%s was written %d times, without faults %d times: it must be at most %d", id, n, without, 2*without+extraWrites))
 		}
 	}
 	return errs

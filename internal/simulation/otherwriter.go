@@ -94,7 +94,8 @@ func (r *Run) checkTouched() error {
 			continue
 		}
 		lost := func(what string) error {
-			return fmt.Errorf("lost what another writer wrote just before: %s of %s", what, id)
+			return fmt.Errorf("lost what another writer wrote just before: %s of %s\n"+
+				"Send the resource version that was read, or change only fields of your own", what, id)
 		}
 		if now.GetAnnotations()[state.OtherWriterKey] == "" {
 			return lost("the annotation " + state.OtherWriterKey)

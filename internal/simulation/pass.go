@@ -138,7 +138,7 @@ func (r *Run) finishPass(work *fakemanager.Work) {
 			continue
 		}
 		if waited > maxPass {
-			r.fail(fmt.Errorf("pass over %s %s has not ended after %s", work.Target.Controller, work.Target.Request, maxPass))
+			r.fail(fmt.Errorf("pass over %s %s has not ended after %s of virtual time", work.Target.Controller, work.Target.Request, maxPass))
 			return
 		}
 		time.Sleep(step)

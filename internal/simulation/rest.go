@@ -61,13 +61,14 @@ func (r *Run) unrestError(pass int, before moment) error {
 		}
 	}
 	if len(wrote) == 0 {
-		return fmt.Errorf("the operator does not rest: while one more pass ran though nothing had changed, something outside of any pass changed %s", r.changedSince(before))
+		return fmt.Errorf("the operator does not rest: while one more pass ran, something outside of any pass changed %s", r.changedSince(before))
 	}
 	if missed := r.missedChanges(); len(missed) > 0 {
-		return fmt.Errorf("a watch is missing: the operator was quiet, and one more pass still had to %s: no pass came after %s",
-			strings.Join(wrote, ", "), strings.Join(missed, ", "))
+		return fmt.Errorf("a watch is missing: no pass came after %s, and when the operator was quiet one more pass still had to %s\n"+
+			"Watch that kind, or correct the watch's predicate or mapping", strings.Join(missed, ", "), strings.Join(wrote, ", "))
 	}
-	return fmt.Errorf("the operator does not rest: one more pass, though nothing had changed, does %s%s", strings.Join(wrote, ", "), r.lastChangeOf(wrote))
+	return fmt.Errorf("the operator does not rest: if nothing has changed a pass must write nothing, and one more pass still had to %s%s",
+		strings.Join(wrote, ", "), r.lastChangeOf(wrote))
 }
 
 // changedSince names what changed, on the server or else outside of the cluster.
@@ -96,7 +97,7 @@ func (r *Run) notQuietError() error {
 		}
 	}
 	if most == "" {
-		return fmt.Errorf("it does not become quiet: %d passes, and none changes anything", maxPasses)
+		return fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)
 	}
 	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))
 }
