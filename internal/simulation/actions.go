@@ -26,13 +26,13 @@ func (s *script) hasNext(actions []Action) bool {
 
 // phase is what a run had led to when the operator was quiet after an action.
 type phase struct {
-	name  string
-	state state.State // nil: the operator did not work, or not to the end
-	deeds deeds
+	name       string
+	state      state.State // nil: the operator did not work, or not to the end
+	operations operations
 }
 
-// revisionsPerAction is more than an action takes. So what a user writes first has the same resource version in each run.
-// Operators may store these, or hashes of them.
+// revisionsPerAction is more than an action takes. So what a user writes first has the same resource version in each
+// run. Operators may store these, or hashes of them.
 const revisionsPerAction = 1000
 
 // runActions is the whole run. It is called in a bubble.
@@ -88,7 +88,12 @@ func (r *Run) do(action Action) {
 	if r.settle(); r.failure() != nil {
 		return
 	}
-	r.endPhase(action.Name)
+	quiet, err := r.checkPhase(action.Name)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.script.phases = append(r.script.phases, quiet)
 }
 
 // act does what the user does.
@@ -120,8 +125,8 @@ func (r *Run) carryOutAction(action Action) error {
 	})
 }
 
-// doNextAction does the next action while the operator is at work, and reports whether it could be done. The caller holds the
-// lock.
+// doNextAction does the next action while the operator is at work, and reports whether it could be done. The caller
+// holds the lock.
 func (r *Run) doNextAction() bool {
 	action := r.scenario.Actions[r.script.done]
 	r.server.Advance(int64(len(r.script.phases)+1) * revisionsPerAction)
@@ -134,57 +139,51 @@ func (r *Run) doNextAction() bool {
 	return true
 }
 
-// finishPhase lets the operator become quiet, and checks what there is then, and that the operator rests. If a fault strikes in
-// the check of the rest, the operator has to become quiet anew.
+// finishPhase lets the operator become quiet, and checks the state then, and that the operator rests. If a fault
+// strikes in the check that it rests, the operator has to become quiet again.
 func (r *Run) finishPhase(name string) {
 	for {
 		if r.settle(); r.failure() != nil {
 			return
 		}
-		if r.isDown() { // nobody has worked on it
+		if r.isDown() { // no process has worked since the action
 			r.script.phases = append(r.script.phases, phase{name: name})
 			return
 		}
-		s, err := r.checkState(name)
+		quiet, err := r.checkPhase(name)
 		if err != nil {
 			r.fail(err)
 			return
 		}
-		at := phase{name, s, r.deeds.harmful()}
 		if r.checkRest() {
-			r.script.phases = append(r.script.phases, at)
+			r.script.phases = append(r.script.phases, quiet)
 			return
 		}
 	}
 }
 
-// endPhase checks what there is, and ends the phase.
-func (r *Run) endPhase(name string) {
-	s, err := r.checkState(name)
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	r.script.phases = append(r.script.phases, phase{name, s, r.deeds.harmful()})
-}
-
-// checkState returns what there is. It must be the same as without faults.
-func (r *Run) checkState(name string) (state.State, error) {
+// checkPhase returns what there is now. It must be the same as without faults.
+func (r *Run) checkPhase(name string) (phase, error) {
 	if err := r.checkTouched(); err != nil {
-		return nil, err
+		return phase{}, err
 	}
 	r.mu.Lock()
 	objects := r.history.objects()
 	r.mu.Unlock()
 	s, err := state.Of(objects, r.externalState(), r.scenario.Ignore)
-	if err != nil || r.baseline == nil {
-		return s, err
+	if err != nil {
+		return phase{}, err
 	}
-	want := r.baseline.phases[len(r.script.phases)]
-	if lines := state.Difference(want.state, s); len(lines) > 0 {
-		return nil, fmt.Errorf("after %q the state is not the same as without faults:\n  %s", name, strings.Join(lines, "\n  "))
+	if r.baseline != nil {
+		want := r.baseline.phases[len(r.script.phases)]
+		if lines := state.Difference(want.state, s); len(lines) > 0 {
+			return phase{}, fmt.Errorf("after %q the state is not the same as without faults:\n  %s", name, strings.Join(lines, "\n  "))
+		}
+		if err := r.checkOperations(&want.operations); err != nil {
+			return phase{}, err
+		}
 	}
-	return s, r.checkDeeds(&want.deeds)
+	return phase{name, s, r.operations.harmful()}, nil
 }
 
 // checkAlways checks what must hold at every moment.
@@ -208,7 +207,7 @@ func (r *Run) checkEnd() {
 			return
 		}
 	}
-	err := error(nil)
+	var err error
 	if r.baseline == nil {
 		err = r.checkOutcomes()
 	} else {

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// inBubble calls f in a bubble of testing/synctest. It returns the bubble's name if goroutines were left in it, which stay
-// for ever, else "".
+// inBubble calls f in a bubble of testing/synctest. It returns the bubble's name if goroutines were left in it, which
+// stay for ever, else "".
 func inBubble(t *testing.T, f func(t *testing.T)) (left string) {
 	var name string
 	defer func() {

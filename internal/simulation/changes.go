@@ -37,8 +37,8 @@ func (h *history) objects() []client.Object {
 	return all
 }
 
-// observeChanges takes the server's changes since the last call. It names each, lets a planned fault strike at it, and passes
-// it on to the process.
+// observeChanges takes the server's changes since the last call. It names each, lets a planned fault strike at it,
+// and passes it on to the process.
 func (r *Run) observeChanges() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

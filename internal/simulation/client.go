@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// recordingClient is the operator's client: it reads from the cache, except unstructured objects, and writes to the server.
-// Every call is recorded, and a fault may strike it.
+// recordingClient is the operator's client: it reads from the cache, except unstructured objects, and writes to the
+// server. Every call is recorded, and a fault may strike it.
 type recordingClient struct {
 	process *Process
 	live    client.WithWatch
@@ -193,8 +193,8 @@ func bodyOf(obj client.Object) []byte {
 	return body
 }
 
-// answered returns the object that the answer is written to: the caller's object, or a copy if the caller never gets the
-// answer.
+// answered returns the object that the answer is written to: the caller's object, or a copy if the caller never gets
+// the answer.
 func answered(obj client.Object, lost bool) client.Object {
 	if lost {
 		return obj.DeepCopyObject().(client.Object)

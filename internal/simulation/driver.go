@@ -25,10 +25,11 @@ type step struct {
 	do   func(r *Run, w *progress) bool
 }
 
-// steps returns what can happen, in order. After each step that happens the list begins anew. The operator is quiet when no
-// step can happen.
+// steps returns what can happen, in order. After each step that happens the list begins anew. The operator is quiet
+// when no step can happen.
 func steps() []step {
 	return []step{
+		// The operator is restarted, as by a kubelet. The first process starts here too.
 		{"start a process in place of one that died", func(r *Run, _ *progress) bool { return r.replaceDeadProcess() }},
 		// Without a process only the rest of the cluster works. Nothing below can happen.
 		{"let the cluster work while the operator is down", func(r *Run, w *progress) bool { return r.isDown() && (r.stepCluster() || w.stop()) }},
@@ -36,11 +37,13 @@ func steps() []step {
 		{"deliver an event", func(r *Run, _ *progress) bool { return r.deliver() }},
 		// While a kind in the cache is frozen, everything known has another pass or two, which then sees the past.
 		{"request passes while the cache is behind", func(r *Run, _ *progress) bool { return r.requestPasses() }},
+		// One pass runs at a time, to its end.
 		{"run a pass that is due", func(r *Run, w *progress) bool { return r.nextPass() && w.countPass() }},
 		// The operator has done what it can. Garbage collection and simulated controllers answer.
 		{"let the cluster work", func(r *Run, _ *progress) bool { return r.stepCluster() }},
-		// Everything is quiet, and the cache catches up at last.
+		// Nothing else happens any more, so the cache catches up. One kind at a time.
 		{"end a freeze of the cache", func(r *Run, _ *progress) bool { return r.processes.leader.manager.Cache().Thaw() }},
+		// By now the past differs from the present as much as it can.
 		{"replace the process by one that sees the past", func(r *Run, _ *progress) bool { return r.travelToThePast() }},
 		// The clock moves only when nothing else is left.
 		{"wait for what is due next", func(r *Run, w *progress) bool { return r.waitForNextDue(w) }},
@@ -52,7 +55,7 @@ type progress struct {
 	horizon    time.Duration // how far into the future delays are followed
 	passes     int
 	moment     moment    // of the last change
-	quietSince time.Time // that change
+	quietSince time.Time // when that was
 	attempts   fakemanager.Attempts
 	stopped    bool // the operator is down, and the cluster is quiet
 }
@@ -61,8 +64,8 @@ func (w *progress) countPass() bool { w.passes++; return true }
 
 func (w *progress) stop() bool { w.stopped = true; return true }
 
-// settle lets the operator work until it is quiet: no event is left, and nothing is due within the horizon, or what is due
-// changes nothing.
+// settle lets the operator work until it is quiet: no event is left, and nothing is due within the horizon, or what
+// is due changes nothing.
 func (r *Run) settle() { r.work(r.scenario.horizon()) }
 
 // work is settle with another horizon. Zero follows no delays.
@@ -89,9 +92,6 @@ func (r *Run) observe() {
 	synctest.Wait()
 	r.observeChanges()
 }
-
-// sleepUntilRestart lets the time pass in which a process starts again.
-func sleepUntilRestart() { time.Sleep(restartTime) }
 
 // deliver delivers one event to the process.
 func (r *Run) deliver() bool {
@@ -127,8 +127,8 @@ func (r *Run) nextPass() bool {
 	return true
 }
 
-// stepCluster lets everything else in the cluster take one step: the simulated controllers, the other writer and the garbage
-// collector. It reports whether something changed.
+// stepCluster lets everything else in the cluster take one step: the simulated controllers, the other writer and the
+// garbage collector. It reports whether something changed.
 func (r *Run) stepCluster() bool {
 	before := r.server.Revision()
 	for _, reconcile := range r.scenario.Controllers {

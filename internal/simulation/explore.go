@@ -41,8 +41,8 @@ type Failure struct {
 	length int // of the trace, in lines
 }
 
-// Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs of faults
-// if the options say so. The scenario and the options must be valid.
+// Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs
+// of faults if the options say so. The scenario and the options must be valid.
 func Explore(t *testing.T, s *Scenario, o Options) *Exploration {
 	e := &explorer{t: t, scenario: s, options: o, found: &Exploration{Survived: map[FaultKind]int{}}}
 	e.explore()

@@ -23,10 +23,10 @@ func TestFormatFaults(t *testing.T) {
 
 func TestParseFaultsRejects(t *testing.T) {
 	tests := map[string]string{
-		"no kind":      "create Deployment default/web #1",
-		"unknown kind": "earthquake at: create Deployment default/web #1",
-		"no number":    "crash after: create Deployment default/web",
-		"not a number": "crash after: create Deployment default/web #one",
+		"NoKind":      "create Deployment default/web #1",
+		"UnknownKind": "earthquake at: create Deployment default/web #1",
+		"NoNumber":    "crash after: create Deployment default/web",
+		"NotANumber":  "crash after: create Deployment default/web #one",
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -36,8 +36,9 @@ func TestParseFaultsRejects(t *testing.T) {
 	}
 }
 
-func TestFaultRulesHaveWords(t *testing.T) {
+func TestFaultRules(t *testing.T) {
 	for _, rule := range faultRules {
 		assert.NotEmpty(t, rule.words, "the trace explains %q", rule.kind)
+		assert.Equal(t, rule.requests == nil, rule.strike == nil, "%q has a handler if it strikes at requests", rule.kind)
 	}
 }

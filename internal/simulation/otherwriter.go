@@ -19,8 +19,8 @@ type touched struct {
 	condition bool // the other writer set a condition too
 }
 
-// touch writes the object of a request as another writer: an annotation, a label and a finalizer, and, before its status is
-// written, a condition. They must survive. The caller holds the lock.
+// touch writes the object of a request as another writer: an annotation, a label and a finalizer, and, before its
+// status is written, a condition. They must survive. The caller holds the lock.
 func (r *Run) touch(c *call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
@@ -41,7 +41,8 @@ func (r *Run) touch(c *call) {
 	r.trace.addBefore(row{what: "another writer: annotate " + objectID{c.Kind, c.Object}.String()})
 }
 
-// setCondition sets a condition as another controller does, and reports whether the kind has conditions.
+// setCondition sets a condition as another controller does. It reports false if that is not possible, such as for a kind
+// without conditions.
 func (r *Run) setCondition(c *call) bool {
 	made, err := r.scenario.Scheme.New(c.Kind)
 	obj, typed := made.(client.Object)
@@ -93,7 +94,8 @@ func (r *Run) checkTouched() error {
 			continue
 		}
 		lost := func(what string) error {
-			return fmt.Errorf("lost what another writer wrote just before: %s of %s", what, id)
+			return fmt.Errorf("lost what another writer wrote just before: %s of %s\n"+
+				"Send the resource version that was read, or change only fields of your own", what, id)
 		}
 		if now.GetAnnotations()[state.OtherWriterKey] == "" {
 			return lost("the annotation " + state.OtherWriterKey)

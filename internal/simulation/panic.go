@@ -16,7 +16,8 @@ func guarded(what string, do func() error) (err error) {
 	return do()
 }
 
-// panicError returns an error that says what panicked, and where. It must be called in the deferred function that recovers.
+// panicError returns an error that says what panicked, and where. It must be called in the deferred function that
+// recovers.
 func panicError(what string, value any) error {
 	return fmt.Errorf("panic in %s%s: %v", what, panicPlace(), value)
 }

@@ -37,7 +37,7 @@ type pass struct {
 	requests int // that it has sent, and reads of the cache
 }
 
-// String returns the pass's number, and what it runs over.
+// String returns the pass's number and object.
 func (p *pass) String() string {
 	return fmt.Sprintf("pass %d over %s", p.number, describeTarget(p.target))
 }
@@ -52,7 +52,7 @@ type waitingPass struct {
 	resume  chan struct{}
 }
 
-// runPass follows a call of a reconciler. It makes an error of a panic.
+// runPass records a call of a reconciler, and returns an error if it panics.
 func (p *Process) runPass(target fakemanager.Target, cause string, reconcile func() (ctrl.Result, error)) (result ctrl.Result, err error) {
 	pass := p.run.beginPass(p, target, cause)
 	defer func() {
@@ -138,7 +138,7 @@ func (r *Run) finishPass(work *fakemanager.Work) {
 			continue
 		}
 		if waited > maxPass {
-			r.fail(fmt.Errorf("pass over %s %s has not ended after %s", work.Target.Controller, work.Target.Request, maxPass))
+			r.fail(fmt.Errorf("pass over %s %s has not ended after %s of virtual time", work.Target.Controller, work.Target.Request, maxPass))
 			return
 		}
 		time.Sleep(step)
@@ -147,8 +147,8 @@ func (r *Run) finishPass(work *fakemanager.Work) {
 	}
 }
 
-// waitForNewLeader makes the process an old leader, lets another replica lead until it is quiet, and reports whether the old
-// leader still runs. It is called in the old leader's pass, under the lock.
+// waitForNewLeader makes the process an old leader, lets another replica lead until it is quiet, and reports whether
+// the old leader still runs. It is called in the old leader's pass, under the lock.
 func (r *Run) waitForNewLeader(old *Process) bool {
 	resume := make(chan struct{})
 	r.processes.waiting = &waitingPass{process: old, resume: resume}
@@ -158,8 +158,8 @@ func (r *Run) waitForNewLeader(old *Process) bool {
 	return !old.dead
 }
 
-// changeLeader starts another replica if a pass of the leader waits for that, and lets it become quiet. Then the old leader
-// finishes its pass and ends.
+// changeLeader starts another replica if a pass of the leader waits for that, and lets it become quiet. Then the old
+// leader finishes its pass and ends.
 func (r *Run) changeLeader() bool {
 	r.mu.Lock()
 	old := r.processes.waiting
@@ -190,8 +190,8 @@ func (r *Run) changeLeader() bool {
 	return true
 }
 
-// checkOutcomes returns an error if the operator is quiet at the end only because it waits between attempts that fail. A
-// terminal error asks for no other attempt, so it is allowed.
+// checkOutcomes returns an error if the operator is quiet at the end only because it waits between attempts that
+// fail. A terminal error asks for no other attempt, so it is allowed.
 func (r *Run) checkOutcomes() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

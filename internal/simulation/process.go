@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,7 +20,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 )
 
-// processes are the operator's processes in a run. The run's lock guards them.
+// processes are the operator's processes in a run. The run's lock guards them. Only the goroutine that drives the run
+// replaces the leader, so it reads the leader without the lock.
 type processes struct {
 	leader  *Process
 	started int          // how many so far
@@ -213,7 +215,7 @@ func (r *Run) replaceDeadProcess() bool {
 	}
 	r.mu.Unlock()
 	if old != nil {
-		sleepUntilRestart()
+		time.Sleep(restartTime)
 		for range maxClusterSteps {
 			if !r.stepCluster() {
 				break

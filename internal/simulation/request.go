@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Request is one call of the operator. Package reconciletest's type of that name has the same fields, and explains them.
+// Request is one call of the operator. Package reconciletest's type of that name has the same fields, and explains
+// them.
 type Request struct {
 	Process     int
 	Pass        int

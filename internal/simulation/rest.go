@@ -9,12 +9,12 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// restTime is how much later a pass runs for which there is no reason. An operator that writes the time of each pass shows by
-// that it does not rest.
+// restTime is how much later a pass runs for which there is no reason. An operator that writes the time of each pass
+// shows by that it does not rest.
 const restTime = 2 * time.Second
 
-// checkRest has every known object reconciled once more, though nothing has changed. The operator must not write anything. It
-// returns false if a fault struck meanwhile: then the result means nothing.
+// checkRest has every known object reconciled once more, though nothing has changed. The operator must not write
+// anything. It returns false if a fault struck meanwhile: then the result means nothing.
 func (r *Run) checkRest() (undisturbed bool) {
 	struck := r.struckSoFar()
 	time.Sleep(restTime)
@@ -61,13 +61,14 @@ func (r *Run) unrestError(pass int, before moment) error {
 		}
 	}
 	if len(wrote) == 0 {
-		return fmt.Errorf("the operator does not rest: while one more pass ran though nothing had changed, something outside of any pass changed %s", r.changedSince(before))
+		return fmt.Errorf("the operator does not rest: while one more pass ran, something outside of any pass changed %s", r.changedSince(before))
 	}
 	if missed := r.missedChanges(); len(missed) > 0 {
-		return fmt.Errorf("a watch is missing: the operator was quiet, and one more pass still had to %s: no pass came after %s",
-			strings.Join(wrote, ", "), strings.Join(missed, ", "))
+		return fmt.Errorf("a watch is missing: no pass came after %s, and when the operator was quiet one more pass still had to %s\n"+
+			"Watch that kind, or correct the watch's predicate or mapping", strings.Join(missed, ", "), strings.Join(wrote, ", "))
 	}
-	return fmt.Errorf("the operator does not rest: one more pass, though nothing had changed, does %s%s", strings.Join(wrote, ", "), r.lastChangeOf(wrote))
+	return fmt.Errorf("the operator does not rest: if nothing has changed a pass must write nothing, and one more pass still had to %s%s",
+		strings.Join(wrote, ", "), r.lastChangeOf(wrote))
 }
 
 // changedSince names what changed, on the server or else outside of the cluster.
@@ -96,13 +97,13 @@ func (r *Run) notQuietError() error {
 		}
 	}
 	if most == "" {
-		return fmt.Errorf("it does not become quiet: %d passes, and none changes anything", maxPasses)
+		return fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)
 	}
 	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))
 }
 
-// missedChanges returns the changes of what the last pass read that happened after the pass before it over the same object:
-// they triggered no pass.
+// missedChanges returns the changes of what the last pass read that happened after the pass before it over the same
+// object: they triggered no pass.
 func (r *Run) missedChanges() []string {
 	last, read := r.log.lastPass()
 	var missed []string

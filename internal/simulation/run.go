@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which it may call
-// nothing that waits for the real world.
+// Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which it
+// may call nothing that waits for the real world.
 //
 // One goroutine drives the run. The operator's goroutines send requests meanwhile, under the lock.
 type Run struct {
@@ -26,17 +26,17 @@ type Run struct {
 	log      *RequestLog
 	trace    *trace
 
-	mu        sync.Mutex // guards what follows
-	plan      plan
-	history   history
-	deeds     deeds
-	touched   []touched // by the other writer
-	processes processes
-	travel    timeTravel
-	passes    passes
-	script    script
-	probing   bool // it is checked whether the operator rests
-	failures  []error
+	mu         sync.Mutex // guards what follows
+	plan       plan
+	history    history
+	operations operations
+	touched    []touched // by the other writer
+	processes  processes
+	travel     timeTravel
+	passes     passes
+	script     script
+	probing    bool // it is checked whether the operator rests
+	failures   []error
 }
 
 // objectID names an object.
@@ -51,11 +51,11 @@ func (o objectID) String() string { return o.kind.Kind + " " + nameOf(o.name) }
 func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *result) *Run {
 	r := &Run{
 		scenario: s, server: server, user: server.Client(), baseline: baseline, log: &RequestLog{}, trace: &trace{},
-		plan:    plan{faults: faults, count: map[string]int{}},
-		history: history{present: map[objectID]client.Object{}},
-		deeds:   newDeeds(),
-		travel:  timeTravel{created: map[types.UID]bool{}},
-		passes:  newPasses(),
+		plan:       plan{faults: faults, count: map[string]int{}},
+		history:    history{present: map[objectID]client.Object{}},
+		operations: newOperations(),
+		travel:     timeTravel{created: map[types.UID]bool{}},
+		passes:     newPasses(),
 	}
 	if s.External != nil {
 		r.external = s.External()
@@ -65,13 +65,13 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 
 // result is what is left of a run.
 type result struct {
-	faults []Fault
-	struck int // how many of the faults struck
-	err    error
-	trace  *trace
-	points []point
-	phases []phase
-	deeds  deeds
+	faults     []Fault
+	struck     int // how many of the faults struck
+	err        error
+	trace      *trace
+	points     []point
+	phases     []phase
+	operations operations
 }
 
 // failed is the result of what could not be run.
@@ -99,7 +99,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, baseline *result) *result {
 	}
 	return &result{
 		faults: faults, struck: len(r.plan.struck), err: r.failure(), trace: r.trace,
-		points: r.plan.points, phases: r.script.phases, deeds: r.deeds,
+		points: r.plan.points, phases: r.script.phases, operations: r.operations,
 	}
 }
 
@@ -175,7 +175,7 @@ type moment struct {
 func (r *Run) moment() moment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return moment{r.server.Revision(), r.deeds.effects}
+	return moment{r.server.Revision(), r.operations.effects}
 }
 
 // end ends the process.

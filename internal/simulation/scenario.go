@@ -48,8 +48,8 @@ func (s *Scenario) horizon() time.Duration {
 	return defaultHorizon
 }
 
-// enoughAttempts is how many delayed passes of an object may change nothing until the operator counts as quiet. A scenario
-// with a horizon of its own follows every delay within it.
+// enoughAttempts is how many delayed passes of an object may change nothing until the operator counts as quiet. A
+// scenario with a horizon of its own follows every delay within it.
 func (s *Scenario) enoughAttempts() int {
 	if s.Horizon > 0 {
 		return math.MaxInt

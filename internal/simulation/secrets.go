@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// shortestSecret is the length in bytes from which on a value of a Secret is looked for elsewhere. Shorter values occur in
-// other objects by chance.
+// shortestSecret is the length in bytes from which on a value of a Secret is looked for elsewhere. Shorter values
+// occur in other objects by chance.
 const shortestSecret = 8
 
 // public are keys of Secrets whose values are not secret.
@@ -34,7 +34,7 @@ func (v *secretValue) in(text string) bool {
 }
 
 func (v *secretValue) leakedTo(where string) error {
-	return fmt.Errorf("the value of key %q in Secret %s stands in %s", v.key, v.secret, where)
+	return fmt.Errorf("the value of key %q in Secret %s appears in %s", v.key, v.secret, where)
 }
 
 // secretValues returns the values of all Secrets that exist.

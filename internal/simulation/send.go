@@ -31,8 +31,8 @@ func (p *Process) read(ctx context.Context, c *call, do func() error) error {
 	return c.Err
 }
 
-// send records a request or an effect, and lets the fault strike that is planned for it. Do carries it out; it is called with
-// lost if nobody gets the answer.
+// send records a request or an effect, and lets the fault strike that is planned for it. Do carries it out; it is
+// called with lost if nobody gets the answer.
 func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) error {
 	run := p.run
 	run.mu.Lock()
@@ -43,7 +43,7 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.owned = run.deeds.created[objectID{c.Kind, c.Object}]
+	c.owned = run.operations.created[objectID{c.Kind, c.Object}]
 	run.record(p, c)
 	d := &delivery{run: run, process: p, call: c, do: do}
 	if fault := run.strike(p, c); fault != "" {
@@ -52,8 +52,8 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 	return d.answer(d.carryOut(false))
 }
 
-// strike notes that a request has reached its point, and returns the fault that strikes there, "" for none. The caller holds
-// the lock.
+// strike notes that a request has reached its point, and returns the fault that strikes there, "" for none. The
+// caller holds the lock.
 func (r *Run) strike(p *Process, c *call) FaultKind {
 	planned, at := r.plan.reach(point{call: c, name: c.String(), hasNext: r.script.hasNext(r.scenario.Actions), watched: p.manager.Cache().Watches(c.Kind)})
 	if planned == "" || !ruleOf(planned).canStrike(&at) {
@@ -67,8 +67,8 @@ func (r *Run) strike(p *Process, c *call) FaultKind {
 	return planned
 }
 
-// delivery is a request on its way to the server, or an effect. It has one handler for each kind of fault, which returns
-// what the operator gets as the answer. Handlers are called under the run's lock.
+// delivery is a request on its way to the server, or an effect. It has one handler for each kind of fault, which
+// returns what the operator gets as the answer. Handlers are called under the run's lock.
 type delivery struct {
 	run     *Run
 	process *Process

@@ -22,7 +22,7 @@ type row struct {
 	answer string
 	fault  FaultKind // that struck; a request has its own
 	call   *call     // nil: it is something else
-	change string    // of an object; shown only if a fault strikes at it
+	change string    // of an object; not shown
 }
 
 func (t *trace) add(r row) {
@@ -72,7 +72,8 @@ func (t *trace) faults() (n int) {
 // String returns the table, without passes that sent nothing.
 func (t *trace) String() string { return t.from(0) }
 
-// sinceFault returns the table from that action on in which the first fault struck. Of earlier ones it has the first line.
+// sinceFault returns the table from that action on in which the first fault struck. Of earlier actions it has only
+// the first line.
 func (t *trace) sinceFault() string {
 	begin := 0
 	for i := range t.rows {
@@ -142,7 +143,7 @@ func (t *trace) isSilent(i int) bool {
 
 func (r *row) isFault() bool { return r.fault != "" || r.call != nil && r.call.Fault != "" }
 
-// cells returns the pass, what happened, and what came of it. Reads of a cache are shown only if it was behind, and the
+// cells returns the pass, what happened, and the answer. Reads of a cache are shown only if it was behind, and the
 // read was part of a pass: event handlers read while other events are on their way.
 func (r *row) cells() (cells [3]string, shown bool) {
 	if r.change != "" {
@@ -167,7 +168,7 @@ func (r *row) cells() (cells [3]string, shown bool) {
 	return cells, true
 }
 
-// Shorten cuts off a text that has more than so many characters.
+// Shorten returns the text, cut off after the given number of characters.
 func Shorten(text string, to int) string {
 	if runes := []rune(text); len(runes) > to {
 		return string(runes[:to]) + "…"

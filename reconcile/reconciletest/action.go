@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Action is something that a user does. The next action comes when the operator is quiet.
+// Action is something that a user does. The next action comes when the operator is quiet. An action that cannot be done,
+// such as Create(nil), is an error of the scenario: [Explore] reports it, and [Run] fails the test.
 type Action struct {
 	Name string // a short one, for the trace
 	Do   func(ctx context.Context, c client.Client) error
@@ -35,8 +36,8 @@ func Create(obj client.Object) Action {
 	}
 }
 
-// Change returns an action that reads the object, calls change with it and updates it, its status too. Of obj only namespace and
-// name are used.
+// Change returns an action that reads the object, calls change with it and updates it, its status too. Of obj only
+// namespace and name are used.
 func Change[T client.Object](obj T, change func(T)) Action {
 	if isNil(obj) || change == nil {
 		return Action{err: errors.New("Change with nil: give it an object and a function")}
@@ -72,8 +73,8 @@ func Do(name string, do func(ctx context.Context, c client.Client) error) Action
 	return Action{Name: name, Do: do}
 }
 
-// DoExternal returns an action that changes something outside of the cluster. No event tells the operator of it. It calls do with
-// what [Scenario.External] returned, and must do the same in every run.
+// DoExternal returns an action that changes something outside of the cluster. No event tells the operator of it. It
+// calls do with what [Scenario.External] returned, and must do the same in every run.
 func DoExternal[T External](name string, do func(external T) error) Action {
 	return Action{Name: name, external: func(external External) error {
 		is, ok := external.(T)
@@ -84,7 +85,8 @@ func DoExternal[T External](name string, do func(external T) error) Action {
 	}}
 }
 
-// Wait returns an action that lets time pass. The operator does what becomes due meanwhile. The duration must be above zero.
+// Wait returns an action that lets time pass. The operator does what becomes due meanwhile. The duration must be
+// above zero.
 func Wait(d time.Duration) Action {
 	if d <= 0 {
 		return Action{err: fmt.Errorf("Wait(%s): give it a duration above zero", d)}

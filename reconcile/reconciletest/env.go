@@ -10,9 +10,9 @@ import (
 
 // Env is a run as a test or a check sees it.
 type Env struct {
-	client.Client // of a user: its requests are not in the log
-	External      External
-	RequestLog    *RequestLog
+	client.Client             // of a user: its requests are not in the log
+	External      External    // what [Scenario.External] returned for the run, nil if the scenario has none
+	RequestLog    *RequestLog // of the operator's requests
 
 	t   *testing.T
 	run *simulation.Run
@@ -22,8 +22,8 @@ func newEnv(r *simulation.Run) *Env {
 	return &Env{Client: r.User(), External: r.External(), RequestLog: &RequestLog{r.Log()}, run: r}
 }
 
-// Run is for ordinary tests. It runs the scenario without faults, and calls the test when the operator is quiet, with an empty
-// request log. The test may do further actions by [Env.Do].
+// Run is for ordinary tests. It runs the scenario without faults, and calls the test when the operator is quiet, with
+// an empty request log. The test may do further actions by [Env.Do].
 //
 // The test runs in a bubble of testing/synctest: time.Now is virtual in it, and it must use the t that it is given.
 func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {
@@ -38,8 +38,8 @@ func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {
 	})
 }
 
-// Do does what a user does, and lets the operator become quiet after each action. It fails the test if the operator does not
-// become quiet, or breaks another rule of the package. It is for [Run] only.
+// Do does what a user does, and lets the operator become quiet after each action. It fails the test if the operator
+// does not become quiet, or breaks another rule of the package. It is for [Run] only.
 func (e *Env) Do(actions ...Action) {
 	e.t.Helper()
 	for i := range actions {

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// A reconciler written by hand makes a ConfigMap and sets the status. It swallows the error of the creation.
+// A reconciler written by hand creates a ConfigMap. It ignores the error of the creation.
 func ExampleExploreQuietly() {
 	t := new(testing.T) // in a test it is the function's own
 	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
@@ -20,7 +20,7 @@ func ExampleExploreQuietly() {
 		Start: func(p *reconciletest.Process) error {
 			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 				if err := ensure(ctx, c, s, owned(c, s, s.Name, nil)); err != nil {
-					ctrl.LoggerFrom(ctx).Error(err, "Cannot make the ConfigMap")
+					ctrl.LoggerFrom(ctx).Error(err, "Cannot create the ConfigMap")
 				}
 				return ctrl.Result{}, nil
 			}})
@@ -40,10 +40,10 @@ func ExampleExploreQuietly() {
 	//       user: create Shop default/web
 	// 1     pass over Shop default/web      added Shop default/web
 	// 1       create ConfigMap default/web  Create "https://api.example.com/configmap": connection refused   ← it does not reach the server
-	// 1       log                           Cannot make the ConfigMap: Create "https://api.example.com/configmap": connection refused
+	// 1       log                           Cannot create the ConfigMap: Create "https://api.example.com/configmap": connection refused
 }
 
-// In an ordinary test the ledger says what the operator sent.
+// In an ordinary test the request log has what the operator sent.
 func ExampleRun() {
 	t := new(testing.T) // in a test it is the function's own
 	scenario := reconciletest.Scenario{
@@ -57,19 +57,19 @@ func ExampleRun() {
 		},
 		Actions: []reconciletest.Action{reconciletest.Create(shop())},
 	}
-	reconciletest.Run(t, scenario, func(t *testing.T, w *reconciletest.Env) {
-		w.Do(reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" }))
-		w.RequestLog.AssertWrites(t, "update ConfigMap default/web")
+	reconciletest.Run(t, scenario, func(t *testing.T, env *reconciletest.Env) {
+		env.Do(reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" }))
+		env.RequestLog.AssertWrites(t, "update ConfigMap default/web")
 
-		w.Do(reconciletest.Delete(config("web")))
-		fmt.Println(w.RequestLog.Writes())
+		env.Do(reconciletest.Delete(config("web")))
+		fmt.Println(env.RequestLog.Writes())
 	})
 	// Output:
 	// [create ConfigMap default/web]
 }
 
-// Effects outside of the cluster are struck by faults too, and what they leave is compared. This operator
-// cleans up in the wrong order: the finalizer goes before the account.
+// Faults strike at effects outside of the cluster too, and their result is compared. This operator cleans up in the wrong
+// order: it removes the finalizer before the account.
 func ExampleProcess_Effect() {
 	t := new(testing.T) // in a test it is the function's own
 	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{

@@ -8,9 +8,9 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Explore runs the scenario without faults, and then once with every single fault at every single point of that run. It fails
-// the test, with the shortest trace, if the operator does not reach the same state, does not become quiet, or breaks another
-// rule of the package.
+// Explore runs the scenario without faults, and then once with every single fault at every single point of that run.
+// It fails the test, with the shortest trace, if the operator does not reach the same state, does not become quiet,
+// or breaks another rule of the package.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	report := ExploreQuietly(t, s, options...)

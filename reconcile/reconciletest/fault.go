@@ -16,8 +16,8 @@ type Fault struct {
 // FaultKind is what goes wrong.
 type FaultKind string
 
-// What goes wrong, and where it is tried. A write is a request to the API server that may change something; an effect is a call
-// of [Process.Effect], and a query one of [Process.Query].
+// What goes wrong, and where it is tried. A write is a request to the API server that may change something; an effect
+// is a call of [Process.Effect], and a query one of [Process.Query].
 const (
 	// CrashBefore: the process dies before it sends a write or has an effect.
 	CrashBefore FaultKind = "crash before"
@@ -25,9 +25,9 @@ const (
 	CrashAfter FaultKind = "crash after"
 	// CrashDowntime: as CrashAfter, and the user's next action happens before the process starts again.
 	CrashDowntime FaultKind = "crash with downtime after"
-	// CrashUnseen: as CrashAfter after a write, and the cache of the next process does not show the write, nor anything later
-	// of that kind, until one pass of every object has run. This happens when a standby replica takes over whose watch lags,
-	// or when an API server that lags answers a list.
+	// CrashUnseen: as CrashAfter after a write, and the cache of the next process does not show the write, nor anything
+	// later of that kind, until one pass of every object has run. This happens when a standby replica takes over whose
+	// watch lags, or when an API server that lags answers a list.
 	CrashUnseen FaultKind = "crash unseen after"
 	// CrashDowntimeUnseen: as CrashUnseen, and the user's next action happens before the process starts again.
 	CrashDowntimeUnseen FaultKind = "crash with downtime unseen after"
@@ -35,8 +35,9 @@ const (
 	ConcurrentAction FaultKind = "concurrent action before"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
 	Timeout FaultKind = "timeout after"
-	// Conflict: another writer writes the object just before an update, patch or apply: an annotation, a label and a finalizer.
-	// Before a write of the status it writes a condition too, if the kind's conditions are of type metav1.Condition.
+	// Conflict: another writer writes the object just before an update, patch or apply: an annotation, a label and a
+	// finalizer. Before a write of the status it writes a condition too, if the kind's conditions are of type
+	// metav1.Condition.
 	Conflict FaultKind = "conflict at"
 	// TooManyRequests: the API server, or the peer of [Process.RoundTripper], refuses a request, and asks to retry after a
 	// second.
@@ -49,19 +50,19 @@ const (
 	AlreadyExists FaultKind = "already exists at"
 	// NotFound: another writer deletes an object that the operator created, just before the operator writes or deletes it.
 	NotFound FaultKind = "not found at"
-	// Stale: the cache does not show a change of an object, nor later ones of that kind, until one pass of every object that it
-	// shows has run.
+	// Stale: the cache does not show a change of an object, nor later ones of that kind, until one pass of every object
+	// that it shows has run.
 	Stale FaultKind = "stale after"
 	// StaleLong: as Stale, for two passes.
 	StaleLong FaultKind = "stale for long after"
-	// MissedEvent: the watch breaks at a change of an object. When the operator is quiet the kind is listed anew, and what
+	// MissedEvent: the watch breaks at a change of an object. When the operator is quiet the kind is listed again, and what
 	// happened to each object meanwhile arrives as one event.
 	MissedEvent FaultKind = "missed event of"
-	// TimeTravel: when the operator is quiet after a change of an object, another process takes over, whose cache shows that
-	// kind as it was before the change, until one pass of every object has run.
+	// TimeTravel: when the operator is quiet after a change of an object, another process takes over, whose cache shows
+	// that kind as it was before the change, until one pass of every object has run.
 	TimeTravel FaultKind = "time travel to before"
-	// LeaderChange: another replica becomes the leader before a write or an effect, and works until it is quiet. Only then the
-	// old leader continues its pass, and ends with it.
+	// LeaderChange: another replica becomes the leader before a write or an effect, and works until it is quiet. Only
+	// then the old leader continues its pass, and ends with it.
 	LeaderChange FaultKind = "leader change before"
 )
 

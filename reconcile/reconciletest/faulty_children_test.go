@@ -25,7 +25,7 @@ import (
 
 var changeMotto = reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" })
 
-// source is a ConfigMap that shops take their data from.
+// source returns the ConfigMap that shops take their data from.
 func source() *corev1.ConfigMap {
 	made := config("source")
 	made.Data = map[string]string{"colour": "red"}
@@ -70,8 +70,8 @@ func serviceOf(c client.Client, s *Shop) *corev1.Service {
 }
 
 var faultyChildren = map[string]faulty{
-	"create without AlreadyExists": {
-		about: "after a crash it is there already, and the pass never gets further",
+	"CreateWithoutAlreadyExists": {
+		reason: "after a crash the child exists already, and no pass gets further",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -80,7 +80,7 @@ var faultyChildren = map[string]faulty{
 					}
 					err := c.Create(ctx, owned(c, s, s.Name, nil))
 					if sound && apierrors.IsAlreadyExists(err) {
-						err = nil // it would look whose it is
+						err = nil // a real operator checks who owns it
 					}
 					if err != nil {
 						return ctrl.Result{}, err
@@ -92,8 +92,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.CrashAfter,
 		says:  []string{"create ConfigMap default/web #1", `status.phase: want "Created", got nothing`, "already exists"},
 	},
-	"stale cache creates twice": {
-		about: "the cache does not show the child yet, and the name is the server's choice",
+	"StaleCacheCreatesTwice": {
+		reason: "the cache does not show the child yet, and its name is generated, so another one is created",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -116,8 +116,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.Stale,
 		says:  []string{"ConfigMap default/web-<2>: should not be there", "create ConfigMap default/web-*"},
 	},
-	"prune after error": {
-		about: "what could not be built is taken for unwanted, and deleted",
+	"PruneAfterError": {
+		reason: "a child that could not be built is deleted as if it were not wanted",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -151,11 +151,11 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.InternalError,
 		says:  []string{"get ConfigMap default/source", "it deletes ConfigMap default/till, which it never does without faults"},
 	},
-	"wrong owner check": {
-		about: "an object of somebody else is taken for ours, because it has its name",
+	"WrongOwnerCheck": {
+		reason: "an object of another owner is overwritten, because it has the child's name",
 		scenario: func(sound bool) reconciletest.Scenario {
 			foreign := config("web")
-			foreign.Data = map[string]string{"belongs": "to somebody else"}
+			foreign.Data = map[string]string{"belongs": "to another owner"}
 			s := of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 					want := owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto})
@@ -175,22 +175,22 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Delete(shop()))
 			s.Objects = []client.Object{foreign}
-			s.Always = func(w *reconciletest.Env) error {
+			s.Always = func(env *reconciletest.Env) error {
 				is := config("web")
-				if err := w.Get(context.Background(), client.ObjectKeyFromObject(is), is); err != nil {
+				if err := env.Get(context.Background(), client.ObjectKeyFromObject(is), is); err != nil {
 					return err
 				}
 				if !maps.Equal(is.Data, foreign.Data) {
-					return fmt.Errorf("somebody else's ConfigMap was changed: %v", is.Data)
+					return fmt.Errorf("the ConfigMap of another owner was changed: %v", is.Data)
 				}
 				return nil
 			}
 			return s
 		},
-		says: []string{"somebody else's ConfigMap was changed", "update ConfigMap default/web"},
+		says: []string{"the ConfigMap of another owner was changed", "update ConfigMap default/web"},
 	},
-	"swallowed error": {
-		about: "the creation failed, the log says so, and nobody tries again",
+	"SwallowedError": {
+		reason: "the creation failed, the log says so, and it is not retried",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -206,8 +206,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.InternalError,
 		says:  []string{"create ConfigMap default/web #1", "ConfigMap default/web: is missing", "Cannot create the ConfigMap"},
 	},
-	"name from the clock": {
-		about: "after a crash it is another name, and another object",
+	"NameFromTheClock": {
+		reason: "after a crash the name is another one, so another object is created",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -228,8 +228,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.CrashAfter,
 		says:  []string{"create ConfigMap default/web-9", "should not be there"},
 	},
-	"any error of Get taken as absence": {
-		about: "what cannot be read for a moment counts as gone, for ever",
+	"AnyErrorOfGetTakenAsAbsence": {
+		reason: "an object that cannot be read once counts as deleted for ever",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -253,8 +253,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.TooManyRequests,
 		says:  []string{"get ConfigMap default/source #1", `status.phase: want "Open", got "SourceMissing"`},
 	},
-	"NotFound of an update taken as done": {
-		about: "the child is deleted just before, and the status says that it is up to date",
+	"NotFoundOfAnUpdateTakenAsDone": {
+		reason: "the child was deleted just before, and the status says that it is up to date",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -276,8 +276,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.NotFound,
 		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: is missing"},
 	},
-	"labels replaced": {
-		about: "what others label the child with goes at each update",
+	"LabelsReplaced": {
+		reason: "labels of other writers are removed at each update",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -296,8 +296,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.Conflict,
 		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the label"},
 	},
-	"Job run again": {
-		about: "it is deleted when it is done, before that is recorded, and so made again after a crash",
+	"JobRunAgain": {
+		reason: "the Job is deleted before its end is recorded, so it is created again after a crash",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -310,7 +310,7 @@ var faultyChildren = map[string]faulty{
 					if err := client.IgnoreAlreadyExists(c.Create(ctx, job)); err != nil {
 						return ctrl.Result{}, err
 					}
-					if sound { // it stays, as what tells that it has run
+					if sound { // the Job stays, as the record that it has run
 						return ctrl.Result{}, open(ctx, c, s, "Done")
 					}
 					if err := client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
@@ -321,10 +321,10 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: reconciletest.CrashBefore,
-		says:  []string{"update Shop/status default/web #1", "it begins the work of Job default/web anew 1 time, without faults 0 times"},
+		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
-	"update without a version": {
-		about: "what somebody else wrote just before is overwritten",
+	"UpdateWithoutAVersion": {
+		reason: "what another writer wrote just before is overwritten",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -348,8 +348,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.Conflict,
 		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the annotation"},
 	},
-	"second child guarded by the first": {
-		about: "a tutorial's operator: when the Service could not be created once, it never will be",
+	"SecondChildGuardedByTheFirst": {
+		reason: "a tutorial's operator: if the creation of the Service fails once, it is never created",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 				b.For(&Shop{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{})
@@ -364,7 +364,7 @@ var faultyChildren = map[string]faulty{
 							return ctrl.Result{}, err
 						}
 					} else if !sound {
-						return ctrl.Result{}, nil // it is all there
+						return ctrl.Result{}, nil // everything exists
 					}
 					if err := c.Get(ctx, client.ObjectKeyFromObject(s), &corev1.Service{}); !apierrors.IsNotFound(err) {
 						return ctrl.Result{}, err
@@ -376,8 +376,8 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.InternalError,
 		says:  []string{"create Service default/web #1", "Service default/web: is missing"},
 	},
-	"restart not recorded": {
-		about: "a crash between restart and record restarts twice",
+	"RestartNotRecorded": {
+		reason: "after a crash between the restart and its record, the workload is restarted again",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -386,7 +386,7 @@ var faultyChildren = map[string]faulty{
 					}
 					at := time.Now().Format(time.RFC3339)
 					if sound {
-						at = s.Spec.Motto // the same when it is done again
+						at = s.Spec.Motto // the same value after a crash
 					}
 					patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, at)
 					target := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}

@@ -30,18 +30,18 @@ func (s *shelf) State() any { return s.items }
 func (s *shelf) ServeHTTP(_ http.ResponseWriter, r *http.Request) { s.items[r.URL.Path] = true }
 
 var faultyEffects = map[string]faulty{
-	"effect before status": {
-		about: "a crash between the two forgets which account is ours, and makes another one",
+	"EffectBeforeStatus": {
+		reason: "after a crash between the two the account is not found again, so another one is created",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 					if s.Status.Account != "" {
 						return ctrl.Result{}, nil
 					}
-					outside := p.External().(*accounts)
-					name := fmt.Sprintf("%s-%d", s.Name, len(outside.All)+1)
+					external := p.External().(*accounts)
+					name := fmt.Sprintf("%s-%d", s.Name, len(external.All)+1)
 					if sound {
-						name = s.Name // the key by which it is found again
+						name = s.Name // the account is found again by this key
 					}
 					do := accountsOf(p).create
 					if sound {
@@ -60,8 +60,8 @@ var faultyEffects = map[string]faulty{
 		fault: reconciletest.CrashAfter,
 		says:  []string{"effect create account web-1 #1", "effect create account web-2", `external: want ["web-1"], got ["web-1","web-2"]`},
 	},
-	"effect for what is long gone": {
-		about: "a cache that is old after a start shows an object that is deleted, and nobody cleans up any more",
+	"EffectForADeletedObject": {
+		reason: "an old cache after a start shows a deleted object, so an account is created that nobody removes",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -86,8 +86,8 @@ var faultyEffects = map[string]faulty{
 		fault: reconciletest.TimeTravel,
 		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `external: want null, got ["web"]`},
 	},
-	"HTTP status not looked at": {
-		about: "an answer that refuses is taken for success",
+	"HTTPStatusIgnored": {
+		reason: "a refusal counts as success",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				web := &http.Client{Transport: p.RoundTripper(p.External().(*shelf))}
@@ -116,8 +116,8 @@ var faultyEffects = map[string]faulty{
 		fault: reconciletest.InternalError,
 		says:  []string{"effect PUT /items/web #1", `external: want {"/items/web":true}, got null`},
 	},
-	"error taken as absence": {
-		about: "a service that cannot be asked has no account, so another one is made",
+	"ErrorTakenAsAbsence": {
+		reason: "a failed query counts as no account, so another one is created",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
@@ -140,8 +140,8 @@ var faultyEffects = map[string]faulty{
 		fault: reconciletest.ConnectionRefused,
 		says:  []string{"query account web", `got ["web","web"]`, "connection refused"},
 	},
-	"password made up twice": {
-		about: "a crash after the user was made leaves a Secret with another password",
+	"PasswordGeneratedTwice": {
+		reason: "after a crash the Secret gets another password than the user has",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				v := p.External().(*vault)
@@ -166,7 +166,7 @@ var faultyEffects = map[string]faulty{
 						ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name},
 						Data:       map[string][]byte{"password": []byte(rand.Text())},
 					}
-					if sound { // first what can be found again
+					if sound { // store the password first, where it can be found again
 						if apierrors.IsNotFound(err) {
 							if err := c.Create(ctx, made); err != nil {
 								return ctrl.Result{}, err
@@ -183,14 +183,14 @@ var faultyEffects = map[string]faulty{
 			}, reconciletest.Create(shop()))
 			s.External = func() reconciletest.External { return &vault{map[string]string{}} }
 			s.Ignore = func(obj *unstructured.Unstructured) {
-				unstructured.RemoveNestedField(obj.Object, "data", "password") // it is random
+				unstructured.RemoveNestedField(obj.Object, "data", "password") // random
 			}
-			s.Finally = func(w *reconciletest.Env) error {
+			s.Finally = func(env *reconciletest.Env) error {
 				secret := &corev1.Secret{}
-				if err := w.Get(context.Background(), client.ObjectKeyFromObject(shop()), secret); err != nil {
+				if err := env.Get(context.Background(), client.ObjectKeyFromObject(shop()), secret); err != nil {
 					return err
 				}
-				if w.External.(*vault).passwords["web"] != string(secret.Data["password"]) {
+				if env.External.(*vault).passwords["web"] != string(secret.Data["password"]) {
 					return errors.New("the Secret's password is not the user's")
 				}
 				return nil

@@ -20,8 +20,8 @@ import (
 var createAndDelete = []reconciletest.Action{reconciletest.Create(shop()), reconciletest.Delete(shop())}
 
 var faultyFinalizers = map[string]faulty{
-	"finalizer after effect": {
-		about: "an object that is deleted between the two leaks its account",
+	"FinalizerAfterEffect": {
+		reason: "if the object is deleted between the two, its account is left behind",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -48,8 +48,8 @@ var faultyFinalizers = map[string]faulty{
 		fault: reconciletest.CrashDowntime,
 		says:  []string{"crash with downtime after: effect keep account web #1", `external: want null, got ["web"]`},
 	},
-	"finalizer list overwritten": {
-		about: "the finalizers of others are lost",
+	"FinalizersOfOthersOverwritten": {
+		reason: "the finalizers of others are lost",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -70,8 +70,8 @@ var faultyFinalizers = map[string]faulty{
 		fault: reconciletest.Conflict,
 		says:  []string{"conflict at: patch Shop default/web #1", "lost what another writer wrote just before: the finalizer"},
 	},
-	"cleanup not idempotent": {
-		about: "after a crash the account is gone, and the object never goes",
+	"CleanupNotIdempotent": {
+		reason: "after a crash the account does not exist any more, and the object is never removed",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -100,8 +100,8 @@ var faultyFinalizers = map[string]faulty{
 		fault: reconciletest.CrashAfter,
 		says:  []string{"effect drop account web", "Shop default/web: should not be there", errNoAccount.Error()},
 	},
-	"cleanup trusts the cache": {
-		about: "the child is deleted only where the cache shows it, and no owner reference crosses namespaces",
+	"CleanupTrustsTheCache": {
+		reason: "the child is deleted only if the cache shows it, and no owner reference works across namespaces",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -134,8 +134,8 @@ var faultyFinalizers = map[string]faulty{
 		fault: reconciletest.CrashDowntimeUnseen,
 		says:  []string{"crash with downtime unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: should not be there"},
 	},
-	"edge-triggered deletion": {
-		about: "the event of a deletion comes to no one while the operator is down",
+	"EdgeTriggeredDeletion": {
+		reason: "nobody gets the event of a deletion while the operator is down",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 				b.For(&Shop{})
@@ -165,8 +165,8 @@ var faultyFinalizers = map[string]faulty{
 		fault: reconciletest.CrashBefore,
 		says:  []string{"effect drop account web", "external"},
 	},
-	"error of the finalizer's removal swallowed": {
-		about: "nobody tries again, and the object never goes",
+	"FinalizerRemovalErrorSwallowed": {
+		reason: "the removal is not retried, and the object is never removed",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

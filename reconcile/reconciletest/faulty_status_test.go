@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// byGeneration runs passes when the spec changes, and at no other event.
+// byGeneration returns a scenario whose operator has a pass only when the spec changes.
 func byGeneration(pass func(p *reconciletest.Process) shopFunc, actions ...reconciletest.Action) reconciletest.Scenario {
 	return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 		b.For(&Shop{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}))
@@ -27,8 +27,8 @@ func byGeneration(pass func(p *reconciletest.Process) shopFunc, actions ...recon
 }
 
 var faultyStatus = map[string]faulty{
-	"status lost on conflict": {
-		about: "a conflict is taken for success, and no event brings another pass",
+	"StatusLostOnConflict": {
+		reason: "a conflict counts as success, and no event triggers another pass",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return byGeneration(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -43,8 +43,8 @@ var faultyStatus = map[string]faulty{
 		fault: reconciletest.Conflict,
 		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: want "Open", got nothing`, "another writer wrote the object just before"},
 	},
-	"conditions of others overwritten": {
-		about: "a merge patch sends the whole list, as an old reading has it",
+	"ConditionsOfOthersOverwritten": {
+		reason: "a merge patch sends the whole list as it was read before",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -64,8 +64,8 @@ var faultyStatus = map[string]faulty{
 		fault: reconciletest.Conflict,
 		says:  []string{"conflict at: patch Shop/status default/web", "lost what another writer wrote just before: the condition"},
 	},
-	"retry without reading again": {
-		about: "the same outdated version is sent five times",
+	"RetryWithoutReadingAgain": {
+		reason: "the same outdated version is sent five times",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return byGeneration(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -88,8 +88,8 @@ var faultyStatus = map[string]faulty{
 		fault: reconciletest.Conflict,
 		says:  []string{"update Shop/status default/web", `status.phase: want "Open", got nothing`},
 	},
-	"timestamp every pass": {
-		about: "each pass writes, and the write brings the next pass",
+	"TimestampInEveryPass": {
+		reason: "each pass writes, and the write triggers the next pass",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -103,8 +103,8 @@ var faultyStatus = map[string]faulty{
 		},
 		says: []string{"update Shop/status default/web", "status.lastSeen: from", "It fails without any fault"},
 	},
-	"history grows": {
-		about: "each pass appends that all is well, and the write brings the next pass",
+	"HistoryGrows": {
+		reason: "each pass appends an entry, and the write triggers the next pass",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -118,8 +118,8 @@ var faultyStatus = map[string]faulty{
 		},
 		says: []string{"it does not become quiet in 300 passes: update Shop/status default/web, 300 times", "status.nodes: from"},
 	},
-	"generation of another reading": {
-		about: "a change that comes during the pass is recorded as done, and never is",
+	"GenerationOfALaterRead": {
+		reason: "a change during the pass is recorded as done, so it is never made",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -144,8 +144,8 @@ var faultyStatus = map[string]faulty{
 		fault: reconciletest.ConcurrentAction,
 		says:  []string{"concurrent action before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: want "always open", got ""`},
 	},
-	"unsorted list": {
-		about: "a map has another order in each pass",
+	"UnsortedList": {
+		reason: "a map has another order in each pass",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -169,8 +169,8 @@ var faultyStatus = map[string]faulty{
 		},
 		says: []string{"update Shop/status default/web", "status.nodes["},
 	},
-	"password in the status": {
-		about: "whoever may read the object reads the password",
+	"PasswordInStatus": {
+		reason: "whoever may read the object can read the password",
 		scenario: func(sound bool) reconciletest.Scenario {
 			secret := &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -196,10 +196,10 @@ var faultyStatus = map[string]faulty{
 			s.Objects = []client.Object{secret}
 			return s
 		},
-		says: []string{`the value of key "password" in Secret web stands in status.message of Shop default/web`},
+		says: []string{`the value of key "password" in Secret web appears in status.message of Shop default/web`},
 	},
-	"state in memory": {
-		about: "after a restart the counter begins anew, and two shops get one slot",
+	"StateInMemory": {
+		reason: "after a restart the counter begins again, and two shops get the same slot",
 		scenario: func(sound bool) reconciletest.Scenario {
 			other := shop(func(s *Shop) { s.Name = "zoo" })
 			return of(func(p *reconciletest.Process) shopFunc {

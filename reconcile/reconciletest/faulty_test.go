@@ -11,28 +11,28 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// faulty is an operator with one classic fault. Sound is the same operator without it.
+// faulty is an operator with one typical mistake, or without it if sound is true.
 type faulty struct {
-	about    string // what is wrong with it
+	reason   string // what is wrong with it
 	scenario func(sound bool) reconciletest.Scenario
 	fault    reconciletest.FaultKind // that shows it; "" if none is needed
-	says     []string                // what the report must say, so that the author knows
+	says     []string                // what the report must contain, so that the author understands
 }
 
-// TestFindsEveryFault is the proof that the exploration finds what operators get wrong again and again, and
-// nothing where they get it right.
+// TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it
+// finds nothing in the same operator without the mistake.
 func TestFindsEveryFault(t *testing.T) {
 	found := 0
 	useful := map[reconciletest.FaultKind]bool{}
 	for name, f := range faultyOperators {
 		t.Run(name, func(t *testing.T) {
 			report := reconciletest.ExploreQuietly(t, f.scenario(false))
-			if !assert.NotEmpty(t, report.Failures, "not found: %s", f.about) {
+			if !assert.NotEmpty(t, report.Failures, "not found: %s", f.reason) {
 				return
 			}
 			text := report.String()
 			for _, want := range f.says {
-				assert.Contains(t, text, want, f.about)
+				assert.Contains(t, text, want, f.reason)
 			}
 			for _, failure := range report.Failures {
 				if len(failure.Faults) == 1 {
@@ -40,7 +40,7 @@ func TestFindsEveryFault(t *testing.T) {
 				}
 			}
 			if f.fault == "" {
-				assert.Empty(t, report.Failures[0].Faults, "it shows without any fault")
+				assert.Empty(t, report.Failures[0].Faults, "it is found without any fault")
 			} else {
 				assert.True(t, hasFault(report, f.fault), "none of the failures is of kind %q:\n%s", f.fault, text)
 			}
@@ -49,7 +49,7 @@ func TestFindsEveryFault(t *testing.T) {
 		})
 	}
 	t.Logf("found %d of %d", found, len(faultyOperators))
-	if found == len(faultyOperators) { // all were run
+	if found == len(faultyOperators) { // no -run left some out
 		assert.ElementsMatch(t, reconciletest.FaultKinds(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
 	}
 }
@@ -63,14 +63,14 @@ func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
 	return false
 }
 
-// faultyOperators are by the name of what is wrong with them.
+// faultyOperators has the operators by the name of their mistake.
 var faultyOperators = merged(faultyFinalizers, faultyStatus, faultyChildren, faultyEffects, faultyWiring)
 
 func merged(all ...map[string]faulty) map[string]faulty {
 	made := map[string]faulty{}
 	for _, some := range all {
 		for name, f := range some {
-			if _, twice := made[name]; twice || strings.TrimSpace(f.about) == "" {
+			if _, twice := made[name]; twice || strings.TrimSpace(f.reason) == "" {
 				panic("faulty operator " + name)
 			}
 			made[name] = f

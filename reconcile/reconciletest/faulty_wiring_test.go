@@ -21,8 +21,8 @@ const label = "example.com/open"
 func isOpen(obj client.Object) bool { return obj.GetLabels()[label] != "" }
 
 var faultyWiring = map[string]faulty{
-	"missing watch": {
-		about: "a child that is deleted by hand is not made again",
+	"MissingWatch": {
+		reason: "a child that is deleted by hand is not created again",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 				if b.For(&Shop{}); sound {
@@ -35,8 +35,8 @@ var faultyWiring = map[string]faulty{
 		},
 		says: []string{"a watch is missing", "create ConfigMap default/web", "no pass came after", "deleted ConfigMap default/web"},
 	},
-	"predicate sees only the new object": {
-		about: "an object that leaves is not noticed",
+	"PredicateSeesOnlyTheNewObject": {
+		reason: "nothing is done for an object that does not match any more",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 				filter := predicate.NewPredicateFuncs(isOpen)
@@ -59,8 +59,8 @@ var faultyWiring = map[string]faulty{
 		},
 		says: []string{"a watch is missing", "delete ConfigMap default/web", "modified Shop default/web"},
 	},
-	"updates not listened to": {
-		about: "one that is deleted and made anew while the watch is broken comes as an update",
+	"UpdatesFilteredOut": {
+		reason: "an object that is deleted and created again while the watch is broken arrives as an update",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 				b.For(&Shop{}).Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request {
@@ -87,8 +87,8 @@ var faultyWiring = map[string]faulty{
 		fault: reconciletest.MissedEvent,
 		says:  []string{"missed event of: deleted ConfigMap default/source #1", `status.phase: want "blue", got "red"`},
 	},
-	"RequeueAfter beside an error": {
-		about: "controller-runtime ignores the delay",
+	"RequeueAfterBesideAnError": {
+		reason: "controller-runtime ignores the delay",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, _ *Shop) (ctrl.Result, error) {
@@ -106,8 +106,8 @@ var faultyWiring = map[string]faulty{
 		},
 		says: []string{"returns RequeueAfter 1m0s beside an error", "controller-runtime ignores the delay"},
 	},
-	"goroutine left": {
-		about: "each pass leaves one behind",
+	"GoroutineLeft": {
+		reason: "each pass leaves a goroutine behind",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, _ client.Client, _ *Shop) (ctrl.Result, error) {
@@ -122,8 +122,8 @@ var faultyWiring = map[string]faulty{
 		},
 		says: []string{"a goroutine is left", "faulty_wiring_test.go", "chan receive"},
 	},
-	"panic": {
-		about: "the cache does not show the child yet, and the first of none is taken",
+	"Panic": {
+		reason: "the cache does not show the child yet, and the pass takes the first of an empty list",
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(func(*reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -135,7 +135,7 @@ var faultyWiring = map[string]faulty{
 						return ctrl.Result{}, err
 					}
 					if sound && len(all.Items) == 0 {
-						return ctrl.Result{}, nil // its event comes
+						return ctrl.Result{}, nil // its event will trigger another pass
 					}
 					return ctrl.Result{}, open(ctx, c, s, all.Items[0].Name)
 				}

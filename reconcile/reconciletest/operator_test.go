@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// shopFunc is one pass over a shop, as authors write it by hand.
+// shopFunc is one pass over a shop, written by hand.
 type shopFunc func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error)
 
 type shopReconciler struct {
@@ -33,7 +33,7 @@ func (r *shopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	return r.pass(ctx, r.Client, s)
 }
 
-// of makes the scenario of an operator that needs no manager.
+// of returns the scenario of an operator without a manager.
 func of(pass func(p *reconciletest.Process) shopFunc, actions ...reconciletest.Action) reconciletest.Scenario {
 	return reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
@@ -45,7 +45,7 @@ func of(pass func(p *reconciletest.Process) shopFunc, actions ...reconciletest.A
 	}
 }
 
-// managed makes the scenario of an operator whose watches matter.
+// managed returns the scenario of an operator with a manager, so that its watches matter.
 func managed(setup func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler, actions ...reconciletest.Action) reconciletest.Scenario {
 	return reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
@@ -73,7 +73,7 @@ func removeFinalizer(ctx context.Context, c client.Client, s *Shop) error {
 	return client.IgnoreNotFound(c.Update(ctx, s))
 }
 
-// open sets the status.
+// open sets the phase in the status.
 func open(ctx context.Context, c client.Client, s *Shop, phase string) error {
 	if s.Status.Phase == phase {
 		return nil
@@ -82,7 +82,7 @@ func open(ctx context.Context, c client.Client, s *Shop, phase string) error {
 	return c.Status().Update(ctx, s)
 }
 
-// owned is a ConfigMap that the shop owns.
+// owned returns a ConfigMap that the shop owns.
 func owned(c client.Client, s *Shop, name string, data map[string]string) *corev1.ConfigMap {
 	made := config(name)
 	made.Data = data
@@ -92,7 +92,7 @@ func owned(c client.Client, s *Shop, name string, data map[string]string) *corev
 	return made
 }
 
-// ensure creates a ConfigMap or brings it up to date. One of somebody else is an error.
+// ensure creates or updates a ConfigMap. It returns an error if another object owns it.
 func ensure(ctx context.Context, c client.Client, s *Shop, want *corev1.ConfigMap) error {
 	is := &corev1.ConfigMap{}
 	err := c.Get(ctx, client.ObjectKeyFromObject(want), is)
@@ -103,7 +103,7 @@ func ensure(ctx context.Context, c client.Client, s *Shop, want *corev1.ConfigMa
 		return err
 	}
 	if !metav1.IsControlledBy(is, s) {
-		return errors.New("the ConfigMap is somebody else's")
+		return errors.New("the ConfigMap has another owner")
 	}
 	if maps.Equal(is.Data, want.Data) {
 		return nil
@@ -112,7 +112,7 @@ func ensure(ctx context.Context, c client.Client, s *Shop, want *corev1.ConfigMa
 	return c.Update(ctx, is)
 }
 
-// accounts is a service outside of the cluster, and what the operator knows it by.
+// accounts is a service outside of the cluster.
 type accounts struct {
 	All []string // names, or names and numbers
 }
@@ -121,11 +121,13 @@ func (a *accounts) State() any { return a.All }
 
 func newAccounts() reconciletest.External { return &accounts{} }
 
+// accountClient is the operator's client of the service.
 type accountClient struct {
 	*accounts
 	process *reconciletest.Process
 }
 
+// accountsOf returns the process's client of the service.
 func accountsOf(p *reconciletest.Process) accountClient {
 	return accountClient{p.External().(*accounts), p}
 }
@@ -140,7 +142,7 @@ func (a accountClient) exists(ctx context.Context, name string) (found bool, err
 	return found, err
 }
 
-// create makes one more, whatever there is.
+// create creates an account, even if there is one of that name.
 func (a accountClient) create(ctx context.Context, name string) error {
 	return a.process.Effect(ctx, "create account "+name, func() error {
 		a.All = append(a.All, name)
@@ -148,8 +150,8 @@ func (a accountClient) create(ctx context.Context, name string) error {
 	})
 }
 
-// keep makes one if there is none, for a shop that is not gone. The cache alone cannot tell: that of a process that has just
-// started may be old.
+// keep creates an account if there is none, for a shop that exists. It asks the API server for the shop: the cache of
+// a process that has just started may be old.
 func (a accountClient) keep(ctx context.Context, name string) error {
 	found, err := a.exists(ctx, name)
 	if err != nil || found {
@@ -160,12 +162,12 @@ func (a accountClient) keep(ctx context.Context, name string) error {
 		return err
 	}
 	if s.DeletionTimestamp != nil {
-		return errors.New("the shop is being deleted, and the cache has not heard of that")
+		return errors.New("the shop is being deleted, and the cache does not show that yet")
 	}
 	return a.keepFor(ctx, name)
 }
 
-// keepFor does so for any.
+// keepFor is keep for any shop.
 func (a accountClient) keepFor(ctx context.Context, name string) error {
 	return a.process.Effect(ctx, "keep account "+name, func() error {
 		if !slices.Contains(a.All, name) {

@@ -25,8 +25,8 @@ type Process struct {
 // Context returns a context that is cancelled when the process dies.
 func (p *Process) Context() context.Context { return p.process.Context() }
 
-// Client returns the client that the process's manager has. It reads objects from a cache, except unstructured ones, which it
-// reads from the API server, and writes to the API server.
+// Client returns the client that the process's manager has. It reads objects from a cache, except unstructured ones,
+// which it reads from the API server, and writes to the API server.
 func (p *Process) Client() client.Client { return p.process.Client() }
 
 // APIReader returns a reader of the API server.
@@ -54,28 +54,28 @@ func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	return p.process.Manager(options...)
 }
 
-// Reconcile registers a reconciler without a controller. It is called for every object of the kind whenever any object of any
-// kind changes, so a missing watch is not found. The kind's Go types must be in the scheme.
+// Reconcile registers a reconciler without a controller. It is called for every object of the kind whenever any
+// object of any kind changes, so a missing watch is not found. The kind's Go types must be in the scheme.
 func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconciler) {
 	p.process.Reconcile(kind, reconciler)
 }
 
-// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. A test's fake
-// calls it around each change that it is asked for. The name says which, such as "create user ann", and must be the same in
-// each run. The process may die before or after the effect, or the answer may be lost.
+// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. A
+// test's fake calls it around each change that it is asked for. The name says which, such as "create user ann", and
+// must be the same in each run. The process may die before or after the effect, or the answer may be lost.
 func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
 	return p.process.Effect(ctx, name, do)
 }
 
-// Query calls do, which reads something outside of the cluster and changes nothing there, and returns its error, or that of a
-// fault.
+// Query calls do, which reads something outside of the cluster and changes nothing there, and returns its error, or
+// that of a fault.
 func (p *Process) Query(ctx context.Context, name string, do func() error) error {
 	return p.process.Query(ctx, name, do)
 }
 
-// RoundTripper returns the transport of an HTTP client, for an operator that speaks HTTP with something outside of the cluster.
-// The peer answers its requests. GET and HEAD are queries, all other methods are effects, named by method and path. A fault
-// answers with 429 or 503, or not at all.
+// RoundTripper returns the transport of an HTTP client, for an operator that speaks HTTP with something outside of
+// the cluster. The peer answers its requests. GET and HEAD are queries, all other methods are effects, named by
+// method and path. A fault answers with 429 or 503, or not at all.
 func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
 	return p.process.RoundTripper(peer)
 }

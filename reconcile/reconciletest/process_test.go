@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,13 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// playing runs one pass, in a world with some objects.
-func playing(t *testing.T, pass func(ctx context.Context, p *reconciletest.Process) error, objects ...client.Object) *reconciletest.Env {
+// runPass runs one pass, with some objects on the server.
+func runPass(t *testing.T, pass func(ctx context.Context, p *reconciletest.Process) error, objects ...client.Object) *reconciletest.Env {
 	t.Helper()
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, _ client.Client, _ *Shop) (ctrl.Result, error) {
@@ -32,25 +34,25 @@ func playing(t *testing.T, pass func(ctx context.Context, p *reconciletest.Proce
 		}
 	})
 	s.Objects = slices.Concat(objects, []client.Object{shop()})
-	var world *reconciletest.Env
-	reconciletest.Run(t, s, func(_ *testing.T, w *reconciletest.Env) { world = w })
-	return world
+	var left *reconciletest.Env
+	reconciletest.Run(t, s, func(_ *testing.T, env *reconciletest.Env) { left = env })
+	return left
 }
 
-func TestReads(t *testing.T) {
+func TestClientReads(t *testing.T) {
 	var cached, listed corev1.ConfigMap
 	var untyped unstructured.Unstructured
 	var indexed corev1.ConfigMapList
-	playing(t, func(ctx context.Context, p *reconciletest.Process) error {
+	runPass(t, func(ctx context.Context, p *reconciletest.Process) error {
 		c := p.Client()
 		made := config("new")
 		if err := c.Create(ctx, made); client.IgnoreAlreadyExists(err) != nil {
 			return err
 		}
 		if made.UID == "" {
-			return nil // the second pass
+			return nil // this is the second pass
 		}
-		assert.Error(t, c.Get(ctx, client.ObjectKeyFromObject(made), &cached), "the cache has not heard of it")
+		assert.Error(t, c.Get(ctx, client.ObjectKeyFromObject(made), &cached), "the cache does not show it yet")
 		require.NoError(t, p.APIReader().Get(ctx, client.ObjectKeyFromObject(made), &listed), "the server has it")
 		untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		require.NoError(t, c.Get(ctx, client.ObjectKeyFromObject(made), &untyped), "untyped objects are not cached")
@@ -66,8 +68,8 @@ func TestReads(t *testing.T) {
 	assert.Equal(t, "source", indexed.Items[0].Name)
 }
 
-// The manager's cache is restricted as a real one.
-func TestRestrictedCache(t *testing.T) {
+// The manager's cache holds only what its options select, as a real one does.
+func TestManagerRestrictsItsCache(t *testing.T) {
 	ours, theirs := config("ours"), config("theirs")
 	ours.Labels = map[string]string{label: "yes"}
 	var events []string
@@ -102,45 +104,52 @@ func TestRestrictedCache(t *testing.T) {
 		},
 	}
 	reconciletest.Run(t, s, func(*testing.T, *reconciletest.Env) {})
-	one, other := "ours *v1.ConfigMap", "ours *v1.PartialObjectMetadata" // a watch each
-	assert.Equal(t, []string{one, other, one, other}, events, "it comes, and it leaves; the others' are not heard of")
+	one, other := "ours *v1.ConfigMap", "ours *v1.PartialObjectMetadata" // one watch for each form
+	assert.Equal(t, []string{one, other, one, other}, events, "it is added and deleted; there are no events of the other ConfigMap")
 }
 
-func TestSecretsInEvents(t *testing.T) {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Data:       map[string][]byte{"password": []byte("correct horse")},
-	}
-	tell := map[string]func(p *reconciletest.Process, ctx context.Context, text string){
-		"event": func(p *reconciletest.Process, _ context.Context, text string) {
-			p.EventRecorder().Eventf(shop(), nil, "Normal", "Told", "Tell", "it is %s", text)
-		},
-		"legacy event": func(p *reconciletest.Process, _ context.Context, text string) {
-			p.LegacyEventRecorder().Event(shop(), "Normal", "Told", text)
-		},
-		"log": func(_ *reconciletest.Process, ctx context.Context, text string) {
-			ctrl.LoggerFrom(ctx).Info("Connected", "with", text)
-		},
-		"error": func(_ *reconciletest.Process, ctx context.Context, text string) {
-			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("refused: %s", text), "Cannot connect")
-		},
-	}
-	for name, tell := range tell {
-		t.Run(name, func(t *testing.T) {
-			scenario := func(text string) reconciletest.Scenario {
-				s := of(func(p *reconciletest.Process) shopFunc {
-					return func(ctx context.Context, _ client.Client, _ *Shop) (ctrl.Result, error) {
-						tell(p, ctx, text)
-						return ctrl.Result{}, nil
-					}
-				}, reconciletest.Create(shop()))
-				s.Objects = []client.Object{secret}
-				return s
+// What the operator does outside of its passes is observed, and faults strike there too.
+func TestRunnable(t *testing.T) {
+	s := reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{shop()},
+		Start: func(p *reconciletest.Process) error {
+			mgr := p.Manager()
+			c := mgr.GetClient()
+			if err := ctrl.NewControllerManagedBy(mgr).Named("shop").For(&Shop{}).Complete(&shopReconciler{c, idle(p)}); err != nil {
+				return err
 			}
-			assert.Empty(t, reconciletest.ExploreQuietly(t, scenario("as web")).Failures)
-			assert.Contains(t, reconciletest.ExploreQuietly(t, scenario("as web with correct horse")).String(), `the value of key "password" in Secret web`)
-		})
+			return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+				for {
+					select {
+					case <-ctx.Done():
+						return nil
+					case <-time.After(time.Minute):
+					}
+					s := shop()
+					if err := c.Get(ctx, client.ObjectKeyFromObject(s), s); err == nil {
+						_ = open(ctx, c, s, "Swept") // retried a minute later
+					}
+				}
+			}))
+		},
+		Actions: []reconciletest.Action{reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }), reconciletest.Wait(5 * time.Minute)},
 	}
+	report := reconciletest.ExploreQuietly(t, s)
+	assert.Empty(t, report.Failures, report.String())
+	assert.NotZero(t, report.Survived[reconciletest.CrashBefore])
+}
+
+// A process that has died may retry for ever. The run ends all the same.
+func TestDeadProcessRetriesForEver(t *testing.T) {
+	s := of(func(*reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			for client.IgnoreAlreadyExists(c.Create(ctx, owned(c, s, s.Name, nil))) != nil {
+				continue
+			}
+			return ctrl.Result{}, nil
+		}
+	}, reconciletest.Create(shop()))
+	reconciletest.Explore(t, s)
 }
 
 // peer is an HTTP server outside of the cluster.
@@ -155,7 +164,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, len(p.items))
 }
 
-func TestHTTP(t *testing.T) {
+func TestRoundTripper(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		web := &http.Client{Transport: p.RoundTripper(p.External().(*peer))}
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -176,10 +185,10 @@ func TestHTTP(t *testing.T) {
 	assert.Contains(t, report.String(), `external: want ["/items/web"], got ["/items/web","/items/web"]`)
 }
 
-// Whoever makes a clientset is told why it cannot work.
-func TestClientset(t *testing.T) {
+// A clientset from the manager's config returns an error that says what to use instead.
+func TestManagerConfig(t *testing.T) {
 	var err error
-	playing(t, func(ctx context.Context, p *reconciletest.Process) error {
+	runPass(t, func(ctx context.Context, p *reconciletest.Process) error {
 		set := kubernetes.NewForConfigOrDie(p.Manager().GetConfig())
 		_, err = set.CoreV1().ConfigMaps("default").Get(ctx, "web", metav1.GetOptions{})
 		return nil

@@ -71,8 +71,8 @@ func (r *Report) writeFailures(b *strings.Builder) {
 	first := &r.Failures[0]
 	fmt.Fprintf(b, "%s\n\n%s\n", first.headline(), first.Err)
 	if first.showsThePast() {
-		b.WriteString("The process sees the past: before it deletes something, or has an effect outside of the cluster, it must read what that\n" +
-			"depends on from the API server (mgr.GetAPIReader, or reconcile.Checkpoint).\n")
+		b.WriteString("The process sees the past. Before it deletes something, or has an effect outside of the cluster, it must read from the API server\n" +
+			"what that depends on (mgr.GetAPIReader, or reconcile.Checkpoint).\n")
 	}
 	if first.Trace != "" {
 		fmt.Fprintf(b, "\npass  what happened, and the answer (passes that sent nothing are left out)\n%s", first.Trace)

@@ -7,14 +7,14 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Request is one call of the operator: a request to the API server, a read of its cache, or an effect or query outside of the
-// cluster.
+// Request is one call of the operator: a request to the API server, a read of its cache, or an effect or query
+// outside of the cluster.
 type Request struct {
 	Process int // 1 is the first; each crash begins another one
 	Pass    int // 1 is the first of the run; 0 is outside of any pass
 
-	// Verb is get, list, create, update, patch, apply, delete or deletecollection; for what is outside of the cluster it is
-	// effect or query.
+	// Verb is get, list, create, update, patch, apply, delete or deletecollection; for what is outside of the cluster it
+	// is effect or query.
 	Verb        string
 	Kind        schema.GroupVersionKind
 	Object      client.ObjectKey // for a creation with a generated name: the prefix and a star

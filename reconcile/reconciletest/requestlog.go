@@ -9,8 +9,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// RequestLog holds the requests of a run in their order, except those of the additional pass that checks whether the operator
-// rests. Its methods may be called by several goroutines.
+// RequestLog holds the requests of a run in their order, except those of the additional pass that checks whether the
+// operator rests. Its methods may be called by several goroutines.
 type RequestLog struct {
 	log *simulation.RequestLog
 }
@@ -28,8 +28,8 @@ func (l *RequestLog) Requests() []Request {
 // Reset empties the log, so that what comes next is counted alone.
 func (l *RequestLog) Reset() { l.log.Reset() }
 
-// Sent returns the requests to the API server, and the effects and queries outside of the cluster, as [Request.String] returns
-// them.
+// Sent returns the requests to the API server, and the effects and queries outside of the cluster, as
+// [Request.String] returns them.
 func (l *RequestLog) Sent() []string {
 	return l.list(func(r *Request) bool { return !r.Cached })
 }
@@ -47,8 +47,8 @@ func (l *RequestLog) list(counts func(r *Request) bool) []string {
 	return all
 }
 
-// AssertSent fails the test unless exactly these requests were sent, in this order, since the last [RequestLog.Reset]. It then
-// resets the log.
+// AssertSent fails the test unless exactly these requests were sent, in this order, since the last
+// [RequestLog.Reset]. It then resets the log.
 func (l *RequestLog) AssertSent(t testing.TB, want ...string) {
 	t.Helper()
 	assertEqual(t, "requests sent", l.Sent(), want)

@@ -31,12 +31,12 @@ type Scenario struct {
 	// SimulatedControllers are what else runs in the cluster. The default, if it is nil, is [Deployments]. The garbage
 	// collector always runs.
 	SimulatedControllers []SimulatedController
-	// External returns what the operator changes outside of the cluster, such as a fake database. It is called once for each
-	// run; what it returns outlives the processes of the run. See [External].
+	// External returns what the operator changes outside of the cluster, such as a fake database. It is called once for
+	// each run; what it returns outlives the processes of the run. See [External].
 	External func() External
 
-	// Finally checks the end of each run, with faults and without. It is for what must hold beside that the state is the same
-	// as without faults.
+	// Finally checks the end of each run, with faults and without. It is for what must hold beside that the state is the
+	// same as without faults.
 	Finally func(env *Env) error
 	// Always checks every moment at which something has changed. It is expensive.
 	Always func(env *Env) error
@@ -44,22 +44,22 @@ type Scenario struct {
 	// compared. Generated names, UIDs, resource versions and times are ignored anyway.
 	Ignore func(obj *unstructured.Unstructured)
 
-	// Horizon is how far into the future the operator's delays are followed after each action. The default is 15 minutes,
-	// which is more than the backoff of a failed request, and less if three delays of an object in a row change nothing. An
-	// operator that waits for something by such delays needs a horizon that is longer than that. One that acts at regular
-	// times needs a horizon that is shorter than its period, and the action [Wait].
+	// Horizon is how far into the future the operator's delays are followed after each action. The default is 15
+	// minutes, which is more than the backoff of a failed request, and less if three delays of an object in a row change
+	// nothing. An operator that waits for something by such delays needs a horizon that is longer than that. One that
+	// acts at regular times needs a horizon that is shorter than its period, and the action [Wait].
 	Horizon time.Duration
 }
 
 // External is something that the operator changes and that is not in the cluster.
 type External interface {
-	// State returns what exists there, for the comparison of runs: any value that encoding/json can encode. Generated names,
-	// UIDs and times in it are treated as in objects.
+	// State returns what exists there, for the comparison of runs: any value that encoding/json can encode. Generated
+	// names, UIDs and times in it are treated as in objects.
 	State() any
 }
 
-// SimulatedController is something else in the cluster, such as the controller of a built-in kind. It is called whenever the
-// operator has nothing to do, takes one step, and writes nothing if there is none to take.
+// SimulatedController is something else in the cluster, such as the controller of a built-in kind. It is called
+// whenever the operator has nothing to do, takes one step, and writes nothing if there is none to take.
 type SimulatedController func(ctx context.Context, c client.Client) error
 
 // validate returns an error that says what is missing.

@@ -9,11 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -22,74 +19,107 @@ func idle(*reconciletest.Process) shopFunc {
 	return func(context.Context, client.Client, *Shop) (ctrl.Result, error) { return ctrl.Result{}, nil }
 }
 
-func TestObjectsKeepTheirStatus(t *testing.T) {
+// Each error says in one sentence what is missing.
+func TestExploreValidates(t *testing.T) {
+	action := func(a reconciletest.Action) func(s *reconciletest.Scenario) {
+		return func(s *reconciletest.Scenario) { s.Actions = append(s.Actions, a) }
+	}
+	var none *Shop
+	tests := map[string]struct {
+		edit    func(s *reconciletest.Scenario)
+		options []reconciletest.Option
+		says    string
+	}{
+		"NoActions":     {edit: func(s *reconciletest.Scenario) { s.Actions = nil }, says: "the scenario has no Actions"},
+		"NoScheme":      {edit: func(s *reconciletest.Scenario) { s.Scheme = nil }, says: "the scenario has no Scheme"},
+		"NoStart":       {edit: func(s *reconciletest.Scenario) { s.Start = nil }, says: "the scenario has no Start"},
+		"NilObject":     {edit: func(s *reconciletest.Scenario) { s.Objects = []client.Object{none} }, says: "Objects[0] is nil"},
+		"ZeroAction":    {edit: action(reconciletest.Action{}), says: `Actions[2]: the action "" does nothing`},
+		"CreateOfNil":   {edit: action(reconciletest.Create(nil)), says: "Actions[2]: Create(nil)"},
+		"NilPointer":    {edit: action(reconciletest.Create(none)), says: "Actions[2]: Create(nil)"},
+		"ChangeOfNil":   {edit: action(reconciletest.Change(none, func(*Shop) {})), says: "Actions[2]: Change with nil"},
+		"NilChange":     {edit: action(reconciletest.Change(shop(), nil)), says: "Actions[2]: Change with nil"},
+		"DeleteOfNil":   {edit: action(reconciletest.Delete(nil)), says: "Actions[2]: Delete(nil)"},
+		"NilDo":         {edit: action(reconciletest.Do("nothing", nil)), says: `Actions[2]: the action "nothing" does nothing`},
+		"NegativeWait":  {edit: action(reconciletest.Wait(-time.Second)), says: "Actions[2]: Wait(-1s)"},
+		"DepthTooSmall": {options: []reconciletest.Option{reconciletest.Depth(0)}, says: "Depth(0): give it 1 or 2"},
+		"DepthTooLarge": {options: []reconciletest.Option{reconciletest.Depth(3)}, says: "Depth(3): give it 1 or 2"},
+		"NoLimit":       {options: []reconciletest.Option{reconciletest.Limit(-1)}, says: "Limit(-1): give it 1 or more"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := twoFaults()
+			if tc.edit != nil {
+				tc.edit(&s)
+			}
+			report := reconciletest.ExploreQuietly(t, s, tc.options...)
+			require.Len(t, report.Failures, 1)
+			assert.Contains(t, report.String(), "The scenario could not be run.\n\n")
+			assert.Contains(t, report.String(), tc.says)
+			assert.Zero(t, report.Runs)
+		})
+	}
+}
+
+// A scenario that fails without faults says why.
+func TestScenarioFailsWithoutFaults(t *testing.T) {
+	tests := map[string]struct {
+		edit func(s *reconciletest.Scenario)
+		says string
+	}{
+		"NoCRD":    {func(s *reconciletest.Scenario) { s.CRDs = nil }, "has no kind Shop"},
+		"NoFolder": {func(s *reconciletest.Scenario) { s.CRDs = []string{"nowhere"} }, "nowhere"},
+		"NothingToRun": {
+			func(s *reconciletest.Scenario) { s.Start = func(*reconciletest.Process) error { return nil } },
+			"there is nothing to run",
+		},
+		"StartFails": {
+			func(s *reconciletest.Scenario) {
+				s.Start = func(*reconciletest.Process) error { return context.DeadlineExceeded }
+			}, "start: context deadline exceeded",
+		},
+		"ActionFails": {
+			func(s *reconciletest.Scenario) {
+				s.Actions = []reconciletest.Action{reconciletest.Delete(shop())}
+			}, `the action "delete Shop default/web"`,
+		},
+		"FinallyFails": {
+			func(s *reconciletest.Scenario) {
+				s.Always = func(env *reconciletest.Env) error {
+					return client.IgnoreNotFound(env.Get(context.Background(), client.ObjectKeyFromObject(shop()), &corev1.Node{}))
+				}
+				s.Finally = func(*reconciletest.Env) error { return context.Canceled }
+			}, "what must hold at the end does not: context canceled",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := twoFaults()
+			tc.edit(&s)
+			report := reconciletest.ExploreQuietly(t, s)
+			require.NotEmpty(t, report.Failures)
+			assert.Empty(t, report.Failures[0].Faults)
+			assert.Contains(t, report.String(), tc.says)
+		})
+	}
+}
+
+func TestObjectsHaveTheirStatus(t *testing.T) {
 	s := of(idle)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	node.Status.NodeInfo.KubeletVersion = "v1.36.3"
 	s.Objects = []client.Object{shop(func(s *Shop) { s.Status.Phase = "Open" }), node}
-	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
+	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
 		is := shop()
-		require.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(is), is))
+		require.NoError(t, env.Get(t.Context(), client.ObjectKeyFromObject(is), is))
 		assert.Equal(t, "Open", is.Status.Phase)
-		require.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(node), node))
+		require.NoError(t, env.Get(t.Context(), client.ObjectKeyFromObject(node), node))
 		assert.Equal(t, "v1.36.3", node.Status.NodeInfo.KubeletVersion)
 	})
 }
 
-// What happens outside is found by asking from time to time.
-func TestUserActsOutside(t *testing.T) {
-	s := of(func(p *reconciletest.Process) shopFunc {
-		return func(ctx context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
-			return ctrl.Result{RequeueAfter: 10 * time.Minute}, accountsOf(p).keep(ctx, s.Name)
-		}
-	})
-	s.Actions = []reconciletest.Action{
-		reconciletest.Create(shop()),
-		reconciletest.DoExternal("drop the account", func(a *accounts) error { a.All = nil; return nil }),
-		reconciletest.Wait(11 * time.Minute),
-	}
-	s.External, s.Horizon = newAccounts, 5*time.Minute
-	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
-		assert.Equal(t, []string{"web"}, w.External.State())
-	})
-
-	s.Actions[1] = reconciletest.DoExternal("drop the account", func(*vault) error { return nil })
-	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "it is for an External of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
-}
-
-// What the operator does by itself while time passes is seen, and it is started again when it dies.
-func TestWorkOutsideOfPasses(t *testing.T) {
-	s := reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{shop()},
-		Start: func(p *reconciletest.Process) error {
-			mgr := p.Manager()
-			c := mgr.GetClient()
-			if err := ctrl.NewControllerManagedBy(mgr).Named("shop").For(&Shop{}).Complete(&shopReconciler{c, idle(p)}); err != nil {
-				return err
-			}
-			return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-				for {
-					select {
-					case <-ctx.Done():
-						return nil
-					case <-time.After(time.Minute):
-					}
-					s := shop()
-					if err := c.Get(ctx, client.ObjectKeyFromObject(s), s); err == nil {
-						_ = open(ctx, c, s, "Swept") // at the next minute again
-					}
-				}
-			}))
-		},
-		Actions: []reconciletest.Action{reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }), reconciletest.Wait(5 * time.Minute)},
-	}
-	report := reconciletest.ExploreQuietly(t, s)
-	assert.Empty(t, report.Failures, report.String())
-	assert.NotZero(t, report.Survived[reconciletest.CrashBefore])
-}
-
-// Delays are followed as far as the scenario says, also where they bring nothing for long.
-func TestWaitingByDelays(t *testing.T) {
+// Delays are followed as far as the scenario says, even if they change nothing for long.
+func TestHorizon(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 			if time.Since(s.CreationTimestamp.Time) < time.Minute {
@@ -99,41 +129,10 @@ func TestWaitingByDelays(t *testing.T) {
 		}
 	}, reconciletest.Create(shop()))
 	s.Horizon = 2 * time.Minute
-	reconciletest.Run(t, s, func(t *testing.T, w *reconciletest.Env) {
+	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
 		is := shop()
-		require.NoError(t, w.Get(t.Context(), client.ObjectKeyFromObject(is), is))
+		require.NoError(t, env.Get(t.Context(), client.ObjectKeyFromObject(is), is))
 		assert.Equal(t, "Open", is.Status.Phase)
 	})
 	reconciletest.Explore(t, s)
-}
-
-func TestSecretMadeInThePass(t *testing.T) {
-	says := ""
-	s := of(func(*reconciletest.Process) shopFunc {
-		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
-			made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, StringData: map[string]string{"password": "correct horse", "username": "postgres"}}
-			if err := client.IgnoreAlreadyExists(c.Create(ctx, made)); err != nil {
-				return ctrl.Result{}, err
-			}
-			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, says))
-		}
-	}, reconciletest.Create(shop()))
-	for text, leaks := range map[string]bool{"it is correct horse": true, "postgres:16": false} {
-		says = text
-		report := reconciletest.ExploreQuietly(t, s)
-		assert.Equal(t, leaks, len(report.Failures) > 0, report.String())
-		if leaks {
-			assert.Contains(t, report.String(), `the value of key "password" in Secret web stands in status.phase`)
-		}
-	}
-}
-
-func TestAnotherVersionOfAKind(t *testing.T) {
-	s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
-		other := &unstructured.Unstructured{}
-		other.SetGroupVersionKind(shopVersion.WithKind("Shop"))
-		b.For(other)
-		return &shopReconciler{p.Client(), idle(p)}
-	}, reconciletest.Create(shop()))
-	assert.Empty(t, reconciletest.ExploreQuietly(t, s).Failures, "untyped is no other version")
 }

@@ -29,8 +29,8 @@ func (t Target) Compare(other Target) int {
 	return cmp.Or(cmp.Compare(t.Controller, other.Controller), cmp.Compare(t.Request.String(), other.Request.String()))
 }
 
-// Controller is a queue, and the reconciler that is called for its requests: by workers of controller-runtime, or by the
-// controller itself for one that [Manager.AddReconciler] added.
+// Controller is a queue, and the reconciler that is called for its requests: by workers of controller-runtime, or by
+// the controller itself for one that [Manager.AddReconciler] added.
 type Controller struct {
 	manager *Manager
 	name    string
@@ -51,8 +51,8 @@ func (m *Manager) newController(name string) *Controller {
 	return &Controller{manager: m, name: name, known: map[ctrl.Request]bool{}, queue: newQueue(limiter, m.options.Cause)}
 }
 
-// adopt replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The manager is given an
-// internal type, so only fields whose names and types are known are touched.
+// adopt replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The manager is
+// given an internal type, so only fields whose names and types are known are touched.
 func (m *Manager) adopt(runnable manager.Runnable) error {
 	fields := reflect.Indirect(reflect.ValueOf(runnable))
 	if fields.Kind() != reflect.Struct || !fields.FieldByName("NewQueue").IsValid() || !fields.FieldByName("Do").IsValid() {

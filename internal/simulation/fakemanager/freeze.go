@@ -16,18 +16,19 @@ type freeze struct {
 	requested int            // how often passes of everything known were requested
 }
 
-// mostPasses is how many passes of one object end a freeze. Without it, an operator that repairs what the garbage collector
-// deletes again would never end.
+// mostPasses is how many passes of one object end a freeze. Without it, an operator that repairs what the garbage
+// collector deletes again would never end.
 const mostPasses = 5
 
-// FreezeForPasses keeps a kind as it is until so many passes of every known object have run. It reports false if the kind is
-// not watched or is frozen already.
+// FreezeForPasses keeps a kind as it is until the given number of passes of every known object has run. It reports false
+// if the kind is not watched or is frozen already.
 func (c *Cache) FreezeForPasses(gvk schema.GroupVersionKind, passes int) bool {
 	return c.freeze(gvk, &freeze{passes: passes})
 }
 
 // FreezeUntilThaw keeps a kind as it is until [Cache.Thaw] is called. What happened to each object meanwhile is then
-// delivered as one event, as after a watch that broke. It reports false if the kind is not watched or is frozen already.
+// delivered as one event, as after a watch that broke. It reports false if the kind is not watched or is frozen
+// already.
 func (c *Cache) FreezeUntilThaw(gvk schema.GroupVersionKind) bool {
 	return c.freeze(gvk, &freeze{passes: mostPasses, merged: true, requested: mostPasses})
 }
@@ -85,7 +86,7 @@ func (m *Manager) passEnded(t Target) {
 	}
 }
 
-// hasRun reports whether so many passes have run since the freeze for every object that is known or enqueued.
+// hasRun reports whether the given number of passes has run since the freeze for every object that is known or enqueued.
 func (m *Manager) hasRun(f *freeze, passes int) bool {
 	for _, c := range m.controllers {
 		if c.queue.Len() > 0 {
@@ -100,8 +101,8 @@ func (m *Manager) hasRun(f *freeze, passes int) bool {
 	return true
 }
 
-// NextFrozen returns a frozen kind for which another pass of every known object is to be requested, and counts the request.
-// It returns "" if there is none.
+// NextFrozen returns a frozen kind for which another pass of every known object is to be requested, and counts the
+// request. It returns "" if there is none.
 func (m *Manager) NextFrozen() (kind string) {
 	m.cache.mu.Lock()
 	defer m.cache.mu.Unlock()

@@ -134,8 +134,8 @@ func (synced) Done() <-chan struct{} {
 	return done
 }
 
-// handle calls the handler for one change. Before and after are the server's objects, nil for none. An object that the cache
-// does not select counts as none.
+// handle calls the handler for one change. Before and after are the server's objects, nil for none. An object that
+// the cache does not select counts as none.
 func (h registeredHandler) handle(before, after client.Object) error {
 	i := h.informer
 	convert := func(obj client.Object) (client.Object, error) {

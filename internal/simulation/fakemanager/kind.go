@@ -118,8 +118,8 @@ type Past struct {
 	Revision int64
 }
 
-// BeginInThePast has the cache of a new process show a kind as it was. The kind stays as it is while one reconcile of every
-// known object runs; then the later ones of the changes are delivered.
+// BeginInThePast has the cache of a new process show a kind as it was. The kind stays as it is while one reconcile of
+// every known object runs; then the later ones of the changes are delivered.
 func (c *Cache) BeginInThePast(past Past, changes []memoryserver.Change) {
 	k := &kind{gvk: past.GVK, seen: past.Revision, frozen: &freeze{passes: 1, counts: true, requested: 1}}
 	for _, change := range changes {

@@ -73,8 +73,8 @@ func (m *Manager) Cache() *Cache { return m.cache }
 // Controllers returns the controllers that were added, in their order.
 func (m *Manager) Controllers() []*Controller { return m.controllers }
 
-// Deliver shows the oldest change that the cache does not show yet, calls the event handlers of its kind and returns the
-// change. It returns nil if there is none. Before the handlers it calls before.
+// Deliver shows the oldest change that the cache does not show yet, and calls the event handlers of its kind. It returns
+// the change, nil if there is none. First it calls before, with the change.
 func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Change, error) {
 	kind, change := m.cache.next()
 	if change == nil {
@@ -123,8 +123,8 @@ func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreco
 	m.controllers = append(m.controllers, c)
 }
 
-// NextDue returns when the next delayed request becomes ready, and whose it is. Requests that were attempted often enough
-// without a retry after an error do not count. It returns nil if there is none.
+// NextDue returns when the next delayed request becomes ready, and its controller, nil if there is none. Requests that
+// were attempted enough times do not count, unless they are retries after an error.
 func (m *Manager) NextDue(attempts Attempts, enough int) (at time.Time, whose *Controller) {
 	for _, c := range m.controllers {
 		if due := c.queue.due(attempts[c], enough); !due.IsZero() && (at.IsZero() || due.Before(at)) {
@@ -192,12 +192,12 @@ func (m *Manager) GetControllerOptions() config.Controller {
 // GetLogger returns the process's logger.
 func (m *Manager) GetLogger() logr.Logger { return m.options.Logger }
 
-// GetConfig and GetHTTPClient are for clients that the operator makes itself: there is no server to reach by HTTP.
+// GetConfig returns a config whose clients return an error at every request: the server is not reached by HTTP.
 func (m *Manager) GetConfig() *rest.Config {
 	return &rest.Config{Host: "https://reconciletest.invalid", Transport: noServer{}}
 }
 
-// GetHTTPClient returns a client whose every request is an error. See [Manager.GetConfig].
+// GetHTTPClient returns a client that returns an error at every request.
 func (m *Manager) GetHTTPClient() *http.Client { return &http.Client{Transport: noServer{}} }
 
 type noServer struct{}

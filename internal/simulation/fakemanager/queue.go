@@ -196,8 +196,8 @@ func (i *item) compare(j *item) int {
 	)
 }
 
-// due returns when the next item becomes ready, of those that were attempted less often than enough or are retries after an
-// error. It returns the zero time if there is none.
+// due returns when the next item becomes ready, of those that were attempted less often than enough or are retries
+// after an error. It returns the zero time if there is none.
 func (q *queue) due(attempts map[ctrl.Request]int, enough int) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()

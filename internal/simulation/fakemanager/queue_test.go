@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
+// requestOf returns a request for an object without a namespace.
 func requestOf(name string) ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// taken gives the names in the order in which they come now.
+// taken returns the names of the ready requests, in their order.
 func taken(q *queue) []string {
 	var names []string
 	for i := q.take(); i != nil; i = q.take() {
@@ -32,13 +33,13 @@ func TestQueue(t *testing.T) {
 		now    []string
 		later  []string // a minute later
 	}{
-		"once": {
-			reason: "what is in the queue is not added again",
+		"Once": {
+			reason: "a request that is enqueued is not added again",
 			add:    func(q *queue, _ *int) { q.Add(requestOf("a")); q.Add(requestOf("a")) },
 			now:    []string{"a"},
 		},
-		"order": {
-			reason: "first come first served, and by name what comes at one moment",
+		"Order": {
+			reason: "earlier batches come first, and requests of one batch by name",
 			add: func(q *queue, batch *int) {
 				q.Add(requestOf("c"))
 				*batch++
@@ -47,8 +48,8 @@ func TestQueue(t *testing.T) {
 			},
 			now: []string{"c", "a", "b"},
 		},
-		"priority": {
-			reason: "the higher one counts",
+		"Priority": {
+			reason: "the higher priority wins",
 			add: func(q *queue, _ *int) {
 				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, requestOf("a"), requestOf("c"))
 				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-50)}, requestOf("b"))
@@ -56,8 +57,8 @@ func TestQueue(t *testing.T) {
 			},
 			now: []string{"c", "b", "a"},
 		},
-		"delay": {
-			reason: "the shorter one counts, in whatever order they come",
+		"Delay": {
+			reason: "the shorter delay wins, in whatever order they are added",
 			add: func(q *queue, _ *int) {
 				q.AddAfter(requestOf("a"), time.Hour)
 				q.AddAfter(requestOf("a"), time.Second)
@@ -67,7 +68,7 @@ func TestQueue(t *testing.T) {
 			},
 			later: []string{"b", "a"},
 		},
-		"delay and event": {
+		"DelayAndEvent": {
 			reason: "an event does not wait",
 			add: func(q *queue, _ *int) {
 				q.AddAfter(requestOf("a"), time.Hour)
@@ -77,13 +78,13 @@ func TestQueue(t *testing.T) {
 			},
 			now: []string{"a", "b"},
 		},
-		"backoff": {
-			reason: "it comes from the limiter",
+		"Backoff": {
+			reason: "the delay comes from the rate limiter",
 			add:    func(q *queue, _ *int) { q.AddRateLimited(requestOf("a")) },
 			later:  []string{"a"},
 		},
-		"the end": {
-			reason: "nothing is taken in any more",
+		"ShutDown": {
+			reason: "requests are dropped after ShutDown",
 			add:    func(q *queue, _ *int) { q.ShutDown(); q.Add(requestOf("a")) },
 		},
 	}
@@ -109,5 +110,5 @@ func TestQueueWhileProcessing(t *testing.T) {
 	q.Add(requestOf("a"))
 	assert.Empty(t, taken(q), "one pass over an object at a time")
 	q.Done(requestOf("a"))
-	assert.Equal(t, []string{"a"}, taken(q), "what came meanwhile is not lost")
+	assert.Equal(t, []string{"a"}, taken(q), "a request added meanwhile is not lost")
 }

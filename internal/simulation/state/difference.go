@@ -13,7 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// Difference returns a line for each object that only one of the states has, and for each path at which an object differs.
+// Difference returns a line for each object that only one of the states has, and for each path at which an object
+// differs.
 func Difference(want, got State) []string {
 	names := maps.Clone(want)
 	maps.Copy(names, got)
@@ -76,8 +77,8 @@ func contentOf(obj client.Object) map[string]any {
 	return content
 }
 
-// FindString returns the path of the first string in the object that matches, "" if there is none. Managed fields are left
-// out: they hold names of fields only.
+// FindString returns the path of the first string in the object that matches, "" if there is none. Managed fields are
+// left out: they hold names of fields only.
 func FindString(obj runtime.Object, matches func(string) bool) (path string) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -117,8 +118,8 @@ func prefixOf(path diff.Path) string {
 	return path.String() + ": "
 }
 
-// itemName returns what an item of a list is called in paths: its type or name, by which lists in Kubernetes are usually
-// keyed, or its index.
+// itemName returns what an item of a list is called in paths: its type or name, by which lists in Kubernetes are
+// usually keyed, or its index.
 func itemName(i int, v any) string {
 	if m, ok := v.(map[string]any); ok {
 		for _, key := range []string{"type", "name"} {

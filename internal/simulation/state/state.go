@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// State is what exists when the operator is quiet: objects by kind and name, and what is outside of the cluster, under
-// [External]. Everything that differs between two runs with the same result is replaced: UIDs, resource versions, times, and
-// names that the API server generated.
+// State is what exists when the operator is quiet: objects by kind and name, and what is outside of the cluster,
+// under [External]. Everything that differs between two runs with the same result is replaced: UIDs, resource
+// versions, times, and names that the API server generated.
 type State map[string]any
 
 // External is the key of what is outside of the cluster.
@@ -31,8 +31,8 @@ const (
 // transient kinds record what happened, not what is.
 var transient = map[string]bool{"Event": true, "Lease": true}
 
-// Of returns the state of the objects, and of what is outside of the cluster as [EncodeExternal] returns it, "" for nothing.
-// Ignore, if it is not nil, is called with a copy of every object and may change it.
+// Of returns the state of the objects, and of what is outside of the cluster as [EncodeExternal] returns it, "" for
+// nothing. Ignore, if it is not nil, is called with a copy of every object and may change it.
 func Of(objects []client.Object, external string, ignore func(*unstructured.Unstructured)) (State, error) {
 	var all []*unstructured.Unstructured
 	uids := make([]string, 0, 2*len(objects))
@@ -77,7 +77,8 @@ func Of(objects []client.Object, external string, ignore func(*unstructured.Unst
 	return s, nil
 }
 
-// EncodeExternal returns what is outside of the cluster as JSON. A value that cannot be encoded becomes its error's text.
+// EncodeExternal returns what is outside of the cluster as JSON. A value that cannot be encoded becomes its error's
+// text.
 func EncodeExternal(value any) string {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -129,8 +130,8 @@ func simplify(u *unstructured.Unstructured) {
 	replaceGenerations(u.Object, generation)
 }
 
-// simplifyConditions removes the other writer's condition, and sorts conditions by type if the types are unique: then the
-// list is a map, and its order means nothing.
+// simplifyConditions removes the other writer's condition, and sorts conditions by type if the types are unique: then
+// the list is a map, and its order means nothing.
 func simplifyConditions(u *unstructured.Unstructured) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	if len(conditions) == 0 {
@@ -163,8 +164,8 @@ func typesOf(conditions []any) map[string]bool {
 	return types
 }
 
-// replaceGenerations replaces each observed generation by whether it is the object's. How often a spec was written does not
-// matter, but whether the last one was observed does.
+// replaceGenerations replaces each observed generation by whether it is the object's. How often a spec was written
+// does not matter, but whether the last one was observed does.
 func replaceGenerations(v any, generation int64) {
 	switch v := v.(type) {
 	case map[string]any:

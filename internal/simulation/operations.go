@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// deeds is what the operator did in a run. The run's lock guards it.
-type deeds struct {
+// operations counts what the operator did in a run. The run's lock guards it.
+type operations struct {
 	created  map[objectID]bool
 	writes   map[objectID]int // that changed the object
 	deleted  map[objectID]int
@@ -24,19 +24,19 @@ type deeds struct {
 	effects  int              // that changed something outside of the cluster
 }
 
-func newDeeds() deeds {
-	return deeds{created: map[objectID]bool{}, writes: map[objectID]int{}, deleted: map[objectID]int{}, rollouts: map[objectID]int{}}
+func newOperations() operations {
+	return operations{created: map[objectID]bool{}, writes: map[objectID]int{}, deleted: map[objectID]int{}, rollouts: map[objectID]int{}}
 }
 
 // harmful returns a copy of what must not happen more often than without faults.
-func (d *deeds) harmful() deeds {
-	return deeds{deleted: maps.Clone(d.deleted), rollouts: maps.Clone(d.rollouts)}
+func (d *operations) harmful() operations {
+	return operations{deleted: maps.Clone(d.deleted), rollouts: maps.Clone(d.rollouts)}
 }
 
-// keeps reports whether the operator creates an object and never deletes it. Objects with generated names are not told apart.
-func (d *deeds) keeps(id objectID) bool { return d.created[id] && d.deleted[id] == 0 }
+// keeps reports whether the operator creates an object and never deletes it.
+func (d *operations) keeps(id objectID) bool { return d.created[id] && d.deleted[id] == 0 }
 
-// carryOut carries out a request, and notes what it changed. The caller holds the lock.
+// carryOut carries out a request, and counts what it changed. The caller holds the lock.
 func (r *Run) carryOut(c *call, lost bool, do func(lost bool) error) error {
 	if c.External != "" {
 		return r.carryOutExternal(c, lost, do)
@@ -46,7 +46,7 @@ func (r *Run) carryOut(c *call, lost bool, do func(lost bool) error) error {
 	changes := r.server.Changes(before)
 	for i := range changes {
 		c.Changed = true
-		r.noteDeed(c, &changes[i])
+		r.countChange(c, &changes[i])
 	}
 	return err
 }
@@ -60,7 +60,7 @@ func (r *Run) carryOutExternal(c *call, lost bool, do func(lost bool) error) err
 		return do(lost)
 	}()
 	if c.Changed = r.externalState() != before; c.Changed {
-		r.deeds.effects++
+		r.operations.effects++
 	}
 	return err
 }
@@ -73,37 +73,37 @@ func (r *Run) externalState() string {
 	return state.EncodeExternal(r.external.State())
 }
 
-// noteDeed notes a change that a request made.
-func (r *Run) noteDeed(c *call, change *memoryserver.Change) {
+// countChange counts a change that a request made.
+func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	id := objectID{change.GVK, change.Key}
 	if change.New != nil && id.kind.Kind == "Secret" {
 		r.history.present[id] = change.New // from now on what it holds must not be written elsewhere
 	}
-	r.deeds.writes[id]++
+	r.operations.writes[id]++
 	if change.Type == watch.Added {
-		if r.deeds.created[id] = true; id.runsOnce() && r.deeds.deleted[id] > 0 { // the operator has deleted one of that name
-			r.deeds.rollouts[id]++
+		if r.operations.created[id] = true; id.runsOnce() && r.operations.deleted[id] > 0 { // the operator has deleted one of that name
+			r.operations.rollouts[id]++
 		}
 		if r.travel.happened {
 			r.travel.created[change.New.GetUID()] = true
 		}
 	}
 	if c.isDeletion() && !r.travel.created[change.Old.GetUID()] {
-		r.deeds.deleted[id]++
-		if r.baseline != nil && r.baseline.deeds.keeps(id) && !r.hasGeneratedName(id) {
+		r.operations.deleted[id]++
+		if r.baseline != nil && r.baseline.operations.keeps(id) && !r.hasGeneratedName(id) {
 			r.failLocked(fmt.Errorf("it deletes %s, which it never does without faults", id))
 		}
 	}
 	if r.replacesPods(change) {
-		r.deeds.rollouts[id]++
+		r.operations.rollouts[id]++
 	}
 	if err := r.findLeak(change); err != nil {
 		r.failLocked(err)
 	}
 }
 
-// replacesPods reports whether a change replaces the pods of a workload. A process that sees the past rightly goes back to an
-// earlier template, and forward again, so that does not count.
+// replacesPods reports whether a change replaces the pods of a workload. A process that sees the past rightly goes
+// back to an earlier template, and forward again, so that does not count.
 func (r *Run) replacesPods(c *memoryserver.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false
@@ -141,16 +141,16 @@ func (o *objectID) runsOnce() bool {
 	return o.kind.Group == "batch" && o.kind.Kind == "Job" || o.kind.Group == "" && o.kind.Kind == "Pod"
 }
 
-// checkDeeds returns an error if the operator has done more often than without faults what does harm each time: replaced
-// pods, run a Job again, or deleted something.
-func (r *Run) checkDeeds(without *deeds) error {
-	for id, n := range r.deeds.rollouts {
+// checkOperations returns an error if the operator has done more often than without faults what does harm each time:
+// replaced pods, run a Job again, or deleted something.
+func (r *Run) checkOperations(without *operations) error {
+	for id, n := range r.operations.rollouts {
 		if want := without.rollouts[id]; n > want {
 			return fmt.Errorf(id.rolloutFormat(), id, Plural(n, "time"), Plural(want, "time"))
 		}
 	}
-	for id, n := range r.deeds.deleted {
-		if want := without.deleted[id]; n > want && r.baseline.deeds.created[id] && !r.hasGeneratedName(id) {
+	for id, n := range r.operations.deleted {
+		if want := without.deleted[id]; n > want && r.baseline.operations.created[id] && !r.hasGeneratedName(id) {
 			return fmt.Errorf("it deletes %s %s, without faults %s", id, Plural(n, "time"), Plural(want, "time"))
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Run) checkDeeds(without *deeds) error {
 // rolloutFormat is the message for a rollout: of which object, how often, and how often without faults.
 func (o *objectID) rolloutFormat() string {
 	if o.runsOnce() {
-		return "it begins the work of %s anew %s, without faults %s"
+		return "it runs %s again %s, without faults %s"
 	}
 	return "it changes the pod template of %s %s, without faults %s"
 }
@@ -170,9 +170,9 @@ const extraWrites = 10
 
 // checkWrites returns an error for each object that was written much more often than without faults.
 func (r *Run) checkWrites() (errs []error) {
-	for id, n := range r.deeds.writes {
-		if without := r.baseline.deeds.writes[id]; n > 2*without+extraWrites {
-			errs = append(errs, fmt.Errorf("%s was written %d times, without faults %d", id, n, without))
+	for id, n := range r.operations.writes {
+		if without := r.baseline.operations.writes[id]; n > 2*without+extraWrites {
+			errs = append(errs, fmt.Errorf("%s was written %d times, without faults %d times: it must be at most %d", id, n, without, 2*without+extraWrites))
 		}
 	}
 	return errs

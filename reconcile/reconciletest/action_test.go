@@ -1,0 +1,71 @@
+package reconciletest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// Time passes as an action asks for, and what becomes due meanwhile happens.
+func TestWait(t *testing.T) {
+	s := of(func(p *reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			due := s.CreationTimestamp.Add(24 * time.Hour)
+			if left := time.Until(due); left > 0 {
+				return ctrl.Result{RequeueAfter: left}, nil
+			}
+			return ctrl.Result{}, open(ctx, c, s, "Open")
+		}
+	}, reconciletest.Create(shop()))
+	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
+		env.RequestLog.AssertWrites(t)
+		env.Do(reconciletest.Wait(23 * time.Hour))
+		env.RequestLog.AssertWrites(t)
+		env.Do(reconciletest.Wait(2 * time.Hour))
+		env.RequestLog.AssertWrites(t, "update Shop/status default/web")
+	})
+	s.Actions = append(s.Actions, reconciletest.Wait(25*time.Hour))
+	reconciletest.Explore(t, s)
+}
+
+// No event tells the operator of an external action. It finds out when it asks again.
+func TestDoExternal(t *testing.T) {
+	s := of(func(p *reconciletest.Process) shopFunc {
+		return func(ctx context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
+			return ctrl.Result{RequeueAfter: 10 * time.Minute}, accountsOf(p).keep(ctx, s.Name)
+		}
+	})
+	s.Actions = []reconciletest.Action{
+		reconciletest.Create(shop()),
+		reconciletest.DoExternal("drop the account", func(a *accounts) error { a.All = nil; return nil }),
+		reconciletest.Wait(11 * time.Minute),
+	}
+	s.External, s.Horizon = newAccounts, 5*time.Minute
+	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
+		assert.Equal(t, []string{"web"}, env.External.State())
+	})
+
+	s.Actions[1] = reconciletest.DoExternal("drop the account", func(*vault) error { return nil })
+	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "it is for an External of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
+}
+
+// An action that needs what the operator creates happens when that exists, whatever goes wrong before.
+func TestActionNeedsWhatTheOperatorCreates(t *testing.T) {
+	s := of(func(*reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			for _, name := range []string{"a", "b"} {
+				if err := ensure(ctx, c, s, owned(c, s, name, nil)); client.IgnoreAlreadyExists(err) != nil {
+					return ctrl.Result{}, err
+				}
+			}
+			return ctrl.Result{}, nil
+		}
+	}, reconciletest.Create(shop()), reconciletest.Delete(config("b")))
+	reconciletest.Explore(t, s, reconciletest.Depth(2))
+}

@@ -1,0 +1,75 @@
+package reconciletest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+func TestDepth(t *testing.T) {
+	assert.Empty(t, reconciletest.ExploreQuietly(t, twoFaults()).Failures, "one fault is not enough")
+
+	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(100_000))
+	require.NotEmpty(t, report.Failures)
+	assert.Len(t, report.Failures[0].Faults, 2)
+	assert.Contains(t, report.String(), "connection refused at: effect drop account web #1; connection refused at: effect drop account web #2")
+}
+
+func TestSeed(t *testing.T) {
+	some := func(seed uint64) *reconciletest.Report {
+		return reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(20), reconciletest.Seed(seed))
+	}
+	one, again := some(7), some(7)
+	assert.Equal(t, one.Runs, again.Runs)
+	assert.Equal(t, one.Pairs, again.Pairs)
+	assert.Equal(t, one.Survived, again.Survived, "a seed chooses the same sample again")
+	assert.Equal(t, len(one.Failures), len(again.Failures))
+	assert.EqualValues(t, 7, one.Seed)
+}
+
+func TestReplay(t *testing.T) {
+	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("crash after: effect drop account web #1"))
+	assert.Empty(t, report.Failures)
+	assert.Equal(t, 2, report.Runs, "without faults, and with these")
+	assert.Contains(t, report.String(), "it is done, and the process dies before it gets the answer")
+	assert.Contains(t, report.String(), "process 2 starts")
+
+	for name, fault := range map[string]string{
+		"RequestOfAUser": "crash after: create Shop default/web #1",
+		"NoNextAction":   "crash with downtime after: effect drop account web #1",
+	} {
+		report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(fault))
+		assert.Contains(t, report.String(), "replay: 1 of 1 fault did not strike", name)
+	}
+
+	report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("nonsense"))
+	assert.NotEmpty(t, report.Failures)
+}
+
+func TestReplayVariable(t *testing.T) {
+	t.Setenv("RECONCILETEST_REPLAY", "crash before: update Shop default/web #1")
+	assert.Equal(t, 2, reconciletest.ExploreQuietly(t, twoFaults()).Runs)
+}
+
+func TestSkipFaults(t *testing.T) {
+	s := faultyEffects["EffectForADeletedObject"].scenario(false)
+	report := reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults(reconciletest.TimeTravel))
+	assert.False(t, hasFault(report, reconciletest.TimeTravel))
+	assert.Equal(t, []reconciletest.FaultKind{reconciletest.TimeTravel}, report.Skipped)
+
+	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults("earthquake"))
+	assert.Contains(t, report.String(), `SkipFaults("earthquake"): there is no such kind of fault`)
+
+	sound := of(func(*reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "Open"))
+		}
+	}, reconciletest.Create(shop()))
+	assert.Contains(t, reconciletest.ExploreQuietly(t, sound, reconciletest.SkipFaults(reconciletest.TimeTravel)).String(), `skipped: ["time travel to before"]`)
+}

@@ -1,0 +1,20 @@
+package reconciletest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// The pass that checks whether the operator rests is not in the log.
+func TestRequestLogLeavesOutTheCheckOfRest(t *testing.T) {
+	s := of(soundOperators["AppliesAChildInEachPass"], reconciletest.Create(shop()))
+	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
+		env.RequestLog.AssertSent(t)
+		env.Do(reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
+		assert.NotEmpty(t, env.RequestLog.Requests())
+		env.RequestLog.AssertSent(t, "apply ConfigMap default/web", "apply ConfigMap default/web")
+	})
+}
