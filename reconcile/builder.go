@@ -1,70 +1,166 @@
 package reconcile
 
 import (
+	"errors"
+
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/ownwrites"
 )
 
-// Builder adds a controller to a manager.
-type Builder[T client.Object] struct {
-	mgr        ctrl.Manager
-	reconciler *Reconciler[T]
-	options    controller.Options
-	predicates []predicate.Predicate
+// For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller. A pass is
+// triggered by an event of the object, or of what the steps watch. T is a pointer to the API type, which must be in the
+// scheme of the manager.
+func For[T client.Object](mgr ctrl.Manager, steps ...NamedStep[T]) *Reconciler[T] {
+	r := New(mgr.GetClient(), steps...)
+	r.mgr = mgr
+	return r
 }
 
-// For declares a controller that runs the steps for every object of type T, and whenever what
-// they watch changes. T is a pointer to the API type, which must be in the manager's scheme.
-func For[T client.Object](mgr ctrl.Manager, steps ...NamedStep[T]) *Builder[T] {
-	return &Builder[T]{mgr: mgr, reconciler: New(mgr.GetClient(), steps...)}
+// WithClock sets the clock, which sets the times of conditions and ends pauses. A test can hold it. The default is the real
+// clock.
+func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
+	r.clock, r.writes = c, ownwrites.New(c)
+	return r
 }
 
-// WithOptions sets the controller's options, such as MaxConcurrentReconciles (default 1).
-func (b *Builder[T]) WithOptions(options controller.Options) *Builder[T] {
-	b.options = options
-	return b
+// WithConditions is for a kind whose conditions are not metav1.Condition: pass [conditions.NewEditor] with an adapter of
+// their type. It has its own clock.
+func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] {
+	r.binder = binder
+	return r
 }
 
-// WithConditions is [Reconciler.WithConditions].
-func (b *Builder[T]) WithConditions(binder conditions.Binder) *Builder[T] {
-	b.reconciler.WithConditions(binder)
-	return b
+// WithoutStatus is for a kind whose status belongs to another controller. The pass does not write the status; logs and
+// events alone show the outcomes. The steps must not report conditions.
+func (r *Reconciler[T]) WithoutStatus() *Reconciler[T] {
+	r.withoutStatus = true
+	return r
 }
 
-// WithClock is [Reconciler.WithClock].
-func (b *Builder[T]) WithClock(c clock.PassiveClock) *Builder[T] {
-	b.reconciler.WithClock(c)
-	return b
+// WithHistory is for a kind whose conditions are a history, to which the steps append entries. list returns the history of
+// an object, which [conditions.History] makes. The pass appends only what the steps cannot: a pause, and a failure, as an
+// entry with the status False and the type that the step reports ([Reporting]) or its name in CamelCase. It sets neither
+// Ready nor Reconciling nor Stalled. A step that waits or succeeds appends its own entry, if any.
+//
+// A step must not append an entry in a pass in which it fails: both would be appended again and again.
+func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconciler[T] {
+	r.history = list
+	return r
 }
 
-// WithoutStatus is [Reconciler.WithoutStatus].
-func (b *Builder[T]) WithoutStatus() *Builder[T] {
-	b.reconciler.WithoutStatus()
-	return b
+// WithFilter limits the reconciler to objects for which the function returns true. Other objects are left alone, whatever
+// triggers the pass: they may belong to another operator. With [For], events of the object trigger a pass if the object was
+// or has become one of ours.
+//
+// The function must only read. It should look at the status as well as at the label that selects the objects: return true
+// until the cleanup of an object that has lost the label has finished.
+func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
+	r.filter = ours
+	return r
 }
 
-// WithPredicates limits which events of the object itself bring a pass, all of them together as
-// builder.WithPredicates does. Deletions must get through, and changes by which the object leaves:
-// see package predicates.
-func (b *Builder[T]) WithPredicates(predicates ...predicate.Predicate) *Builder[T] {
-	b.predicates = append(b.predicates, predicates...)
-	return b
+// WithRecorder sets the recorder of events, such as that of a test. The default is the manager's.
+func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[T] {
+	r.recorder = recorder
+	return r
 }
 
-// Complete adds the controller to the manager.
-func (b *Builder[T]) Complete() error {
-	if err := b.reconciler.check(); err != nil {
+// WithOptions sets the options of the controller, such as MaxConcurrentReconciles (default 1). It needs a reconciler made by
+// [For]: a builder of your own has the same method.
+func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
+	r.options, r.needsFor = options, "WithOptions"
+	return r
+}
+
+// WithPredicates limits which events of the object itself trigger a pass: an event has to pass all predicates. Deletions
+// must pass, and so must changes by which an object leaves: see package predicates. It needs a reconciler made by [For]: a
+// builder of your own has builder.WithPredicates.
+func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
+	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
+	return r
+}
+
+var (
+	errNotFor = errors.New("this reconciler has no manager: make it with For, or add it to a builder of your own with SetupWithBuilder")
+	errFor    = errors.New("this reconciler was made by For: call Complete, or make it with New to add it to a builder of your own")
+)
+
+// Complete adds the controller to the manager of [For]. It returns an error for a mistake in the steps or options, and for a
+// reconciler that was made by [New].
+func (r *Reconciler[T]) Complete() error {
+	if err := r.prepare(); err != nil {
 		return err
 	}
-	with := ctrl.NewControllerManagedBy(b.mgr).For(b.reconciler.empty(), builder.WithPredicates(b.predicates...)).WithOptions(b.options)
-	if err := b.reconciler.SetupWithBuilder(b.mgr, with); err != nil {
+	if r.mgr == nil {
+		return errNotFor
+	}
+	predicates := r.predicates
+	if r.filter != nil {
+		predicates = append(predicates, r.filterEvents())
+	}
+	b := ctrl.NewControllerManagedBy(r.mgr).For(r.empty(), builder.WithPredicates(predicates...)).WithOptions(r.options)
+	if err := r.setup(r.mgr, b); err != nil {
 		return err
 	}
-	return with.Complete(b.reconciler)
+	return b.Complete(r)
+}
+
+// filterEvents returns the predicate of [Reconciler.WithFilter].
+func (r *Reconciler[T]) filterEvents() predicate.Predicate {
+	ours := func(obj client.Object) bool {
+		typed, ok := obj.(T)
+		return ok && r.filter(typed)
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return ours(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return ours(e.ObjectOld) || ours(e.ObjectNew) },
+		DeleteFunc:  func(event.DeleteEvent) bool { return true }, // what is remembered of the object has to be forgotten
+		GenericFunc: func(e event.GenericEvent) bool { return ours(e.Object) },
+	}
+}
+
+// SetupWithBuilder adds the watches of the steps to a builder of your own. Set the watch of T itself with the For method of
+// the builder, before or after. SetupWithBuilder returns an error for a mistake in the steps or options, and for a
+// reconciler that was made by [For].
+func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	if r.mgr != nil {
+		return errFor
+	}
+	return r.setup(mgr, b)
+}
+
+// setup adds the watches, and takes from the manager what a pass needs of it.
+func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
+	for i := range r.steps {
+		if err := r.steps[i].setupWatches(mgr, b, r.stepClient); err != nil {
+			return err
+		}
+	}
+	if err := r.setupReferences(mgr, b); err != nil {
+		return err
+	}
+	r.stepClient.live = mgr.GetAPIReader()
+	if r.recorder == nil {
+		r.recorder = mgr.GetEventRecorder(fieldmanager.Reporter(r.kind))
+	}
+	var err error
+	if r.metrics, err = newMetrics(ctrlmetrics.Registry, r.kind.Kind); err != nil {
+		return err
+	}
+	r.watching.Store(true)
+	return nil
 }

@@ -10,86 +10,119 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Checkpoint comes before something is done outside of the cluster. It writes what a step has
-// changed in the object's status so far: after a crash in between, the next pass knows. And it
-// makes sure that the object is no older than the process: one that has just started may be shown
-// an object that was changed or deleted long ago, and outside nobody would notice.
+// Checkpoint makes it safe to act outside of the cluster. Call it in Reconcile or Finalize of a step, with the context of
+// the step, right before the action.
 //
-// It costs a status write, with a lock, if something has changed. Else it costs a read of the object,
-// once in the life of a process: what the cache shows later is newer. There is none if the pass has
-// written the object's metadata, with a lock too.
+// It writes the changes that the steps have made to the status so far, so that the pass after a crash knows about the
+// action. It also makes sure that the object is not older than this process: the cache of a process that has just started
+// may show an object that was changed or deleted long ago, which nobody would notice outside of the cluster.
 //
-// Call it in a step or in its Finalize, with the context that it was given, and do nothing outside
-// if it gives an error. A conflict among them is retried quietly when the step returns it.
+// If the status has changed, Checkpoint sends one status patch with a lock. Otherwise it reads the object from the API
+// server, once per object and process, since what the cache shows later is newer. It sends no request if this pass has
+// written the metadata of the object, which has a lock too.
+//
+// If Checkpoint returns an error, do not act, and return the error from the step. A conflict among them is retried quietly.
+// It is an error to call Checkpoint outside of a step, or for a kind whose status is not written.
 func Checkpoint(ctx context.Context) error {
-	p, ok := passcontext.FromContext(ctx).(interface {
-		checkpoint(ctx context.Context) error
-	})
-	if !ok {
+	p := passFrom(ctx)
+	if p == nil {
 		return errors.New("checkpoint outside of a pass: call it in a step, with the context that the step was given")
 	}
 	return p.checkpoint(ctx)
 }
 
+// freshness is what a pass knows of the age of its object.
+type freshness int
+
+const (
+	// fromCache is as the cache shows the object. Right after a start that may be long past.
+	fromCache freshness = iota
+	// current is not older than this process: the API server has accepted a write with a lock.
+	current
+	// uncertain is after a checkpoint that failed: what it was to write must not be written later without a lock.
+	uncertain
+	// outdated is after a conflict: every write with a lock would meet it again.
+	outdated
+)
+
+// after returns the freshness after a write with a lock, or a read from the API server, that has returned err.
+func (f freshness) after(err error) freshness {
+	switch {
+	case err == nil:
+		return max(f, current)
+	case isConflict(err):
+		return outdated
+	default:
+		return max(f, uncertain)
+	}
+}
+
 func (p *pass[T]) checkpoint(ctx context.Context) error {
-	if p.status.status < 0 {
-		return errors.New("checkpoint of a kind whose status is not written: record what is going to be done elsewhere, such as in an annotation of the object")
+	if err := p.status.recordable(); err != nil {
+		return err
 	}
-	p.status.fill(p.obj)
-	var err error
+	p.status.fillRequired(p.obj)
 	if p.status.equal(p.before, p.obj) {
-		err = p.confirm(ctx)
-	} else if err = p.write(ctx, true); err == nil {
-		p.confirmed.Store(p.name, p.before.GetUID())
+		return p.confirm(ctx)
 	}
-	p.locked = p.locked || err != nil
-	p.outdated = p.outdated || err != nil && isConflict(err)
+	err := p.writeStatus(ctx, true)
+	p.fresh = p.fresh.after(err)
+	if err == nil {
+		p.memory.setCurrent(p.name, p.before.GetUID())
+	}
 	return err
 }
 
-// ConfirmCurrent is [Checkpoint] for packages that know the pass by its context alone, and do in the cluster what cannot be
-// undone. It records nothing. Known tells whether the pass is over the object.
+// ConfirmCurrent implements [passcontext.Pass]. It is [Checkpoint] without a record in the status, for packages that do in
+// the cluster what cannot be undone.
 func (p *pass[T]) ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error) {
 	if !p.owns(obj) {
 		return false, nil
 	}
-	err = p.confirm(ctx)
-	p.outdated = p.outdated || err != nil && isConflict(err)
-	return true, err
+	return true, p.confirm(ctx)
 }
 
-// confirm makes sure, past the cache, that the object was as it was read when this process had already begun. If it
-// was not, that is the conflict that a write with a lock would have met.
+// confirm makes sure that the object is not older than this process. If it has been changed or deleted since it was read,
+// confirm returns the conflict that a write with a lock would have met.
 func (p *pass[T]) confirm(ctx context.Context) error {
 	uid := p.before.GetUID()
-	if known, _ := p.confirmed.Load(p.name); known == uid && uid != "" {
+	if p.memory.isCurrent(p.name, uid) {
 		return nil
 	}
-	if !p.written {
-		switch live, err := p.live(ctx); {
-		case client.IgnoreNotFound(err) != nil:
-			return fmt.Errorf("read %s %s, to make sure that it has not changed: %w", p.kind.Kind, p.name, err)
-		case err != nil, live.GetUID() != uid, live.GetResourceVersion() != p.before.GetResourceVersion():
-			return p.conflict()
+	if p.fresh != current {
+		err := p.compareLive(ctx)
+		p.fresh = p.fresh.after(err)
+		if err != nil {
+			return err
 		}
 	}
-	p.confirmed.Store(p.name, uid)
+	p.memory.setCurrent(p.name, uid)
 	return nil
 }
 
-// conflict is with a change that the cache has not heard of.
-func (p *pass[T]) conflict() error {
-	return apierrors.NewConflict(schema.GroupResource{Group: p.kind.Group, Resource: p.kind.Kind}, p.name.Name,
-		errors.New("it was changed or deleted, and the cache has not heard of that yet"))
+// compareLive compares the object with what the API server has.
+func (p *pass[T]) compareLive(ctx context.Context) error {
+	live, err := p.readLive(ctx)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("read %s %s, to make sure that it has not changed: %w", p.kind.Kind, p.name, err)
+	case err != nil, live.GetUID() != p.before.GetUID(), live.GetResourceVersion() != p.before.GetResourceVersion():
+		return p.conflict()
+	}
+	return nil
 }
 
-// live reads the object from the API server, its metadata at least.
-func (p *pass[T]) live(ctx context.Context) (client.Object, error) {
-	if p.stepClient.live == nil { // there is no manager; untyped objects are not cached
+// conflict returns the error for a change that the cache does not show yet.
+func (p *pass[T]) conflict() error {
+	return apierrors.NewConflict(schema.GroupResource{Group: p.kind.Group, Resource: p.kind.Kind}, p.name.Name,
+		errors.New("it was changed or deleted, and the cache does not show that yet"))
+}
+
+// readLive reads the object, at least its metadata, from the API server.
+func (p *pass[T]) readLive(ctx context.Context) (client.Object, error) {
+	if p.stepClient.live == nil { // there is no manager; its client does not cache unstructured objects
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(p.kind)
 		return u, p.client.Get(ctx, p.name, u)

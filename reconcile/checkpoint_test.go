@@ -39,7 +39,7 @@ func TestCheckpoint(t *testing.T) {
 }
 
 // Another writer is faster than the checkpoint: nothing of the pass's status is written past it.
-func TestCheckpointThatLoses(t *testing.T) {
+func TestCheckpointConflict(t *testing.T) {
 	effects, begins, interfere := 0, false, true
 	var h *harness
 	h = newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
@@ -81,7 +81,7 @@ func TestCheckpointThatLoses(t *testing.T) {
 
 // The pass goes on from the checkpoint: what is written later is only what changed since, and
 // another writer's field in between stays.
-func TestOthersWriteAfterTheCheckpoint(t *testing.T) {
+func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	var h *harness
 	h = newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
 		b.Status.ExpectedPods = 7
@@ -109,20 +109,20 @@ func TestOthersWriteAfterTheCheckpoint(t *testing.T) {
 
 // What a process is shown after its start may be long past. Its status needs no write then, and only a read of the API
 // server tells.
-func TestCheckpointOfWhatIsPast(t *testing.T) {
+func TestCheckpointWithStaleCache(t *testing.T) {
 	unreachable := errors.New("connection refused")
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, h *harness)
 		live   error // of the read past the cache
 		reason string
 	}{
-		"changed": {func(t *testing.T, h *harness) {
+		"Changed": {func(t *testing.T, h *harness) {
 			require.NoError(t, h.client.Update(t.Context(), with(h.stored(t), "b")))
 		}, nil, "the spec may be another one"},
-		"deleted": {func(t *testing.T, h *harness) {
+		"Deleted": {func(t *testing.T, h *harness) {
 			require.NoError(t, h.client.Delete(t.Context(), newBudget()))
 		}, nil, "nobody would clean up any more"},
-		"not reachable": {func(*testing.T, *harness) {}, unreachable, "nothing is known"},
+		"NotReachable": {func(*testing.T, *harness) {}, unreachable, "nothing is known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, reads := 0, 0
@@ -165,7 +165,7 @@ func TestCheckpointOfWhatIsPast(t *testing.T) {
 			require.Equal(t, 1, effects, tc.reason)
 			require.Equal(t, 1, reads)
 			old, live = nil, nil
-			if name == "deleted" {
+			if name == "Deleted" {
 				return
 			}
 			for range 3 {
@@ -178,19 +178,12 @@ func TestCheckpointOfWhatIsPast(t *testing.T) {
 	}
 }
 
-func (h *harness) stored(t *testing.T) *budget {
-	t.Helper()
-	b := &budget{}
-	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, b))
-	return b
-}
-
 func with(b *budget, effect string) *budget {
 	b.Labels = map[string]string{"effect": effect}
 	return b
 }
 
-func TestCheckpointOutsideOfItsPlace(t *testing.T) {
+func TestCheckpointMisplaced(t *testing.T) {
 	require.ErrorContains(t, Checkpoint(t.Context()), "outside of a pass")
 
 	var err error
@@ -205,7 +198,7 @@ func TestCheckpointOutsideOfItsPlace(t *testing.T) {
 
 func TestCheckpointErrors(t *testing.T) {
 	for name, err := range map[string]error{
-		"forbidden": apierrors.NewForbidden(resource, "a", errors.New("no")), "timeout": context.DeadlineExceeded, "gone": apierrors.NewNotFound(resource, "a"),
+		"Forbidden": apierrors.NewForbidden(resource, "a", errors.New("no")), "timeout": context.DeadlineExceeded, "gone": apierrors.NewNotFound(resource, "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, fails := 0, true
@@ -232,7 +225,7 @@ func TestCheckpointErrors(t *testing.T) {
 }
 
 // The panic of a step does not undo what was recorded.
-func TestCheckpointBeforeAPanic(t *testing.T) {
+func TestCheckpointBeforePanic(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
 		b.Status.ExpectedPods = 7
 		if err := Checkpoint(ctx); err != nil {
@@ -242,4 +235,38 @@ func TestCheckpointBeforeAPanic(t *testing.T) {
 	})))
 	h.pass(t)
 	require.EqualValues(t, 7, h.status(t).ExpectedPods)
+}
+
+// Another process has finished the deletion, and the cache has not heard of it: the removal of the last step's finalizer
+// finds nothing, and so does not vouch for the object before the first step's cleanup.
+func TestCheckpointInFinalizeOfDeletedObject(t *testing.T) {
+	effects := 0
+	var old *budget
+	h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		if b, cached := obj.(*budget); cached && old != nil {
+			old.DeepCopyInto(b)
+			return nil
+		}
+		return c.Get(ctx, key, obj, opts...)
+	}},
+		Named("first", cleaning{returning(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
+			err := Checkpoint(ctx)
+			if err == nil {
+				effects++
+			}
+			return err
+		}}, Finalizer("example.com/first")),
+		Named("second", cleaning{returning(nil), returning(nil)}, Finalizer("example.com/second")))
+	h.pass(t)
+	h.delete(t)
+	stale := h.stored(t)
+	gone := h.stored(t)
+	gone.Finalizers = nil
+	require.NoError(t, h.client.Update(t.Context(), gone))
+	old = stale
+	again := New(h.client, h.steps...).WithClock(h.clock)
+	result, err := again.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.NotZero(t, result.RequeueAfter)
+	require.Zero(t, effects)
 }

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -38,6 +39,13 @@ func step(err error) reconcile.StepFunc[*budget] {
 	return reconcile.Func(func(context.Context, client.Client, *budget) error { return err })
 }
 
+func ExampleNew() {
+	run(reconcile.Named("all", step(nil)))
+	// Output:
+	// again after 0s <nil>
+	// Ready True Succeeded ""
+}
+
 // A main calls this once for every kind.
 func ExampleFor() {
 	deployment := func(b *budget) *appsv1.Deployment {
@@ -50,13 +58,6 @@ func ExampleFor() {
 	}
 	fmt.Printf("%T\n", setup)
 	// Output: func(manager.Manager) error
-}
-
-func ExampleNew() {
-	run(reconcile.Named("all", step(nil)))
-	// Output:
-	// again after 0s <nil>
-	// Ready True Succeeded ""
 }
 
 func ExampleWait() {
@@ -101,4 +102,165 @@ func ExampleOptional() {
 	// again after 0s <nil>
 	// DashboardReady False NoGrafana "no Grafana in this cluster"
 	// Ready True Succeeded ""
+}
+
+// accounts is a service outside of the cluster.
+type accounts map[string]bool
+
+// Reconcile makes the account. It is recorded as ours before it is there, so that a crash in
+// between neither orphans nor refuses it.
+func (a accounts) Reconcile(ctx context.Context, _ client.Client, b *budget) error {
+	b.Status.ExpectedPods = 1 // in a type of your own: status.account
+	if err := reconcile.Checkpoint(ctx); err != nil {
+		return err
+	}
+	a[b.Name] = true
+	fmt.Println("created the account", b.Name)
+	return nil
+}
+
+// Finalize drops it. An account that is gone already is a success.
+func (a accounts) Finalize(_ context.Context, _ client.Client, b *budget) error {
+	delete(a, b.Name)
+	fmt.Println("dropped the account", b.Name)
+	return nil
+}
+
+var _ reconcile.FinalizingStep[*budget] = accounts{}
+
+// store is a fake API server with one object.
+func store(annotations map[string]string, others ...client.Object) (client.Client, ctrl.Request) {
+	b := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f", Annotations: annotations}}
+	c := fake.NewClientBuilder().WithObjects(append(others, b)...).WithStatusSubresource(b).Build()
+	return c, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+}
+
+// The finalizer is there before the step runs, and goes when the cleanup has succeeded.
+func ExampleFinalizingStep() {
+	ctx := context.Background()
+	c, request := store(nil)
+	r := reconcile.New(c, reconcile.Named("account", accounts{}, reconcile.Finalizer("example.com/account")))
+	_, err := r.Reconcile(ctx, request)
+	b := &budget{}
+	fmt.Println(err, c.Get(ctx, request.NamespacedName, b), b.Finalizers)
+
+	_ = c.Delete(ctx, b)
+	_, err = r.Reconcile(ctx, request)
+	fmt.Println(err)
+	fmt.Println(c.Get(ctx, request.NamespacedName, b))
+	// Output:
+	// created the account web
+	// <nil> <nil> [example.com/account]
+	// dropped the account web
+	// <nil>
+	// poddisruptionbudgets.policy "web" not found
+}
+
+func ExampleCheckpoint() {
+	ctx := context.Background()
+	c, request := store(nil)
+	r := reconcile.New(c, reconcile.Named("account", reconcile.Func(func(ctx context.Context, _ client.Client, b *budget) error {
+		b.Status.ExpectedPods = 1
+		if err := reconcile.Checkpoint(ctx); err != nil {
+			return err
+		}
+		panic("a crash, right before the effect")
+	})))
+	_, _ = r.Reconcile(ctx, request)
+	b := &budget{}
+	fmt.Println(c.Get(ctx, request.NamespacedName, b), b.Status.ExpectedPods)
+	// Output: <nil> 1
+}
+
+func ExampleReferencing() {
+	password := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
+	login := func(ctx context.Context, c client.Client, b *budget) error {
+		value, version, err := reconcile.ReadSecret(ctx, c, b.Namespace, password)
+		if err != nil {
+			return err // a wait, if it is missing: the event of the Secret brings the next pass
+		}
+		fmt.Println("log in with", value, "of", len(string(value)), "bytes, version", version)
+		return nil
+	}
+	step := reconcile.Named("login", reconcile.Func(login),
+		reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName {
+			return []types.NamespacedName{{Name: password.Name}}
+		}))
+
+	run(step)
+	c, request := store(nil, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "77aa"},
+		Data:       map[string][]byte{"password": []byte("secret")},
+	})
+	_, err := reconcile.New(c, step).Reconcile(context.Background(), request)
+	fmt.Println(err)
+	// Output:
+	// again after 0s <nil>
+	// Ready False SecretNotFound "Secret shop/db does not exist"
+	// Reconciling True SecretNotFound "Secret shop/db does not exist"
+	// log in with (hidden) of 6 bytes, version 77aa/999
+	// <nil>
+}
+
+func ExamplePatchAnnotations() {
+	ctx := context.Background()
+	c, request := store(map[string]string{"example.com/theirs": "stays", "example.com/old": "goes"})
+	r := reconcile.New(c, reconcile.Named("note", reconcile.Func(func(ctx context.Context, c client.Client, b *budget) error {
+		changed, err := reconcile.PatchAnnotations(ctx, c, b, map[string]string{"example.com/last": "2026-03-01"}, "example.com/old")
+		fmt.Println("changed:", changed)
+		return err
+	})))
+	for range 2 {
+		_, _ = r.Reconcile(ctx, request)
+	}
+	b := &budget{}
+	fmt.Println(c.Get(ctx, request.NamespacedName, b), b.Annotations)
+	// Output:
+	// changed: true
+	// changed: false
+	// <nil> map[example.com/last:2026-03-01 example.com/theirs:stays]
+}
+
+func Example_pausedAnnotation() {
+	ctx := context.Background()
+	c, request := store(map[string]string{reconcile.PausedAnnotation: "true"})
+	r := reconcile.New(c, reconcile.Named("step", reconcile.Func(func(context.Context, client.Client, *budget) error {
+		fmt.Println("the step runs")
+		return nil
+	})))
+	b := &budget{}
+	show := func() {
+		_, _ = r.Reconcile(ctx, request)
+		_ = c.Get(ctx, request.NamespacedName, b)
+		for _, condition := range b.Status.Conditions {
+			fmt.Println(condition.Type, condition.Status, condition.Message)
+		}
+	}
+	show()
+	b.Annotations = nil
+	_ = c.Update(ctx, b)
+	show()
+	// Output:
+	// Paused True nothing is done until the annotation opblocks.dev/paused is removed
+	// the step runs
+	// Ready True
+}
+
+// In a main: a missing permission ends it with one sentence.
+func ExampleNewManager() {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mgr, err := reconcile.NewManager(config, ctrl.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = reconcile.For[*budget](mgr, reconcile.Named("account", accounts{}, reconcile.Finalizer("example.com/account"))).Complete()
+	if err == nil {
+		err = mgr.Start(ctrl.SetupSignalHandler())
+	}
+	fmt.Println(err)
 }

@@ -12,36 +12,38 @@ import (
 	"github.com/opblocks/opblocks/finalizers"
 )
 
-// ensureFinalizers adds what is missing, before any step can act outside. Without one it gives
-// an outcome, and no step may run.
+// finalizerStep stands for the pass itself, which adds the finalizers of all steps.
+var finalizerStep = &stepOptions{name: "finalizer"}
+
+// ensureFinalizers adds missing finalizers, before any step can act outside of the cluster. If ok is false, no step may run.
 func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	if len(p.finalizers) == 0 {
 		return outcome{}, true
 	}
 	added, err := finalizers.Ensure(ctx, p.client, p.obj, p.finalizers...)
 	if added {
-		p.obj.SetManagedFields(nil) // which no step gets
+		p.obj.SetManagedFields(nil) // which the answer has, and no step gets
 		p.rebase()
 	}
 	if err == nil {
-		p.logged.forget(p.name, noStepName)
+		p.memory.clearWarning(p.name, finalizerStep.name)
 		return outcome{}, true
 	}
-	o = outcomeOf(err)
-	o.step = noStep
-	if apierrors.IsNotFound(err) { // it was deleted meanwhile, and the cache is about to hear of it
+	o = classify(err)
+	o.step = finalizerStep
+	if apierrors.IsNotFound(err) { // the object was deleted, which the cache does not show yet
 		o.state = conflicted
 	}
 	return o, false
 }
 
-// finalize runs the cleanup of an object that is being deleted, the last step's first. What
-// cannot finish yet keeps those before it from running, and is shown.
+// finalize runs the cleanup of an object that is being deleted, for the last step first. A cleanup that has not finished
+// keeps those of earlier steps from running, and the conditions show it.
 func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 	uid := p.before.GetUID()
-	cleaned := false
+	removed := false
 	for i, step := range slices.Backward(p.steps) {
-		if step.cleaner == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
+		if step.finalizing == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
 			continue
 		}
 		o := p.call(ctx, i, p.cleanup(&step))
@@ -49,27 +51,23 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 			return p.finish(ctx, []outcome{o})
 		}
 		p.rebase()
-		cleaned = true
+		removed = true
 	}
-	// Others' finalizers may be left. The next pass, if there is one, reads what it needs anew.
-	p.forget()
-	if cleaned {
-		p.cleaned.Store(p.name, uid)
+	// The finalizers of others may be left. The next pass, if there is one, reads what it needs.
+	p.forget(p.name)
+	if removed {
+		p.memory.setCleanedUp(p.name, uid)
 	}
 	return ctrl.Result{}
 }
 
-// isCleaned says that the cleanup is done and the cache is behind. It may even show the object as it
-// was before its deletion: a step would make again what nobody would clean up any more.
-func (p *pass[T]) isCleaned() bool {
-	if len(p.finalizers) == 0 {
-		return false
-	}
-	uid := p.before.GetUID()
-	done, _ := p.cleaned.Load(p.name)
-	return done == uid && uid != ""
+// isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object as it was
+// before its deletion: then a step would create again what nobody would clean up any more.
+func (p *pass[T]) isCleanedUp() bool {
+	return len(p.finalizers) > 0 && p.memory.isCleanedUp(p.name, p.before.GetUID())
 }
 
+// cleanup returns the function that runs the cleanup of a step and removes its finalizer.
 func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
 	return func(ctx context.Context, c client.Client, obj T) error {
 		options := []finalizers.Option{finalizers.WithClock(p.clock.Now)}
@@ -77,20 +75,21 @@ func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
 			options = append(options, finalizers.GiveUpAfter(step.giveUpAfter, p.recorder))
 		}
 		_, err := finalizers.Finalize(ctx, p.client, obj, step.finalizer, func(ctx context.Context) error {
-			if err := step.cleaner.Finalize(ctx, c, obj); outcomeOf(err).state != succeeded { // which Halt(nil) and Done are too
+			if err := step.finalizing.Finalize(ctx, c, obj); classify(err).state != succeeded { // Halt(nil) and Success are successes too
 				return err
 			}
-			return p.doLeft(ctx, p.running)
+			return p.runAtEnd(ctx, p.running)
 		}, options...)
 		return err
 	}
 }
 
-// finalizerError says what is wrong with a name; "" is none.
-func finalizerError(name string) error {
+// validateFinalizer returns what is wrong with the name of a finalizer. An empty name means that there is none.
+func validateFinalizer(name string) error {
 	if name == "" {
 		return nil
 	}
-	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name) // there is nothing to remove, so no request
+	// Remove validates the name. It sends no request, since the object has no finalizers.
+	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name)
 	return err
 }

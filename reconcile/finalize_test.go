@@ -14,62 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// cleaning is a step that cleans up.
-type cleaning struct {
-	StepFunc[*budget]
-	clean StepFunc[*budget]
-}
-
-func (c cleaning) Finalize(ctx context.Context, cl client.Client, b *budget) error {
-	return c.clean(ctx, cl, b)
-}
-
-func noting(notes *[]string, what string, err *error) StepFunc[*budget] {
-	return func(context.Context, client.Client, *budget) error {
-		*notes = append(*notes, what)
-		if err == nil {
-			return nil
-		}
-		return *err
-	}
-}
-
-// patches counts the requests that change the object itself.
-func patches(n *int, err func() error) interceptor.Funcs {
-	return interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-		*n++
-		if err != nil {
-			if err := err(); err != nil {
-				return err
-			}
-		}
-		return c.Patch(ctx, obj, p, opts...)
-	}}
-}
-
-func (h *harness) delete(t *testing.T) {
-	t.Helper()
-	require.NoError(t, h.client.Delete(t.Context(), newBudget()))
-}
-
-func (h *harness) finalizers(t *testing.T) []string {
-	t.Helper()
-	var b budget
-	if err := h.client.Get(t.Context(), request.NamespacedName, &b); err != nil {
-		require.True(t, apierrors.IsNotFound(err), err)
-		return []string{"the object is gone"}
-	}
-	return b.Finalizers
-}
-
-func TestFinalizersComeFirstAndGoInReverse(t *testing.T) {
+func TestFinalizersAreAddedFirstAndRemovedInReverse(t *testing.T) {
 	var notes []string
 	var waits error
 	requests := 0
@@ -104,7 +54,7 @@ func TestFinalizersComeFirstAndGoInReverse(t *testing.T) {
 	require.Equal(t, []int{2, 2}, []int{requests, h.writes}, "one request a finalizer, and none for the status of what goes")
 }
 
-func TestWhatACleanupSays(t *testing.T) {
+func TestFinalize(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
 		reason string
@@ -113,18 +63,18 @@ func TestWhatACleanupSays(t *testing.T) {
 		ready  string // its reason; empty when the object goes
 		after  time.Duration
 	}{
-		"nothing":         {reason: "done"},
-		"halt alone":      {reason: "a halt without an error is a success, and nothing comes after it", err: Halt(nil)},
-		"wait":            {reason: "an event brings the next attempt", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
-		"wait with delay": {reason: "the time does", err: Halt(Wait("Dropping", time.Minute, "w")), ready: "Dropping", after: time.Minute},
-		"failure":         {reason: "backoff does", err: boom, ready: "Failed", after: firstBackoff},
-		"terminal":        {reason: "tried again in ten minutes: the object waits for it", err: Stalled("Locked", boom), ready: "Locked", after: terminalRetry},
-		"panic":           {reason: "a failure like others", panics: true, ready: "Failed", after: firstBackoff},
-		"joined":          {reason: "a success does not hide a failure", err: errors.Join(Halt(nil), boom), ready: "Failed", after: firstBackoff},
+		"Nothing":       {reason: "done"},
+		"HaltAlone":     {reason: "a halt without an error is a success, and nothing comes after it", err: Halt(nil)},
+		"Wait":          {reason: "an event brings the next attempt", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
+		"WaitWithDelay": {reason: "the time does", err: Halt(Wait("Dropping", time.Minute, "w")), ready: "Dropping", after: time.Minute},
+		"Failure":       {reason: "backoff does", err: boom, ready: "Failed", after: firstBackoff},
+		"Terminal":      {reason: "tried again in ten minutes: the object waits for it", err: Stalled("Locked", boom), ready: "Locked", after: stalledRetry},
+		"Panic":         {reason: "a failure like others", panics: true, ready: "Failed", after: firstBackoff},
+		"Joined":        {reason: "a success does not hide a failure", err: errors.Join(Halt(nil), boom), ready: "Failed", after: firstBackoff},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(context.Context, client.Client, *budget) error {
+			h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(context.Context, client.Client, *budget) error {
 				if tc.panics {
 					panic("ouch")
 				}
@@ -150,9 +100,9 @@ func TestWhatACleanupSays(t *testing.T) {
 	}
 }
 
-func TestGivingUpACleanup(t *testing.T) {
+func TestGiveUpCleanupAfter(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), giving(errors.New("no route to host"))},
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(errors.New("no route to host"))},
 		Finalizer("example.com/one"), GiveUpCleanupAfter(time.Hour)))
 	h.recorder = recorder
 	h.pass(t)
@@ -172,24 +122,24 @@ func TestGivingUpACleanup(t *testing.T) {
 	require.Contains(t, notes, "Warning CleanupGivenUp gave up example.com/one after 1h0m0s, what it had to remove may still be there: no route to host")
 }
 
-func TestWithoutItsFinalizerNoStepRuns(t *testing.T) {
+func TestNoStepRunsWithoutItsFinalizer(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		err    error
 		quiet  bool
 		ready  string
 	}{
-		"forbidden": {"a missing permission is shown with its verb", apierrors.NewForbidden(resource, "a", errors.New("cannot patch")), false, "Forbidden"},
-		"refused":   {"so is an admission plug-in's no", apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), false, "Invalid"},
-		"conflict":  {"the cache is behind: tried again quietly", apierrors.NewConflict(resource, "a", errors.New("modified")), true, ""},
-		"gone":      {"it was deleted meanwhile: no failure", apierrors.NewNotFound(resource, "a"), true, ""},
+		"Forbidden": {"a missing permission is shown with its verb", apierrors.NewForbidden(resource, "a", errors.New("cannot patch")), false, "Forbidden"},
+		"Refused":   {"so is an admission plug-in's no", apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), false, "Invalid"},
+		"Conflict":  {"the cache is behind: tried again quietly", apierrors.NewConflict(resource, "a", errors.New("modified")), true, ""},
+		"Gone":      {"it was deleted meanwhile: no failure", apierrors.NewNotFound(resource, "a"), true, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			ran, requests, err := 0, 0, tc.err
 			recorder := events.NewFakeRecorder(10)
 			h := newHarness(t, patches(&requests, func() error { return err }),
-				Named("one", cleaning{counting(&ran), giving(nil)}, Finalizer("example.com/one")))
+				Named("one", cleaning{counting(&ran), returning(nil)}, Finalizer("example.com/one")))
 			h.recorder = recorder
 			require.NotZero(t, h.pass(t).RequeueAfter, tc.reason)
 			require.Zero(t, ran, tc.reason)
@@ -216,9 +166,9 @@ func TestWithoutItsFinalizerNoStepRuns(t *testing.T) {
 }
 
 // Whoever takes our finalizer away in between: nothing of ours stands in the way.
-func TestFinalizerRemovedBySomebodyElse(t *testing.T) {
+func TestFinalizerRemovedByOthers(t *testing.T) {
 	t.Run("from a living object", func(t *testing.T) {
-		h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), giving(nil)}, Finalizer("example.com/one")))
+		h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(nil)}, Finalizer("example.com/one")))
 		h.pass(t)
 		h.edit(t, func(b *budget) { b.Finalizers = []string{"example.com/theirs"} })
 		h.pass(t)
@@ -226,7 +176,7 @@ func TestFinalizerRemovedBySomebodyElse(t *testing.T) {
 	})
 	t.Run("during the cleanup", func(t *testing.T) {
 		var h *harness
-		h = newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(ctx context.Context, _ client.Client, b *budget) error {
+		h = newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(ctx context.Context, _ client.Client, b *budget) error {
 			theirs := b.DeepCopy()
 			theirs.Finalizers = slices.DeleteFunc(theirs.Finalizers, func(f string) bool { return f == "example.com/one" })
 			return h.client.Update(ctx, theirs)
@@ -239,7 +189,7 @@ func TestFinalizerRemovedBySomebodyElse(t *testing.T) {
 	t.Run("during the cleanup, and another one is left", func(t *testing.T) {
 		var h *harness
 		cleaned := 0
-		h = newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(ctx context.Context, _ client.Client, b *budget) error {
+		h = newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(ctx context.Context, _ client.Client, b *budget) error {
 			cleaned++
 			theirs := b.DeepCopy()
 			theirs.Finalizers = []string{"example.com/theirs"}
@@ -255,44 +205,8 @@ func TestFinalizerRemovedBySomebodyElse(t *testing.T) {
 	})
 }
 
-func TestWhatIsWrongWithFinalizers(t *testing.T) {
-	cleaner := cleaning{giving(nil), giving(nil)}
-	tests := map[string]struct {
-		steps []NamedStep[*budget]
-		says  string
-	}{
-		"cleanup without a finalizer": {[]NamedStep[*budget]{Named("a", cleaner)}, `step "a" cleans up: name its finalizer`},
-		"finalizer without a cleanup": {[]NamedStep[*budget]{Named("a", giving(nil), Finalizer("example.com/a"))}, "nothing would ever remove it"},
-		"limit without a cleanup":     {[]NamedStep[*budget]{Named("a", giving(nil), GiveUpCleanupAfter(time.Hour))}, "nothing would ever remove it"},
-		"one for two":                 {[]NamedStep[*budget]{Named("a", cleaner, Finalizer("example.com/a")), Named("b", cleaner, Finalizer("example.com/a"))}, `two steps have the finalizer "example.com/a"`},
-		"no domain":                   {[]NamedStep[*budget]{Named("a", cleaner, Finalizer("orphan"))}, `invalid finalizer "orphan": a domain of yours must stand before it`},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := New(fake.NewFakeClient(), tc.steps...).Reconcile(t.Context(), request)
-			require.ErrorContains(t, err, tc.says)
-			require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil))
-		})
-	}
-}
-
-// The operator ends in the middle of a step, which fails for it.
-func TestInterruptedPassSaysNothing(t *testing.T) {
-	recorder := events.NewFakeRecorder(10)
-	ctx, stop := context.WithCancel(t.Context())
-	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
-		stop()
-		return ctx.Err()
-	})))
-	h.recorder = recorder
-	_, err := h.Reconcile(ctx, request)
-	require.NoError(t, err)
-	require.Empty(t, recorder.Events)
-	require.Zero(t, h.writes)
-}
-
 // The cache still shows the object with its finalizer when the cleanup is done.
-func TestCleanupIsNotRepeatedForAStaleCache(t *testing.T) {
+func TestFinalizeWithStaleCache(t *testing.T) {
 	for name, theirs := range map[string][]string{"gone": nil, "held by somebody else": {"example.com/theirs"}} {
 		t.Run(name, func(t *testing.T) {
 			var stale *budget
@@ -305,7 +219,7 @@ func TestCleanupIsNotRepeatedForAStaleCache(t *testing.T) {
 				stale.DeepCopyInto(obj.(*budget))
 				return nil
 			}
-			h := newHarness(t, funcs, Named("one", cleaning{giving(nil), counting(&cleaned)}, Finalizer("example.com/one")))
+			h := newHarness(t, funcs, Named("one", cleaning{returning(nil), counting(&cleaned)}, Finalizer("example.com/one")))
 			h.pass(t)
 			h.edit(t, func(b *budget) { b.Finalizers = append(b.Finalizers, theirs...) })
 			h.delete(t)
@@ -332,7 +246,7 @@ func TestCleanupIsNotRepeatedForAStaleCache(t *testing.T) {
 
 // A cache that is far behind shows the object as it was before its deletion. A step that made its
 // account again would leave it for ever: nobody cleans up any more.
-func TestWhatIsCleanedIsNotMadeAgain(t *testing.T) {
+func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	var stale *budget
 	made := 0
 	h := newHarness(t, interceptor.Funcs{
@@ -344,7 +258,7 @@ func TestWhatIsCleanedIsNotMadeAgain(t *testing.T) {
 			return c.Get(ctx, key, obj, opts...)
 		},
 	}, Named("one", cleaning{
-		func(context.Context, client.Client, *budget) error { made++; return nil }, giving(nil),
+		func(context.Context, client.Client, *budget) error { made++; return nil }, returning(nil),
 	}, Finalizer("example.com/one")))
 	h.pass(t)
 	require.Equal(t, 1, made)
@@ -367,10 +281,10 @@ func TestWhatIsCleanedIsNotMadeAgain(t *testing.T) {
 }
 
 // What a cleanup leaves for the end, such as deletions, is done before its finalizer goes.
-func TestWhatACleanupLeaves(t *testing.T) {
+func TestAfterStepsInFinalize(t *testing.T) {
 	fail := errors.New("boom")
 	done := 0
-	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{giving(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
 		return afterSteps(ctx, func(context.Context) error { done++; return fail })
 	}}, Finalizer("example.com/one")))
 	h.pass(t)
@@ -385,65 +299,12 @@ func TestWhatACleanupLeaves(t *testing.T) {
 }
 
 // That a step is optional says nothing about its cleanup: the object hangs.
-func TestOptionalCleanupThatFails(t *testing.T) {
+func TestOptionalFinalize(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
-		Named("one", cleaning{giving(nil), giving(errors.New("boom"))}, Finalizer("example.com/one"), Optional()))
+		Named("one", cleaning{returning(nil), returning(errors.New("boom"))}, Finalizer("example.com/one"), Optional()))
 	h.pass(t)
 	h.delete(t)
 	h.pass(t)
 	ready, _ := conditions.Get(h.status(t).Conditions, conditions.Ready)
 	require.Equal(t, metav1.ConditionFalse, ready.Status)
-}
-
-// Another process has finished the deletion, and the cache has not heard of it: the removal of the last step's finalizer
-// finds nothing, and so does not vouch for the object before the first step's cleanup.
-func TestCheckpointInTheCleanupOfWhatIsGone(t *testing.T) {
-	effects := 0
-	var old *budget
-	h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-		if b, cached := obj.(*budget); cached && old != nil {
-			old.DeepCopyInto(b)
-			return nil
-		}
-		return c.Get(ctx, key, obj, opts...)
-	}},
-		Named("first", cleaning{giving(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
-			err := Checkpoint(ctx)
-			if err == nil {
-				effects++
-			}
-			return err
-		}}, Finalizer("example.com/first")),
-		Named("second", cleaning{giving(nil), giving(nil)}, Finalizer("example.com/second")))
-	h.pass(t)
-	h.delete(t)
-	stale := h.stored(t)
-	gone := h.stored(t)
-	gone.Finalizers = nil
-	require.NoError(t, h.client.Update(t.Context(), gone))
-	old = stale
-	again := New(h.client, h.steps...).WithClock(h.clock)
-	result, err := again.Reconcile(t.Context(), request)
-	require.NoError(t, err)
-	require.NotZero(t, result.RequeueAfter)
-	require.Zero(t, effects)
-}
-
-// A pass that took all the time it has still shows why.
-func TestPassWithoutTimeLeft(t *testing.T) {
-	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
-	}}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
-		<-ctx.Done()
-		return ctx.Err()
-	})))
-	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
-	defer cancel()
-	_, err := h.Reconcile(ctx, request)
-	require.NoError(t, err)
-	ready, _ := conditions.Get(h.status(t).Conditions, conditions.Ready)
-	require.Equal(t, context.DeadlineExceeded.Error(), ready.Message)
 }

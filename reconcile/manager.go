@@ -3,6 +3,10 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,9 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// NewManager is controller-runtime's, whose Start ends with one sentence where a permission to list
-// or watch is missing. Otherwise it would wait for its cache for ever, or work on and hear of nothing.
-// It also ends when it is told to before the cache has started.
+// NewManager returns a manager of controller-runtime. It differs in two ways:
+//   - Start returns an error, of one sentence, if a permission to list or watch is missing. The plain manager would wait for
+//     its cache for ever, or run without seeing any change. The error satisfies apierrors.IsForbidden.
+//   - Start returns when its context is cancelled before the cache has started.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	m := &manager{refused: make(chan error, 1)}
 	m.ending, m.end = context.WithCancel(context.Background()) //nolint:gosec // Start calls end
@@ -53,11 +58,11 @@ type manager struct {
 	end     context.CancelFunc
 }
 
-// GetCache gives the cache as it is.
+// GetCache returns the cache without its wrapper.
 func (m *manager) GetCache() cache.Cache { return m.cache }
 
-// endingCache is what controller-runtime's manager sees. That one waits for its cache even when it
-// is told to end, for ever if need be; so it is told that there is nothing to wait for.
+// endingCache is the cache that controller-runtime's manager sees. That manager waits for its cache even when its context
+// is cancelled, so WaitForCacheSync returns true then.
 type endingCache struct {
 	cache.Cache
 	ending context.Context
@@ -70,12 +75,12 @@ func (c *endingCache) WaitForCacheSync(ctx context.Context) bool {
 	return c.Cache.WaitForCacheSync(ctx) || c.ending.Err() != nil
 }
 
-// observe notes the first refusal. A watch that has worked before is retried: somebody may be at the
-// roles just now.
+// observe reports the first Forbidden answer of a list or watch to the manager. A watch that has worked before is retried:
+// somebody may be changing the roles.
 func (m *manager) observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher {
 	inner := toolscache.ToListerWatcherWithContext(lw)
 	var worked atomic.Bool
-	note := func(err error) {
+	report := func(err error) {
 		if !apierrors.IsForbidden(err) || worked.Load() {
 			return
 		}
@@ -87,12 +92,12 @@ func (m *manager) observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher 
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := inner.ListWithContext(ctx, options)
-			note(err)
+			report(err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 			w, err := inner.WatchWithContext(ctx, options)
-			note(err)
+			report(err)
 			worked.CompareAndSwap(false, err == nil)
 			return w, err
 		},
@@ -110,7 +115,120 @@ func (m *manager) Start(ctx context.Context) error {
 		return err
 	case refused := <-m.refused:
 		stop(refused)
-		<-done //nolint:errcheck // it ends because it was told to
+		<-done //nolint:errcheck // it ends because it was stopped
 		return fmt.Errorf("the cache cannot start: %w: add the permission to the operator's role", refused)
 	}
+}
+
+// CacheOptions returns options for the cache of a manager that keeps objects small, by [TransformCompact]. The cache holds
+// these namespaces, or all if there are none.
+func CacheOptions(namespaces ...string) cache.Options {
+	options := cache.Options{DefaultTransform: TransformCompact()}
+	if len(namespaces) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+	}
+	for _, namespace := range namespaces {
+		options.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return options
+}
+
+// TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields,
+// which no block reads from a cache. Equal strings of all objects of the cache share their memory, and so do equal maps of
+// strings within one object, such as the labels, the selector and the pod labels of a Deployment. Nothing else changes. Use
+// it as the DefaultTransform of cache.Options:
+//
+//	cache.Options{DefaultTransform: reconcile.TransformCompact()}
+//
+// As always, do not write to objects that were read without a copy (client.UnsafeDisableDeepCopy): their maps may be
+// shared. A copy has maps of its own.
+func TransformCompact() toolscache.TransformFunc {
+	shared := &sharedStrings{known: map[string]string{}}
+	return func(obj any) (any, error) {
+		object, ok := obj.(metav1.Object)
+		if !ok { // the tombstone of an object that was transformed before
+			return obj, nil
+		}
+		if object.GetManagedFields() != nil {
+			object.SetManagedFields(nil)
+		}
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
+		c := compaction{strings: shared}
+		c.value(reflect.ValueOf(obj))
+		return obj, nil
+	}
+}
+
+// sharedStrings returns the same string for equal strings. It forgets all of them when it holds too many: frequent ones are
+// soon known again, and names and UIDs are not kept for ever.
+type sharedStrings struct {
+	mu    sync.Mutex
+	known map[string]string
+}
+
+const maxSharedStrings = 4096
+
+func (s *sharedStrings) share(v string) string {
+	if known, ok := s.known[v]; ok {
+		return known
+	}
+	if len(s.known) >= maxSharedStrings {
+		clear(s.known)
+	}
+	v = strings.Clone(v) // it may be a part of a larger string
+	s.known[v] = v
+	return v
+}
+
+// compaction is the transformation of one object.
+type compaction struct {
+	strings *sharedStrings
+	maps    []map[string]string
+}
+
+var stringMap = reflect.TypeFor[map[string]string]()
+
+func (c *compaction) value(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			c.value(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() { //nolint:modernize // Value.Fields describes each field too, which takes ten times as long
+			if f := v.Field(i); f.CanSet() {
+				c.value(f)
+			}
+		}
+	case reflect.Slice:
+		switch v.Type().Elem().Kind() {
+		case reflect.Pointer, reflect.Struct, reflect.String, reflect.Slice, reflect.Map:
+			for i := range v.Len() {
+				c.value(v.Index(i))
+			}
+		}
+	case reflect.String:
+		if s := v.String(); s != "" && v.CanSet() {
+			v.SetString(c.strings.share(s))
+		}
+	case reflect.Map:
+		if v.Type() == stringMap && v.Len() > 0 && v.CanSet() {
+			v.Set(reflect.ValueOf(c.sharedMap(v.Interface().(map[string]string))))
+		}
+	}
+}
+
+// sharedMap returns an equal map of the same object, if there was one before.
+func (c *compaction) sharedMap(m map[string]string) map[string]string {
+	for _, known := range c.maps {
+		if maps.Equal(m, known) {
+			return known
+		}
+	}
+	for key, value := range m {
+		m[c.strings.share(key)] = c.strings.share(value)
+	}
+	c.maps = append(c.maps, m)
+	return m
 }

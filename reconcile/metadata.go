@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,20 +12,113 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// patchMetadata sends what is to be different, and takes over the answer. The verb is for the error.
+// PatchAnnotations sets and removes annotations of an object by one patch of these keys alone. It sends no request if
+// nothing has to change. A key in both set and remove is set.
+//
+// obj gets the annotations, labels, owner references and resource version of the answer; everything else in it stays. It
+// may be the object of the pass: the pass continues from the answer, and the patch has a lock.
+//
+// PatchAnnotations reports whether it changed anything. Errors of the client are wrapped: it is a conflict
+// (apierrors.IsConflict) if the object of the pass was changed since it was read.
+func PatchAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
+	return patchKeys(ctx, c, obj, "annotate", "annotations", obj.GetAnnotations(), set, remove)
+}
+
+// PatchLabels does the same as [PatchAnnotations] for labels.
+func PatchLabels(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
+	return patchKeys(ctx, c, obj, "label", "labels", obj.GetLabels(), set, remove)
+}
+
+func patchKeys(ctx context.Context, c client.Client, obj client.Object, verb, field string, have, set map[string]string, remove []string) (changed bool, err error) {
+	difference := map[string]any{}
+	for _, key := range remove {
+		if _, ok := have[key]; ok {
+			difference[key] = nil
+		}
+	}
+	for key, value := range set {
+		if is, ok := have[key]; !ok || is != value {
+			difference[key] = value
+		}
+	}
+	if len(difference) == 0 {
+		return false, nil
+	}
+	if err := patchMetadata(ctx, c, obj, verb, map[string]any{field: difference}); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// ErrOwnerRecreated is the error of [PatchOwnerReference] if the owner was deleted, and another object of its name created.
+var ErrOwnerRecreated = errors.New("the owner was deleted and created anew")
+
+// OwnerReference returns a reference to an owner that does not control the object: the garbage collector deletes the object
+// when all its owners are gone. It returns an error if the scheme of c does not have the owner's type.
+func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference, error) {
+	kind, err := apiutil.GVKForObject(owner, c.Scheme())
+	if err != nil {
+		return metav1.OwnerReference{}, err
+	}
+	return metav1.OwnerReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(false),
+	}, nil
+}
+
+// PatchOwnerReference makes owner an owner of obj that does not control it, by one patch with a lock. It sends no request if
+// it is an owner already. Other owners of the same kind that do not control obj are replaced. obj gets the answer as in
+// [PatchAnnotations], and it may be the object of the pass. PatchOwnerReference reports whether it changed anything.
+//
+// If the owner was deleted and created again, the garbage collector is about to delete obj with the former one. Then the
+// error is [ErrOwnerRecreated], which errors.Is finds, and nothing is sent.
+//
+// For an owner that is being deleted nothing is sent either: if its deletion orphans what it owned, the API server has just
+// removed the reference.
+//
+// Both objects have to be in the same namespace, or the owner has to be cluster-scoped. Otherwise the garbage collector
+// deletes obj at once.
+func PatchOwnerReference(ctx context.Context, c client.Client, obj, owner client.Object) (changed bool, err error) {
+	if owner.GetDeletionTimestamp() != nil {
+		return false, nil
+	}
+	ref, err := OwnerReference(c, owner)
+	if err != nil {
+		return false, err
+	}
+	have := obj.GetOwnerReferences()
+	for _, r := range have {
+		if r.APIVersion == ref.APIVersion && r.Kind == ref.Kind && r.Name == ref.Name && r.UID != ref.UID {
+			return false, fmt.Errorf("%w: %s is deleted with the former %s %s: create another one for the new %s",
+				ErrOwnerRecreated, obj.GetName(), r.Kind, r.Name, r.Kind)
+		}
+	}
+	want := slices.DeleteFunc(slices.Clone(have), func(r metav1.OwnerReference) bool {
+		return r.APIVersion == ref.APIVersion && r.Kind == ref.Kind && r.UID != ref.UID && (r.Controller == nil || !*r.Controller)
+	})
+	if !slices.ContainsFunc(want, func(r metav1.OwnerReference) bool { return r.UID == ref.UID }) {
+		want = append(want, ref)
+	}
+	if len(want) == len(have) && slices.EqualFunc(want, have, func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) {
+		return false, nil
+	}
+	// A merge patch replaces the list as a whole, so it must be the one that was read.
+	if err := patchMetadata(ctx, c, obj, "set the owner of", map[string]any{"ownerReferences": want, "resourceVersion": obj.GetResourceVersion()}); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// patchMetadata sends a merge patch of the metadata, and takes the metadata of the answer into obj. The verb is for the
+// error.
 func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb string, metadata map[string]any) error {
 	if uid := obj.GetUID(); uid != "" {
-		metadata["uid"] = uid // never a namesake
+		metadata["uid"] = uid // never another object of the same name
 	}
-	own, _ := passcontext.FromContext(ctx).(interface {
-		owns(obj client.Object) bool
-		rebase()
-	})
-	if own != nil && own.owns(obj) { // it is going to be written again, with a lock
+	pass := passFrom(ctx)
+	ofPass := pass != nil && pass.owns(obj)
+	if ofPass { // the pass writes the object again, from the answer
 		metadata["resourceVersion"] = obj.GetResourceVersion()
 	}
 	data, err := json.Marshal(map[string]any{"metadata": metadata})
@@ -44,10 +138,8 @@ func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb
 	obj.SetLabels(maps.Clone(answer.GetLabels()))
 	obj.SetOwnerReferences(slices.Clone(answer.GetOwnerReferences()))
 	obj.SetResourceVersion(answer.GetResourceVersion())
-	if own != nil && own.owns(obj) {
-		own.rebase()
+	if ofPass {
+		pass.rebase()
 	}
 	return nil
 }
-
-func (p *pass[T]) owns(obj client.Object) bool { return client.Object(p.obj) == obj }

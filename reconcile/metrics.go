@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// metrics are those of one kind. A nil pointer keeps none.
+// metrics are those of one reconciler. The methods of a nil pointer do nothing.
 type metrics struct {
 	kind       string
 	durations  *prometheus.HistogramVec
 	results    *prometheus.CounterVec
-	conditions *conditionMetric
+	conditions *conditionCollector
 }
 
 func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
@@ -27,13 +29,13 @@ func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	}, []string{"kind", "step"}))
 	m.results, errs[1] = register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "opblocks_step_results_total",
-		Help: "What became of steps, by the kind of the object, the step and the result: succeeded, waiting, conflicted, failed, terminal.",
+		Help: "The number of runs of a step, by the kind of the object, the step and the result: succeeded, waiting, conflicted, failed, stalled.",
 	}, []string{"kind", "step", "result"}))
-	m.conditions, errs[2] = register(registry, newConditionMetric())
+	m.conditions, errs[2] = register(registry, newConditionCollector())
 	return m, errors.Join(errs[:]...)
 }
 
-// register gives the collector that is there already: the reconcilers of a process share them.
+// register registers a collector, or returns the one that is registered already: the reconcilers of a process share them.
 func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
 	err := registry.Register(c)
 	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
@@ -42,6 +44,7 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 	return c, err
 }
 
+// step observes a run of a step.
 func (m *metrics) step(name string, start time.Time, o *outcome) {
 	if m == nil {
 		return
@@ -50,24 +53,109 @@ func (m *metrics) step(name string, start time.Time, o *outcome) {
 	m.results.WithLabelValues(m.kind, name, o.state.String()).Inc()
 }
 
-// knows reports whether the object's conditions are shown, or that there are no metrics.
-func (m *metrics) knows(name types.NamespacedName) bool {
-	if m == nil {
-		return true
-	}
-	return m.conditions.knows(shownObject{m.kind, name})
+// hasConditions reports whether there is nothing to set: the conditions of the object are there, or there are no metrics.
+func (m *metrics) hasConditions(name types.NamespacedName) bool {
+	return m == nil || m.conditions.has(objectKey{m.kind, name})
 }
 
-// show sets what the object's conditions say.
-func (m *metrics) show(name types.NamespacedName, list []metav1.Condition) {
+// setConditions sets the conditions of an object, of which no two have the same type.
+func (m *metrics) setConditions(name types.NamespacedName, list []metav1.Condition) {
 	if m != nil {
-		m.conditions.set(shownObject{m.kind, name}, m, list)
+		m.conditions.set(objectKey{m.kind, name}, m, list)
 	}
 }
 
-// forget is for an object that is gone.
+// forget drops the conditions of an object.
 func (m *metrics) forget(name types.NamespacedName) {
 	if m != nil {
-		m.conditions.forget(shownObject{m.kind, name}, m)
+		m.conditions.forget(objectKey{m.kind, name}, m)
 	}
+}
+
+// conditionCollector collects the conditions of objects. It makes a series when it is read: a GaugeVec, which keeps its
+// series, would take as much memory as the objects.
+type conditionCollector struct {
+	desc     *prometheus.Desc
+	mu       sync.Mutex
+	byObject map[objectKey]objectConditions
+}
+
+type objectKey struct {
+	kind string
+	name types.NamespacedName
+}
+
+// objectConditions are those that one reconciler has set. Another reconciler may have an object with the same key, if its
+// kind has the same name in another group.
+type objectConditions struct {
+	setBy *metrics
+	all   []conditionValue
+}
+
+type conditionValue struct {
+	conditionType string
+	value         int8
+}
+
+var _ prometheus.Collector = &conditionCollector{}
+
+func newConditionCollector() *conditionCollector {
+	return &conditionCollector{
+		desc: prometheus.NewDesc("opblocks_condition",
+			"A condition of an object: 1 for True, 0 for False, -1 for Unknown; absent when the object has none of that type.",
+			[]string{"kind", "namespace", "name", "type"}, nil),
+		byObject: map[objectKey]objectConditions{},
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (c *conditionCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements [prometheus.Collector].
+func (c *conditionCollector) Collect(series chan<- prometheus.Metric) {
+	c.mu.Lock()
+	all := maps.Clone(c.byObject) // so that passes do not wait for the reader of the series
+	c.mu.Unlock()
+	for object, conditions := range all {
+		for _, v := range conditions.all {
+			series <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(v.value),
+				object.kind, object.name.Namespace, object.name.Name, v.conditionType)
+		}
+	}
+}
+
+func (c *conditionCollector) has(object objectKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.byObject[object]
+	return ok
+}
+
+func (c *conditionCollector) set(object objectKey, by *metrics, list []metav1.Condition) {
+	var values []conditionValue
+	for _, condition := range list {
+		values = append(values, conditionValue{condition.Type, valueOf(condition.Status)})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byObject[object] = objectConditions{by, values}
+}
+
+// forget drops the conditions of an object, unless another reconciler has set them.
+func (c *conditionCollector) forget(object objectKey, by *metrics) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byObject[object].setBy == by {
+		delete(c.byObject, object)
+	}
+}
+
+func valueOf(status metav1.ConditionStatus) int8 {
+	switch status {
+	case metav1.ConditionTrue:
+		return 1
+	case metav1.ConditionFalse:
+		return 0
+	}
+	return -1
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -16,65 +14,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-type logs struct{ lines []string }
-
-func (l *logs) into(ctx context.Context) context.Context {
-	return log.IntoContext(ctx, funcr.New(func(_, args string) { l.lines = append(l.lines, args) }, funcr.Options{Verbosity: 9}))
-}
-
-type registry struct{ *prometheus.Registry }
-
-// withMetrics gives the harness metrics of its own.
-func (h *harness) withMetrics(t *testing.T) registry {
-	t.Helper()
-	r := registry{prometheus.NewRegistry()}
-	var err error
-	h.metrics, err = newMetrics(r, "PodDisruptionBudget")
-	require.NoError(t, err)
-	return r
-}
-
-// text gives all series.
-func (r registry) text(t *testing.T) string {
-	t.Helper()
-	families, err := r.Gather()
-	require.NoError(t, err)
-	var b strings.Builder
-	for _, f := range families {
-		b.WriteString(f.String())
-	}
-	return b.String()
-}
-
-// series gives those of a metric as "label=value … number".
-func (r registry) series(t *testing.T, name string) []string {
-	t.Helper()
-	families, err := r.Gather()
-	require.NoError(t, err)
-	var all []string
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			line := ""
-			for _, l := range m.GetLabel() {
-				line += l.GetName() + "=" + l.GetValue() + " "
-			}
-			all = append(all, fmt.Sprint(line, m.GetGauge().GetValue()+m.GetCounter().GetValue()+float64(m.GetHistogram().GetSampleCount())))
-		}
-	}
-	return all
-}
-
-func TestMetricsOfConditions(t *testing.T) {
+func TestConditionMetric(t *testing.T) {
 	outcome := Halt(errors.New("boom"))
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(context.Context, client.Client, *budget) error { return outcome })),
-		Named("two", giving(nil), Reporting("Two")))
+		Named("two", returning(nil), Reporting("Two")))
 	r := h.withMetrics(t)
 	const of = "kind=PodDisruptionBudget name=a namespace=ns type="
 	want := func(reason string, series ...string) {
@@ -92,7 +38,7 @@ func TestMetricsOfConditions(t *testing.T) {
 	h.pass(t)
 	want("a pause can be seen", of+"Paused 1", of+"Ready 1", of+"Two 1")
 
-	restarted := &harness{Reconciler: New(h.client, Named("one", giving(nil))).WithClock(h.clock), client: h.client}
+	restarted := &harness{Reconciler: New(h.client, Named("one", returning(nil))).WithClock(h.clock), client: h.client}
 	r = restarted.withMetrics(t)
 	restarted.pass(t)
 	want("a new process shows what it finds, without a write", of+"Paused 1", of+"Ready 1", of+"Two 1")
@@ -103,11 +49,11 @@ func TestMetricsOfConditions(t *testing.T) {
 }
 
 // Two reconcilers may have objects of one kind and name: those of a kind in two groups, or one after the other.
-func TestMetricsOfAnother(t *testing.T) {
-	h := newHarness(t, interceptor.Funcs{}, Named("one", giving(nil)))
+func TestConditionMetricOfAnotherReconciler(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	r := h.withMetrics(t)
 	h.pass(t)
-	other := &harness{Reconciler: New(h.client, Named("one", giving(nil))).WithFilter(func(*budget) bool { return false }), client: h.client}
+	other := &harness{Reconciler: New(h.client, Named("one", returning(nil))).WithFilter(func(*budget) bool { return false }), client: h.client}
 	var err error
 	other.metrics, err = newMetrics(r, "PodDisruptionBudget")
 	require.NoError(t, err)
@@ -115,7 +61,7 @@ func TestMetricsOfAnother(t *testing.T) {
 	require.NotEmpty(t, r.series(t, "opblocks_condition"), "what is not ours is not forgotten for the other one")
 }
 
-func TestMetricsOfSteps(t *testing.T) {
+func TestStepMetrics(t *testing.T) {
 	outcomes := []error{nil, nil, Wait("X", 0, "x"), errors.New("boom"), Stalled("X", errors.New("x"))}
 	n := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error {
@@ -135,12 +81,12 @@ func TestMetricsOfSteps(t *testing.T) {
 }
 
 // What a step leaves for the end is counted as its own, and the other steps are not.
-func TestMetricsOfWhatIsLeft(t *testing.T) {
+func TestStepMetricsOfAfterSteps(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
 			return afterSteps(ctx, func(context.Context) error { return nil })
 		})),
-		Named("two", giving(nil)))
+		Named("two", returning(nil)))
 	r := h.withMetrics(t)
 	h.pass(t)
 	const of = "kind=PodDisruptionBudget result=succeeded step="
@@ -153,7 +99,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{Func(func(context.Context, client.Client, *budget) error {
 		n++
 		return Stalled(fmt.Sprint("Reason", n), fmt.Errorf("message %d", n))
-	}), giving(nil)}, Finalizer("example.com/one")))
+	}), returning(nil)}, Finalizer("example.com/one")))
 	r := h.withMetrics(t)
 	for i := range 50 {
 		b := newBudget()
@@ -174,9 +120,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	require.Empty(t, h.metrics.conditions.byObject)
 	require.LessOrEqual(t, len(r.series(t, "opblocks_step_results_total")), 2)
 	require.Len(t, r.series(t, "opblocks_step_duration_seconds"), 1)
-	logged := 0
-	h.logged.messages.Range(func(any, any) bool { logged++; return true })
-	require.Zero(t, logged, "nor is what was logged of them kept")
+	require.Empty(t, h.memory.objects, "nor is anything else remembered of them")
 	require.False(t, h.Reconciler.writes.Pending(), "nor are our writes")
 }
 
@@ -197,8 +141,8 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestLevels(t *testing.T) {
+func TestValueOf(t *testing.T) {
 	for status, want := range map[metav1.ConditionStatus]float64{"True": 1, "False": 0, "Unknown": -1} {
-		require.InDelta(t, want, level(status), 0)
+		require.InDelta(t, want, valueOf(status), 0)
 	}
 }

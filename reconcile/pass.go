@@ -11,52 +11,80 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/pause"
 )
 
-// pass is one run over one object.
+// PausedAnnotation is the annotation that pauses an object: no step runs, whatever triggers the pass, and the condition
+// Paused is True. Its value is "true", or the time when the pause ends, as RFC 3339. "false" means the same as no
+// annotation. Any other value pauses too. A pause does not stop a deletion.
+const PausedAnnotation = pause.Annotation
+
+// pass is one reconcile of one object.
 type pass[T client.Object] struct {
 	*Reconciler[T]
 	name   types.NamespacedName
-	before T // as it is on the API server; perhaps the cache's own
-	obj    T // what the steps work on
-	next   delays
-	locked bool // a checkpoint failed: what it was to write must not get there without its lock
+	before T // the object as it was read or last written; it may be the cache's own, and is never changed
+	obj    T // the copy that the steps work on
+	fresh  freshness
+	retry  retry
 
-	written  bool // metadata, with a lock
-	outdated bool // before is, as a checkpoint found
-
-	running int // the step
-	left    []left
+	running int     // the index of the step that runs
+	atEnd   []atEnd // what steps have registered by AfterSteps
 }
 
+// atEnd is a function that a step has registered to run at the end of the pass.
+type atEnd struct {
+	step int
+	do   func(ctx context.Context) error
+}
+
+// currentPass is what functions of this package ask of the pass that the context of a step carries. The pass itself is
+// generic, so they do not know its type.
+type currentPass interface {
+	passcontext.Pass
+	checkpoint(ctx context.Context) error
+	emit(regarding client.Object, eventType, reason, note string)
+	owns(obj client.Object) bool
+	rebase()
+}
+
+var _ currentPass = &pass[client.Object]{}
+
+// passFrom returns the pass that the context carries, or nil outside of a pass.
+func passFrom(ctx context.Context) currentPass {
+	p, _ := passcontext.FromContext(ctx).(currentPass)
+	return p
+}
+
+// withoutCopy reads the cache's own object. It is not written to.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	cached := p.empty()
-	err := p.client.Get(ctx, p.name, cached, withoutCopy)
-	switch {
+	switch err := p.client.Get(ctx, p.name, cached, withoutCopy); {
 	case err == nil:
 	case apierrors.IsNotFound(err):
-		p.forget()
+		p.forget(p.name)
 		return ctrl.Result{}
 	default:
 		log.FromContext(ctx).Error(err, "Cannot read the object")
-		p.next.fail(err)
-		return ctrl.Result{RequeueAfter: p.delay()}
+		p.retry = p.retry.merge(retryFailure(err))
+		return p.end()
 	}
 	p.before = p.writes.Newer(cached).(T)
-	if p.isCleaned() {
+	if p.isCleanedUp() {
 		return ctrl.Result{}
 	}
-	if p.ours != nil && !p.ours(p.before) {
-		p.forget()
+	if p.filter != nil && !p.filter(p.before) {
+		p.forget(p.name)
 		return ctrl.Result{}
 	}
 	p.obj = p.copyOf(p.before)
@@ -77,8 +105,8 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	return p.finish(ctx, p.runSteps(ctx))
 }
 
-// copyOf gives what the steps work on: a copy of all but the managed fields, which would be a
-// third of the work and which no step needs.
+// copyOf returns the copy that the steps work on. It lacks the managed fields, which no step needs: copying them would take
+// a third of the time.
 func (r *Reconciler[T]) copyOf(obj T) T {
 	lean := r.empty()
 	reflect.ValueOf(lean).Elem().Set(reflect.ValueOf(obj).Elem())
@@ -86,11 +114,16 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 	return lean.DeepCopyObject().(T)
 }
 
-// rebase goes on from a write of ours to the object's metadata, whose answer is in obj. Nobody
-// wrote in between: the write had a lock. Steps may change what they have of it in memory.
+// owns reports whether obj is the object of this pass.
+func (p *pass[T]) owns(obj client.Object) bool { return client.Object(p.obj) == obj }
+
+// rebase continues from a write of ours to the metadata of the object, whose answer is in obj. The write had a lock, so
+// nobody else wrote in between. Steps may change the metadata in memory: before gets clones.
 func (p *pass[T]) rebase() {
 	before := p.copyOf(p.before)
-	p.written = p.written || p.obj.GetResourceVersion() != before.GetResourceVersion()
+	if p.obj.GetResourceVersion() != before.GetResourceVersion() {
+		p.fresh = max(p.fresh, current)
+	}
 	before.SetResourceVersion(p.obj.GetResourceVersion())
 	before.SetFinalizers(slices.Clone(p.obj.GetFinalizers()))
 	before.SetAnnotations(maps.Clone(p.obj.GetAnnotations()))
@@ -100,37 +133,47 @@ func (p *pass[T]) rebase() {
 	p.writes.Record(before)
 }
 
-// forget is for an object that is gone.
-func (p *pass[T]) forget() {
-	p.writes.Forget(p.empty(), p.name)
-	p.backoff.forget(p.name)
-	p.metrics.forget(p.name)
-	p.cleaned.Delete(p.name)
-	p.confirmed.Delete(p.name)
-	p.logged.forget(p.name, noStepName)
-	for i := range p.steps {
-		p.logged.forget(p.name, p.steps[i].name)
+// pause sets the condition Paused and does nothing else.
+func (p *pass[T]) pause(ctx context.Context, state pause.State, now time.Time) ctrl.Result {
+	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
+	if !state.Until.IsZero() {
+		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
+		p.retry.after = state.Until.Sub(now)
 	}
+	list, err := p.status.list(p.obj)
+	if err == nil && list != nil {
+		_, _, err = list.Set(metav1.Condition{
+			Type: conditions.Paused, Status: metav1.ConditionTrue, Reason: conditions.Paused, Message: message,
+			ObservedGeneration: p.obj.GetGeneration(),
+		})
+	}
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot set a condition")
+	}
+	p.saveStatus(ctx, true)
+	return p.end()
 }
 
 // runSteps runs the steps in order.
 func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 	outcomes := make([]outcome, len(p.steps))
-	halted := noStep
+	haltedBy := ""
 	for i := range p.steps {
-		if halted != noStep {
-			outcomes[i] = outcome{step: i, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", p.steps[halted].name)}
+		if haltedBy != "" {
+			outcomes[i] = outcome{
+				step: &p.steps[i].stepOptions, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", haltedBy),
+			}
 			continue
 		}
 		if outcomes[i] = p.call(ctx, i, p.steps[i].step.Reconcile); outcomes[i].halts {
-			halted = i
+			haltedBy = p.steps[i].name
 		}
 	}
-	p.afterSteps(ctx, outcomes)
+	p.runAfterSteps(ctx, outcomes)
 	return outcomes
 }
 
-// call runs a step. A panic, also one of its error's methods, is its failure.
+// call runs a step. A panic, also one of a method of its error, is a failure of the step.
 func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome) {
 	p.running = step
 	name := p.steps[step].name
@@ -138,39 +181,90 @@ func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome
 	defer func() {
 		if r := recover(); r != nil {
 			log.FromContext(ctx).Info("Step panicked", "step", name, "panic", r, "stack", string(debug.Stack()))
-			o = outcomeOf(fmt.Errorf("step %q panicked; the log has the stack", name))
+			o = classify(fmt.Errorf("step %q panicked; the log has the stack", name))
 		}
-		o.step = step
+		o.step = &p.steps[step].stepOptions
 	}()
-	return outcomeOf(do(ctx, p.stepClient, p.obj))
+	return classify(do(ctx, p.stepClient, p.obj))
 }
 
-// lateTime is what a status write may take that comes after the pass's own time.
-const lateTime = 10 * time.Second
+// AfterSteps implements [passcontext.Pass].
+func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
+	p.atEnd = append(p.atEnd, atEnd{p.running, do})
+}
 
-// finish notes and shows the outcomes, and writes the status.
+// runAfterSteps runs what the steps have registered by AfterSteps, unless one of them failed or was skipped. A failure
+// becomes the outcome of the step that registered it.
+func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
+	for i := range outcomes {
+		if state := outcomes[i].state; state != succeeded && state != waiting {
+			return
+		}
+	}
+	for i := range outcomes {
+		if !slices.ContainsFunc(p.atEnd, func(a atEnd) bool { return a.step == i }) {
+			continue
+		}
+		o := p.call(ctx, i, func(ctx context.Context, _ client.Client, _ T) error { return p.runAtEnd(ctx, i) })
+		if o.state != succeeded {
+			outcomes[i] = o
+		}
+	}
+}
+
+// runAtEnd runs what one step has registered, and what that registers in turn.
+func (p *pass[T]) runAtEnd(ctx context.Context, step int) error {
+	var errs []error
+	for i := 0; i < len(p.atEnd); i++ {
+		if p.atEnd[i].step == step {
+			errs = append(errs, p.atEnd[i].do(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lateWriteTimeout limits a status write that comes when the time of the pass is over.
+const lateWriteTimeout = 10 * time.Second
+
+// finish reports the outcomes, sets the conditions and writes the status.
 func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	if errors.Is(ctx.Err(), context.Canceled) { // the operator ends: no step has failed, and nothing can be written
 		return ctrl.Result{}
 	}
-	if ctx.Err() != nil { // the pass took all the time it has, and that has to be shown
+	if ctx.Err() != nil { // the pass took all the time that it has, which the conditions have to show
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateTime)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
 		defer cancel()
 	}
-	seen := true
+	failures := p.memory.failures(p.name)
+	observed := true
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.state == conflicted && p.backoff.tries(p.name) >= quietConflicts {
-			o.state = failed // it is no race: somebody has to know
+		if o.state == conflicted && failures >= quietConflicts {
+			o.state = failed // this is no race any more: somebody has to see it
 		}
-		p.note(ctx, o)
-		seen = seen && o.state != conflicted && !o.unshown
+		r := react(o, p.name, failures)
+		p.report(ctx, o, r)
+		p.retry = p.retry.merge(r.retry)
+		observed = observed && o.state != conflicted && !o.keepsConditions
 	}
-	if err := p.show(outcomes); err != nil {
+	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
-		p.next.failed = true
+		p.retry.backoff = true
 	}
-	p.save(ctx, seen)
-	return ctrl.Result{RequeueAfter: p.delay()}
+	p.saveStatus(ctx, observed)
+	return p.end()
+}
+
+// end counts a failure, or resets the number of failures, and returns when the next pass is due.
+func (p *pass[T]) end() ctrl.Result {
+	switch {
+	case p.retry.backoff:
+		failures := p.memory.failures(p.name)
+		p.memory.addFailure(p.name)
+		p.retry.after = earlier(p.retry.after, jitter(backoff(failures), p.name, failures))
+	case !p.retry.keepFailures:
+		p.memory.resetFailures(p.name)
+	}
+	return ctrl.Result{RequeueAfter: p.retry.delay()}
 }

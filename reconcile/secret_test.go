@@ -29,18 +29,18 @@ func TestReadSecret(t *testing.T) {
 		says     string
 		value    string
 	}{
-		"there":         {reason: "value and version", selector: selector("db", "password"), value: "s3cr3t"},
-		"no Secret":     {reason: "the event of its creation heals it", selector: selector("other", "password"), waits: SecretNotFound, says: "Secret ns/other does not exist"},
-		"no key":        {reason: "named, or nobody finds the typing mistake", selector: selector("db", "pasword"), waits: SecretKeyNotFound, says: `Secret ns/db has no key "pasword"`},
-		"empty value":   {reason: "an empty password is none", selector: selector("db", "empty"), waits: SecretValueEmpty, says: `the value of key "empty" in Secret ns/db is empty`},
-		"no name":       {reason: "a selector that was not filled in", selector: selector("", "password"), waits: SecretNotFound, says: "lacks its name or its key"},
-		"no key's name": {reason: "a selector that was not filled in", selector: selector("db", ""), waits: SecretNotFound, says: "lacks its name or its key"},
-		"optional": {
+		"There":      {reason: "value and version", selector: selector("db", "password"), value: "s3cr3t"},
+		"NoSecret":   {reason: "the event of its creation heals it", selector: selector("other", "password"), waits: SecretNotFound, says: "Secret ns/other does not exist"},
+		"NoKey":      {reason: "named, or nobody finds the typing mistake", selector: selector("db", "pasword"), waits: SecretKeyNotFound, says: `Secret ns/db has no key "pasword"`},
+		"EmptyValue": {reason: "an empty password is none", selector: selector("db", "empty"), waits: SecretValueEmpty, says: `the value of key "empty" in Secret ns/db is empty`},
+		"NoName":     {reason: "a selector that was not filled in", selector: selector("", "password"), waits: SecretNotFound, says: "lacks its name or its key"},
+		"NoKeysName": {reason: "a selector that was not filled in", selector: selector("db", ""), waits: SecretNotFound, says: "lacks its name or its key"},
+		"Optional": {
 			reason:   "ignored: a step that needs no Secret does not read it",
 			selector: corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}, Key: "password", Optional: new(true)},
 			waits:    SecretNotFound, says: "does not exist",
 		},
-		"other error": {reason: "the client's, to be retried", selector: selector("db", "password"), err: boom, says: "read Secret ns/db: boom"},
+		"OtherError": {reason: "the client's, to be retried", selector: selector("db", "password"), err: boom, says: "read Secret ns/db: boom"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,11 +74,11 @@ func TestReadSecret(t *testing.T) {
 }
 
 // A pass that only looks for a change says the same of what it cannot find.
-func TestSecretVersionOfWhatIsMissing(t *testing.T) {
+func TestSecretVersionErrors(t *testing.T) {
 	tests := map[string]corev1.SecretKeySelector{
-		"no Secret":     selector("other", "password"),
-		"no name":       selector("", "password"),
-		"no key's name": selector("db", ""),
+		"NoSecret":   selector("other", "password"),
+		"NoName":     selector("", "password"),
+		"NoKeysName": selector("db", ""),
 	}
 	for name, selector := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func databaseSecret() *corev1.Secret {
 	}
 }
 
-func TestSensitivePrintsNowhere(t *testing.T) {
+func TestSensitive(t *testing.T) {
 	value := Sensitive("s3cr3t")
 	type holder struct{ Password Sensitive }
 	var out strings.Builder
@@ -135,7 +135,7 @@ func requireHidden(t *testing.T, text string) {
 }
 
 // A step that fails in every way with the value in its hands.
-func TestSecretThatWaits(t *testing.T) {
+func TestReadSecretInAPass(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("account", Func(func(ctx context.Context, c client.Client, b *budget) error {
 		_, version, err := ReadSecret(ctx, c, b.Namespace, selector("db", "password"))
 		if err != nil {
@@ -148,4 +148,45 @@ func TestSecretThatWaits(t *testing.T) {
 	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))
 	h.pass(t)
 	require.Equal(t, condition{"Ready", "False", "Read", "version s/1"}, conditionsOf(h.status(t))[0])
+}
+
+// The values of Secrets in a pass that goes wrong in every way: they are in no condition, log, event or metric.
+func TestSecretValueStaysHidden(t *testing.T) {
+	recorder, log := &told{}, &logs{}
+	var b strings.Builder
+	way := 0
+	ways := []func(value Sensitive) error{
+		func(value Sensitive) error { return errors.Join(errors.New("login: " + value.String())) },
+		func(value Sensitive) error { return Wait("X", 0, "login with %s", value) },
+		func(value Sensitive) error {
+			return Wait("X", 0, "login with %+v %x %d", []Sensitive{value}, value, value)
+		},
+		func(value Sensitive) error { panic(value) },
+		func(value Sensitive) error { panic(struct{ Password Sensitive }{value}) },
+		func(Sensitive) error { return nil },
+	}
+	h := newHarness(t, interceptor.Funcs{}, Named("account", Func(func(ctx context.Context, c client.Client, b *budget) error {
+		value, _, err := ReadSecret(ctx, c, b.Namespace, selector("db", "password"))
+		if err != nil {
+			return err
+		}
+		return ways[way](value)
+	}), Reporting("Account"), Referencing(&corev1.Secret{}, nothing)))
+	registry := h.withMetrics(t)
+	h.recorder = recorder
+	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))
+	for ; way < len(ways); way++ {
+		_, err := h.Reconcile(log.into(t.Context()), request)
+		require.NoError(t, err)
+		for _, c := range conditionsOf(h.status(t)) {
+			b.WriteString(c.Message + c.Reason)
+		}
+	}
+	for _, e := range recorder.take() {
+		b.WriteString(e.Note + e.Reason)
+	}
+	b.WriteString(strings.Join(log.lines, "\n"))
+	b.WriteString(registry.text(t))
+	require.Contains(t, b.String(), hidden)
+	requireHidden(t, b.String())
 }

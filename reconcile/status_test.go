@@ -1,16 +1,127 @@
 package reconcile
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
 )
+
+func TestStatusPatch(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(*policyv1.PodDisruptionBudgetStatus)
+		want   string
+	}{
+		"Field": {
+			reason: "other writers' fields are not in it, nor is a version",
+			change: func(s *policyv1.PodDisruptionBudgetStatus) { s.CurrentHealthy = 2 },
+			want:   `{"metadata":{"uid":"u"},"status":{"currentHealthy":2}}`,
+		},
+		"List": {
+			reason: "a list is replaced whole, so nobody may have written it since",
+			change: func(s *policyv1.PodDisruptionBudgetStatus) {
+				s.Conditions = []metav1.Condition{{Type: "X", Status: "True", Reason: "Y"}}
+			},
+			want: `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"conditions":[{"lastTransitionTime":null,"message":"","reason":"Y","status":"True","type":"X"}]}}`,
+		},
+		"Removal": {
+			reason: "what goes may have been a list",
+			change: func(s *policyv1.PodDisruptionBudgetStatus) { s.DisruptedPods = nil },
+			want:   `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"disruptedPods":null}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := newBudget()
+			before.ResourceVersion = "7"
+			before.Status.DisruptedPods = map[string]metav1.Time{"p": {Time: noon}}
+			after := before.DeepCopy()
+			after.Labels = map[string]string{"step": "changed this"}
+			tc.change(&after.Status)
+			r := New(fake.NewFakeClient(), Named("one", returning(nil)))
+			require.NoError(t, r.prepare())
+			require.False(t, r.status.equal(before, after))
+			got, err := r.status.patch(before, after, false)
+			require.NoError(t, err)
+			if diff := cmp.Diff(tc.want, string(got), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestStatusPatchOfEmptyStatus(t *testing.T) {
+	before := newBudget()
+	before.ResourceVersion = "7"
+	after := before.DeepCopy()
+	after.Status.ObservedGeneration = 1
+	r := New(fake.NewFakeClient(), Named("one", returning(nil)))
+	require.NoError(t, r.prepare())
+	got, err := r.status.patch(before, after, false)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0,"observedGeneration":1}}`,
+		string(got), "a schema may require a field that stayed zero")
+}
+
+func TestStatusWriteErrors(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		err    error
+		again  bool
+	}{
+		"Conflict":  {reason: "repeated quietly", err: apierrors.NewConflict(resource, "a", errors.New("modified")), again: true},
+		"NotFound":  {reason: "deleted meanwhile: nothing is left to write to", err: apierrors.NewNotFound(resource, "a")},
+		"Forbidden": {reason: "repeated", err: apierrors.NewForbidden(resource, "a", errors.New("no")), again: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, _ string, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+				if apierrors.IsNotFound(tc.err) {
+					return errors.Join(c.Delete(ctx, obj), tc.err)
+				}
+				return tc.err
+			}}, Named("one", returning(nil)))
+			require.Equal(t, tc.again, h.pass(t).RequeueAfter > 0, tc.reason)
+		})
+	}
+}
+
+func TestTransitionTimeIsKept(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(_ context.Context, _ client.Client, b *budget) error {
+		for _, status := range []metav1.ConditionStatus{"True", "False"} {
+			if _, _, err := conditions.Set(&b.Status.Conditions, metav1.Condition{Type: "Flapping", Status: status, Reason: "X"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})))
+	h.pass(t)
+	for range 3 {
+		h.pass(t)
+	}
+	require.Equal(t, 1, h.writes, "a status that ends as it began is not written")
+}
 
 // tower has its conditions in a slice type of its own.
 type tower struct {
@@ -25,8 +136,8 @@ type towerConditions []metav1.Condition
 
 func (t *tower) DeepCopyObject() runtime.Object { c := *t; return &c }
 
-func TestTransitionsAreKeptInANamedSlice(t *testing.T) {
-	s, err := newStatusType(reflect.TypeFor[tower](), conditions.Standard())
+func TestTransitionTimeIsKeptInNamedSlice(t *testing.T) {
+	s, err := newStatusType(reflect.TypeFor[tower](), conditions.Standard(), nil)
 	require.NoError(t, err)
 	with := func(at time.Time) *tower {
 		made := &tower{}
@@ -34,6 +145,154 @@ func TestTransitionsAreKeptInANamedSlice(t *testing.T) {
 		return made
 	}
 	before, after := with(noon), with(noon.Add(time.Second)) // set to and fro
-	s.keepTransitions(before, after)
+	s.complete(before, after, true)
 	require.True(t, s.equal(before, after), "nothing has changed, so nothing is written")
+}
+
+// lamp is a kind with conditions of its own.
+type lamp struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Status            lampStatus `json:"status"`
+}
+
+type lampStatus struct{ lampState }
+
+type lampState struct {
+	Conditions         []light  `json:"conditions,omitempty"`
+	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
+	Rooms              []string `json:"rooms"`
+
+	Levels map[string]int `json:"levels"`
+}
+
+type light struct {
+	Type string `json:"type"`
+	On   string `json:"on"`
+}
+
+func (l *lamp) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+type lights struct{}
+
+func (lights) Read(l light) metav1.Condition {
+	return metav1.Condition{Type: l.Type, Status: metav1.ConditionStatus(l.On)}
+}
+
+func (lights) Write(_ light, to metav1.Condition, _ metav1.Time) light {
+	return light{Type: to.Type, On: string(to.Status)}
+}
+
+func (lights) Validate(metav1.Condition) error { return nil }
+
+func lampScheme() *runtime.Scheme {
+	types := runtime.NewScheme()
+	gv := schema.GroupVersion{Group: "test.opblocks.dev", Version: "v1"}
+	types.AddKnownTypes(gv, &lamp{})
+	metav1.AddToGroupVersion(types, gv)
+	return types
+}
+
+func TestWithConditions(t *testing.T) {
+	types := lampScheme()
+	l := &lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Generation: 2}}
+	c := fake.NewClientBuilder().WithScheme(types).WithObjects(l).WithStatusSubresource(l).Build()
+	step := Named("one", Func(func(context.Context, client.Client, *lamp) error { return nil }))
+
+	_, err := New(c, step).Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, "pass an adapter to WithConditions")
+
+	_, err = New(c, step).WithConditions(conditions.NewEditor[light](lights{})).Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.NoError(t, c.Get(t.Context(), request.NamespacedName, l))
+	want := lampState{Conditions: []light{{"Ready", "True"}}, ObservedGeneration: 2, Rooms: []string{}, Levels: map[string]int{}}
+	if diff := cmp.Diff(want, l.Status.lampState); diff != "" {
+		t.Errorf("found through an embedded struct; a required list or map is empty, not null (-want +got)\n%s", diff)
+	}
+}
+
+func TestKindWithoutStatusSubresource(t *testing.T) {
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	types, l := lampScheme(), &lamp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	c := fake.NewClientBuilder().WithScheme(types).WithObjects(l).Build()
+	step := Named("one", Func(func(context.Context, client.Client, *lamp) error { return nil }))
+	result, err := New(c, step).WithConditions(conditions.NewEditor[light](lights{})).Reconcile(ctx, request)
+	require.NoError(t, err)
+	require.NotZero(t, result.RequeueAfter)
+	require.Len(t, lines, 1)
+	require.Contains(t, lines[0], "+kubebuilder:subresource:status", "the error says what to add")
+}
+
+func TestKindWithoutStatus(t *testing.T) {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+	c := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(cm).Build()
+	r := New(c, Named("one", Func(func(context.Context, client.Client, *corev1.ConfigMap) error { return Wait("X", time.Second, "x") })))
+	result, err := r.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, result.RequeueAfter)
+}
+
+// Deployments have conditions of their own kind, which belong to the Deployment controller.
+func TestWithoutStatus(t *testing.T) {
+	boom := errors.New("boom")
+	tests := map[string]struct {
+		reason string
+		step   StepFunc[*appsv1.Deployment]
+		paused bool
+		after  time.Duration
+		events int
+	}{
+		"Success": {reason: "nothing to say", step: func(_ context.Context, _ client.Client, d *appsv1.Deployment) error {
+			d.Status.Replicas = 7 // in memory, and nowhere else
+			return nil
+		}},
+		"Wait":    {reason: "the delay is kept", step: func(context.Context, client.Client, *appsv1.Deployment) error { return Wait("X", time.Minute, "x") }, after: time.Minute},
+		"Failure": {reason: "an event tells, and backoff", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, after: firstBackoff, events: 1},
+		"Paused":  {reason: "nothing is done", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, paused: true},
+		"Checkpoint": {reason: "an error, since it would record nothing", step: func(ctx context.Context, _ client.Client, d *appsv1.Deployment) error {
+			d.Status.Replicas = 7
+			return Checkpoint(ctx)
+		}, after: firstBackoff, events: 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			writes := 0
+			count := func() { writes++ }
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Generation: 2}}
+			if tc.paused {
+				d.Annotations = map[string]string{PausedAnnotation: "true"}
+			}
+			c := fake.NewClientBuilder().WithObjects(d).WithStatusSubresource(d).WithInterceptorFuncs(interceptor.Funcs{
+				SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+					count()
+					return nil
+				},
+				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+					count()
+					return nil
+				},
+			}).Build()
+			recorder := &told{}
+			r := New(c, Named("one", Func(tc.step))).WithoutStatus()
+			r.recorder = recorder
+			for range 2 {
+				result, err := r.Reconcile(t.Context(), request)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, result.RequeueAfter, tc.after, tc.reason)
+				require.LessOrEqual(t, result.RequeueAfter, 3*tc.after, tc.reason)
+			}
+			require.Zero(t, writes, tc.reason)
+			require.Len(t, recorder.take(), tc.events, tc.reason)
+		})
+	}
+}
+
+func TestWithoutStatusErrors(t *testing.T) {
+	c := fake.NewFakeClient()
+	step := Func(func(context.Context, client.Client, *appsv1.Deployment) error { return nil })
+	_, err := New(c, Named("one", step)).Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, "or call WithoutStatus if the status is not yours")
+	_, err = New(c, Named("one", step, Reporting("Available"))).WithoutStatus().Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, `step "one" reports the condition "Available", but WithoutStatus says that the status is not ours`)
 }

@@ -2,22 +2,33 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
 )
 
-// Step is one part of a pass. It may change obj's status in memory; the pass writes it. Other
-// changes of obj are lost. obj lacks its managed fields. The step must not keep obj, nor write it: the pass, which has read it before,
-// would lose against that write, and start again.
+// Step is one part of a pass.
 //
-// A nil error is success. Others are told apart by [Wait], [Halt] and [Stalled], and by the
-// interfaces [Waiter] and [Reasoner], which errors of any package may have.
+// It may change the status of obj in memory: the pass writes it. Other changes of obj are dropped. The managed fields of
+// obj are removed before. A step must not keep obj after it has returned. It must not write obj itself, except through
+// [PatchAnnotations] and its siblings: the pass, which has read obj before, would conflict with that write and start again.
+//
+// A nil error is success. [Wait], [Stalled], [Halt], [Success] and [KeepConditions] return errors with other meanings.
+// Errors of any package can implement [Waiter] and [Reasoner]. Conflicts, and what the API server calls forbidden or
+// invalid, are recognised. Every other error is a failure, which is retried with backoff.
 type Step[T client.Object] interface {
 	Reconcile(ctx context.Context, c client.Client, obj T) error
 }
 
-// StepFunc is a function as a [Step].
+// StepFunc is a function that implements [Step].
 type StepFunc[T client.Object] func(ctx context.Context, c client.Client, obj T) error
 
 var _ Step[client.Object] = StepFunc[client.Object](nil)
@@ -27,27 +38,166 @@ func (f StepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	return f(ctx, c, obj)
 }
 
-// Func makes a function a step.
+// Func returns a step that calls f.
 func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) error) StepFunc[T] {
 	return f
 }
 
-// FinalizingStep is a step that has to clean up before its object goes, because it made something that
-// Kubernetes does not collect. It needs the option [Finalizer]. Finalize is called in place of
-// all steps once the object is being deleted, also when it is paused, the last step's first;
-// when it gives nil, the finalizer goes. Its errors are those of Reconcile, and shown alike.
+// FinalizingStep is a step that has to clean up before its object is removed, because it created something that
+// Kubernetes does not collect. It needs the option [Finalizer].
 //
-// It has to be idempotent, and to count what is already gone as success: it runs again after a
-// crash, and also where Reconcile never ran to its end.
+// Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object, and for the last
+// step first. When it returns nil, the finalizer is removed. Its errors mean the same as those of Reconcile.
+//
+// Finalize has to be idempotent, and what is already gone has to be success for it: it runs again after a crash, and it
+// also runs where Reconcile has never finished.
 type FinalizingStep[T client.Object] interface {
 	Step[T]
 	Finalize(ctx context.Context, c client.Client, obj T) error
 }
 
-// Watcher is a step that watches what it reads.
+// Watcher is a step that sets up its own watches.
 type Watcher interface {
-	// Watched gives an empty object of each kind that the step reads.
+	// Watched returns an empty object of each kind that the step reads.
 	Watched() []client.Object
-	// SetupWithBuilder adds the watches.
+	// SetupWithBuilder adds the watches to the builder.
 	SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
+}
+
+// NamedStep is a step with its name and options. Make it with [Named].
+type NamedStep[T client.Object] struct {
+	step       Step[T]
+	finalizing FinalizingStep[T] // nil unless the step is one
+	stepOptions
+}
+
+// stepOptions are the name and the options of a step.
+type stepOptions struct {
+	name        string
+	condition   string
+	optional    bool
+	watches     []watch
+	references  []reference
+	finalizer   string
+	giveUpAfter time.Duration // 0: never
+}
+
+// Named gives a step its name and options. Names are unique in a reconciler. Logs, metrics and the action of events show
+// the name. The message of Ready shows it if several steps have not succeeded and the step reports no condition.
+//
+// If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the
+// name on its children, to prune those that it no longer builds. So do not rename such a step in the same release in which
+// it stops building a child: that child would stay.
+func Named[T client.Object](name string, step Step[T], options ...StepOption) NamedStep[T] {
+	n := NamedStep[T]{step: step, stepOptions: stepOptions{name: name}}
+	for _, o := range options {
+		o(&n.stepOptions)
+	}
+	n.finalizing, _ = step.(FinalizingStep[T])
+	if s, ok := step.(interface{ SetName(name string) }); ok {
+		s.SetName(name)
+	}
+	return n
+}
+
+// StepOption is an option of [Named].
+type StepOption func(*stepOptions)
+
+// Reporting reports the outcome of the step as a condition of this type. It is True if the step succeeded, False if it
+// waits or failed, and Unknown if an earlier step halted the pass. No two steps of a reconciler may report the same type.
+func Reporting(conditionType string) StepOption {
+	return func(o *stepOptions) { o.condition = conditionType }
+}
+
+// Optional leaves the outcome of the step out of the conditions Ready, Reconciling and Stalled. Its cleanup is not
+// optional: an object that cannot be removed is not Ready.
+func Optional() StepOption {
+	return func(o *stepOptions) { o.optional = true }
+}
+
+// Finalizer sets the finalizer of a [FinalizingStep], such as "example.com/database". The pass adds it to the object before
+// any step runs.
+func Finalizer(name string) StepOption {
+	return func(o *stepOptions) { o.finalizer = name }
+}
+
+// GiveUpCleanupAfter limits how long the cleanup of the step is retried, measured from the deletion. The first attempt that
+// fails after the limit is the last: a warning event names what may be left, and the finalizer is removed. By default the
+// cleanup is retried without a limit, and until it succeeds the object and its namespace cannot be removed.
+func GiveUpCleanupAfter(limit time.Duration) StepOption {
+	return func(o *stepOptions) { o.giveUpAfter = limit }
+}
+
+// watched returns an empty object of each kind that the step watches.
+func (n *NamedStep[T]) watched() []client.Object {
+	var kinds []client.Object
+	if w, ok := n.step.(Watcher); ok {
+		kinds = append(kinds, w.Watched()...)
+	}
+	for i := range n.watches {
+		kinds = append(kinds, n.watches[i].object)
+	}
+	return kinds
+}
+
+// setupWatches adds the watches of the step to the builder. Their mapping functions read through r.
+func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, r client.Reader) error {
+	if w, ok := n.step.(Watcher); ok {
+		if err := w.SetupWithBuilder(mgr, b); err != nil {
+			return fmt.Errorf("watches of step %q: %w", n.name, err)
+		}
+	}
+	for i := range n.watches {
+		n.watches[i].setup(b, r)
+	}
+	return nil
+}
+
+// reservedConditions are the conditions that the pass sets itself.
+var reservedConditions = []string{conditions.Ready, conditions.Reconciling, conditions.Stalled, conditions.Paused}
+
+// validateSteps returns the first mistake in the steps of a reconciler, or nil.
+func validateSteps[T client.Object](steps []NamedStep[T]) error {
+	if len(steps) == 0 {
+		return errors.New("a reconciler needs a step")
+	}
+	var names, conditionTypes, finalizerNames []string
+	for _, s := range steps {
+		switch {
+		case s.name == "" || s.step == nil:
+			return errors.New("every step needs a name and something to do: make it with Named")
+		case slices.Contains(names, s.name):
+			return fmt.Errorf("two steps are named %q", s.name)
+		case slices.Contains(reservedConditions, s.name) || s.name == finalizerStep.name:
+			return fmt.Errorf("a step is named %q, which the pass uses itself: choose another name", s.name)
+		case slices.Contains(reservedConditions, s.condition):
+			return fmt.Errorf("step %q reports the condition %q, which the pass sets itself: choose another type", s.name, s.condition)
+		case s.finalizing != nil && s.finalizer == "":
+			return fmt.Errorf("step %q cleans up: name its finalizer with the option Finalizer", s.name)
+		case s.finalizing == nil && (s.finalizer != "" || s.giveUpAfter != 0):
+			return fmt.Errorf("step %q has a finalizer and no method Finalize: nothing would ever remove it", s.name)
+		case s.finalizer != "" && slices.Contains(finalizerNames, s.finalizer):
+			return fmt.Errorf("two steps have the finalizer %q", s.finalizer)
+		case s.condition != "" && !validConditionType(s.condition):
+			return fmt.Errorf("step %q reports the condition %q, which is no valid type: use CamelCase", s.name, s.condition)
+		case s.condition != "" && slices.Contains(conditionTypes, s.condition):
+			return fmt.Errorf("two steps report the condition %q: it would change in every pass", s.condition)
+		}
+		if err := validateFinalizer(s.finalizer); err != nil {
+			return fmt.Errorf("step %q: %w", s.name, err)
+		}
+		for _, ref := range s.references {
+			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.from) {
+				return fmt.Errorf("step %q declares references of %s, but it is a step of %s: no event would ever trigger a reconcile", s.name, ref.from, t)
+			}
+		}
+		names, conditionTypes, finalizerNames = append(names, s.name), append(conditionTypes, s.condition), append(finalizerNames, s.finalizer)
+	}
+	return nil
+}
+
+func validConditionType(conditionType string) bool {
+	return conditions.Validate(metav1.Condition{
+		Type: conditionType, Status: metav1.ConditionTrue, Reason: reasonSucceeded, LastTransitionTime: metav1.Now(),
+	}) == nil
 }

@@ -1,0 +1,183 @@
+package reconcile
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// state is the result of a step, the better one first.
+type state int
+
+const (
+	succeeded state = iota
+	skipped
+	waiting
+	conflicted // another writer was faster, or the cache is behind: not a failure
+	failed
+	stalled
+)
+
+// String returns the value of the metric's label.
+func (s state) String() string {
+	return [...]string{"succeeded", "skipped", "waiting", "conflicted", "failed", "stalled"}[s]
+}
+
+// outcome is what the error of a step means.
+type outcome struct {
+	step            *stepOptions
+	state           state
+	reason, message string
+	err             error         // nil if the step succeeded or was skipped
+	after           time.Duration // the delay that the step asks for; 0 for none
+	notBefore       time.Duration // the delay that the API server asks for; 0 for none
+	retries         bool          // with backoff
+	forbidden       bool          // with backoff as well, but only a few times
+	halts           bool          // the later steps are skipped
+	keepsConditions bool
+}
+
+const (
+	reasonSucceeded = "Succeeded"
+	reasonSkipped   = "Skipped"
+	reasonFailed    = "Failed"
+	reasonInvalid   = "Invalid"
+	reasonConflict  = "Conflict"
+	reasonForbidden = "Forbidden"
+)
+
+// classify returns the outcome of a step that returned err.
+func classify(err error) outcome {
+	o := classifyChain(err)
+	if o.state != succeeded {
+		o.err = err
+		o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each error on a line of its own
+		o.message = strings.ToValidUTF8(o.message, "\uFFFD")    // as the API server stores it, or every pass would find a difference
+	}
+	return o
+}
+
+// classifyChain walks from the outermost error inwards. The first error that says what it is decides. Of joined errors each
+// is classified by itself.
+func classifyChain(err error) outcome {
+	reason := ""
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if reasoner, ok := e.(Reasoner); ok { //nolint:errorlint // the chain is walked
+			reason = cmp.Or(reason, reasoner.Reason())
+		}
+		if isStalled(e) {
+			inner := classifyChain(errors.Unwrap(e))
+			return outcome{
+				state: stalled, reason: cmp.Or(reason, reasonInvalid),
+				notBefore: inner.notBefore, halts: inner.halts, keepsConditions: inner.keepsConditions,
+			}
+		}
+		switch e := e.(type) { //nolint:errorlint // the same
+		case *haltError:
+			o := classifyChain(e.err).withReason(reason)
+			o.halts = true
+			return o
+		case *keepConditionsError:
+			o := classifyChain(e.err).withReason(reason)
+			o.keepsConditions = true
+			return o
+		case *successError:
+			return outcome{reason: e.reason, message: e.message, after: e.requeueAfter}
+		case Waiter:
+			o := outcome{state: waiting}
+			o.reason, o.after = e.Waiting()
+			return o
+		case interface{ Unwrap() []error }: // made by errors.Join or fmt.Errorf
+			o := outcome{reason: reasonSucceeded}
+			for _, joined := range e.Unwrap() {
+				if joined != nil {
+					o = merge(o, classifyChain(joined))
+				}
+			}
+			return o.withReason(reason)
+		}
+	}
+	if err == nil {
+		return outcome{reason: reasonSucceeded}
+	}
+	return classifyUnknown(err).withReason(reason)
+}
+
+// merge returns the outcome of two joined errors: that of the worse one, with the delays and demands of both. So a wait, a
+// conflict or a halt never hides a failure. Of two successes the later one counts, of other equals the earlier one.
+func merge(a, b outcome) outcome {
+	o := a
+	if a.state == succeeded || b.state > a.state {
+		o = b
+	}
+	o.after = earlier(a.after, b.after)
+	o.notBefore = max(a.notBefore, b.notBefore)
+	o.retries = a.retries || b.retries
+	o.forbidden = a.forbidden || b.forbidden
+	o.halts = a.halts || b.halts
+	o.keepsConditions = a.keepsConditions || b.keepsConditions
+	return o
+}
+
+// withReason replaces the reason of a failure or a conflict by that of an outer error.
+func (o outcome) withReason(reason string) outcome {
+	if reason != "" && o.state >= conflicted {
+		o.reason = reason
+	}
+	return o
+}
+
+// classifyUnknown classifies an error that does not say itself what it is, by what the API server answered.
+func classifyUnknown(err error) outcome {
+	o := outcome{notBefore: retryAfter(err)}
+	switch {
+	case isConflict(err):
+		o.state, o.reason, o.retries = conflicted, reasonConflict, true
+	case apierrors.IsForbidden(err): // the message names the verb and the resource, or the quota
+		o.state, o.reason, o.forbidden = stalled, reasonForbidden, true
+	case isRefused(err):
+		o.state, o.reason = stalled, reasonInvalid
+	default:
+		o.state, o.reason, o.retries = failed, reasonFailed, true
+	}
+	return o
+}
+
+// isConflict reports whether a new pass, with what the cache shows then, may succeed.
+func isConflict(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isOtherUID(err)
+}
+
+// isOtherUID reports whether a patch that names a UID has met another object of the same name. The API server's answer to
+// that is "invalid", not a conflict.
+func isOtherUID(err error) bool {
+	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
+	return ok && cause.Field == "metadata.uid"
+}
+
+// retryAfter returns the delay that the API server asks for, or 0.
+func retryAfter(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
+}
+
+// isStalled reports whether err itself, and not one that it wraps, was made by [Stalled] or by controller-runtime's
+// TerminalError.
+func isStalled(err error) bool {
+	if _, ours := err.(*stalledError); ours { //nolint:errorlint // the chain is walked
+		return true
+	}
+	theirs, ok := err.(interface{ Is(target error) bool })
+	return ok && theirs.Is(ctrlreconcile.TerminalError(nil))
+}
+
+// isRefused reports whether the API server would answer the same request with the same error again.
+func isRefused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}

@@ -1,0 +1,111 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/opblocks/opblocks/internal/eventnote"
+)
+
+// Eventf emits an event from a step. Its arguments are those of the recorder's Eventf in k8s.io/client-go/tools/events,
+// without two that the pass knows: the related object, which is the object of the pass if the event regards another one,
+// and the action, which is the name of the step in CamelCase. The event type is Normal or Warning, the reason is in
+// CamelCase. A note of more than 1024 bytes, the API's limit, is cut.
+//
+// Every event is a request. Emit events for changes, not for the current state. Without a manager or [Reconciler.WithRecorder],
+// and outside of a pass, Eventf does nothing.
+func Eventf(ctx context.Context, regarding client.Object, eventType, reason, note string, args ...any) {
+	if p := passFrom(ctx); p != nil {
+		p.emit(regarding, eventType, reason, fmt.Sprintf(note, args...))
+	}
+}
+
+// emit emits an event of the step that runs.
+func (p *pass[T]) emit(regarding client.Object, eventType, reason, note string) {
+	if p.recorder == nil {
+		return
+	}
+	var related client.Object
+	if !p.owns(regarding) {
+		related = p.before
+	}
+	p.recorder.Eventf(regarding, related, eventType, reason, camelCase(p.steps[p.running].name), "%s", eventnote.Cut(note))
+}
+
+// event emits an event of the pass itself. The action is made of the name of a step.
+func (p *pass[T]) event(eventType, reason, action, note string) {
+	if p.recorder == nil {
+		return
+	}
+	p.recorder.Eventf(p.before, nil, eventType, reason, camelCase(action), "%s", eventnote.Cut(note))
+}
+
+// camelCase returns the name of a step as the API server accepts it for the action of an event or the type of a condition.
+func camelCase(name string) string {
+	var b strings.Builder
+	upper := true
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			upper = true
+			continue
+		}
+		if upper {
+			r = unicode.ToUpper(r)
+		}
+		b.WriteRune(r)
+		upper = false
+	}
+	if b.Len() == 0 {
+		return "Reconcile"
+	}
+	return b.String()
+}
+
+// reaction is what follows from the outcome of a step beside its conditions.
+type reaction struct {
+	info    string // logged with verbosity 1
+	warning string // logged as an error, with an event, unless the last warning of the step had the same message
+	healed  bool   // the last warning of the step is forgotten
+	retry   retry
+}
+
+// react returns what follows from an outcome. The object has had this number of failures in a row.
+func react(o *outcome, name types.NamespacedName, failures int) reaction {
+	r := reaction{retry: retryOf(o, failures)}
+	switch o.state {
+	case succeeded:
+		r.healed, r.retry.after = true, jitter(o.after, name, 0)
+	case skipped:
+	case waiting:
+		r.info = "Step waits"
+	case conflicted:
+		r.info = "Step lost a race and is tried again"
+	case failed:
+		r.warning = "Step failed"
+	case stalled:
+		r.warning = "Step cannot succeed until something changes"
+		r.retry.after = earlier(o.after, jitter(stalledRetry, name, 0))
+	}
+	return r
+}
+
+// report logs and emits what a reaction says about an outcome.
+func (p *pass[T]) report(ctx context.Context, o *outcome, r reaction) {
+	step := o.step.name
+	switch {
+	case r.healed:
+		p.memory.clearWarning(p.name, step)
+	case r.info != "":
+		log.FromContext(ctx).V(1).Info(r.info, "step", step, "reason", o.reason, "message", o.message)
+	case r.warning != "" && p.memory.addWarning(p.name, step, o.message):
+		log.FromContext(ctx).Error(o.err, r.warning, "step", step)
+		p.event(corev1.EventTypeWarning, o.reason, step, o.message)
+	}
+}

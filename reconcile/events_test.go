@@ -1,0 +1,144 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+func TestEvents(t *testing.T) {
+	boom := errors.New("boom")
+	ready := sent{"Normal", "Ready", "Reconcile", "Everything is as wanted"}
+	failed := sent{"Warning", "Failed", "MyStep", "boom"}
+	conflict := apierrors.NewConflict(resource, "x", errors.New("modified"))
+	tests := map[string]struct {
+		reason string
+		passes []error
+		want   []sent
+	}{
+		"Ready":             {"once, not with each pass", []error{nil, nil, nil}, []sent{ready}},
+		"ReadyInOwnWords":   {"as its condition says", []error{Success("Provisioned", 0, "The account is there.")}, []sent{{"Normal", "Ready", "Reconcile", "The account is there."}}},
+		"Fails":             {"once, not with each pass: the conditions show that it goes on", []error{boom, boom, boom}, []sent{failed}},
+		"FailsForSomething": {"another error is news", []error{boom, errors.New("bang")}, []sent{failed, {"Warning", "Failed", "MyStep", "bang"}}},
+		"Heals":             {"and fails again, which is news too", []error{boom, nil, boom, nil}, []sent{failed, ready, failed, ready}},
+		"Waits":             {"nothing is wrong", []error{Wait("X", time.Minute, "x"), nil}, []sent{ready}},
+		"Terminal":          {"somebody has to do something", []error{Stalled("BadName", boom), Stalled("BadName", boom)}, []sent{{"Warning", "BadName", "MyStep", "boom"}}},
+		"Conflict":          {"no failure", []error{conflict, nil}, []sent{ready}},
+		"ConflictInBetween": {"the same failure still", []error{boom, conflict, boom}, []sent{failed}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pass, recorder := 0, &told{}
+			h := newHarness(t, interceptor.Funcs{}, Named("my-step", Func(func(context.Context, client.Client, *budget) error {
+				pass++
+				return tc.passes[pass-1]
+			})))
+			h.recorder = recorder
+			for range tc.passes {
+				h.pass(t)
+			}
+			if diff := cmp.Diff(tc.want, recorder.events); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Ready is told of when it is written.
+func TestNoReadyEventWithoutStatusWrite(t *testing.T) {
+	fail, recorder := true, &told{}
+	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		if fail {
+			return apierrors.NewConflict(resource, "a", errors.New("modified"))
+		}
+		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+	}}, Named("one", returning(nil)))
+	h.recorder = recorder
+	h.pass(t)
+	require.Empty(t, recorder.take())
+	fail = false
+	h.pass(t)
+	require.Len(t, recorder.take(), 1)
+}
+
+func TestEventNoteLimit(t *testing.T) {
+	tests := map[string]struct{ reason, message string }{
+		"AsLongAsItMayBe":  {"whole", strings.Repeat("x", 1024)},
+		"TooLong":          {"cut, or the API server refuses the event", strings.Repeat("x", 1024+1)},
+		"TooLongInChinese": {"no half character is left", strings.Repeat("错", 400)},
+		"NotEvenText":      {"replaced, since protobuf has no such strings", "x\xff\xfe"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			recorder := &told{}
+			h := newHarness(t, interceptor.Funcs{}, Named("one", returning(errors.New(tc.message))))
+			h.recorder = recorder
+			h.pass(t)
+			note := recorder.take()[0].Note
+			require.LessOrEqual(t, len(note), 1024, tc.reason)
+			require.True(t, utf8.ValidString(note), tc.reason)
+			require.Equal(t, len(tc.message) > 1024, strings.HasSuffix(note, "…"), tc.reason)
+			h.pass(t)
+			require.Equal(t, 1, h.writes, "nor does it change with each pass")
+		})
+	}
+}
+
+func TestCamelCase(t *testing.T) {
+	for name, want := range map[string]string{
+		"workload": "Workload", "my-step": "MyStep", "two words": "TwoWords", "v2": "V2", "öl": "Öl", "…": "Reconcile", "KeepsCase": "KeepsCase",
+	} {
+		require.Equal(t, want, camelCase(name))
+	}
+}
+
+func TestEventf(t *testing.T) {
+	recorder := &told{}
+	h := newHarness(t, interceptor.Funcs{}, Named("water-plants", Func(func(ctx context.Context, _ client.Client, b *budget) error {
+		Eventf(ctx, b, corev1.EventTypeNormal, "Watered", "%d litres", 3)
+		Eventf(ctx, &appsv1.Deployment{}, corev1.EventTypeWarning, "Wet", "from above")
+		return nil
+	})))
+	h.pass(t) // without a manager nobody listens
+	h.Reconciler.WithRecorder(recorder)
+	h.pass(t)
+	require.Equal(t, []sent{
+		{"Normal", "Watered", "WaterPlants", "3 litres"}, {"Warning", "Wet", "WaterPlants", "from above"},
+	}, recorder.take())
+	Eventf(t.Context(), &appsv1.Deployment{}, corev1.EventTypeNormal, "Nowhere", "outside of a pass nothing is told")
+}
+
+func TestErrorIsLoggedOnce(t *testing.T) {
+	fail := errors.New("boom")
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return fail })))
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	pass := func() {
+		_, err := h.Reconcile(ctx, request)
+		require.NoError(t, err)
+	}
+	pass()
+	pass()
+	require.Len(t, lines, 1, "the conditions show that it goes on")
+	fail = errors.New("bang")
+	pass()
+	require.Len(t, lines, 2, "another error is news")
+	fail = nil
+	pass()
+	fail = errors.New("bang")
+	pass()
+	require.Len(t, lines, 3, "so is one after a success")
+}

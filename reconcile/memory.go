@@ -1,0 +1,126 @@
+package reconcile
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// memory is what a reconciler remembers of its objects from one pass to the next. Nothing depends on it after a restart. It
+// is safe for concurrent use. The zero value is ready to use.
+type memory struct {
+	mu      sync.Mutex
+	objects map[types.NamespacedName]*remembered
+}
+
+// remembered is what is remembered of one object.
+type remembered struct {
+	failures  int               // the number of passes in a row that have failed
+	warnings  map[string]string // by step: the last message of a step that has not succeeded since
+	current   types.UID         // of the object that was confirmed to be current, see [Checkpoint]
+	cleanedUp types.UID         // of the object whose cleanup has finished while the cache may still show it
+}
+
+func (r *remembered) isEmpty() bool {
+	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == ""
+}
+
+// forget drops all that is remembered of an object.
+func (m *memory) forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.objects, name)
+}
+
+// failures returns the number of passes in a row that have failed.
+func (m *memory) failures(name types.NamespacedName) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.objects[name]; ok {
+		return r.failures
+	}
+	return 0
+}
+
+// addFailure counts a failed pass.
+func (m *memory) addFailure(name types.NamespacedName) {
+	m.change(name, func(r *remembered) { r.failures++ })
+}
+
+// resetFailures is for a pass that has not failed.
+func (m *memory) resetFailures(name types.NamespacedName) {
+	m.clear(name, func(r *remembered) { r.failures = 0 })
+}
+
+// addWarning reports whether the message differs from the last one of the step: only then it is news. The conditions show
+// what persists.
+func (m *memory) addWarning(name types.NamespacedName, step, message string) (isNew bool) {
+	m.change(name, func(r *remembered) {
+		last, known := r.warnings[step]
+		isNew = !known || last != message
+		if r.warnings == nil {
+			r.warnings = map[string]string{}
+		}
+		r.warnings[step] = message
+	})
+	return isNew
+}
+
+// clearWarning is for a step that has succeeded.
+func (m *memory) clearWarning(name types.NamespacedName, step string) {
+	m.clear(name, func(r *remembered) { delete(r.warnings, step) })
+}
+
+// isCurrent reports whether this object was confirmed to be current. What was current once can only become newer.
+func (m *memory) isCurrent(name types.NamespacedName, uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.objects[name]
+	return ok && uid != "" && r.current == uid
+}
+
+func (m *memory) setCurrent(name types.NamespacedName, uid types.UID) {
+	m.change(name, func(r *remembered) { r.current = uid })
+}
+
+// isCleanedUp reports whether the cleanup of this object has finished.
+func (m *memory) isCleanedUp(name types.NamespacedName, uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.objects[name]
+	return ok && uid != "" && r.cleanedUp == uid
+}
+
+func (m *memory) setCleanedUp(name types.NamespacedName, uid types.UID) {
+	m.change(name, func(r *remembered) { r.cleanedUp = uid })
+}
+
+// change changes what is remembered of an object.
+func (m *memory) change(name types.NamespacedName, do func(*remembered)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.objects == nil {
+		m.objects = map[types.NamespacedName]*remembered{}
+	}
+	r, ok := m.objects[name]
+	if !ok {
+		r = &remembered{}
+		m.objects[name] = r
+	}
+	do(r)
+	if r.isEmpty() {
+		delete(m.objects, name)
+	}
+}
+
+// clear is change for an object of which nothing may be remembered, which is the common case and allocates nothing.
+func (m *memory) clear(name types.NamespacedName, do func(*remembered)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.objects[name]; ok {
+		do(r)
+		if r.isEmpty() {
+			delete(m.objects, name)
+		}
+	}
+}

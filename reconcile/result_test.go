@@ -1,0 +1,80 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+var errDatabaseDown = errors.New("the database is down")
+
+func TestNilErrors(t *testing.T) {
+	require.NoError(t, WithReason("Wrong", nil))
+	require.NoError(t, WithReason("X", nil))
+	require.NoError(t, Stalled("X", nil))
+}
+
+func TestSuccess(t *testing.T) {
+	words := Success("ProvisionSucceeded", 10*time.Minute, "The user is there.")
+	tests := map[string]struct {
+		reason string
+		steps  []NamedStep[*budget]
+		want   []condition
+		again  bool
+	}{
+		"Alone": {
+			reason: "the words are Ready's, and the step's own condition's",
+			steps:  []NamedStep[*budget]{Named("one", returning(words), Reporting("Provisioned"))},
+			want: []condition{
+				{"Provisioned", "True", "ProvisionSucceeded", "The user is there."}, {"Ready", "True", "ProvisionSucceeded", "The user is there."},
+			},
+			again: true,
+		},
+		"BesideAPlainSuccess": {
+			reason: "which has no words",
+			steps:  []NamedStep[*budget]{Named("one", returning(words)), Named("two", returning(nil))},
+			want:   []condition{{"Ready", "True", "ProvisionSucceeded", "The user is there."}},
+			again:  true,
+		},
+		"BesideAWait": {
+			reason: "what is not done says more",
+			steps:  []NamedStep[*budget]{Named("one", returning(words)), Named("two", returning(Wait("Slow", 0, "slow")))},
+			want:   []condition{{"Ready", "False", "Slow", "slow"}, {"Reconciling", "True", "Slow", "slow"}},
+			again:  true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, interceptor.Funcs{}, tc.steps...)
+			result := h.pass(t)
+			require.Equal(t, tc.want, conditionsOf(h.status(t)), tc.reason)
+			require.Equal(t, tc.again, result.RequeueAfter >= 10*time.Minute && result.RequeueAfter <= 11*time.Minute, "%v", result)
+		})
+	}
+}
+
+func TestKeepConditions(t *testing.T) {
+	var say error
+	h := newHarness(t, interceptor.Funcs{}, Named("one", StepFunc[*budget](func(context.Context, client.Client, *budget) error { return say })))
+	say = Wait("ByOther", 0, "another operator works on it")
+	h.pass(t)
+	before := h.status(t)
+	for _, err := range []error{KeepConditions(nil), KeepConditions(Wait("Mine", 0, "mine")), KeepConditions(errDatabaseDown)} {
+		say = err
+		result := h.pass(t)
+		require.Equal(t, before, h.status(t), "the words stay")
+		require.Equal(t, err.Error() == errDatabaseDown.Error(), result != ctrl.Result{}, "an error is retried: %v", result)
+	}
+}
+
+func TestStalledWithoutReason(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(Stalled("", errors.New("x")))))
+	h.pass(t)
+	require.Equal(t, condition{"Ready", "False", "Invalid", "x"}, conditionsOf(h.status(t))[0])
+}
