@@ -22,7 +22,8 @@ import (
 //
 // The selector, which is immutable once the Deployment exists, and the labels of the pods are both a copy of selector.
 // If selector is nil, they are the labels app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The
-// metadata of the Deployment has the recommended labels; the pods do not, so a change of those labels rolls no pods.
+// metadata of the Deployment has all of Labels. The pods have those of the selector only, so a change of other labels
+// rolls no pods.
 // Replicas are unset: the API server sets one, or an autoscaler decides.
 //
 // Pods and containers meet the Pod Security Standard "restricted"

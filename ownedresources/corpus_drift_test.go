@@ -23,8 +23,8 @@ func (s *subject) changeEachField(t *testing.T, n *counts) {
 	}
 }
 
-// changeAllFields changes each field of ours by hand in a dry run, which must be noticed. Then it changes all of them, or as
-// many as the API server accepts together, and they must be repaired.
+// changeAllFields changes each field of ours by hand in a dry run, which must be noticed. Then it changes all of them,
+// or as many as the API server accepts together, and they must be repaired.
 func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	k, want := s.kind(t), withData(s.want)
@@ -55,8 +55,8 @@ func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	})
 }
 
-// repair applies after fields were changed by hand, and checks that this restores them. It reports whether the API server
-// accepted the repair.
+// repair applies after fields were changed by hand, and checks that this restores them. It reports whether the API
+// server accepted the repair.
 func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n *counts) bool {
 	t.Helper()
 	edited := s.live(t)
@@ -146,7 +146,8 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 	return nil, nil
 }
 
-// restoredByServer reports whether the API server has set a removed map again: a Job without labels gets those of its pods.
+// restoredByServer reports whether the API server has set a removed map again: a Job without labels gets those of its
+// pods.
 func restoredByServer(at path, now, old any) bool {
 	if _, item := at[len(at)-1].(int); item {
 		return false // now is the next item

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// dropEachField drops one field of the wanted object after the other. Each time, the live object must become as if it had
-// been created without the field.
+// dropEachField drops one field of the wanted object after the other. Each time, the live object must become as if it
+// had been created without the field.
 func (s *subject) dropEachField(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.normalized(t, s.live(t), serverSet)
@@ -72,8 +72,8 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 	s.expect(t, s.want, Unchanged, 0, "after the last field came back")
 }
 
-// dropAllFields drops all fields that the check of the typed form could drop, or as many of them as the API server allows
-// together.
+// dropAllFields drops all fields that the check of the typed form could drop, or as many of them as the API server
+// allows together.
 func (s *subject) dropAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	full := s.sent(t)
@@ -132,8 +132,8 @@ func (s *subject) compareWithNew(t *testing.T, want client.Object, dropped strin
 	}
 }
 
-// asCreated returns what the object would be if it were created like want now. It returns nil if the API server refuses a dry
-// run of that.
+// asCreated returns what the object would be if it were created like want now. It returns nil if the API server refuses
+// a dry run of that.
 func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	t.Helper()
 	if s.kind(t).gvk.Kind == "Pod" {
@@ -196,7 +196,8 @@ var serverSet = map[string]bool{
 	"paused": true, // set by the test, see pause
 }
 
-// serverKept are these and the fields that an object keeps from its creation on, although nothing is wanted of them any more.
+// serverKept are these and the fields that an object keeps from its creation on, although nothing is wanted of them any
+// more.
 var serverKept = func() map[string]bool {
 	kept := maps.Clone(serverSet)
 	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "replicas"} { // replicas are handed over

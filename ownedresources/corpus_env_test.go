@@ -155,8 +155,8 @@ func (c *corpusEnv) decode(t *testing.T, manifest []byte, form string) client.Ob
 	return obj.(client.Object)
 }
 
-// owner returns a ConfigMap as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones: every
-// object that has a UID can own others.
+// owner returns a ConfigMap as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones:
+// every object that has a UID can own others.
 func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) client.Object {
 	t.Helper()
 	key := fmt.Sprint(namespace, namespaced)

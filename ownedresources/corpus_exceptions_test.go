@@ -36,7 +36,8 @@ func (f immutableFields) contains(at path) bool {
 	return slices.ContainsFunc(f, func(known string) bool { return strings.HasPrefix(at.String()+"/", known) })
 }
 
-// noteIfImmutable reports whether the API server would refuse every other value as well, and adds the field in that case.
+// noteIfImmutable reports whether the API server would refuse every other value as well, and adds the field in that
+// case.
 func (f *immutableFields) noteIfImmutable(s *subject, t *testing.T, at path, err error) bool {
 	for _, words := range []string{"immutable", "updates to statefulset spec", "pod updates may not change"} {
 		if strings.Contains(err.Error(), words) {

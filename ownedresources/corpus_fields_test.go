@@ -100,8 +100,8 @@ func withoutPath(v any, p path) any {
 	return v
 }
 
-// fieldsOf returns the paths of all that an object sets: values, and the structs, maps and lists around them. Its kind and
-// name are left out.
+// fieldsOf returns the paths of all that an object sets: values, and the structs, maps and lists around them. Its kind
+// and name are left out.
 func fieldsOf(object map[string]any) []path {
 	var found []path
 	var walk func(v any, at path)

@@ -37,8 +37,8 @@ type subject struct {
 
 func (s *subject) String() string { return s.manifest.name + "/" + s.form }
 
-// writeCounter counts, at the transport, the writes that the API server accepted. Unlike package requests it counts writes to
-// Leases too.
+// writeCounter counts, at the transport, the writes that the API server accepted. Unlike package requests it counts
+// writes to Leases too.
 type writeCounter struct {
 	next http.RoundTripper
 	n    atomic.Int64
@@ -205,8 +205,8 @@ func (s *subject) restartOperator(t *testing.T, n *counts) {
 		s.expect(t, s.want, Unchanged, 0, "after a restart")
 		return
 	}
-	// Admission adds tolerations to a pod, and hostNetwork: false of an unstructured object is absent afterwards. The answer to
-	// the last write, which had these differences, is no longer remembered.
+	// Admission adds tolerations to a pod, and hostNetwork: false of an unstructured object is absent afterwards. The
+	// answer to the last write, which had these differences, is no longer remembered.
 	n.settled.Add(1)
 	s.expect(t, s.want, Applied, 2, "after a restart, what the API server rewrites is sent once more")
 	s.expect(t, s.want, Unchanged, 0, "after that")
@@ -232,8 +232,8 @@ func (s *subject) migrate(t *testing.T) {
 	s.expect(t, s.want, Unchanged, 0, "after the migration")
 }
 
-// migrationWrites returns 1 after a POST, and after a repair that had to replace whole lists: the next write first migrates
-// fields. It returns 0 otherwise.
+// migrationWrites returns 1 after a POST, and after a repair that had to replace whole lists: the next write first
+// migrates fields. It returns 0 otherwise.
 func (s *subject) migrationWrites() int64 {
 	if strings.HasPrefix(s.client.last.GetAnnotations()[AnnotationApplied], string(byApply)) {
 		return 0
@@ -257,8 +257,8 @@ func (s *subject) recreate(t *testing.T) {
 	s.pause(t)
 }
 
-// pause sets the field paused of a Deployment, as another field manager, so that its controller does not replace pods after
-// every change.
+// pause sets the field paused of a Deployment, as another field manager, so that its controller does not replace pods
+// after every change.
 func (s *subject) pause(t *testing.T) {
 	t.Helper()
 	at := path{"spec", "paused"}

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// FuzzDeploymentsAndServices applies random valid objects to a real API server, and then other random ones of the same name.
-// It checks that applying again sends nothing, that a field changed by hand is repaired, and that nothing is left of the
-// first object.
+// FuzzDeploymentsAndServices applies random valid objects to a real API server, and then other random ones of the same
+// name. It checks that applying again sends nothing, that a field changed by hand is repaired, and that nothing is left
+// of the first object.
 func FuzzDeploymentsAndServices(f *testing.F) {
 	const seeds, length = 30, 600
 	random := rand.New(rand.NewPCG(1, 2))

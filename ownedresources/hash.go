@@ -71,9 +71,9 @@ func version(obj metav1.Object) [3]string {
 	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
 }
 
-// SetHash sets the annotation key of obj to the [Hash] of v, in memory, and reports whether that changed the annotation.
-// Set it on a pod template (&deployment.Spec.Template) to roll the pods when v changes. The error is that of Hash; obj is
-// then unchanged.
+// SetHash sets the annotation key of obj to the [Hash] of v, in memory, and reports whether that changed the
+// annotation. Set it on a pod template (&deployment.Spec.Template) to roll the pods when v changes. The error is that
+// of Hash; obj is then unchanged.
 func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
 	hash, err := Hash(v)
 	if err != nil || obj.GetAnnotations()[key] == hash {

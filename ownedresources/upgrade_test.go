@@ -103,7 +103,7 @@ func (s upgradeSpec) reconcile(ctx context.Context, c client.Client, owner *core
 //
 // Version 300916d of this module wrote these objects, on a real API server. It created all of them, changed web's
 // Deployment, Service and Gadget once, by server-side apply, and restarted web's Deployment. Its files are what the API
-// server then had, without what it sets anew: UID, resource version, generation, times and cluster IPs.
+// server then had, without what it sets at creation: UID, resource version, generation, times and cluster IPs.
 func TestUpgrade(t *testing.T) {
 	cp := controlPlane(t)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
@@ -115,7 +115,8 @@ func TestUpgrade(t *testing.T) {
 	restored := restoreUpgrade(t, restorer)
 	require.Len(t, restored, 5)
 
-	// The owner's UID is in the children's owner references. Without a deletion, nothing asks the API server for the owner.
+	// The owner's UID is in the children's owner references. Without a deletion, nothing asks the API server for the
+	// owner.
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: upgradeNamespace, Name: "web", UID: restored["deployment"].GetOwnerReferences()[0].UID,
 	}}

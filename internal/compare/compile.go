@@ -34,8 +34,8 @@ type compiler struct {
 	atomic bool
 }
 
-// maxDepth is deeper than any type of the API that does not contain itself. A struct that contains itself is found by its
-// structKey. A slice or map type that contains itself is encoded by encoding/json.
+// maxDepth is deeper than any type of the API that does not contain itself. A struct that contains itself is found by
+// its structKey. A slice or map type that contains itself is encoded by encoding/json.
 const maxDepth = 100
 
 func (c *compiler) compile(t reflect.Type, ref typeRef) comparer {
@@ -199,8 +199,8 @@ func (c *compiler) compileMap(t reflect.Type, ref typeRef) comparer {
 	return n
 }
 
-// unsupportedField describes a field of the struct that encoding/json encodes by a rule that no type of the API needs and
-// that is not implemented here. It returns "" if there is none. encoding/json encodes such structs.
+// unsupportedField describes a field of the struct that encoding/json encodes by a rule that no type of the API needs
+// and that is not implemented here. It returns "" if there is none. encoding/json encodes such structs.
 func unsupportedField(t reflect.Type) string {
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")

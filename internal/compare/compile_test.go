@@ -20,7 +20,7 @@ func (o *stringOptionObject) DeepCopyObject() runtime.Object { c := *o; return &
 
 func TestCompileRefusesAnUnsupportedField(t *testing.T) {
 	_, err := Compile(&stringOptionObject{}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Odd"}, BuiltIn)
-	require.EqualError(t, err, "compare.stringOptionObject cannot be compared: its field Count has the option string: give the type plain fields")
+	require.EqualError(t, err, "compare.stringOptionObject cannot be compared: its field Count has the option string: use a plain field instead")
 }
 
 // Programs add their own types to client-go's global scheme. client-go has no schemas of them.

@@ -19,8 +19,9 @@ type Difference struct {
 // recorder collects differences while a comparer walks over two values. With a nil recorder, the walk stops at the first
 // difference.
 //
-// It does not use the walk of package internal/diff, which asks whether two values are equal. The comparison here follows
-// the API's schema, ignores what others added, and walks Go structs without converting them. The two packages share paths.
+// It does not use the walk of package internal/diff, which asks whether two values are equal. The comparison here
+// follows the API's schema, ignores what others added, and walks Go structs without converting them. The two packages
+// share paths.
 type recorder struct {
 	path  diff.Path
 	found []Difference

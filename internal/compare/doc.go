@@ -12,16 +12,16 @@
 //   - nulls;
 //   - `{}` of a struct field that is not a pointer.
 //
-// Zeros are kept where the field's JSON tag keeps them: `size: 0` without omitempty, pointers to zero, and `{}` as a list
-// item, as the value of a map or behind a pointer. Fields are sorted by name. So the bytes, and a hash of them, stay the
-// same when a field changes its place in the Go struct.
+// Zeros are kept where the field's JSON tag keeps them: `size: 0` without omitempty, pointers to zero, and `{}` as a
+// list item, as the value of a map or behind a pointer. Fields are sorted by name. So the bytes, and a hash of them,
+// stay the same when a field changes its place in the Go struct.
 //
 // # What is compared
 //
-// A live object covers a wanted one if it has every value that would be sent. What others added is no difference: defaults,
-// injected containers, foreign annotations. Lists and maps are compared by the rules of server-side apply
-// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy), which are taken from the API's own
-// schema and not from struct tags:
+// A live object covers a wanted one if it has every value that would be sent. What others added is no difference:
+// defaults, injected containers, foreign annotations. Lists and maps are compared by the rules of server-side apply
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy), which are taken from the API's
+// own schema and not from struct tags:
 //
 //   - In a list with keys, the wanted items are found by their keys, in the wanted order. Other items are ignored.
 //   - A set has the wanted values among its own.
@@ -33,6 +33,7 @@
 //
 // # Speed
 //
-// Typed reads fields through unsafe pointers. Reflection computes their offsets once per type. Comparing a Deployment takes
-// less than a microsecond and allocates nothing. The type of an object is checked once, before the first unsafe pointer.
+// Typed reads fields through unsafe pointers. Reflection computes their offsets once per type. Comparing a Deployment
+// takes less than a microsecond and allocates nothing. The type of an object is checked once, before the first unsafe
+// pointer.
 package compare

@@ -99,8 +99,8 @@ type keyedListComparer struct {
 	keys []itemKey
 }
 
-// itemKey is a field that identifies an item of a list. fallback is the default of the API server for it, as JSON: "TCP" for
-// the protocol of a port.
+// itemKey is a field that identifies an item of a list. fallback is the default of the API server for it, as JSON:
+// "TCP" for the protocol of a port.
 type itemKey struct {
 	field    *field
 	fallback []byte

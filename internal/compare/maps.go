@@ -18,8 +18,8 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V, room []K) []K {
 	return room
 }
 
-// stringMapComparer is for map[string]string, by far the most frequent map. If exact, the map is atomic: the live map may
-// have no other keys.
+// stringMapComparer is for map[string]string, by far the most frequent map. If exact, the map is atomic: the live map
+// may have no other keys.
 type stringMapComparer struct{ exact bool }
 
 func (stringMapComparer) omitted(p unsafe.Pointer, omitEmpty bool) bool {

@@ -22,12 +22,12 @@ type Schemas struct {
 	server func(schema.GroupVersion) (managedfields.TypeConverter, error)
 }
 
-// BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use. It has
-// no schemas of custom resources except that of their metadata.
+// BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use. It
+// has no schemas of custom resources except that of their metadata.
 var BuiltIn Schemas
 
-// FromServer returns schemas like BuiltIn, and gets those of custom resources from an API server. It sends its requests when
-// a kind is compiled. A kind that the API server does not serve is then an error.
+// FromServer returns schemas like BuiltIn, and gets those of custom resources from an API server. It sends its requests
+// when a kind is compiled. A kind that the API server does not serve is then an error.
 func FromServer(server openapi.Client) Schemas {
 	root := openapi3.NewRoot(server)
 	return Schemas{server: func(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
@@ -39,8 +39,8 @@ func FromServer(server openapi.Client) Schemas {
 	}}
 }
 
-// clientGoKinds returns a scheme with the kinds of client-go and no others. The global scheme of client-go may have more:
-// programs add their own kinds to it, as kubebuilder's tests do.
+// clientGoKinds returns a scheme with the kinds of client-go and no others. The global scheme of client-go may have
+// more: programs add their own kinds to it, as kubebuilder's tests do.
 var clientGoKinds = sync.OnceValue(func() *runtime.Scheme {
 	kinds := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(kinds); err != nil {
@@ -82,8 +82,8 @@ func (s Schemas) lookup(kind schema.GroupVersionKind) (typeRef, error) {
 	}}}, nil
 }
 
-// BuiltInTypes returns a converter for objects of the kinds in client-go. An API server in memory shares it with BuiltIn,
-// since parsing takes 0.1 s.
+// BuiltInTypes returns a converter for objects of the kinds in client-go. An API server in memory shares it with
+// BuiltIn, since parsing takes 0.1 s.
 func BuiltInTypes() managedfields.TypeConverter { return builtIn() }
 
 func parse(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (typeRef, error) {
@@ -143,8 +143,8 @@ func (r typeRef) isAssociative() bool {
 	return r.atom.List != nil && r.atom.List.ElementRelationship == smdschema.Associative
 }
 
-// isSelector reports whether the type is a label selector. It is atomic. Unlike in other atomic structs, the API server sets
-// no defaults in it, so a field that is left out must be absent in the live object.
+// isSelector reports whether the type is a label selector. It is atomic. Unlike in other atomic structs, the API server
+// sets no defaults in it, so a field that is left out must be absent in the live object.
 func (r typeRef) isSelector() bool {
 	if !r.isAtomicMap() || len(r.atom.Fields) != 2 {
 		return false

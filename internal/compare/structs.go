@@ -22,8 +22,8 @@ type field struct {
 	comparer  comparer
 }
 
-// probe is a part of a field's memory. If it is zero, the field is left out. Reading it first spares the call of a comparer
-// for most fields, since most fields are unset.
+// probe is a part of a field's memory. If it is zero, the field is left out. Reading it first spares the call of a
+// comparer for most fields, since most fields are unset.
 type probe struct {
 	offset uint32
 	width  uint32 // in bytes; 0 if the field has no such part
@@ -108,8 +108,8 @@ func (c *structComparer) copyProbes() {
 	}
 }
 
-// omitted returns false. Whether a struct is empty shows when it is encoded: as `{}`. That is cheaper than looking at its
-// fields twice.
+// omitted returns false. Whether a struct is empty shows when it is encoded: as `{}`. That is cheaper than looking at
+// its fields twice.
 func (*structComparer) omitted(unsafe.Pointer, bool) bool { return false }
 
 func (c *structComparer) encode(b []byte, p unsafe.Pointer) []byte {

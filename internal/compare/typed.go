@@ -22,8 +22,8 @@ var serverOwned = []string{
 	"generation", "managedFields", "resourceVersion", "selfLink", "uid",
 }
 
-// Compile returns the Typed for objects of obj's type, which must be a pointer to a struct. The schema is that of kind. A
-// kind without a schema is compared by the defaults of custom resources.
+// Compile returns the Typed for objects of obj's type, which must be a pointer to a struct. The schema is that of kind.
+// A kind without a schema is compared by the defaults of custom resources.
 //
 // It returns an error for a type that is no such pointer or that has fields which only encoding/json can encode, and
 // errors of schemas.
@@ -33,7 +33,7 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 		return nil, fmt.Errorf("%T: only a pointer to a struct can be compared", obj)
 	}
 	if why := unsupportedField(t.Elem()); why != "" {
-		return nil, fmt.Errorf("%s cannot be compared: its %s: give the type plain fields", t.Elem(), why)
+		return nil, fmt.Errorf("%s cannot be compared: its %s: use a plain field instead", t.Elem(), why)
 	}
 	c := compiler{structs: map[structKey]*structComparer{}}
 	typ, err := schemas.lookup(kind)
@@ -56,8 +56,8 @@ func withoutServerOwned(root *structComparer) *structComparer {
 	return object
 }
 
-// AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid. The JSON is deterministic: it depends on
-// the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
+// AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid. The JSON is deterministic: it
+// depends on the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
 func (t *Typed) AppendJSON(b []byte, obj runtime.Object) (encoded []byte, err error) {
 	defer recoverEncodeError(&err)
 	return t.root.encode(b, t.pointerTo(obj)), nil

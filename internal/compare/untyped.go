@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Untyped serialises and compares unstructured objects of one kind. [CompileUntyped] returns it. It is safe for concurrent
-// use.
+// Untyped serialises and compares unstructured objects of one kind. [CompileUntyped] returns it. It is safe for
+// concurrent use.
 //
-// Unlike [Typed] it sends zeros and `{}`: without a Go type, nobody can have meant an unset field by them. Only nulls and
-// what the API server owns are left out.
+// Unlike [Typed] it sends zeros and `{}`: without a Go type, nobody can have meant an unset field by them. Only nulls
+// and what the API server owns are left out.
 type Untyped struct{ root typeRef }
 
-// CompileUntyped returns the Untyped for a kind. A kind without a schema is compared by the defaults of custom resources.
-// It returns errors of schemas.
+// CompileUntyped returns the Untyped for a kind. A kind without a schema is compared by the defaults of custom
+// resources. It returns errors of schemas.
 func CompileUntyped(kind schema.GroupVersionKind, schemas Schemas) (*Untyped, error) {
 	root, err := schemas.lookup(kind)
 	if err != nil {
@@ -231,8 +231,8 @@ func (c *unstructuredComparison) coversAtomicList(ref typeRef, want, have []any)
 	return all
 }
 
-// findItem returns the index of the live item with the same keys, or with the same value if the list is a set. It returns -1
-// if there is none from the index from on.
+// findItem returns the index of the live item with the same keys, or with the same value if the list is a set. It
+// returns -1 if there is none from the index from on.
 func findItem(elem typeRef, keys []string, item any, in []any, from int) int {
 	wanted, isMap := item.(map[string]any)
 	for i := from; i < len(in); i++ {

@@ -8,9 +8,9 @@ import (
 
 var valueComparers sync.Map // reflect.Type → comparer; it is a function of the type
 
-// AppendValue appends any value to b as deterministic JSON: fields and keys are sorted, quantities are in canonical form.
-// It leaves out what [Typed] leaves out, except what the API server owns. The error is an [*EncodeError] if v has no JSON
-// form.
+// AppendValue appends any value to b as deterministic JSON: fields and keys are sorted, quantities are in canonical
+// form. It leaves out what [Typed] leaves out, except what the API server owns. The error is an [*EncodeError] if v has
+// no JSON form.
 func AppendValue(b []byte, v any) (encoded []byte, err error) {
 	if v == nil {
 		return append(b, "null"...), nil
@@ -36,8 +36,8 @@ func CompileValue(t reflect.Type) *Value {
 	return &Value{comparer: c.compile(t, typeRef{})}
 }
 
-// Equal reports whether each of two values covers the other, so that both would be sent alike. a and b are the addresses of
-// values of the compiled type, which is not checked.
+// Equal reports whether each of two values covers the other, so that both would be sent alike. a and b are the
+// addresses of values of the compiled type, which is not checked.
 func (v *Value) Equal(a, b unsafe.Pointer) bool {
 	return v.comparer.covers(nil, a, b) && v.comparer.covers(nil, b, a)
 }

@@ -1,7 +1,7 @@
 // Package workload restarts workloads that somebody else owns, and observes their rollouts.
 //
-// A workload is a Deployment, a StatefulSet or a DaemonSet. Its owner keeps it: the functions set no owner reference, and
-// no field but the annotation of a restart.
+// A workload is a Deployment, a StatefulSet or a DaemonSet. Its owner keeps it: the functions set no owner reference,
+// and no field but the annotation of a restart.
 //
 //   - [Restart] replaces its pods, as kubectl rollout restart does, once for each time at which a restart is due.
 //   - [CheckRestart] reports what blocks a restart.
