@@ -24,16 +24,16 @@ const adminGroup = "system:masters"
 // Config returns the access of a cluster administrator, without a limit on the request rate.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.admin) }
 
-// ConfigFor returns the access of a user, by impersonation: RBAC applies to the name and the groups. A ServiceAccount is
-// the user "system:serviceaccount:<namespace>:<name>", and its groups need not be named.
+// ConfigFor returns the access of a user, by impersonation: RBAC applies to the name and the groups. A ServiceAccount
+// is the user "system:serviceaccount:<namespace>:<name>", and its groups need not be named.
 func (cp *ControlPlane) ConfigFor(user string, groups ...string) *rest.Config {
 	config := cp.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return config
 }
 
-// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server, valid for an
-// hour.
+// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server, valid
+// for an hour.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	token := &authenticationv1.TokenRequest{}

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startControllers starts the controllers, the scheduler and the simulated nodes. All are cluster administrators, and none
-// listens on a port.
+// startControllers starts the controllers, the scheduler and the simulated nodes. All are cluster administrators, and
+// none listens on a port.
 func (cp *ControlPlane) startControllers(ctx context.Context) error {
 	kubeconfig := "--kubeconfig=" + cp.Kubeconfig()
 	err := errors.Join(

@@ -30,8 +30,8 @@ type ControlPlane struct {
 }
 
 // Start starts a control plane and returns when it is ready: the default namespace exists and, with controllers, its
-// default ServiceAccount, and the simulated nodes are Ready. The context limits the start only. Call [ControlPlane.Stop]
-// to stop it.
+// default ServiceAccount, and the simulated nodes are Ready. The context limits the start only. Call
+// [ControlPlane.Stop] to stop it.
 func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
 	cp := &ControlPlane{settings: settings{nodes: 3}, running: map[string]running{}}
 	for _, option := range options {
@@ -70,8 +70,8 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 // Stop ends all programs and removes their files. It may be called twice.
 func (cp *ControlPlane) Stop() error { return cp.supervisor.Stop() }
 
-// Detach keeps the control plane running when this program ends. It runs until the process whose id is returned receives a
-// SIGTERM: `kill <pid>`.
+// Detach keeps the control plane running when this program ends. It runs until the process whose id is returned
+// receives a SIGTERM: `kill <pid>`.
 func (cp *ControlPlane) Detach() (pid int, err error) {
 	return cp.supervisor.PID(), cp.supervisor.Detach()
 }

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// CreateNamespace creates a namespace whose name begins with prefix, and returns its name when pods can be created in it.
+// CreateNamespace creates a namespace whose name begins with prefix, and returns its name when pods can be created in
+// it.
 func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
 	if err := cp.client.Create(ctx, namespace); err != nil {
@@ -23,8 +24,8 @@ func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (str
 	return namespace.Name, cp.wait(ctx, controllerManager, cp.defaultAccount(namespace.Name))
 }
 
-// defaultAccount returns a check for the default ServiceAccount, which the controller manager creates. Without it no pod
-// can be created.
+// defaultAccount returns a check for the default ServiceAccount, which the controller manager creates. Without it no
+// pod can be created.
 func (cp *ControlPlane) defaultAccount(namespace string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		key := client.ObjectKey{Namespace: namespace, Name: "default"}

@@ -117,8 +117,8 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 	return cp.restart(ctx, etcd)
 }
 
-// RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all kinds and
-// objects.
+// RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all
+// kinds and objects.
 func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
 	return cp.restart(ctx, controllerManager)
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// readModule returns what each package of the module imports, without its tests. It reads the files instead of asking the
-// go command: a cached result of the test then expires when a file changes, and build tags hide nothing.
+// readModule returns what each package of the module imports, without its tests. It reads the files instead of asking
+// the go command: a cached result of the test then expires when a file changes, and build tags hide nothing.
 func readModule(t *testing.T) map[string][]string {
 	t.Helper()
 	root := os.DirFS(filepath.Join("..", ".."))

@@ -31,9 +31,9 @@ var crdPaths = []string{
 	"../../examples/databaseuser/config/crd/bases",
 }
 
-// TestConformance sends the same random requests to this server and to a real API server, and expects the same answers and
-// the same objects. It runs as many sequences as fit into ten seconds, the same ones each time. With OPBLOCKS_CONFORMANCE=5m
-// it runs new sequences for five minutes. -run TestConformance/SEED repeats one sequence.
+// TestConformance sends the same random requests to this server and to a real API server, and expects the same
+// answers and the same objects. It runs as many sequences as fit into ten seconds, the same ones each time. With
+// OPBLOCKS_CONFORMANCE=5m it runs new sequences for five minutes. -run TestConformance/SEED repeats one sequence.
 func TestConformance(t *testing.T) {
 	duration, seed := 10*time.Second, uint64(0)
 	if asked := os.Getenv("OPBLOCKS_CONFORMANCE"); asked != "" {
@@ -271,8 +271,8 @@ func (s *side) uid(given string) string {
 	return s.uids[given]
 }
 
-// chosen returns a stand-in for a value that the server chose, such as an address. The stand-in shows whether the value has
-// changed.
+// chosen returns a stand-in for a value that the server chose, such as an address. The stand-in shows whether the
+// value has changed.
 func (s *side) chosen(uid any, what string, given any) any {
 	text := fmt.Sprint(given)
 	if text == "None" || text == "0" || text == "" {

@@ -1,10 +1,10 @@
 // Package memoryserver is a Kubernetes API server in memory, for tests that run an operator thousands of times.
 //
-// It is small and has no etcd, but clients cannot tell it from the real server: it has creation, update, all patches,
-// server-side apply, the subresources status and scale, deletion and watches, with the reasons, codes and messages of
-// the real errors. It uses the real server's own libraries for field managers, for the schemas of custom resources with
-// their defaults and rules in CEL, for patches and for metadata. Defaults and validation of the built-in kinds are
-// written by hand. TestConformance sends random requests to both servers and compares answers and objects.
+// It is small and has no etcd, but answers as the real server does: creation, update, all patches, server-side apply,
+// the subresources status and scale, deletion and watches, with the reasons, codes and messages of the real errors.
+// It uses the real server's own libraries for field managers, for the schemas of custom resources with their defaults
+// and rules in CEL, for patches and for metadata. Defaults and validation of the built-in kinds are written by hand.
+// TestConformance sends random requests to both servers and compares answers and objects.
 //
 // Package kind describes a kind to the server, package builtin has the built-in kinds, and package crd makes kinds of
 // custom resource definitions.

@@ -44,8 +44,8 @@ type watcher struct {
 	queue []watch.Event
 }
 
-// Watch sends an Added event for each existing object, unless the options have a resource version, and then an event for
-// each change. No event is lost, however slowly they are received.
+// Watch sends an Added event for each existing object, unless the options have a resource version, and then an event
+// for each change. No event is lost, however slowly they are received.
 func (c *liveClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Count records requests as "METHOD resource", such as "POST deployments" or "PATCH memcacheds/status", in the order in
-// which they were sent. Discovery, lists, watches, events, leases and access reviews do not count: they are requests of the
-// process, not of a pass. The zero value is ready to use.
+// Count records requests as "METHOD resource", such as "POST deployments" or "PATCH memcacheds/status", in the order
+// in which they were sent. Discovery, lists, watches, events, leases and access reviews do not count: they are
+// requests of the process, not of a pass. The zero value is ready to use.
 type Count struct {
 	mu   sync.Mutex
 	sent []string

@@ -59,8 +59,8 @@ func Shared(options ...controlplane.Option) func(testing.TB) *controlplane.Contr
 	}
 }
 
-// Namespace creates a namespace for one test, in which pods can be created, and returns its name. The namespace is deleted
-// when the test ends.
+// Namespace creates a namespace for one test, in which pods can be created, and returns its name. The namespace is
+// deleted when the test ends.
 func Namespace(t testing.TB, cp *controlplane.ControlPlane) string {
 	t.Helper()
 	c, err := client.New(cp.Config(), client.Options{})

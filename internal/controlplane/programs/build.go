@@ -94,7 +94,8 @@ func lastLine(output []byte) []byte {
 	return output[bytes.LastIndexByte(output, '\n')+1:]
 }
 
-// lock locks a file, and waits while another process holds the lock. The kernel releases the lock of a process that dies.
+// lock locks a file, and waits while another process holds the lock. The kernel releases the lock of a process that
+// dies.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package programs provides the programs of a real Kubernetes control plane.
 //
-// It builds them by `go build` from their ordinary Go modules, pinned in hack/k8s/go.mod, into bin/k8s of the repository.
-// A program of setup-envtest in the folder KUBEBUILDER_ASSETS is used instead if it has the same minor version.
+// It builds them by `go build` from their ordinary Go modules, pinned in hack/k8s/go.mod, into bin/k8s of the
+// repository. A program of setup-envtest in the folder KUBEBUILDER_ASSETS is used instead if it has the same minor
+// version.
 package programs
 
 import (

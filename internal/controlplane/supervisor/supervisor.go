@@ -1,9 +1,9 @@
 // Package supervisor runs servers that must not outlive the program that started them, their owner.
 //
-// [New] starts a supervisor process, which owns the servers and a temporary folder for their files. The supervisor reads
-// from a pipe whose other end only the owner holds. However the owner ends, by a return, a panic, a test timeout, Ctrl-C
-// or kill -9, the pipe closes. The supervisor then kills the servers and removes the folder. On Linux the servers also end
-// when the supervisor itself is killed by kill -9. Only the folder is left then.
+// [New] starts a supervisor process, which owns the servers and a temporary folder for their files. The supervisor
+// reads from a pipe whose other end only the owner holds. However the owner ends, by a return, a panic, a test
+// timeout, Ctrl-C or kill -9, the pipe closes. The supervisor then kills the servers and removes the folder. On Linux
+// the servers also end when the supervisor itself is killed by kill -9. Only the folder is left then.
 package supervisor
 
 import (
@@ -156,8 +156,8 @@ func (s *Supervisor) abandon() {
 	}
 }
 
-// process returns the Process of a pid, and creates it if there is none: the event of its end may come before the answer
-// to its start. The caller holds mu.
+// process returns the Process of a pid, and creates it if there is none: the event of its end may come before the
+// answer to its start. The caller holds mu.
 func (s *Supervisor) process(pid int, name string) *Process {
 	p, found := s.processes[pid]
 	if !found {

@@ -49,8 +49,8 @@ func podGracePeriod(live client.Object, requested *int64) int64 {
 	return period
 }
 
-// validatePodUpdate allows only a few fields to change. The real server's message goes on with a diff, which is left out
-// here.
+// validatePodUpdate allows only a few fields to change. The real server's message goes on with a diff, which is left
+// out here.
 func validatePodUpdate(obj, live *corev1.Pod) field.ErrorList {
 	rest := obj.Spec.DeepCopy()
 	if len(rest.Containers) != len(live.Spec.Containers) || len(rest.InitContainers) != len(live.Spec.InitContainers) {

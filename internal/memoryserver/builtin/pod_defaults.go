@@ -203,8 +203,8 @@ func admitPod(pod *corev1.Pod) {
 	addOutageTolerations(pod)
 }
 
-// addOutageTolerations makes a pod stay for five minutes on a node that does not respond. An admission plug-in does so at
-// each write.
+// addOutageTolerations makes a pod stay for five minutes on a node that does not respond. An admission plug-in does
+// so at each write.
 func addOutageTolerations(pod *corev1.Pod) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {

@@ -59,8 +59,8 @@ func defaultService(service *corev1.Service) {
 	}
 }
 
-// hideInternalTrafficPolicy removes a default that ExternalName services get by a mistake of the real server, which does
-// not show it.
+// hideInternalTrafficPolicy removes a default that ExternalName services get by a mistake of the real server, which
+// does not show it.
 func hideInternalTrafficPolicy(s *corev1.Service) {
 	if isExternalName(s) {
 		s.Spec.InternalTrafficPolicy = nil
