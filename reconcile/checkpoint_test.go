@@ -198,7 +198,7 @@ func TestCheckpointMisplaced(t *testing.T) {
 
 func TestCheckpointErrors(t *testing.T) {
 	for name, err := range map[string]error{
-		"Forbidden": apierrors.NewForbidden(resource, "a", errors.New("no")), "timeout": context.DeadlineExceeded, "gone": apierrors.NewNotFound(resource, "a"),
+		"Forbidden": apierrors.NewForbidden(resource, "a", errors.New("no")), "Timeout": context.DeadlineExceeded, "Gone": apierrors.NewNotFound(resource, "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, fails := 0, true

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -57,4 +58,29 @@ func TestPanicOfAnError(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(rude{})))
 	h.pass(t)
 	require.Equal(t, `step "one" panicked; the log has the stack`, conditionsOf(h.status(t))[0].Message)
+}
+
+func TestMerge(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		a, b   outcome
+		want   outcome
+	}{
+		"Nothing":      {"the outcome of no error changes nothing", outcome{reason: reasonSucceeded}, outcome{state: failed, reason: "X"}, outcome{state: failed, reason: "X"}},
+		"Worse":        {"the worse one is shown, in whatever order", outcome{state: failed, reason: "X"}, outcome{state: waiting, reason: "W"}, outcome{state: failed, reason: "X"}},
+		"Equals":       {"of equals the first", outcome{state: waiting, reason: "A"}, outcome{state: waiting, reason: "B"}, outcome{state: waiting, reason: "A"}},
+		"TwoSuccesses": {"of successes the last", outcome{reason: "A"}, outcome{reason: "B"}, outcome{reason: "B"}},
+		"Demands": {
+			"all of them hold", outcome{state: stalled, after: time.Minute, notBefore: 1, forbidden: true, halts: true},
+			outcome{state: conflicted, after: time.Second, notBefore: 2, retries: true, keepsConditions: true},
+			outcome{state: stalled, after: time.Second, notBefore: 2, forbidden: true, halts: true, retries: true, keepsConditions: true},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, merge(tc.a, tc.b), cmp.AllowUnexported(outcome{})); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
 }

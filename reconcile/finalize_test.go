@@ -207,7 +207,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 
 // The cache still shows the object with its finalizer when the cleanup is done.
 func TestFinalizeWithStaleCache(t *testing.T) {
-	for name, theirs := range map[string][]string{"gone": nil, "held by somebody else": {"example.com/theirs"}} {
+	for name, theirs := range map[string][]string{"Gone": nil, "HeldByOthers": {"example.com/theirs"}} {
 		t.Run(name, func(t *testing.T) {
 			var stale *budget
 			cleaned, requests := 0, 0

@@ -73,7 +73,7 @@ func TestStepMetrics(t *testing.T) {
 		h.pass(t)
 	}
 	const of = "kind=PodDisruptionBudget result="
-	want := []string{of + "failed step=one 1", of + "succeeded step=one 2", of + "terminal step=one 1", of + "waiting step=one 1"}
+	want := []string{of + "failed step=one 1", of + "stalled step=one 1", of + "succeeded step=one 2", of + "waiting step=one 1"}
 	if diff := cmp.Diff(want, r.series(t, "opblocks_step_results_total")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

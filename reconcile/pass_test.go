@@ -246,8 +246,8 @@ func TestPauseBeginsAndEnds(t *testing.T) {
 // However a pass after the pause goes, the condition does not stay.
 func TestPausedConditionIsRemoved(t *testing.T) {
 	for name, err := range map[string]error{
-		"Success": nil, "wait": Wait("X", 0, "x"), "failure": errors.New("boom"), "terminal": Stalled("X", errors.New("x")),
-		"Halt": Halt(errors.New("x")), "conflict": apierrors.NewConflict(resource, "x", errors.New("modified")),
+		"Success": nil, "Wait": Wait("X", 0, "x"), "Failure": errors.New("boom"), "Stalled": Stalled("X", errors.New("x")),
+		"Halt": Halt(errors.New("x")), "Conflict": apierrors.NewConflict(resource, "x", errors.New("modified")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, interceptor.Funcs{}, Named("one", returning(err)))
