@@ -26,7 +26,7 @@ func TestWithFilter(t *testing.T) {
 	})))
 	h.WithFilter(labelled("ours"))
 	require.Zero(t, h.pass(t))
-	require.Zero(t, runs, "whatever brings the pass")
+	require.Zero(t, runs, "whatever triggers the pass")
 	require.Zero(t, h.writes)
 
 	var b budget

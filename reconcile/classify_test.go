@@ -38,10 +38,10 @@ func TestClassify(t *testing.T) {
 		"ReasonForBoth":         {"a reason is none to wait", WithReason("X", errors.Join(Wait("W", 0, "w"), boom)), failed, true, false, 0},
 		"WrappedHaltAndFailure": {"both", fmt.Errorf("x: %w", errors.Join(Halt(nil), boom)), failed, true, true, 0},
 		"WrappedDoneAndFailure": {"it is not done", fmt.Errorf("x: %w", errors.Join(Success("D", 0, ""), boom)), failed, true, false, 0},
-		"TerminalRace":          {"the step knows better", Stalled("Taken", conflict), stalled, false, false, 0},
-		"TerminalWait":          {"the same", Stalled("Never", Wait("W", time.Second, "w")), stalled, false, false, 0},
-		"TerminalHalt":          {"both", Stalled("Never", Halt(boom)), stalled, false, true, 0},
-		"ControllerRuntimes":    {"the same as ours", ctrlreconcile.TerminalError(fmt.Errorf("x: %w", errors.Join(conflict, boom))), stalled, false, false, 0},
+		"StalledConflict":       {"the step knows better", Stalled("Taken", conflict), stalled, false, false, 0},
+		"StalledWait":           {"the same", Stalled("Never", Wait("W", time.Second, "w")), stalled, false, false, 0},
+		"StalledHalt":           {"both", Stalled("Never", Halt(boom)), stalled, false, true, 0},
+		"TerminalError":         {"the same as ours", ctrlreconcile.TerminalError(fmt.Errorf("x: %w", errors.Join(conflict, boom))), stalled, false, false, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// rude is an error that cannot even be printed.
+// rude is an error whose method panics.
 type rude struct{ *waitError }
 
 func TestPanicOfAnError(t *testing.T) {

@@ -80,7 +80,7 @@ func TestStepMetrics(t *testing.T) {
 	require.Equal(t, []string{"kind=PodDisruptionBudget step=one 5"}, r.series(t, "opblocks_step_duration_seconds"))
 }
 
-// What a step leaves for the end is counted as its own, and the other steps are not.
+// What a step has registered by AfterSteps counts as another run of this step.
 func TestStepMetricsOfAfterSteps(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {

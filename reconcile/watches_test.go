@@ -30,7 +30,7 @@ func TestReferencingNamespace(t *testing.T) {
 	if diff := cmp.Diff(want, n.references[0].names(newBudget())); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	require.Empty(t, kept[0].Namespace, "what the function gives may be a part of the object, which is the cache's")
+	require.Empty(t, kept[0].Namespace, "what the function returns may be a part of the object in the cache")
 }
 
 func TestVersionOf(t *testing.T) {
