@@ -55,7 +55,8 @@ func TestController(t *testing.T) {
 	require.Equal(t, []string{"GET configmaps", "PATCH configmaps", "PATCH configmaps"}, w.count.Sent(), "the first apply takes over the fields of the POST")
 }
 
-// A name that somebody else has is free when that object goes, and nothing of it leads to us.
+// The name of a child is taken by an object of somebody else, without a reference to the owner. Its deletion still triggers a
+// reconcile.
 func TestBlockedChildIsCreatedLater(t *testing.T) {
 	w := newEnv(t)
 	r := reconcile.New(w.mgr.GetClient(), reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))))
@@ -79,7 +80,7 @@ func TestBlockedChildIsCreatedLater(t *testing.T) {
 	w.waitFor(t, b, "ready", func(b *budget) bool { return conditions.IsTrue(b.Status.Conditions, "Ready") })
 }
 
-// recorder notes what a reconciler returns.
+// recorder sends the errors of a reconciler to a channel.
 type recorder struct {
 	ctrlreconcile.Reconciler
 	errs chan error
@@ -221,7 +222,7 @@ func TestConcurrentReconciles(t *testing.T) {
 	require.Eventually(t, func() bool { return !strings.Contains(metricsText(t), w.namespace) }, eventually, often, "no series is left of them")
 }
 
-// metricsText gives the conditions' series.
+// metricsText returns the series of this library.
 func metricsText(t *testing.T) string {
 	t.Helper()
 	families, err := ctrlmetrics.Registry.Gather()

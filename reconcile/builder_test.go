@@ -5,9 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 func labelled(value string) func(*budget) bool {
@@ -22,7 +26,7 @@ func TestWithFilter(t *testing.T) {
 	})))
 	h.WithFilter(labelled("ours"))
 	require.Zero(t, h.pass(t))
-	require.Zero(t, runs, "whatever brings the pass")
+	require.Zero(t, runs, "whatever triggers the pass")
 	require.Zero(t, h.writes)
 
 	var b budget
@@ -52,5 +56,44 @@ func TestWithFilterEvents(t *testing.T) {
 		"Generic":       {"", filter.Generic(event.GenericEvent{Object: theirs}), false},
 	} {
 		require.Equal(t, tc.want, tc.got, "%s: %s", name, tc.reason)
+	}
+}
+
+// managerStub is a manager that is never started.
+type managerStub struct {
+	ctrl.Manager
+	client client.Client
+}
+
+func (m managerStub) GetClient() client.Client { return m.client }
+
+func TestBuilderErrors(t *testing.T) {
+	steps := Named("one", returning(nil))
+	newOne := func() *Reconciler[*budget] { return New(fake.NewFakeClient(), steps) }
+	pass := func(r *Reconciler[*budget]) error {
+		_, err := r.Reconcile(t.Context(), request)
+		return err
+	}
+	setup := func(r *Reconciler[*budget]) error { return r.SetupWithBuilder(nil, nil) }
+	complete := func(r *Reconciler[*budget]) error { return r.Complete() }
+	tests := map[string]struct {
+		reason string
+		r      *Reconciler[*budget]
+		do     func(*Reconciler[*budget]) error
+		says   string
+	}{
+		"CompleteOfNew": {"there is no manager to add the controller to", newOne(), complete, "make it with For, or add it to a builder of your own with SetupWithBuilder"},
+		"SetupOfFor": {
+			"the options would be lost", For(managerStub{client: fake.NewFakeClient()}, steps), setup, "call Complete, or make it with New",
+		},
+		"OptionsOfNew":           {"they would be lost", newOne().WithOptions(controller.Options{}), setup, "WithOptions needs a reconciler made by For"},
+		"PredicatesOfNew":        {"they would be lost", newOne().WithPredicates(predicate.Funcs{}), setup, "WithPredicates needs a reconciler made by For"},
+		"PredicatesInAUnitTest":  {"the first pass says it too", newOne().WithPredicates(predicate.Funcs{}), pass, "call the method of the builder instead"},
+		"CompleteWithoutAnyStep": {"a mistake is found before the manager starts", For[*budget](managerStub{client: fake.NewFakeClient()}), complete, "needs a step"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.ErrorContains(t, tc.do(tc.r), tc.says, tc.reason)
+		})
 	}
 }

@@ -38,7 +38,7 @@ func TestCheckpoint(t *testing.T) {
 	require.Equal(t, 2, h.writes, "what is recorded is not recorded again")
 }
 
-// Another writer is faster than the checkpoint: nothing of the pass's status is written past it.
+// Another writer is faster than the checkpoint: then the pass does not write its status.
 func TestCheckpointConflict(t *testing.T) {
 	effects, begins, interfere := 0, false, true
 	var h *harness
@@ -79,8 +79,8 @@ func TestCheckpointConflict(t *testing.T) {
 	require.Equal(t, "Theirs", conditionsOf(h.status(t))[0].Reason)
 }
 
-// The pass goes on from the checkpoint: what is written later is only what changed since, and
-// another writer's field in between stays.
+// The pass continues from the answer of the checkpoint: it writes only what has changed since, and keeps the fields that
+// another writer has set in between.
 func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	var h *harness
 	h = newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
@@ -107,8 +107,8 @@ func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	require.EqualValues(t, 7, h.status(t).ExpectedPods, "the next pass has seen theirs, and wants this")
 }
 
-// What a process is shown after its start may be long past. Its status needs no write then, and only a read of the API
-// server tells.
+// Right after its start a process may read an object from the cache that has changed long ago. If the status needs no write,
+// only a read from the API server shows that.
 func TestCheckpointWithStaleCache(t *testing.T) {
 	unreachable := errors.New("connection refused")
 	for name, tc := range map[string]struct {
@@ -198,7 +198,7 @@ func TestCheckpointMisplaced(t *testing.T) {
 
 func TestCheckpointErrors(t *testing.T) {
 	for name, err := range map[string]error{
-		"Forbidden": apierrors.NewForbidden(resource, "a", errors.New("no")), "timeout": context.DeadlineExceeded, "gone": apierrors.NewNotFound(resource, "a"),
+		"Forbidden": apierrors.NewForbidden(resource, "a", errors.New("no")), "Timeout": context.DeadlineExceeded, "Gone": apierrors.NewNotFound(resource, "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, fails := 0, true
@@ -237,8 +237,8 @@ func TestCheckpointBeforePanic(t *testing.T) {
 	require.EqualValues(t, 7, h.status(t).ExpectedPods)
 }
 
-// Another process has finished the deletion, and the cache has not heard of it: the removal of the last step's finalizer
-// finds nothing, and so does not vouch for the object before the first step's cleanup.
+// Another process has finished the deletion, which the cache does not show yet. The removal of the last finalizer finds
+// nothing to remove, so it does not confirm that the object is current.
 func TestCheckpointInFinalizeOfDeletedObject(t *testing.T) {
 	effects := 0
 	var old *budget

@@ -89,7 +89,7 @@ func TestConditions(t *testing.T) {
 				{"Ready", "False", "Failed", "two: boom; one: soon"}, {"Reconciling", "True", "Failed", "two: boom; one: soon"},
 			},
 		},
-		"Terminal": {
+		"Stalled": {
 			reason: "Stalled, and tried again in ten minutes, since policies and quotas heal without an event",
 			steps:  []NamedStep[*budget]{Named("one", returning(Stalled("BadImage", errors.New("no such image"))))},
 			after:  stalledRetry,
@@ -106,7 +106,7 @@ func TestConditions(t *testing.T) {
 				{"Ready", "False", "Invalid", `create: Thing "x" is invalid`}, {"Stalled", "True", "Invalid", `create: Thing "x" is invalid`},
 			},
 		},
-		"TerminalForControllerRuntime": {
+		"TerminalError": {
 			reason: "its own word for it counts too",
 			steps:  []NamedStep[*budget]{Named("one", returning(ctrlreconcile.TerminalError(errors.New("no"))))},
 			after:  stalledRetry,
@@ -122,7 +122,7 @@ func TestConditions(t *testing.T) {
 			},
 			after:  firstBackoff,
 			want:   []condition{{"Two", "True", "Succeeded", ""}},
-			unseen: true, // or a Ready that tells of the generation before would be taken for the present one's
+			unseen: true, // or Ready, which is about an earlier generation, would be taken for one about this
 		},
 		"Halt": {
 			reason: "later steps are skipped, and what they report is unknown",
@@ -240,14 +240,14 @@ func TestWithHistory(t *testing.T) {
 		err    error
 		want   []condition
 	}{
-		"Success": {reason: "the step tells of that itself"},
+		"Success": {reason: "the step appends it itself"},
 		"Wait":    {reason: "and of that", err: Wait("Waiting", time.Minute, "for rain")},
 		"Done":    {reason: "and of that", err: Success("Watered", time.Minute, "it is wet")},
-		"Failure": {reason: "nobody else can tell", err: boom, want: []condition{{"OneStep", "False", "Failed", "boom"}}},
-		"Terminal": {
+		"Failure": {reason: "nobody else can append it", err: boom, want: []condition{{"OneStep", "False", "Failed", "boom"}}},
+		"Stalled": {
 			reason: "nor this", err: Stalled("Wrong", boom), want: []condition{{"OneStep", "False", "Wrong", "boom"}},
 		},
-		"Unshown": {reason: "it is not to be told", err: KeepConditions(boom)},
+		"KeepConditions": {reason: "another writer sets them", err: KeepConditions(boom)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func typesOf(h *harness) (types []string) {
 	return types
 }
 
-// Two series of one type would make the whole page of metrics an error.
+// Two series with the same labels would make the whole page of metrics an error.
 func TestWithHistoryMetrics(t *testing.T) {
 	h := newHistoryHarness(t, returning(nil))
 	b := newBudget()

@@ -18,8 +18,8 @@ import (
 
 var errCrashed = errors.New("the operator is gone")
 
-// outside is a service in which the step makes an account, beside a cluster; both outlive an
-// operator that crashes at one of its actions: before it is done, or before its answer comes.
+// outside is a service with an account, and a cluster. Both outlive an operator that crashes at one of its actions: before
+// the action, or before its answer.
 type outside struct {
 	t        *testing.T
 	cluster  client.Client
@@ -50,7 +50,7 @@ func (o *outside) act(do func() error) error {
 	return err
 }
 
-// check is what must hold at every moment.
+// check notes what is wrong at this moment.
 func (o *outside) check() {
 	if !o.account {
 		return
@@ -63,7 +63,7 @@ func (o *outside) check() {
 	case len(b.Finalizers) == 0:
 		o.wrong = append(o.wrong, "there is no finalizer for the account")
 	case b.Status.ExpectedPods == 0:
-		o.wrong = append(o.wrong, "nothing tells that the account is ours")
+		o.wrong = append(o.wrong, "the status does not record that the account is ours")
 	}
 }
 

@@ -152,7 +152,8 @@ func metadata(kind string) *metav1.PartialObjectMetadata {
 	return m
 }
 
-// account makes a ServiceAccount that may do this in the namespace, as "verb,verb resource.group", and gives its access.
+// account creates a ServiceAccount with permissions in the namespace, such as "verb,verb resource.group", and returns its
+// configuration.
 func account(t *testing.T, namespace string, may ...string) *rest.Config {
 	t.Helper()
 	cp := controlPlane(t)

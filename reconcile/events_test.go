@@ -35,13 +35,13 @@ func TestEvents(t *testing.T) {
 		"FailsForSomething": {"another error is news", []error{boom, errors.New("bang")}, []sent{failed, {"Warning", "Failed", "MyStep", "bang"}}},
 		"Heals":             {"and fails again, which is news too", []error{boom, nil, boom, nil}, []sent{failed, ready, failed, ready}},
 		"Waits":             {"nothing is wrong", []error{Wait("X", time.Minute, "x"), nil}, []sent{ready}},
-		"Terminal":          {"somebody has to do something", []error{Stalled("BadName", boom), Stalled("BadName", boom)}, []sent{{"Warning", "BadName", "MyStep", "boom"}}},
+		"Stalled":           {"somebody has to do something", []error{Stalled("BadName", boom), Stalled("BadName", boom)}, []sent{{"Warning", "BadName", "MyStep", "boom"}}},
 		"Conflict":          {"no failure", []error{conflict, nil}, []sent{ready}},
 		"ConflictInBetween": {"the same failure still", []error{boom, conflict, boom}, []sent{failed}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			pass, recorder := 0, &told{}
+			pass, recorder := 0, &recorder{}
 			h := newHarness(t, interceptor.Funcs{}, Named("my-step", Func(func(context.Context, client.Client, *budget) error {
 				pass++
 				return tc.passes[pass-1]
@@ -57,9 +57,9 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Ready is told of when it is written.
+// The event Ready is emitted when the condition is written.
 func TestNoReadyEventWithoutStatusWrite(t *testing.T) {
-	fail, recorder := true, &told{}
+	fail, recorder := true, &recorder{}
 	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		if fail {
 			return apierrors.NewConflict(resource, "a", errors.New("modified"))
@@ -83,7 +83,7 @@ func TestEventNoteLimit(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			recorder := &told{}
+			recorder := &recorder{}
 			h := newHarness(t, interceptor.Funcs{}, Named("one", returning(errors.New(tc.message))))
 			h.recorder = recorder
 			h.pass(t)
@@ -106,7 +106,7 @@ func TestCamelCase(t *testing.T) {
 }
 
 func TestEventf(t *testing.T) {
-	recorder := &told{}
+	recorder := &recorder{}
 	h := newHarness(t, interceptor.Funcs{}, Named("water-plants", Func(func(ctx context.Context, _ client.Client, b *budget) error {
 		Eventf(ctx, b, corev1.EventTypeNormal, "Watered", "%d litres", 3)
 		Eventf(ctx, &appsv1.Deployment{}, corev1.EventTypeWarning, "Wet", "from above")
@@ -118,7 +118,7 @@ func TestEventf(t *testing.T) {
 	require.Equal(t, []sent{
 		{"Normal", "Watered", "WaterPlants", "3 litres"}, {"Warning", "Wet", "WaterPlants", "from above"},
 	}, recorder.take())
-	Eventf(t.Context(), &appsv1.Deployment{}, corev1.EventTypeNormal, "Nowhere", "outside of a pass nothing is told")
+	Eventf(t.Context(), &appsv1.Deployment{}, corev1.EventTypeNormal, "Nowhere", "outside of a pass nothing is emitted")
 }
 
 func TestErrorIsLoggedOnce(t *testing.T) {

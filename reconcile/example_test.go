@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// run makes one pass over a PodDisruptionBudget, which plays the custom resource here, and
-// prints its conditions.
+// run makes one pass over a PodDisruptionBudget, which stands for a custom
+// resource here, and prints its conditions.
 func run(steps ...reconcile.NamedStep[*budget]) {
 	ctx := context.Background()
 	b := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f", Generation: 1}}
@@ -177,7 +177,7 @@ func ExampleReferencing() {
 	login := func(ctx context.Context, c client.Client, b *budget) error {
 		value, version, err := reconcile.ReadSecret(ctx, c, b.Namespace, password)
 		if err != nil {
-			return err // a wait, if it is missing: the event of the Secret brings the next pass
+			return err // a wait, if it is missing: the event of the Secret triggers the next pass
 		}
 		fmt.Println("log in with", value, "of", len(string(value)), "bytes, version", version)
 		return nil

@@ -65,10 +65,10 @@ func TestFinalize(t *testing.T) {
 	}{
 		"Nothing":       {reason: "done"},
 		"HaltAlone":     {reason: "a halt without an error is a success, and nothing comes after it", err: Halt(nil)},
-		"Wait":          {reason: "an event brings the next attempt", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
+		"Wait":          {reason: "an event triggers the next attempt", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
 		"WaitWithDelay": {reason: "the time does", err: Halt(Wait("Dropping", time.Minute, "w")), ready: "Dropping", after: time.Minute},
 		"Failure":       {reason: "backoff does", err: boom, ready: "Failed", after: firstBackoff},
-		"Terminal":      {reason: "tried again in ten minutes: the object waits for it", err: Stalled("Locked", boom), ready: "Locked", after: stalledRetry},
+		"Stalled":       {reason: "tried again in ten minutes: the object waits for it", err: Stalled("Locked", boom), ready: "Locked", after: stalledRetry},
 		"Panic":         {reason: "a failure like others", panics: true, ready: "Failed", after: firstBackoff},
 		"Joined":        {reason: "a success does not hide a failure", err: errors.Join(Halt(nil), boom), ready: "Failed", after: firstBackoff},
 	}
@@ -165,7 +165,7 @@ func TestNoStepRunsWithoutItsFinalizer(t *testing.T) {
 	}
 }
 
-// Whoever takes our finalizer away in between: nothing of ours stands in the way.
+// Somebody else may remove our finalizer at any time.
 func TestFinalizerRemovedByOthers(t *testing.T) {
 	t.Run("from a living object", func(t *testing.T) {
 		h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(nil)}, Finalizer("example.com/one")))
@@ -207,7 +207,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 
 // The cache still shows the object with its finalizer when the cleanup is done.
 func TestFinalizeWithStaleCache(t *testing.T) {
-	for name, theirs := range map[string][]string{"gone": nil, "held by somebody else": {"example.com/theirs"}} {
+	for name, theirs := range map[string][]string{"Gone": nil, "HeldByOthers": {"example.com/theirs"}} {
 		t.Run(name, func(t *testing.T) {
 			var stale *budget
 			cleaned, requests := 0, 0
@@ -244,8 +244,8 @@ func TestFinalizeWithStaleCache(t *testing.T) {
 	}
 }
 
-// A cache that is far behind shows the object as it was before its deletion. A step that made its
-// account again would leave it for ever: nobody cleans up any more.
+// A cache that is far behind shows the object as it was before its deletion. A step that created its account again would
+// leave it for ever: nobody cleans up any more.
 func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	var stale *budget
 	made := 0
@@ -280,7 +280,7 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	require.Equal(t, 2, made, "a namesake is another object")
 }
 
-// What a cleanup leaves for the end, such as deletions, is done before its finalizer goes.
+// What a cleanup registers by AfterSteps, such as deletions, runs before its finalizer is removed.
 func TestAfterStepsInFinalize(t *testing.T) {
 	fail := errors.New("boom")
 	done := 0
@@ -298,7 +298,7 @@ func TestAfterStepsInFinalize(t *testing.T) {
 	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
 }
 
-// That a step is optional says nothing about its cleanup: the object hangs.
+// The cleanup of an optional step is not optional: without it the object is not removed.
 func TestOptionalFinalize(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", cleaning{returning(nil), returning(errors.New("boom"))}, Finalizer("example.com/one"), Optional()))

@@ -170,16 +170,16 @@ func afterSteps(ctx context.Context, do func(ctx context.Context) error) error {
 	return nil
 }
 
-// told is a recorder that keeps what it is told.
-type told struct{ events []sent }
+// recorder is an event recorder that keeps the events.
+type recorder struct{ events []sent }
 
 type sent struct{ Type, Reason, Action, Note string }
 
-func (r *told) Eventf(_, _ runtime.Object, eventType, reason, action, _ string, args ...any) {
+func (r *recorder) Eventf(_, _ runtime.Object, eventType, reason, action, _ string, args ...any) {
 	r.events = append(r.events, sent{eventType, reason, action, args[0].(string)})
 }
 
-func (r *told) take() []sent {
+func (r *recorder) take() []sent {
 	defer func() { r.events = nil }()
 	return r.events
 }
@@ -192,7 +192,7 @@ func (l *logs) into(ctx context.Context) context.Context {
 
 type registry struct{ *prometheus.Registry }
 
-// withMetrics gives the harness metrics of its own.
+// withMetrics registers metrics of the harness in a registry of its own.
 func (h *harness) withMetrics(t *testing.T) registry {
 	t.Helper()
 	r := registry{prometheus.NewRegistry()}
@@ -202,7 +202,7 @@ func (h *harness) withMetrics(t *testing.T) registry {
 	return r
 }
 
-// text gives all series.
+// text returns all series.
 func (r registry) text(t *testing.T) string {
 	t.Helper()
 	families, err := r.Gather()
@@ -214,7 +214,7 @@ func (r registry) text(t *testing.T) string {
 	return b.String()
 }
 
-// series gives those of a metric as "label=value … number".
+// series returns those of a metric as "label=value … number".
 func (r registry) series(t *testing.T, name string) []string {
 	t.Helper()
 	families, err := r.Gather()

@@ -180,7 +180,7 @@ func goroutines() string {
 	return string(buffer[:runtime.Stack(buffer, true)])
 }
 
-// What is missing for a write is said by a condition, and heals without a restart.
+// A condition names the permission that is missing for a write. Adding it heals the object without a restart.
 func TestMissingWritePermission(t *testing.T) {
 	const reads = "get,list,watch"
 	tests := map[string]struct {

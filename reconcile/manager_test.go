@@ -29,7 +29,7 @@ func TestCacheOptions(t *testing.T) {
 	require.Empty(t, got.(*appsv1.Deployment).ManagedFields)
 }
 
-// decoded gives a string of its own, as a decoder makes one for each value.
+// decoded returns a copy of a string, as a decoder makes one for each value.
 func decoded(s string) string { return strings.Clone(s) }
 
 func decodedDeployment(name string) *appsv1.Deployment {

@@ -31,7 +31,7 @@ func TestPatchAnnotationsOfForeignDeployments(t *testing.T) {
 		}
 	}
 	require.Eventually(t, annotated(one), eventually, often)
-	two := w.deployment(t, "two") // the passes that one's own annotation brings are over when this is done
+	two := w.deployment(t, "two") // when this is done, the passes that the first annotation has triggered are over
 	require.Eventually(t, annotated(two), eventually, often)
 	require.Equal(t, []string{"PATCH deployments", "PATCH deployments"}, w.count.Sent(), "one each, and none for the status")
 	require.Zero(t, one.Status.Replicas)

@@ -133,7 +133,7 @@ func TestPatchAnnotationsErrors(t *testing.T) {
 	require.ErrorContains(t, err, "add its types to the scheme")
 }
 
-// What a step changes of the metadata in memory is its own business, also after a write of them.
+// Changes that a step makes to the metadata in memory are dropped, also after a write of the metadata.
 func TestPatchAnnotationsKeepsMemoryApart(t *testing.T) {
 	var stale *budget
 	var seen []string

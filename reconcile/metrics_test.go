@@ -73,14 +73,14 @@ func TestStepMetrics(t *testing.T) {
 		h.pass(t)
 	}
 	const of = "kind=PodDisruptionBudget result="
-	want := []string{of + "failed step=one 1", of + "succeeded step=one 2", of + "terminal step=one 1", of + "waiting step=one 1"}
+	want := []string{of + "failed step=one 1", of + "stalled step=one 1", of + "succeeded step=one 2", of + "waiting step=one 1"}
 	if diff := cmp.Diff(want, r.series(t, "opblocks_step_results_total")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	require.Equal(t, []string{"kind=PodDisruptionBudget step=one 5"}, r.series(t, "opblocks_step_duration_seconds"))
 }
 
-// What a step leaves for the end is counted as its own, and the other steps are not.
+// What a step has registered by AfterSteps counts as another run of this step.
 func TestStepMetricsOfAfterSteps(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Whatever brings the pass: the object itself, a child, a reference.
+// A pass is triggered by the object itself, a child, or a reference.
 func TestPauseWithEveryTrigger(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,

@@ -75,7 +75,7 @@ func TestStaleCacheAfterStatusWrite(t *testing.T) {
 	require.Equal(t, 1, h.writes)
 }
 
-// The operator ends in the middle of a step, which fails for it.
+// The operator ends while a step runs, which fails because of that.
 func TestContextCancelled(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	ctx, stop := context.WithCancel(t.Context())
@@ -90,7 +90,7 @@ func TestContextCancelled(t *testing.T) {
 	require.Zero(t, h.writes)
 }
 
-// A pass that took all the time it has still shows why.
+// A pass whose time is over still writes its conditions.
 func TestContextDeadlineExceeded(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		if err := ctx.Err(); err != nil {
@@ -153,7 +153,7 @@ func TestAfterSteps(t *testing.T) {
 	}
 }
 
-// What one step leaves is one outcome, whose worst part counts, and what that leaves is done too.
+// Several functions of one step are one outcome, of which the worst part counts. A function may register another one.
 func TestAfterStepsOfOneStep(t *testing.T) {
 	var got []string
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
@@ -185,7 +185,7 @@ func TestPausedAnnotation(t *testing.T) {
 		"UpperCaseWord": {reason: "only \"false\" is as none", value: "FALSE", message: untilRemoved},
 		"OddValue":      {reason: "who wrote it wanted a pause", value: "tomorrow\n", message: untilRemoved},
 		"NoSuchDay":     {reason: "a typing mistake must not start things", value: "2026-02-30T12:00:00Z", message: untilRemoved},
-		"AnHour":        {reason: "the time brings the pass, no event does", value: "2026-03-01T13:00:00Z", message: untilOne, after: time.Hour},
+		"AnHour":        {reason: "the time triggers the pass, without an event", value: "2026-03-01T13:00:00Z", message: untilOne, after: time.Hour},
 		"Zone":          {reason: "the same time in Berlin, shown as UTC", value: "2026-03-01T14:00:00+01:00", message: untilOne, after: time.Hour},
 		"False":         {reason: "as none", value: "false"},
 		"Now":           {reason: "it is over", value: "2026-03-01T12:00:00Z"},
@@ -243,11 +243,11 @@ func TestPauseBeginsAndEnds(t *testing.T) {
 	}
 }
 
-// However a pass after the pause goes, the condition does not stay.
+// Whatever the outcome of the first pass after a pause, the condition is removed.
 func TestPausedConditionIsRemoved(t *testing.T) {
 	for name, err := range map[string]error{
-		"Success": nil, "wait": Wait("X", 0, "x"), "failure": errors.New("boom"), "terminal": Stalled("X", errors.New("x")),
-		"Halt": Halt(errors.New("x")), "conflict": apierrors.NewConflict(resource, "x", errors.New("modified")),
+		"Success": nil, "Wait": Wait("X", 0, "x"), "Failure": errors.New("boom"), "Stalled": Stalled("X", errors.New("x")),
+		"Halt": Halt(errors.New("x")), "Conflict": apierrors.NewConflict(resource, "x", errors.New("modified")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, interceptor.Funcs{}, Named("one", returning(err)))

@@ -84,7 +84,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if controller.ReconcileIDFromContext(ctx) != "" && !r.watching.Load() {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
 	}
-	p := &pass[T]{Reconciler: r, name: req.NamespacedName}
+	p := &pass[T]{Reconciler: r, name: req.NamespacedName, fresh: fromCache}
 	return p.run(ctx), nil
 }
 

@@ -40,17 +40,17 @@ func TestRetryAfter(t *testing.T) {
 		status error   // of the status write
 		after  time.Duration
 	}{
-		"Busy":                   {reason: "longer than the first backoff", errs: []error{busy(30)}, after: 30 * time.Second},
-		"Wrapped":                {reason: "an error tells where it comes from", errs: []error{fmt.Errorf("create: %w", busy(30))}, after: 30 * time.Second},
-		"Joined":                 {reason: "the longest, since the API server asks for it", errs: []error{errors.Join(busy(5), busy(40), errors.New("boom"))}, after: 40 * time.Second},
-		"Halted":                 {reason: "a halt changes nothing of it", errs: []error{Halt(busy(30))}, after: 30 * time.Second},
-		"Timeout":                {reason: "another answer that asks to wait", errs: []error{apierrors.NewServerTimeout(schema.GroupResource{}, "get", 7)}, after: 7 * time.Second},
-		"ShorterThanBackoff":     {reason: "backoff counts", errs: []error{busy(0)}, after: firstBackoff},
-		"BesideAShorterWait":     {reason: "no request is welcome before", errs: []error{wait(time.Second), busy(30)}, after: 30 * time.Second},
-		"BesideALongerWait":      {reason: "the failure does not wait for the wait", errs: []error{wait(time.Hour), busy(30)}, after: 30 * time.Second},
-		"BesideATerminalFailure": {reason: "neither hides the other", errs: []error{Stalled("X", errors.New("x")), busy(30)}, after: 30 * time.Second},
-		"StatusWrite":            {reason: "the same for our own request", errs: []error{nil}, status: busy(30), after: 30 * time.Second},
-		"Conflict":               {reason: "no delay is asked for", errs: []error{apierrors.NewConflict(resource, "x", errors.New("x"))}, after: firstBackoff},
+		"Busy":               {reason: "longer than the first backoff", errs: []error{busy(30)}, after: 30 * time.Second},
+		"Wrapped":            {reason: "a wrapped error is found", errs: []error{fmt.Errorf("create: %w", busy(30))}, after: 30 * time.Second},
+		"Joined":             {reason: "the longest, since the API server asks for it", errs: []error{errors.Join(busy(5), busy(40), errors.New("boom"))}, after: 40 * time.Second},
+		"Halted":             {reason: "a halt changes nothing of it", errs: []error{Halt(busy(30))}, after: 30 * time.Second},
+		"Timeout":            {reason: "another answer that asks to wait", errs: []error{apierrors.NewServerTimeout(schema.GroupResource{}, "get", 7)}, after: 7 * time.Second},
+		"ShorterThanBackoff": {reason: "backoff counts", errs: []error{busy(0)}, after: firstBackoff},
+		"BesideAShorterWait": {reason: "no request is welcome before", errs: []error{wait(time.Second), busy(30)}, after: 30 * time.Second},
+		"BesideALongerWait":  {reason: "the failure does not wait for the wait", errs: []error{wait(time.Hour), busy(30)}, after: 30 * time.Second},
+		"BesideAStalledStep": {reason: "neither hides the other", errs: []error{Stalled("X", errors.New("x")), busy(30)}, after: 30 * time.Second},
+		"StatusWrite":        {reason: "the same for our own request", errs: []error{nil}, status: busy(30), after: 30 * time.Second},
+		"Conflict":           {reason: "no delay is asked for", errs: []error{apierrors.NewConflict(resource, "x", errors.New("x"))}, after: firstBackoff},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Backoff grows under it, so that one that is longer counts in turn.
+// The backoff grows at the same time. Once it is longer, it counts.
 func TestBackoffOutgrowsRetryAfter(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(apierrors.NewTooManyRequests("busy", 2))))
 	var last time.Duration

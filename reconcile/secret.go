@@ -12,20 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Sensitive is a value that does not print: not in logs, errors or JSON. Convert it to []byte or
-// string where it is used, and keep it out of unexported fields of what is printed: package fmt
-// cannot ask it there.
+// Sensitive is a value that logs, errors and JSON show as "(hidden)". Convert it to []byte or string where it is used. Do not
+// keep it in an unexported field of a struct that is printed: package fmt does not call its methods there.
 type Sensitive []byte
 
 const hidden = "(hidden)"
 
-// String does not tell the value.
+// String returns "(hidden)".
 func (Sensitive) String() string { return hidden }
 
-// Format does not tell the value, whatever the verb.
+// Format writes "(hidden)", whatever the verb.
 func (Sensitive) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
 
-// MarshalText does not tell the value.
+// MarshalText returns "(hidden)".
 func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // The reasons of a [SecretError].
@@ -35,8 +34,8 @@ const (
 	SecretValueEmpty  = "SecretValueEmpty"
 )
 
-// SecretError says what a selector's value lacks. It is a [Waiter]: with [Referencing] the event of
-// the Secret brings the next pass.
+// SecretError is the error for a value that is missing. It is a [Waiter] without a delay: with [Referencing] an event of the
+// Secret triggers the next pass. errors.As finds it.
 type SecretError struct {
 	reason  string
 	message string
@@ -44,11 +43,12 @@ type SecretError struct {
 
 func (e *SecretError) Error() string { return e.message }
 
-// Waiting gives [SecretNotFound], [SecretKeyNotFound] or [SecretValueEmpty], and no delay.
+// Waiting implements [Waiter]. The reason is [SecretNotFound], [SecretKeyNotFound] or [SecretValueEmpty], and the delay is 0.
 func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.reason, 0 }
 
-// SecretVersion gives the [VersionOf] of the Secret that a selector names, from the cache's metadata: to
-// see whether it has changed, without a request. One that is missing is a [SecretError].
+// SecretVersion returns the [VersionOf] the Secret that a selector names, which shows whether it has changed. It reads the
+// metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name or its key, the
+// error is a [SecretError]. Other errors of the reader are wrapped.
 func SecretVersion(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
 	if err := incomplete(selector); err != nil {
 		return "", err
@@ -65,9 +65,9 @@ func SecretVersion(ctx context.Context, c client.Reader, namespace string, selec
 	return VersionOf(metadata), nil
 }
 
-// ReadSecret reads what a selector points to, in the namespace given, and the [VersionOf] of the
-// Secret that it was read from. The selector's Optional is ignored. What is missing is a
-// [SecretError]; other errors are the client's.
+// ReadSecret returns the value that a selector names in a namespace, and the [VersionOf] the Secret that it was read from.
+// The field Optional of the selector is ignored. If the Secret, its key or the value is missing, the error is a
+// [SecretError]. Other errors of the reader are wrapped.
 func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
 	if err := incomplete(selector); err != nil {
 		return nil, "", err

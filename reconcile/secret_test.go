@@ -67,7 +67,7 @@ func TestReadSecret(t *testing.T) {
 			if ok {
 				reason, after := missing.Waiting()
 				require.Equal(t, tc.waits, reason)
-				require.Zero(t, after, "an event tells")
+				require.Zero(t, after, "an event triggers the next pass")
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func requireHidden(t *testing.T, text string) {
 	}
 }
 
-// A step that fails in every way with the value in its hands.
+// A step waits for a Secret that does not exist yet.
 func TestReadSecretInAPass(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("account", Func(func(ctx context.Context, c client.Client, b *budget) error {
 		_, version, err := ReadSecret(ctx, c, b.Namespace, selector("db", "password"))
@@ -152,7 +152,7 @@ func TestReadSecretInAPass(t *testing.T) {
 
 // The values of Secrets in a pass that goes wrong in every way: they are in no condition, log, event or metric.
 func TestSecretValueStaysHidden(t *testing.T) {
-	recorder, log := &told{}, &logs{}
+	recorder, log := &recorder{}, &logs{}
 	var b strings.Builder
 	way := 0
 	ways := []func(value Sensitive) error{

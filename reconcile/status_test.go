@@ -248,7 +248,7 @@ func TestWithoutStatus(t *testing.T) {
 			return nil
 		}},
 		"Wait":    {reason: "the delay is kept", step: func(context.Context, client.Client, *appsv1.Deployment) error { return Wait("X", time.Minute, "x") }, after: time.Minute},
-		"Failure": {reason: "an event tells, and backoff", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, after: firstBackoff, events: 1},
+		"Failure": {reason: "an event shows it, and backoff retries it", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, after: firstBackoff, events: 1},
 		"Paused":  {reason: "nothing is done", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, paused: true},
 		"Checkpoint": {reason: "an error, since it would record nothing", step: func(ctx context.Context, _ client.Client, d *appsv1.Deployment) error {
 			d.Status.Replicas = 7
@@ -273,7 +273,7 @@ func TestWithoutStatus(t *testing.T) {
 					return nil
 				},
 			}).Build()
-			recorder := &told{}
+			recorder := &recorder{}
 			r := New(c, Named("one", Func(tc.step))).WithoutStatus()
 			r.recorder = recorder
 			for range 2 {

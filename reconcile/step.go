@@ -82,7 +82,7 @@ type stepOptions struct {
 	giveUpAfter time.Duration // 0: never
 }
 
-// Named gives a step its name and options. Names are unique in a reconciler. Logs, metrics and the action of events show
+// Named returns a step with a name and options. Names are unique in a reconciler. Logs, metrics and the action of events show
 // the name. The message of Ready shows it if several steps have not succeeded and the step reports no condition.
 //
 // If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the

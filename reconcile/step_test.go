@@ -44,8 +44,8 @@ func TestValidateSteps(t *testing.T) {
 	require.ErrorContains(t, err, "give a pointer to an API type")
 
 	for says, typ := range map[string]reflect.Type{
-		"IsNoPlainStruct": reflect.TypeFor[struct{ Status *budget }](),
-		"EmbedsThePointer": reflect.TypeFor[struct {
+		"is not a plain struct": reflect.TypeFor[struct{ Status *budget }](),
+		"embeds the pointer": reflect.TypeFor[struct {
 			Status struct {
 				*policyv1.PodDisruptionBudgetStatus
 			}

@@ -131,7 +131,7 @@ func TestReferencing(t *testing.T) {
 	w.waitFor(t, a, "missing", missing)
 	w.waitFor(t, b, "missing", missing)
 	require.Eventually(t, func() bool { return reads.count() == 2*2*2 }, eventually, often,
-		"two Secrets of two objects, in the first pass and in the one that its status write brings")
+		"two Secrets of two objects, in the first pass and in the one that its status write triggers")
 	reads.take()
 
 	secret := func(name, value string) *corev1.Secret {
@@ -177,7 +177,7 @@ func TestReferencing(t *testing.T) {
 	}
 }
 
-// Each of two reconcilers of one kind is told of the Secrets that it refers to itself.
+// Each of two reconcilers of one kind reconciles for the Secrets that it references itself.
 func TestReferencingOfTwoReconcilers(t *testing.T) {
 	w := newEnvWith(t, func(config *rest.Config) *rest.Config { return config })
 	passes := make(chan string, 100)

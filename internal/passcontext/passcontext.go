@@ -11,7 +11,7 @@ import (
 // Pass is what other packages ask of the current pass.
 //
 // Its methods are exported: a type of another package never has the unexported methods of an interface declared here, so
-// From would find no pass, and what should run at the end of the pass would run at once.
+// FromContext would find no pass, and what should run at the end of the pass would run at once.
 type Pass interface {
 	// AfterSteps registers a function to run at the end of the pass, after all steps, and only if none of them failed or
 	// was skipped. Its error becomes the outcome of the step that registered it. In a cleanup the function runs right

@@ -7,17 +7,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Annotation pauses an object: its value is "true", or the time until when, as RFC 3339. "false" is the
-// same as no annotation; any other value pauses, since whoever wrote it did not want things to go on.
+// Annotation pauses an object. Its value is "true", or the time when the pause ends, as RFC 3339. "false" means the same as
+// no annotation. Any other value pauses too, since whoever wrote it wanted the object to be left alone.
 const Annotation = "opblocks.dev/paused"
 
-// State is what the annotation says; it can be compared.
+// State is what the annotation of an object says. It is comparable.
 type State struct {
 	Paused bool
-	Until  time.Time // UTC; zero when the pause has no end
+	Until  time.Time // in UTC; zero if the pause has no end
 }
 
-// Of gives what obj's annotation says, whatever the time is.
+// Of returns what the annotation of obj says, regardless of the time.
 func Of(obj client.Object) State {
 	value, ok := obj.GetAnnotations()[Annotation]
 	if !ok || value == "false" {
@@ -30,7 +30,7 @@ func Of(obj client.Object) State {
 	return State{Paused: true, Until: until.UTC()}
 }
 
-// At gives the state at a time: a pause that is over is none.
+// At returns the state at a time: not paused, if the pause is over by then.
 func (s State) At(now time.Time) State {
 	if !s.Until.IsZero() && !now.Before(s.Until) {
 		return State{}
