@@ -27,7 +27,7 @@ func (a Account) Validate() error {
 		return invalid("user name", "is empty")
 	case utf8.RuneCountInString(a.User) > MaxUserLength:
 		return invalid("user name", "is longer than %d characters", MaxUserLength)
-	case slices.Contains(reserved, a.User), strings.EqualFold(a.User, "PUBLIC"): // a role; nobody could log in
+	case slices.Contains(reserved, a.User), strings.EqualFold(a.User, "PUBLIC"): // PUBLIC is a role: nobody could log in
 		return invalid("user name", "is %s, an account of the server itself", a.User)
 	case len(a.User) > 1 && strings.HasPrefix(a.User, "'") && strings.HasSuffix(a.User, "'"):
 		return invalid("user name", "begins and ends with an apostrophe; at a login the server would take off both")

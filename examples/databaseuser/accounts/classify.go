@@ -23,7 +23,7 @@ const (
 	noSuchTableGrant       = 1147
 	privilegeNeeded        = 1227
 	readOnly               = 1290
-	cannotUser             = 1396 // the account is there, for CREATE; it is not, for ALTER
+	cannotUser             = 1396 // CREATE USER: the account exists; ALTER USER: it does not
 	nameTooLong            = 1470
 	weakPassword           = 1819
 	readOnlyTransaction    = 1792

@@ -63,8 +63,8 @@ func (s restartStep) initialize(ctx context.Context, c client.Client, eru *eruv1
 	return err
 }
 
-// runSchedule starts or skips a restart that is due, and waits for the next one. It does nothing for an Eru that is disabled
-// or no longer requested.
+// runSchedule starts or skips a restart that is due, and waits for the next one. For an Eru that is disabled or no longer
+// requested, it records that the schedule does not run.
 func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment) error {
 	last := eru.LastCondition().Type
 	switch {

@@ -16,7 +16,7 @@ import (
 const (
 	portName = "memcached"
 	port     = 11211
-	user     = 11211 // user memcached of the official image, which names it: runAsNonRoot accepts only a number
+	user     = 11211 // user memcached of the official image; runAsNonRoot accepts only a number
 )
 
 // deployment returns the Deployment of a Memcached. Its name, selector and pod labels are those of the tutorial.
