@@ -3,6 +3,7 @@ package operatortest
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -103,9 +104,7 @@ func (r *Restored) restore(t *testing.T, dumped *unstructured.Unstructured, othe
 		require.EqualValues(t, 2, dumped.GetGeneration())
 		require.NotEmpty(t, other, "Restore needs another spec for kind %s", dumped.GetKind())
 		edited := runtime.DeepCopyJSON(spec.(map[string]any))
-		for field, value := range other {
-			edited[field] = value
-		}
+		maps.Copy(edited, other)
 		live.Object["spec"] = edited
 	}
 	live.SetManagedFields(nil)
