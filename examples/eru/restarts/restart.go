@@ -30,6 +30,14 @@ type Restarts struct {
 	Lateness prometheus.Observer
 }
 
+// NewLateness returns the metric for [Restarts.Lateness]. The caller registers it.
+func NewLateness() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "eru_restart_lateness_seconds", Help: "How many seconds after its place in the spread a restart starts.",
+		Buckets: prometheus.ExponentialBuckets(0.01, 4, 10), // 10 ms to 44 minutes
+	})
+}
+
 const fieldManager = client.FieldOwner("eru-operator")
 
 // Start restarts the Deployment for a due time, or records why it does not. The due time is written to the Deployment: after
