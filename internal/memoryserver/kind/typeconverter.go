@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +35,11 @@ func (w withoutManagers) ObjectToTyped(object runtime.Object, options ...typed.V
 
 // without returns a shallow copy of a map without one field.
 func without(m map[string]any, field string) map[string]any {
-	rest := maps.Clone(m)
-	delete(rest, field)
+	rest := make(map[string]any, len(m))
+	for name, value := range m {
+		if name != field {
+			rest[name] = value
+		}
+	}
 	return rest
 }
