@@ -11,10 +11,10 @@ import (
 // Set stores c in the list: in place of the condition with the same type, or else at the end. It returns the condition
 // that is stored now, and whether the list changed. If nothing changed, nothing is allocated.
 //
-// LastTransitionTime changes only if the status changes, or if no condition or no time was stored. The new time is
-// c.LastTransitionTime. If that is zero or equals the stored time (c was returned by [Get] and then edited), the new
-// time is now. Times are cut to whole seconds, which is what the API stores, so a stored condition equals the one that
-// is read back.
+// LastTransitionTime stays as it is if a condition with the same status and a time is stored. Otherwise it becomes
+// c.LastTransitionTime. If that is zero, or equals the stored time because c was returned by [Get] and then edited, it
+// becomes the current time. Times are cut to whole seconds, which is what the API stores, so a stored condition equals the
+// one that is read back.
 //
 // A message of more than 32768 bytes is cut at a character and ends in "…". Bytes that are not UTF-8 become U+FFFD.
 //

@@ -2,15 +2,16 @@
 //
 // [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
 // and [Summarize] computes one condition, such as Ready, from the others. They work on []metav1.Condition. [NewEditor]
-// returns the same functions for another condition struct, which an [Adapter] describes. [List] is the list of one
-// object whatever its condition struct is, for generic code. [Append] is for APIs whose list is a history.
+// returns the same functions for another condition struct, which an [Adapter] describes. [List] gives generic code access to
+// the conditions of one object, whatever their Go type is. [Append] and [History] are for APIs whose list is a history, to
+// which entries are only added.
 //
 // Facts that hold for all functions:
 //   - lastTransitionTime changes if and only if the status changes, as the Kubernetes API conventions demand:
 //     https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
 //     A new reason, message or observedGeneration is a change that has to be written, but not a transition.
 //   - Setting a condition that is already stored changes nothing, so the object need not be written. For the same reason a
-//     message must not hold a time, a counter or a pointer that differs in every reconcile.
+//     message must contain nothing that differs in each reconcile, such as a time, a counter or the address of a pointer.
 //   - A change replaces the slice. The old array is never written to, so a shallow copy of a cached object is safe to edit.
 //   - The order of the list is kept. New conditions are added at the end.
 //   - A condition that the API server would refuse is an error ([ErrInvalid]), and nothing is stored. The only exception is

@@ -13,9 +13,10 @@ type Adapter[C any] interface {
 	// Unknown counts as Unknown.
 	Read(c C) metav1.Condition
 
-	// Write returns c with the values of the argument to, as far as C has these fields. All other fields keep their values.
-	// For a new condition c is the zero value of C. Write must store to.LastTransitionTime as it is: it has changed only if
-	// the status has. The argument at is the time of this change, in whole seconds, for structs with a lastUpdateTime.
+	// Write returns c with the values of to, as far as C has such fields. All other fields of c keep their values. For a new
+	// condition c is the zero value of C. Write must store to.LastTransitionTime as it is: it differs from the stored time
+	// only if the status differs. at is the time of this change in whole seconds: structs with a lastUpdateTime store it
+	// there.
 	Write(c C, to metav1.Condition, at metav1.Time) C
 
 	// Validate returns an error if the API of C would refuse c. The function [Validate] is the right check for structs with

@@ -21,7 +21,7 @@ func Append(list *[]metav1.Condition, c metav1.Condition, limit int) (changed bo
 // History returns a [List] for a list that is a history, for generic code that sets conditions by type. Its Set appends as
 // [Append] does, its Get returns the newest condition of a type, and its Remove does nothing and returns false, since a
 // history is not rewritten. The methods change *list; the pointer must not be nil. If limit is less than 1, Set returns an
-// error.
+// error that wraps [ErrInvalid].
 func History(list *[]metav1.Condition, limit int) List { return standard.History(list, limit) }
 
 // Append is like the function [Append], for a list of C.

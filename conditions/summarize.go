@@ -51,9 +51,9 @@ const (
 // ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
 // them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.
 //
-// Without options the summary has the type Ready and covers all conditions of the list but itself, in the order of the
-// list. Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded and an empty
-// message.
+// Without options the summary has the type Ready, and covers all conditions of the list except one of its own type, in the
+// order of the list. Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded and an
+// empty message.
 func Summarize(list []metav1.Condition, options ...SummaryOption) metav1.Condition {
 	s := summary{targetType: Ready, negative: []string{Reconciling, Stalled}, reason: ReasonSucceeded}
 	for _, o := range options {

@@ -34,13 +34,14 @@ const removalTimeout = 10 * time.Second
 // Finalize runs the cleanup if the object is being deleted and has the finalizer, and removes the finalizer if the cleanup
 // succeeded. If the object is not being deleted, it does nothing, so a reconciler can call it first, for every object.
 //
-// The cleanup must be idempotent, and must return nil for what is already removed. Finalize returns its error unchanged, so
-// errors.Is and errors.As find what it wraps, such as the wait errors of package reconcile; only [GiveUpAfter] shortens a
-// wait. A cleanup that wants to give up for its own reason, such as an annotation that a person sets, returns nil.
+// The cleanup must be idempotent, and must return nil for what is already removed. Finalize returns the error of the cleanup
+// unchanged, so errors.Is and errors.As find what that wraps, such as a wait of package reconcile. Only [GiveUpAfter]
+// changes an error: it shortens a wait. A cleanup that wants to give up for its own reason, such as an annotation that a
+// person sets, returns nil.
 //
-// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and those of [Remove]. After a
-// conflict (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always
-// [Pending].
+// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and those of [Remove]. After a conflict
+// (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always [Pending]; without one
+// it never is.
 func Finalize(
 	ctx context.Context, c client.Client, obj client.Object, name string, cleanup func(context.Context) error, options ...Option,
 ) (Outcome, error) {

@@ -58,8 +58,8 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...st
 }
 
 // Remove removes the finalizers from the object without running a cleanup, and reports whether it removed any. Use it if no
-// cleanup is needed any more, such as for a feature that was switched off or a name that an older version used. It does
-// not matter whether the object is being deleted. If it is, and these were its last finalizers, the API server deletes it.
+// cleanup is needed any more, such as for a feature that was switched off or a name that an older version used. It does not
+// matter whether the object is being deleted. If it is, and these were its last finalizers, the API server removes it.
 //
 // Remove succeeds if the finalizers or the object are already gone. As [Ensure] does, it sends one request or none, and
 // updates the object in memory. Errors are [ErrInvalidName], before any request, and a conflict (apierrors.IsConflict) if

@@ -36,8 +36,9 @@ func newSettings(options []Option) *settings {
 // the last: the finalizer is removed, and a log entry and a warning event with the reason CleanupGivenUp name the error.
 //
 // The time also passes while the operator is down. Choose a limit longer than any outage, or the first failure after a long
-// outage is the last attempt. In a namespace that is being deleted the API server refuses new events; then only the log
-// has the error. The recorder comes from mgr.GetEventRecorder; nil means no event.
+// outage is the last attempt. A failure while the context is cancelled, as when the operator shuts down, is never the last
+// attempt. In a namespace that is being deleted the API server refuses new events; then only the log has the error. The
+// recorder comes from mgr.GetEventRecorder; nil means no event.
 //
 // A wait that is longer than the time left, or has no delay, is shortened to the time left: an error with the method
 // Waiting() (reason string, after time.Duration) is wrapped in one that returns the shorter delay.

@@ -17,8 +17,8 @@ type Finalizer struct {
 }
 
 // Ordered is the list of finalizers of one object, in the order in which their resources are created. The cleanups run in
-// reverse order: the last one first, and each only after the finalizer of the one before is removed. The order is that of
-// this list, not that of the finalizers on the object.
+// reverse order. The last one runs first, and each of the others only after the finalizer that follows it in this list is
+// removed. The order is that of this list, not that of the finalizers on the object.
 type Ordered []Finalizer
 
 // Ensure adds all finalizers that are missing, in one request; see the function [Ensure]. It also returns an error, before

@@ -13,7 +13,8 @@ import (
 //	Delete   always: an object without finalizers is deleted without an update before
 //	Generic  the object is being deleted
 //
-// Combine it with predicate.Or with predicates that drop this update, such as [SpecChanged]. Otherwise no cleanup runs.
+// Combine it, by predicate.Or, with predicates that drop the update that starts a deletion, such as [SpecChanged]. Otherwise
+// no reconcile runs the cleanup.
 func DeletionStarted() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isDeleted(e.Object) },

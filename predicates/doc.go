@@ -21,9 +21,10 @@
 // Facts to know:
 //   - A filter passes an update if the old object matches, so that the controller can clean up for an object that stops
 //     matching. The object that the reconciler then reads may not match: the reconciler must check again. It must do so
-//     anyway, because other watches and earlier delays (RequeueAfter) also trigger reconciles, and no predicate sees these.
-//   - Several predicates of one watch are combined with predicate.And. And of a filter and GenerationChanged drops
-//     changes of labels, because they do not change the generation. And of two filters passes an update whose old
+//     anyway, because other watches, and the RequeueAfter of earlier reconciles, also trigger reconciles, which no predicate
+//     of this watch can drop.
+//   - Several predicates of one watch are combined by predicate.And. predicate.And of a filter and [GenerationChanged] drops
+//     changes of labels, because they do not change the generation. predicate.And of two filters passes an update whose old
 //     object matches one of them and whose new object matches the other.
 //   - predicate.Not of a filter drops the update with which an object starts or stops matching. To select the objects that
 //     do not match, negate the function of [Matching]. predicate.Not of a change predicate drops creations and deletions.
@@ -33,8 +34,8 @@
 //   - If a watch was interrupted, and an object was deleted and created again meanwhile, the cache reports this as one
 //     update. Every change predicate passes it.
 //   - A deletion that happened while a watch was interrupted is reported with the last known state, which may not be the
-//     final one (DeleteStateUnknown). Filters pass it, except [Namespaces] and [Shard], because what these compare never
-//     changes.
+//     final one (DeleteStateUnknown). Filters pass it even if that state does not match. [Namespaces] and [Shard] do not,
+//     because what they compare never changes.
 //   - WithEventFilter of the builder applies to all watches of a controller, also to those of owned objects, which have
 //     other labels and annotations. Use builder.WithPredicates for each watch instead.
 //

@@ -16,7 +16,7 @@ import (
 //	"true" or ""            paused until the annotation is removed or changed
 //	2026-03-01T12:00:00Z    paused until this time (RFC 3339)
 //	"false"                 not paused, as without the annotation
-//	anything else           paused as with "true": a typing error must not start the operator
+//	anything else           paused as with "true": a typing error must not end a pause
 const PausedAnnotation = pause.Annotation
 
 // IsPaused reports whether [PausedAnnotation] pauses the object at the time now, and until when. A zero until means

@@ -18,7 +18,7 @@ import (
 // Each operator still caches all objects. While count changes, an operator with the old count and one with the new
 // count may both reconcile an object: stop the old ones first.
 //
-// Shard returns an error if index or count is out of range.
+// Shard returns an error if count is less than 1, or index is not from 0 to count-1.
 func Shard(index, count int) (predicate.Predicate, error) {
 	if count < 1 || index < 0 || index >= count {
 		return nil, fmt.Errorf("shard %d of %d: use a count of at least 1, and an index from 0 to the count less one", index, count)

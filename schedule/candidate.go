@@ -13,19 +13,20 @@ import (
 // status. Objects that are neither running nor due are not candidates.
 type Candidate struct {
 	Object  types.NamespacedName
-	Due     time.Time // the scheduled time of the run that is due; ignored if Running
+	Due     time.Time // the NextScheduleTime of its [Status]: of the run that is due, without the offset; ignored if Running
 	Running bool
 }
 
-// MayStart reports whether the candidate may start if at most limit objects run at once: whether fewer than limit others
-// are running or come before it. The earliest Due comes first; equal ones are ordered by namespace and name. A limit of
-// zero or less means no limit. For a candidate that is running, MayStart returns true.
+// MayStart reports whether the candidate may start, if at most limit objects may run at once. It may if fewer than limit
+// others are running or come before it. The candidate with the earliest Due comes first; candidates with the same Due are
+// ordered by namespace and name. A limit of zero or less means no limit. For a candidate that is running, MayStart returns
+// true.
 //
 // The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted.
 //
-// MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A
-// cache that lags a little does no harm: a run that it does not show yet is still a waiting candidate there, in its old
-// place, and counts. Only an object that appears in between with an earlier Due can then start beyond the limit.
+// MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A cache
+// that lags does little harm: an object whose run it does not show yet is still a waiting candidate in it, and counts. The
+// limit is exceeded only if another object with an earlier Due appears meanwhile.
 //
 // For a candidate that may not start, call MayStart again when the run of another one ends; see [NextToStart].
 func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {

@@ -16,20 +16,20 @@
 //	if d.Verdict == schedule.Start { … }
 //	return ctrl.Result{RequeueAfter: d.RequeueAfter(clock.Now())}, nil
 //
-// These words have one meaning throughout. A scheduled time is a time of the schedule. The start time of a run is its
-// scheduled time plus the offset; the run is due from then on. A blackout window delays the start of a run, but does not
-// change its start time.
+// These words have one meaning throughout. A scheduled time is a time of the schedule. The due time of a run is its
+// scheduled time plus the offset: from then on the run is due. A blackout window delays the start of a run, but does not
+// change its due time.
 //
 // Facts to know:
 //   - If several scheduled times were missed, only the latest is run, once, and only if the starting deadline allows it. It
-//     is found in bounded time, also after a year of missed minutes.
+//     is found in bounded time, even if a schedule of every minute was missed for a year.
 //   - When clocks are set forward, a time of day that is skipped runs right after the jump. When clocks are set back, a
 //     time of day that occurs twice runs once, the first time. So each time of day runs exactly once a day. A schedule
 //     for every hour (0 * * * *, */5 * * * *) follows elapsed time instead. This is the rule of cron(8). CronJob and
 //     robfig/cron omit the skipped run and start the repeated one twice.
 //   - An interval (@every) counts from the time when the schedule took effect, not from the start of the operator.
-//   - A schedule that has no time at all, such as 0 0 30 2 *, is an error. February 29th is valid, also across the eight
-//     years around 2100 that have none, where robfig/cron gives up.
+//   - A schedule that never comes, such as 0 0 30 2 * (February 30th), is an error. February 29th is valid, even across the
+//     eight years around 2100 that have none, where robfig/cron gives up.
 //   - Times are whole seconds, in the years 1 to 9999.
 //   - In [Input], the times and the deadline are pointers as in the API, where nil means unset.
 //

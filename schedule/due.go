@@ -22,20 +22,21 @@ type Input struct {
 	// LastScheduleTime is required; the later one counts. An interval counts from LastScheduleTime only if Since is unset.
 	LastScheduleTime *metav1.Time
 
-	// StartingDeadlineSeconds is how long after its start time a missed run may still start, as in CronJob. Nil means no
-	// limit. With less than about ten seconds, runs are lost when the operator is merely busy.
+	// StartingDeadlineSeconds is how many seconds after its due time (the scheduled time plus Offset) a missed run may still
+	// start, as in CronJob. Nil means no limit. With less than about ten seconds, runs are lost when the operator is merely
+	// busy.
 	StartingDeadlineSeconds *int64
 	// Suspend prevents any start while it is true, as spec.suspend of CronJob does.
 	Suspend bool
 	// BlackoutWindows are times in which nothing starts. A blackout window delays runs as downtime of the operator does:
 	// when it ends, the latest missed run starts if the deadline allows. So without a deadline a run is delayed to the end
-	// of the window, and with a short deadline it is skipped. A delayed run starts at the offset after the end of the
-	// window, so that many objects do not start together there either; or at its end, if the next window begins before
-	// that.
+	// of the window, and with a short deadline it is skipped. A delayed run starts one offset after the end of the window,
+	// so that many objects do not start together then. If that time is in the next window, the run starts right at the end
+	// of the first one.
 	BlackoutWindows BlackoutWindows
-	// Offset is the time from the scheduled time of a run to its start time; see the function [Offset]. The deadline
-	// counts from the start time, so a long offset does not make a run too late. An offset longer than the interval of the
-	// schedule loses no run: the whole schedule is shifted by the offset.
+	// Offset is the time from the scheduled time of a run to its due time; see the function [Offset]. The deadline counts
+	// from the due time, so a long offset does not make a run too late. An offset longer than the interval of the schedule
+	// loses no run: the whole schedule is shifted by the offset.
 	Offset time.Duration
 }
 
@@ -53,7 +54,7 @@ const (
 	// TooLate means that the starting deadline of the latest due run has passed, and that nothing starts. Record
 	// [Decision.ScheduledTime] as LastScheduleTime all the same; until then the verdict stays TooLate.
 	TooLate Verdict = "TooLate"
-	// Suspended means that nothing starts because [Input.Suspend] is set.
+	// Suspended means that nothing starts because [Input.Suspend] is set. [Status.Decide] never returns it.
 	Suspended Verdict = "Suspended"
 	// ClockBehind means that Since or LastScheduleTime is in the future, so the clock was set back. Nothing is due until
 	// the clock has caught up.
@@ -71,11 +72,11 @@ type Decision struct {
 	// Missed is the number of scheduled times that were due and are not run: those before ScheduledTime, and ScheduledTime
 	// itself if it is too late. It is exact for a *[Schedule], and at most 100 for other [Times].
 	Missed int
-	// Next is the scheduled time of the next run: the first whose start time is still to come. It does not include the
-	// offset. It is zero if suspended, or if there is none.
+	// Next is the scheduled time of the next run: the first whose due time is still to come. It does not include the offset.
+	// It is zero if suspended, or if there is none.
 	Next time.Time
-	// RequeueAt is when to decide again: when the delayed run or else the next run can start, which is at its start time or
-	// after a blackout window. It is zero if no run can start until the input changes.
+	// RequeueAt is when to call [Due] again: when the delayed run, or else the next run, can start. That is at its due time,
+	// or after a blackout window. It is zero if no run can start until the input changes.
 	RequeueAt time.Time
 
 	offset time.Duration
@@ -84,9 +85,9 @@ type Decision struct {
 // maxRequeueAfter limits RequeueAfter.
 const maxRequeueAfter = 10 * time.Minute
 
-// RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. It is zero if RequeueAt is
-// zero, and otherwise more than zero and at most ten minutes. It is limited because a timer does not notice that the
-// machine slept or that its clock was set, and because deciding again costs almost nothing.
+// RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. It is zero if RequeueAt is zero, and
+// otherwise more than zero and at most ten minutes. The limit is there because a timer does not notice that the machine
+// slept or that its clock was set, and because calling [Due] again costs almost nothing.
 func (d Decision) RequeueAfter(now time.Time) time.Duration {
 	if d.RequeueAt.IsZero() {
 		return 0
@@ -94,13 +95,14 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 	return min(max(d.RequeueAt.Sub(now), 1), maxRequeueAfter)
 }
 
-// Due decides whether a run has to start now, and when to decide again. It is a pure function. It takes one or two
-// microseconds however long the operator was down, and about one more for each year of missed runs that it counts. It never
-// iterates over missed runs, so their number is not limited. (CronJob gives up at more than 100:
+// Due decides whether a run has to start now, and when to call Due again. It is a pure function. For a *[Schedule] it takes
+// one or two microseconds however long the operator was down, and about one more for each year in which it counts missed
+// runs: it does not iterate over them, so their number is not limited. Of other [Times] it calls Next up to about 200 times.
+// (CronJob gives up at more than 100:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
 //
 //   - A run is due if its scheduled time is after both Since and LastScheduleTime, and not after now minus the offset.
-//   - If several are due, only the latest is run. It starts at its start time, or as soon as possible after that.
+//   - If several are due, only the latest is run. It starts at its due time, or as soon as possible after that.
 //   - Nothing starts after the deadline, in a blackout window, or while suspended. The deadline passes meanwhile.
 //   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
 //     recorded, nothing is due for years: correct LastScheduleTime and Since then.

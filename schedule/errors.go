@@ -11,10 +11,10 @@ import (
 // It is the same in every reconcile, so it can be the message of a condition.
 var ErrInvalid = errors.New("invalid")
 
-// Error is the type of every error of this package; get it with errors.As.
+// Error is the type of every error of this package; find it with errors.As.
 type Error struct {
-	// Field is the path of the field that is wrong, as in JSON: schedule, timeZone, blackoutWindows[0].start. For an
-	// [Input] that the program filled in wrongly it is schedule, since or offset.
+	// Field is the path of the field that is wrong, as in JSON: schedule, timeZone, startingDeadlineSeconds,
+	// blackoutWindows[0].start. For an [Input] that the program filled in wrongly it is schedule, since or offset.
 	Field string
 	err   error
 }

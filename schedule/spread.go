@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Offset returns how long after a scheduled time an object starts its run: a number of whole seconds, at least zero and
-// less than spread. With it, many objects that have the same schedule do not start at once. The offset depends only on
-// the UID and the spread. It is the same in every reconcile, process, platform and version of this package, so an
-// object always starts at the same distance.
+// Offset returns how long after a scheduled time an object starts its run: a number of whole seconds, at least zero and less
+// than spread. With it, many objects that have the same schedule do not start at once. The offset depends only on the UID
+// and the spread. It is the same in every reconcile, process, platform and version of this package, so an object always
+// starts equally long after its scheduled times.
 //
 // Offset returns zero if there is no UID, as with controller-runtime's fake client, or if spread is a second or less. See
 // [Input.Offset] for its effect on deadline and blackout windows.

@@ -38,7 +38,7 @@ type Status struct {
 	MissedRuns int64 `json:"missedRuns,omitempty"`
 }
 
-// Decide calls [Due] for an object: with the schedule and the options of its spec, its UID, and this status. Call
+// Decide calls [Due] with the schedule and the options of an object's spec, the offset of its UID, and this status. Call
 // [Status.Record] if the verdict is [Start] or [TooLate].
 //
 // Decide sets ScheduleSince and ScheduleHash when schedule, time zone or blackout windows are new or have changed, and
@@ -90,8 +90,8 @@ func (s *Status) Record(d Decision) {
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
 // Candidate returns the candidate for [MayStart] and [NextToStart], and whether the object is one: it is running, which the
-// caller knows, or NextScheduleTime plus the offset has come. Leave out objects that cannot start, because they are
-// paused, are being deleted or have failed: they would keep others from starting.
+// caller knows, or NextScheduleTime plus the offset has come. The offset is that of [Options.Offset]. Leave out objects that
+// cannot start, because they are paused, are being deleted or have failed: they would keep others from starting.
 func (s *Status) Candidate(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (candidate Candidate, ok bool) {
 	candidate = Candidate{Object: object, Running: running}
 	if s.NextScheduleTime != nil {
