@@ -28,7 +28,7 @@ const (
 	Applied Operation = "applied"
 )
 
-// Result is the result for one object.
+// Result is what [Apply] did to one object.
 type Result struct {
 	// Object is the live object. It may be the cache's own: read it, but do not modify it.
 	Object client.Object
@@ -39,8 +39,8 @@ type Result struct {
 // Apply creates or applies the desired objects, with owner as their controller. It sends no request for an object that
 // is already as desired. An object without a namespace gets that of the owner, in place.
 //
-// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others. The
-// result of an object that failed has a nil Object.
+// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others. The result
+// of an object that failed has a nil Object, except with a [*NotCachedError].
 //
 // The error joins the errors of all objects. Use errors.As to find an [*OwnershipError], a [*WaitingError] or a
 // [*NotCachedError]. The errors of the API server are found by the functions of k8s.io/apimachinery/pkg/api/errors:
@@ -48,13 +48,16 @@ type Result struct {
 //
 // Before any request, Apply returns an error if
 //   - the owner is nil or has no UID;
-//   - an object is nil, has no name, or is there twice;
+//   - an object is nil, has no name, or is desired twice;
+//   - the scheme of c does not have the type of the owner or of an object;
+//   - the owner is cluster-scoped, and a namespaced object has no namespace;
 //   - the garbage collector would delete an object at once: its owner is namespaced, and the object is cluster-scoped or
 //     in another namespace.
 //
 // Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as
-// controller-runtime's Owns does. Apply remembers nothing between calls. [Ensure] remembers its own writes, and does not
-// repeat one that the cache does not show yet.
+// controller-runtime's Owns does. Apply remembers nothing between calls. An object that an admission plug-in rewrites, or
+// that another writer changes back, is therefore applied in every call. [Ensure] remembers its own writes and the
+// differences that it tolerates, and does not repeat a write that the cache does not show yet.
 func Apply(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Result, error) {
 	o, err := newOwner(owner, c)
 	if err != nil {

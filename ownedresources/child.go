@@ -17,9 +17,9 @@ type Child[T client.Object] struct {
 	options childOptions
 }
 
-// Build returns a child that f builds. f returns the desired object, or nil if there should be none. It must return the
-// same for the same owner, have no side effects, and copy nothing from the live object. The namespace may be left empty;
-// it is then the owner's.
+// Build returns a child that f builds. f returns the desired object, or nil if there should be none. f must return the same
+// for the same owner, have no side effects, and copy nothing from the live object. The namespace may be left empty; it is
+// then the owner's.
 //
 // A set prunes only kinds that it builds. To prune the children of a kind that is no longer needed, keep a Build that
 // returns nil for as long as such children may exist.
@@ -83,8 +83,8 @@ type childOptions struct {
 }
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
-// field managers. Fields that it set and that are no longer desired are removed by the next apply; without this option
-// they stay for ever.
+// field managers. The next apply removes fields that the older operator set and that are no longer desired; without this
+// option they stay for ever.
 //
 // client-go's default field manager is the name of the binary: "manager" in the images of kubebuilder and operator-sdk,
 // "main" or "__debug_bin" of an operator that was run from its sources.
@@ -99,15 +99,16 @@ func Adopt() ChildOption {
 }
 
 // Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.
-// Everything that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. A child
-// is recreated at most once per change. Until the old one is gone, the error is a [*WaitingError].
+// Everything that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. A child is
+// recreated at most once per change: if the API server refuses the change again, the error is that refusal. Until the old
+// child is gone, the error is a [*WaitingError].
 func Recreate() ChildOption {
 	return func(o *childOptions) { o.recreate = true }
 }
 
 // CreateOnly applies some fields only when the child is created. Afterwards they are neither compared nor written. The
-// function unsets these fields in the object that it is given. They may be anywhere but inside a list. P is the type of
-// the child, or an interface that it implements; any other is an error of [ChildSet.Reconcile].
+// function unsets these fields in the object that it is given. They may be anywhere but inside a list. P is the type of the
+// child, or an interface that it implements; with any other type [ChildSet.Reconcile] returns an error.
 func CreateOnly[P client.Object](unset func(P)) ChildOption {
 	return func(o *childOptions) {
 		o.unset = func(obj client.Object) { unset(obj.(P)) }

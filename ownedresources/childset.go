@@ -31,8 +31,12 @@ import (
 // ChildSet applies the children of a T, prunes those that are not desired any more, and watches them. Use [Ensure] to make
 // one, once and not in every pass. It is safe for concurrent use.
 //
-// A ChildSet is a Step and a Watcher of package reconcile. It works in other reconcilers too: call Reconcile in yours, and
-// SetupWithBuilder where it is set up. A ChildSet forgets an object when it receives the event of its deletion.
+// A ChildSet implements Step and Watcher of package reconcile. It works in other reconcilers too: call its Reconcile in
+// yours, and its SetupWithBuilder before the Complete of your builder. What a ChildSet remembers of an object is dropped
+// with the event of its deletion.
+//
+// With a manager, a ChildSet emits events on the owner, with the reasons Created, Applied, Recreated and Deleted: at most
+// one of each in a reconcile. The metric opblocks_applies_total counts what it did.
 //
 // If another writer changes a child back again and again, the first six writes are made at once. Later ones are delayed, by
 // 2 seconds at first and by 5 minutes at most. While one is delayed the error is a [*WaitingError] with the reason
@@ -45,7 +49,7 @@ type ChildSet[T client.Object] struct {
 	kinds    atomic.Pointer[childKinds]
 }
 
-// Ensure returns the set of these children.
+// Ensure returns a [ChildSet] of these children. It sends no request; [ChildSet.Reconcile] does.
 func Ensure[T client.Object](children ...Child[T]) *ChildSet[T] {
 	return &ChildSet[T]{children: children, applier: newApplier()}
 }
@@ -60,7 +64,7 @@ func (s *ChildSet[T]) SetName(name string) { s.name = name }
 //
 // The error joins the errors of all children. They are those of [Apply], those of the functions that build children, and
 // [*FailedError]. If there is no such error but a child is not ready yet by the rules of kstatus, the error is a
-// [*WaitingError]. Nothing is pruned if there is any error but a [*WaitingError].
+// [*WaitingError]. Nothing is pruned if there is any other error than a [*WaitingError].
 //
 // In a pass of package reconcile the set prunes after all steps of the pass, so a child can move from one set to another.
 func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
@@ -151,8 +155,9 @@ func (s *ChildSet[T]) Watched() []client.Object {
 	return kinds
 }
 
-// SetupWithBuilder watches the children, so that their events enqueue their owner. It also registers the metrics, and
-// takes the manager's event recorder, API reader and cache.
+// SetupWithBuilder watches the children, so that their events enqueue their owner. It also registers the metrics, and takes
+// the manager's event recorder, API reader and cache. It returns an error if the manager's scheme does not have the type of
+// a child. Package reconcile calls it.
 func (s *ChildSet[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.apiReader = mgr.GetAPIReader()
 	s.cache = mgr.GetCache()

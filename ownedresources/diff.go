@@ -21,8 +21,8 @@ type Change struct {
 	Object client.Object
 	// Operation is what would be done.
 	Operation Operation
-	// Differences are the fields that an apply would change, in the order of their paths. Those that the first apply after
-	// a POST would remove come last. There are none of an object that would be created.
+	// Differences are the fields that an apply would change, in the order of their paths. Those that the first apply after a
+	// POST would remove come last. It is empty for an object that would be created.
 	Differences []Difference
 }
 

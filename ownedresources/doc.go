@@ -9,11 +9,13 @@
 //   - It is absent: it is created by POST. Creating it by server-side apply would take over an object of that name which
 //     the cache does not show.
 //   - It is ours, which means that its controller reference has the owner's UID: it is applied by server-side apply if it
-//     differs, with a precondition on its UID. Before the first apply after a POST, the fields of the POST's managed fields
-//     entry are migrated. Otherwise fields that are no longer desired would stay for ever.
-//   - It has another controller, or none: it is left alone. The error is an [OwnershipError], which names the controller.
-//   - It is being deleted, or belongs to a deleted object that had the owner's name: the error is a [WaitingError], and
-//     the event of its deletion triggers the next reconcile.
+//     differs, with a precondition on its UID. Before the first apply after a POST, the fields that the POST's entry in
+//     managedFields owns are moved to the apply's entry. Otherwise fields that are no longer desired would stay for ever.
+//   - It has another controller, or none: it is left alone, unless it has none and the option [Adopt] is set. The error is
+//     an [OwnershipError], which names the controller.
+//   - It is being deleted, or belongs to a deleted object that had the owner's name: the error is a [WaitingError], and the
+//     event of its deletion triggers the next reconcile. If the garbage collector has not deleted the object of the deleted
+//     owner after a minute, and it has no other owner, a [ChildSet] deletes it.
 //
 // # When an object is applied
 //
@@ -22,12 +24,15 @@
 // Fields that others set and fields that the API server defaults are no difference. Items of lists are matched by the keys
 // in the API's own schema. A change of a child's status sends no request.
 //
-// An admission plug-in may rewrite what is sent. Then the answer to the last write has the same difference, and the
-// difference is tolerated. The metric opblocks_settled_differences counts such children. They are remembered in memory
-// only: after a restart, each is applied once more.
+// An admission plug-in may rewrite what is sent. If the answer to the last write has the same difference as the live object,
+// a [ChildSet] tolerates the difference. The metric opblocks_settled_differences counts such children. They are remembered
+// in memory only: after a restart, each is applied once more.
 //
 // # What is sent
 //
 // Everything in the object is sent, except its status, the metadata that the API server owns, nulls, and empty structs that
 // are not behind a pointer. A field that is a nil pointer is not sent: if replicas are unset, an autoscaler may set them.
+//
+// The field manager of every write is the kind and the group of the owner in lower case, such as
+// memcached.cache.example.com.
 package ownedresources

@@ -32,11 +32,11 @@ func (e *OwnershipError) Error() string {
 	return fmt.Sprintf("%s %s belongs to %s %s: it is left alone; choose another name", e.Kind, e.Name, e.Owner.Kind, e.Owner.Name)
 }
 
-// Reason is the reason of a condition that shows the error: OwnedByAnother.
+// Reason returns the reason for a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for a child that is applied, but that the cache does not show a minute after it was created.
-// So each pass costs two requests, and a change of the child triggers no reconcile. Find it with errors.As.
+// NotCachedError is returned for a child that is as desired, but that the cache still does not show a minute after the child
+// was created. Each reconcile then costs two requests, and a change of the child triggers none. Find it with errors.As.
 type NotCachedError struct {
 	// Kind of the child.
 	Kind string
@@ -49,29 +49,31 @@ func (e *NotCachedError) Error() string {
 		"set the labels that the selector asks for, or widen the cache", e.Kind, e.Name)
 }
 
-// Reason is the reason of a condition that shows the error: NotInCache.
+// Reason returns the reason for a condition that shows the error: NotInCache.
 func (*NotCachedError) Reason() string { return "NotInCache" }
 
 // FailedError is returned for a child that does not become ready unless something changes, by the rules of kstatus: a Job
 // that has failed, or a Deployment that has exceeded its progress deadline. Find it with errors.As.
 //
-// It wraps a controller-runtime TerminalError, so controller-runtime does not retry it. An event of the child triggers
-// the next reconcile.
+// It wraps a controller-runtime TerminalError, so controller-runtime does not retry it, nor any error that is joined with
+// it. An event of the child triggers the next reconcile. (Package reconcile retries the joined errors.)
 type FailedError struct{ reason, message string }
 
 func (e *FailedError) Error() string { return e.message }
 
-// Reason is the reason of a condition that shows the error. It is that of the child's own condition, or Failed.
+// Reason returns the reason for a condition that shows the error. It is that of the child's own condition, or Failed.
 func (e *FailedError) Reason() string { return e.reason }
 
 // Unwrap returns a controller-runtime TerminalError.
 func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 
-// WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, or has been
-// written too often (see [ChildSet]). Find it with errors.As. Nothing has failed, so log it as information at most.
+// WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, belongs to a
+// deleted object that had the owner's name, or has been written too often (see [ChildSet]). Find it with errors.As. Nothing
+// has failed, so log it as information at most.
 //
-// Its reason is ChildTerminating while an object is being deleted, Recreating after [Recreate] has deleted one, WriteLoop
-// while a write is delayed, or the reason why a child is not ready, by the rules of kstatus.
+// Its reason is ChildTerminating until an object is deleted, Recreating after [Recreate] has deleted one, WriteLoop while a
+// write is delayed, or the reason why a child is not ready, by the rules of kstatus. For several children it is the reason
+// of the first.
 type WaitingError struct {
 	reason, message string
 	after           time.Duration
@@ -79,6 +81,6 @@ type WaitingError struct {
 
 func (e *WaitingError) Error() string { return e.message }
 
-// Waiting returns the reason of a condition that shows the error, and after which time to reconcile again. The time is
-// zero if an event of the child triggers the next reconcile.
+// Waiting returns the reason for a condition that shows the error, and the delay after which to reconcile again. The delay
+// is zero if an event of the child triggers the next reconcile.
 func (e *WaitingError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }

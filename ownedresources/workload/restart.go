@@ -30,7 +30,7 @@ const AnnotationRestartedAt = "kubectl.kubernetes.io/restartedAt"
 // somebody wrote to the object since it was read, the error is a conflict (apierrors.IsConflict): read the object and
 // call Restart again. The annotation then belongs to the given field manager, which should be the operator's own.
 //
-// Restart does not change workload. It returns an error for an object of another type.
+// Restart does not change workload. It returns an error for an object of another type. Errors of the client are wrapped.
 func Restart(ctx context.Context, c client.Client, workload client.Object, at time.Time, manager client.FieldOwner) (restarted bool, err error) {
 	template, err := podTemplate(workload)
 	if err != nil {
@@ -89,12 +89,12 @@ type RestartBlocker struct {
 	Message string
 }
 
-// CheckRestart reports what blocks a [Restart] of a Deployment, StatefulSet or DaemonSet at a time. It checks in this
-// order: a later restart, a pause, a change that is not observed yet, a rollout in progress. A failed rollout does not
-// block a restart, which may help.
+// CheckRestart returns what blocks a [Restart] of a Deployment, StatefulSet or DaemonSet that is due at the given time, or
+// the zero RestartBlocker. It checks in this order: a later restart, a pause, a change that is not observed yet, a rollout
+// in progress. A failed rollout does not block a restart, which may help.
 //
-// If the workload already shows a restart at that very time, nothing blocks it: the restart was sent before, as before
-// a crash, Restart sends nothing, and [ObserveRestart] observes its rollout.
+// If the workload already shows a restart at exactly that time, nothing blocks it: the restart was sent earlier, perhaps
+// before a crash. [Restart] then sends nothing, and [ObserveRestart] observes its rollout.
 //
 // CheckRestart returns an error for an object of another type, and if the scheme does not have the type.
 func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) (RestartBlocker, error) {

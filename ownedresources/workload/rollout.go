@@ -31,8 +31,9 @@ type Rollout struct {
 	Reason, Message string
 }
 
-// ObserveRollout returns how far an object of any kind is, whoever owns it. It sends no request. It returns an error if
-// the scheme does not have the object's type, or if the object's status cannot be read.
+// ObserveRollout returns how far an object of any kind is from what its spec asks for, by the rules of kstatus, whoever owns
+// it. It sends no request. It returns an error if the scheme does not have the object's type, or if the object's status
+// cannot be read.
 func ObserveRollout(obj client.Object, scheme *runtime.Scheme) (Rollout, error) {
 	result, err := readiness.ComputeInScheme(obj, scheme)
 	if err != nil {
@@ -53,12 +54,11 @@ const (
 	rolloutTimeout    = time.Hour
 )
 
-// ObserveRestart observes the rollout of a [Restart] of a Deployment, StatefulSet or DaemonSet at a time. age is how
-// long ago the restart was sent.
+// ObserveRestart returns how far the rollout of a [Restart] of a Deployment, StatefulSet or DaemonSet is. at is the time
+// that was passed to Restart, and age is how long ago Restart sent it.
 //
-// The rollout is in progress, with the reason RestartNotSeen, until the object shows the restart. So the rollout before
-// is never taken for this one when the cache is behind. A restart at a later time counts as well: it replaces the same
-// pods.
+// The rollout is in progress, with the reason RestartNotSeen, until the object shows the restart. So an earlier rollout is
+// never taken for this one when the cache is behind. A restart at a later time counts as well: it replaces the same pods.
 //
 // Waiting always ends. The state is [RolloutUnknown]
 //
