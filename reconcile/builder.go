@@ -27,15 +27,16 @@ func For[T client.Object](mgr ctrl.Manager, steps ...NamedStep[T]) *Reconciler[T
 	return r
 }
 
-// WithClock sets the clock, which sets the times of conditions and ends pauses. A test can hold it. The default is the real
-// clock.
+// WithClock sets the clock, for tests. The times of conditions, the end of a pause and [GiveUpCleanupAfter] are measured
+// with it. The default is the real clock.
 func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
 	r.clock, r.writes = c, ownwrites.New(c)
 	return r
 }
 
 // WithConditions is for a kind whose conditions are not metav1.Condition: pass [conditions.NewEditor] with an adapter of
-// their type. It has its own clock.
+// their type. The times of these conditions are those of the editor's clock ([conditions.Editor.WithClock]), not those of
+// [Reconciler.WithClock].
 func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] {
 	r.binder = binder
 	return r
@@ -53,18 +54,19 @@ func (r *Reconciler[T]) WithoutStatus() *Reconciler[T] {
 // entry with the status False and the type that the step reports ([Reporting]) or its name in CamelCase. It sets neither
 // Ready nor Reconciling nor Stalled. A step that waits or succeeds appends its own entry, if any.
 //
-// A step must not append an entry in a pass in which it fails: both would be appended again and again.
+// A step must not append an entry in a pass in which it fails: that entry and the failure would both be appended in every
+// pass.
 func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconciler[T] {
 	r.history = list
 	return r
 }
 
 // WithFilter limits the reconciler to objects for which the function returns true. Other objects are left alone, whatever
-// triggers the pass: they may belong to another operator. With [For], events of the object trigger a pass if the object was
-// or has become one of ours.
+// triggers the pass: they may belong to another operator. With [For], an event of the object triggers a pass if the function
+// returns true for the object, or for the old object of an update.
 //
-// The function must only read. It should look at the status as well as at the label that selects the objects: return true
-// until the cleanup of an object that has lost the label has finished.
+// The function must only read. It should look at the status as well as at the label that selects the objects: if an object
+// loses the label, the function should return true until its cleanup has finished.
 func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
 	r.filter = ours
 	return r
@@ -77,15 +79,15 @@ func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[
 }
 
 // WithOptions sets the options of the controller, such as MaxConcurrentReconciles (default 1). It needs a reconciler made by
-// [For]: a builder of your own has the same method.
+// [For]. With a builder of your own, call WithOptions of the builder.
 func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 	r.options, r.needsFor = options, "WithOptions"
 	return r
 }
 
 // WithPredicates limits which events of the object itself trigger a pass: an event has to pass all predicates. Deletions
-// must pass, and so must changes by which an object leaves: see package predicates. It needs a reconciler made by [For]: a
-// builder of your own has builder.WithPredicates.
+// must pass, and so must the update with which an object stops matching: see package predicates. It needs a reconciler made
+// by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
 func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
 	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
 	return r

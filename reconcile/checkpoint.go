@@ -16,15 +16,18 @@ import (
 // the step, right before the action.
 //
 // It writes the changes that the steps have made to the status so far, so that the pass after a crash knows about the
-// action. It also makes sure that the object is not older than this process: the cache of a process that has just started
-// may show an object that was changed or deleted long ago, which nobody would notice outside of the cluster.
+// action. It also makes sure that the step does not act for an outdated object: the cache of a process that has just started
+// may show an object as it was long ago, although it has been changed or deleted since.
 //
-// If the status has changed, Checkpoint sends one status patch with a lock. Otherwise it reads the object from the API
-// server, once per object and process, since what the cache shows later is newer. It sends no request if this pass has
-// written the metadata of the object, which has a lock too.
+// If the status has changed, Checkpoint sends one status patch with the resource version. Otherwise it reads the object from
+// the API server, but only once for each object in the life of the process: what the cache shows later is newer. It does not
+// read it if this pass has already written the metadata of the object, because such a write carries the resource version
+// too.
 //
-// If Checkpoint returns an error, do not act, and return the error from the step. A conflict among them is retried quietly.
-// It is an error to call Checkpoint outside of a step, or for a kind whose status is not written.
+// If Checkpoint returns an error, do not act, and return the error from the step. The error is a conflict
+// (apierrors.IsConflict) if the object was changed or deleted since it was read: the pass is then repeated. It is also an
+// error to call Checkpoint outside of a step, or for a kind whose status is not written, such as with
+// [Reconciler.WithoutStatus].
 func Checkpoint(ctx context.Context) error {
 	p := passFrom(ctx)
 	if p == nil {

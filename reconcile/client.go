@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// List lists objects into an empty list of their kind, such as &appsv1.DeploymentList{}, and returns an iterator over
-// them. The objects are not copied from the cache: do not change them. The error of the reader is wrapped.
+// List lists objects into an empty list of their kind, such as &appsv1.DeploymentList{}, and returns an iterator over them.
+// The objects are not copied from the cache: do not change them. The iterator leaves out items that are not of type T. The
+// error of the reader is wrapped.
 func List[T client.Object](ctx context.Context, r client.Reader, into client.ObjectList, options ...client.ListOption) (iter.Seq[T], error) {
 	if err := r.List(ctx, into, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("list %T: %w", into, err)

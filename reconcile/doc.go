@@ -18,34 +18,42 @@
 //   - The finalizers of the steps are added ([Finalizer]), before any step can act outside of the cluster.
 //   - The steps run in order on a copy of the object, whose status they may change. A step succeeds, waits ([Wait]), or
 //     fails. In either case the later steps run, unless the step halts the pass ([Halt]). A panic is a failure of its step.
-//   - If no step has failed, children that are no longer built are deleted. Package ownedresources registers that.
-//   - The outcomes become conditions. Ready sums them up, Reconciling and Stalled follow kstatus, and each step may report
-//     a condition of its own ([Reporting]). The observed generation is set, unless a conflict repeats the pass. The fields
-//     .status.conditions and .status.observedGeneration are found by these names, as the Kubernetes API conventions
-//     have them; a status may lack either.
-//   - If the status differs from the one that was read, the difference is written by one merge patch. It conflicts with
-//     another writer of the same list, and leaves all other fields alone.
+//   - If every step has succeeded or waits, the steps of package ownedresources delete the children that they no longer
+//     build.
+//   - The outcomes become conditions. Ready sums them up, Reconciling and Stalled follow kstatus, and each step may report a
+//     condition of its own ([Reporting]). The observed generation is set, unless a conflict repeats the pass or a step
+//     returns [KeepConditions]. The pass finds the fields .status.conditions and .status.observedGeneration by these names,
+//     which the Kubernetes API conventions prescribe. A status may lack either.
+//   - If the status differs from the one that was read, the difference is written by one merge patch. If the patch contains
+//     a list or removes a field, or if the status was empty, it carries the resource version, and conflicts with any write
+//     of others since the object was read. It leaves fields alone that did not change.
 //
 // # When the next pass runs
 //
 // An event of the object, or of what the steps watch, triggers a pass. Without an event the next pass runs after the
 // shortest of these delays:
 //
-//   - the delay that a step waits for;
+//   - the delay that a step asks for ([Wait], [Success], or another [Waiter]);
 //   - after a failure, a backoff of the object from 250 ms to 1 minute, which doubles each time;
-//   - 10 minutes after an error that only a change can heal: [Stalled], and what the API server calls invalid or, for
-//     longer than about a minute, forbidden.
+//   - 10 minutes after an error that only a change can heal: [Stalled], controller-runtime's TerminalError, and what the API
+//     server calls invalid or, for longer than about a minute, forbidden.
 //
-// Up to a tenth is added to these delays, except to those of [Wait], so that objects do not run at the same time. If the
-// API server asks to wait longer (Retry-After), the pass waits that long. A conflict is not a failure: the pass is repeated
-// quietly, but five conflicts in a row are followed by a failure.
+// Up to a tenth is added to these delays, so that objects do not run at the same time; the delay of a [Waiter] stays exact.
+// If the API server asks to wait longer (Retry-After), the pass waits that long. A conflict is not a failure: the pass is
+// repeated after the backoff, without a warning. The sixth conflict in a row is a failure.
 //
-// Reconcile returns no error for any of these, because controller-runtime ignores a delay beside an error. They are
-// logged, emitted as events, and shown in the conditions.
+// Reconcile returns no error for any of these, because controller-runtime ignores a delay beside an error. Failures are
+// logged, emitted as events, and shown in the conditions. Waits are shown in the conditions.
 //
 // # What a step may read
 //
 // The client of a step reads the kind of the object, and the kinds that a step watches ([Watching]) or references
-// ([Referencing]). It refuses all other kinds: a forgotten watch shows only in production, where a change of such an object
-// triggers nothing.
+// ([Referencing]). Reading any other kind is an error that names the missing option. Without it, a forgotten watch would
+// show only in production, where a change of such an object triggers nothing.
+//
+// # Metrics
+//
+// [Reconciler.Complete] and [Reconciler.SetupWithBuilder] register these metrics in controller-runtime's registry:
+// opblocks_step_duration_seconds, opblocks_step_results_total with the label result (succeeded, waiting, conflicted, failed,
+// stalled), and opblocks_condition (1 for True, 0 for False, -1 for Unknown).
 package reconcile

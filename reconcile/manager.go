@@ -120,8 +120,8 @@ func (m *manager) Start(ctx context.Context) error {
 	}
 }
 
-// CacheOptions returns options for the cache of a manager that keeps objects small, by [TransformCompact]. The cache holds
-// these namespaces, or all if there are none.
+// CacheOptions returns options for the cache of a manager. The cache keeps objects small by [TransformCompact]. It holds the
+// objects of these namespaces, or of all if none is given.
 func CacheOptions(namespaces ...string) cache.Options {
 	options := cache.Options{DefaultTransform: TransformCompact()}
 	if len(namespaces) > 0 {
@@ -134,9 +134,9 @@ func CacheOptions(namespaces ...string) cache.Options {
 }
 
 // TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields,
-// which no block reads from a cache. Equal strings of all objects of the cache share their memory, and so do equal maps of
-// strings within one object, such as the labels, the selector and the pod labels of a Deployment. Nothing else changes. Use
-// it as the DefaultTransform of cache.Options:
+// which no package of this module reads from a cache. Equal strings of all objects of the cache share their memory, and so
+// do equal maps of strings within one object, such as the labels, the selector and the pod labels of a Deployment. Nothing
+// else changes. Use it as the DefaultTransform of cache.Options:
 //
 //	cache.Options{DefaultTransform: reconcile.TransformCompact()}
 //

@@ -17,11 +17,12 @@ import (
 // PatchAnnotations sets and removes annotations of an object by one patch of these keys alone. It sends no request if
 // nothing has to change. A key in both set and remove is set.
 //
-// obj gets the annotations, labels, owner references and resource version of the answer; everything else in it stays. It
-// may be the object of the pass: the pass continues from the answer, and the patch has a lock.
+// obj gets the annotations, labels, owner references and resource version of the answer; everything else in it stays. obj
+// may be the object of the pass. The patch then carries the resource version, and the pass continues from the answer.
 //
-// PatchAnnotations reports whether it changed anything. Errors of the client are wrapped: it is a conflict
-// (apierrors.IsConflict) if the object of the pass was changed since it was read.
+// PatchAnnotations reports whether it changed anything. Errors of the client are wrapped: for the object of the pass it is a
+// conflict (apierrors.IsConflict) if the object was changed since it was read. For another object the patch carries the UID
+// alone: it never changes a later object of the same name, and does not conflict with other writers.
 func PatchAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
 	return patchKeys(ctx, c, obj, "annotate", "annotations", obj.GetAnnotations(), set, remove)
 }
@@ -53,6 +54,7 @@ func patchKeys(ctx context.Context, c client.Client, obj client.Object, verb, fi
 }
 
 // ErrOwnerRecreated is the error of [PatchOwnerReference] if the owner was deleted, and another object of its name created.
+// Test for it with errors.Is.
 var ErrOwnerRecreated = errors.New("the owner was deleted and created anew")
 
 // OwnerReference returns a reference to an owner that does not control the object: the garbage collector deletes the object
@@ -67,18 +69,19 @@ func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference
 	}, nil
 }
 
-// PatchOwnerReference makes owner an owner of obj that does not control it, by one patch with a lock. It sends no request if
-// it is an owner already. Other owners of the same kind that do not control obj are replaced. obj gets the answer as in
+// PatchOwnerReference makes owner an owner of obj that does not control it, by one patch with the resource version of obj.
+// It sends no request if it is an owner already. The error is a conflict (apierrors.IsConflict) if obj was changed since it
+// was read. Other owners of the same kind that do not control obj are replaced. obj gets the answer as in
 // [PatchAnnotations], and it may be the object of the pass. PatchOwnerReference reports whether it changed anything.
 //
 // If the owner was deleted and created again, the garbage collector is about to delete obj with the former one. Then the
-// error is [ErrOwnerRecreated], which errors.Is finds, and nothing is sent.
+// error is [ErrOwnerRecreated], and nothing is sent.
 //
 // For an owner that is being deleted nothing is sent either: if its deletion orphans what it owned, the API server has just
 // removed the reference.
 //
 // Both objects have to be in the same namespace, or the owner has to be cluster-scoped. Otherwise the garbage collector
-// deletes obj at once.
+// deletes obj at once. PatchOwnerReference does not check this.
 func PatchOwnerReference(ctx context.Context, c client.Client, obj, owner client.Object) (changed bool, err error) {
 	if owner.GetDeletionTimestamp() != nil {
 		return false, nil

@@ -23,8 +23,9 @@ import (
 )
 
 // PausedAnnotation is the annotation that pauses an object: no step runs, whatever triggers the pass, and the condition
-// Paused is True. Its value is "true", or the time when the pause ends, as RFC 3339. "false" means the same as no
-// annotation. Any other value pauses too. A pause does not stop a deletion.
+// Paused is True. Its value is "true", or the time when the pause ends, in the format of RFC 3339. "false" means the same as
+// no annotation. Any other value pauses without an end, also an empty one. A pause does not stop the cleanup of an object
+// that is being deleted. Package predicates has the same constant.
 const PausedAnnotation = pause.Annotation
 
 // pass is one reconcile of one object.

@@ -75,8 +75,9 @@ func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T]
 	return r.WithClock(clock.RealClock{})
 }
 
-// Reconcile runs one pass. It returns an error only for a mistake in the reconciler itself, which no retry heals. Errors of
-// steps are logged, shown in the conditions, and retried after the returned delay.
+// Reconcile runs one pass. It returns an error only for a mistake in the reconciler itself, such as two steps with the same
+// name. That error is a controller-runtime TerminalError, because no retry heals it. Errors of steps are logged, shown in
+// the conditions, and retried after the returned delay.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if err := r.prepare(); err != nil {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(err)

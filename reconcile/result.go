@@ -10,7 +10,7 @@ import (
 // can implement it.
 type Waiter interface {
 	error
-	// Waiting returns the reason of the condition, in CamelCase, and after which delay the step is run again. A delay of
+	// Waiting returns the reason of the condition, in CamelCase, and the delay after which the step is run again. A delay of
 	// zero means that an event triggers the next pass.
 	Waiting() (reason string, after time.Duration)
 }
@@ -18,12 +18,14 @@ type Waiter interface {
 // Reasoner is an error that knows the reason, in CamelCase, of its condition and its event.
 type Reasoner interface {
 	error
+	// Reason returns the reason. It must not change while nothing else does.
 	Reason() string
 }
 
-// Success returns an error that means success, with a reason in CamelCase and a message. They appear in the condition of
-// the step, and in Ready when all steps have succeeded; if several steps return one, those of the last step. The message
-// must not change while nothing else does: it is written to the status.
+// Success returns an error that means success, with a reason in CamelCase and a message. They appear in the condition of the
+// step, and in Ready when all steps have succeeded. If several steps return one, Ready has those of the last step that is
+// not [Optional]. The message must not change while nothing else does (no times, no counters), because each change is
+// written to the status.
 //
 // The step is run again after the delay requeueAfter, plus up to a tenth, so that objects do not run at the same time. Zero
 // means that an event triggers the next pass.
@@ -38,9 +40,9 @@ type successError struct {
 
 func (e *successError) Error() string { return e.message }
 
-// Wait returns an error that means that the step waits for something, with a reason in CamelCase. The step is run again
-// after the delay requeueAfter. Zero means that an event triggers the next pass. The message must not change while nothing
-// else does (no times, no counters): it is written to the status.
+// Wait returns an error that means that the step waits for something, with a reason in CamelCase and a message. The step is
+// run again after the delay requeueAfter. Zero means that an event triggers the next pass. The message must not change while
+// nothing else does (no times, no counters), because each change is written to the status.
 func Wait(reason string, requeueAfter time.Duration, format string, args ...any) error {
 	return &waitError{reason: reason, message: fmt.Sprintf(format, args...), requeueAfter: requeueAfter}
 }
@@ -55,9 +57,9 @@ func (e *waitError) Error() string { return e.message }
 func (e *waitError) Waiting() (reason string, after time.Duration) { return e.reason, e.requeueAfter }
 
 // Stalled returns an error that means that the step cannot succeed until somebody changes something. The object gets the
-// condition Stalled. The step is run again in 10 minutes, or when an event triggers a pass. The reason is in CamelCase; if
-// it is empty, that of err is used ([Reasoner]), or else "Invalid". If err is nil, Stalled returns nil, so that it can wrap
-// a check.
+// condition Stalled, unless the step is [Optional]. The step is run again in 10 minutes, plus up to a tenth, or when an
+// event triggers a pass. controller-runtime's TerminalError means the same. The reason is in CamelCase; if it is empty, that
+// of err is used ([Reasoner]), or else "Invalid". If err is nil, Stalled returns nil, so that it can wrap a check.
 func Stalled(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -80,8 +82,9 @@ func (e *stalledError) Reason() string {
 	return e.reason
 }
 
-// WithReason sets the reason, in CamelCase, of the condition and the event of an error. When the step is run again depends
-// on err alone. If err is nil, WithReason returns nil.
+// WithReason returns err with another reason, in CamelCase, for the condition and the event. It replaces the reason of a
+// failure, a conflict or [Stalled], but not that of a [Waiter] or of [Success]. When the step is run again depends on err
+// alone. If err is nil, WithReason returns nil.
 func WithReason(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -98,11 +101,11 @@ func (e *reasonError) Error() string  { return e.err.Error() }
 func (e *reasonError) Unwrap() error  { return e.err }
 func (e *reasonError) Reason() string { return e.reason }
 
-// Halt returns an error that skips the later steps of the pass. The outcome of the step is that of err, which may be one of
-// [Wait]; if err is nil, the step has succeeded.
+// Halt returns an error that skips the later steps of the pass. The outcome of the step is that of err, such as one of
+// [Wait]. If err is nil, the step has succeeded.
 //
-// The conditions that the skipped steps report become Unknown. So does Ready, if no step waits or has failed and one of the
-// skipped steps is not optional.
+// The conditions that the skipped steps report become Unknown. So does Ready, if one of the skipped steps is not [Optional]
+// and no step that is not [Optional] waits or has failed.
 func Halt(err error) error { return &haltError{err} }
 
 type haltError struct{ err error }
@@ -116,9 +119,9 @@ func (e *haltError) Error() string {
 
 func (e *haltError) Unwrap() error { return e.err }
 
-// KeepConditions returns an error that leaves all conditions which depend on the step as they are, because another writer
-// sets them: the condition of the step, Ready, Reconciling and Stalled. The observed generation stays too. Otherwise the
-// outcome of the step is that of err, which may be nil: an error is logged and retried.
+// KeepConditions returns an error that keeps the outcome of the step out of the conditions, because another writer sets
+// them. The condition of the step and the observed generation stay as they are. So do Ready, Reconciling and Stalled, unless
+// the step is [Optional]. In all else the outcome is that of err: a failure is logged and retried, and nil is success.
 func KeepConditions(err error) error { return &keepConditionsError{err} }
 
 type keepConditionsError struct{ err error }

@@ -29,13 +29,16 @@ func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // The reasons of a [SecretError].
 const (
-	SecretNotFound    = "SecretNotFound"
+	// SecretNotFound means that the Secret does not exist, or that the selector lacks its name or its key.
+	SecretNotFound = "SecretNotFound"
+	// SecretKeyNotFound means that the Secret does not have the key.
 	SecretKeyNotFound = "SecretKeyNotFound"
-	SecretValueEmpty  = "SecretValueEmpty"
+	// SecretValueEmpty means that the value of the key is empty.
+	SecretValueEmpty = "SecretValueEmpty"
 )
 
-// SecretError is the error for a value that is missing. It is a [Waiter] without a delay: with [Referencing] an event of the
-// Secret triggers the next pass. errors.As finds it.
+// SecretError is the error for a Secret, a key or a value that is missing. Find it as a *SecretError with errors.As. It is a
+// [Waiter] without a delay: with [Referencing] an event of the Secret triggers the next pass.
 type SecretError struct {
 	reason  string
 	message string
@@ -46,9 +49,9 @@ func (e *SecretError) Error() string { return e.message }
 // Waiting implements [Waiter]. The reason is [SecretNotFound], [SecretKeyNotFound] or [SecretValueEmpty], and the delay is 0.
 func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.reason, 0 }
 
-// SecretVersion returns the [VersionOf] the Secret that a selector names, which shows whether it has changed. It reads the
-// metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name or its key, the
-// error is a [SecretError]. Other errors of the reader are wrapped.
+// SecretVersion returns the [VersionOf] of the Secret that a selector names, which shows whether the Secret has changed. It
+// reads the metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name or its
+// key, the error is a *[SecretError]. Other errors of the reader are wrapped.
 func SecretVersion(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
 	if err := incomplete(selector); err != nil {
 		return "", err
@@ -65,9 +68,9 @@ func SecretVersion(ctx context.Context, c client.Reader, namespace string, selec
 	return VersionOf(metadata), nil
 }
 
-// ReadSecret returns the value that a selector names in a namespace, and the [VersionOf] the Secret that it was read from.
-// The field Optional of the selector is ignored. If the Secret, its key or the value is missing, the error is a
-// [SecretError]. Other errors of the reader are wrapped.
+// ReadSecret returns the value that a selector names in a namespace, and the [VersionOf] of the Secret that it was read
+// from. The field Optional of the selector is ignored. If the Secret, its key or the value is missing, or the selector lacks
+// its name or its key, the error is a *[SecretError]. Other errors of the reader are wrapped.
 func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
 	if err := incomplete(selector); err != nil {
 		return nil, "", err

@@ -17,14 +17,17 @@ import (
 
 // Step is one part of a pass.
 //
-// It may change the status of obj in memory: the pass writes it. Other changes of obj are dropped. The managed fields of
-// obj are removed before. A step must not keep obj after it has returned. It must not write obj itself, except through
-// [PatchAnnotations] and its siblings: the pass, which has read obj before, would conflict with that write and start again.
+// It may change the status of obj in memory: the pass writes it. Other changes of obj are dropped. obj has no managed
+// fields. A step must not keep obj after it has returned. It must not write obj itself, except by [PatchAnnotations],
+// [PatchLabels] and [PatchOwnerReference]: the pass has read obj before, would conflict with that write, and would start
+// again.
 //
 // A nil error is success. [Wait], [Stalled], [Halt], [Success] and [KeepConditions] return errors with other meanings.
 // Errors of any package can implement [Waiter] and [Reasoner]. Conflicts, and what the API server calls forbidden or
-// invalid, are recognised. Every other error is a failure, which is retried with backoff.
+// invalid, are recognised, also when they are wrapped. Every other error is a failure, which is retried with backoff. Of
+// errors that are joined by errors.Join, the worst decides the outcome.
 type Step[T client.Object] interface {
+	// Reconcile does the work of the step for obj. c reads only the kinds that the steps watch or reference.
 	Reconcile(ctx context.Context, c client.Client, obj T) error
 }
 
@@ -43,16 +46,17 @@ func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) e
 	return f
 }
 
-// FinalizingStep is a step that has to clean up before its object is removed, because it created something that
-// Kubernetes does not collect. It needs the option [Finalizer].
+// FinalizingStep is a step that has to clean up before its object is removed, because it created something that Kubernetes
+// does not garbage-collect. It needs the option [Finalizer]; without it the reconciler returns an error.
 //
 // Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object, and for the last
 // step first. When it returns nil, the finalizer is removed. Its errors mean the same as those of Reconcile.
 //
-// Finalize has to be idempotent, and what is already gone has to be success for it: it runs again after a crash, and it
-// also runs where Reconcile has never finished.
+// Finalize must be idempotent, and must return nil for what is already gone. It runs again after a crash, and it also runs
+// if Reconcile has never finished.
 type FinalizingStep[T client.Object] interface {
 	Step[T]
+	// Finalize removes what Reconcile has created. It returns nil when nothing is left.
 	Finalize(ctx context.Context, c client.Client, obj T) error
 }
 
@@ -82,12 +86,13 @@ type stepOptions struct {
 	giveUpAfter time.Duration // 0: never
 }
 
-// Named returns a step with a name and options. Names are unique in a reconciler. Logs, metrics and the action of events show
-// the name. The message of Ready shows it if several steps have not succeeded and the step reports no condition.
+// Named returns a step with a name and options. Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
+// finalizer are reserved. Logs, metrics and the action of events show the name. If several steps have not succeeded, the
+// message of Ready names each by the condition that it reports, or else by its name.
 //
 // If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the
-// name on its children, to prune those that it no longer builds. So do not rename such a step in the same release in which
-// it stops building a child: that child would stay.
+// name on its children, to prune those that it no longer builds. So do not rename such a step in the release in which it
+// stops building a child: that child would stay.
 func Named[T client.Object](name string, step Step[T], options ...StepOption) NamedStep[T] {
 	n := NamedStep[T]{step: step, stepOptions: stepOptions{name: name}}
 	for _, o := range options {
@@ -103,8 +108,9 @@ func Named[T client.Object](name string, step Step[T], options ...StepOption) Na
 // StepOption is an option of [Named].
 type StepOption func(*stepOptions)
 
-// Reporting reports the outcome of the step as a condition of this type. It is True if the step succeeded, False if it
-// waits or failed, and Unknown if an earlier step halted the pass. No two steps of a reconciler may report the same type.
+// Reporting reports the outcome of the step as a condition of this type. It is True if the step succeeded, False if it waits
+// or failed, and Unknown if an earlier step halted the pass. After a conflict it stays as it is. No two steps of a
+// reconciler may report the same type, and none may report Ready, Reconciling, Stalled or Paused, which the pass sets.
 func Reporting(conditionType string) StepOption {
 	return func(o *stepOptions) { o.condition = conditionType }
 }
@@ -122,8 +128,9 @@ func Finalizer(name string) StepOption {
 }
 
 // GiveUpCleanupAfter limits how long the cleanup of the step is retried, measured from the deletion. The first attempt that
-// fails after the limit is the last: a warning event names what may be left, and the finalizer is removed. By default the
-// cleanup is retried without a limit, and until it succeeds the object and its namespace cannot be removed.
+// fails or waits after the limit is the last: the finalizer is removed, and a log entry and a warning event with the reason
+// CleanupGivenUp name the error. See [finalizers.GiveUpAfter]. By default the cleanup is retried without a limit, and until
+// it succeeds the object and its namespace cannot be removed.
 func GiveUpCleanupAfter(limit time.Duration) StepOption {
 	return func(o *stepOptions) { o.giveUpAfter = limit }
 }

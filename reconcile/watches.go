@@ -20,15 +20,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// MapFunc returns the requests to enqueue for an event of obj. It may read other objects through r: the kinds that the steps
-// have declared, and with the same errors as the client of a step. It must change neither obj nor what it reads.
+// MapFunc returns the requests to enqueue for an event of obj. It may read other objects through r, which reads the same
+// kinds as the client of a step and returns the same errors. It must change neither obj nor what it reads.
 type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) []ctrl.Request
 
 // Watching declares that the step reads objects of a kind, and watches them: for each event the requests that mapTo returns
 // are enqueued. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
 //
 // kind is an empty object, such as &corev1.Pod{}. Predicates limit the events: an event has to pass all of them. Package
-// predicates has some. If the old object of an update matters, such as one that loses a label, it has to pass too.
+// predicates has some. If mapTo needs the old object of an update, such as one that loses the label by which it was mapped,
+// the predicates must pass that update.
 func Watching[O client.Object](kind O, mapTo MapFunc[O], predicates ...predicate.Predicate) StepOption {
 	return func(o *stepOptions) {
 		o.watches = append(o.watches, watch{object: kind, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request {
@@ -66,8 +67,8 @@ func (w *watch) setup(b *ctrl.Builder, r client.Reader) {
 // namespace is that of obj. It must only read, and always return the same for the same obj.
 //
 // The cache holds only the metadata of these objects. The client of the step reads an object from the API server, with one
-// request each, so compare the [VersionOf] of its *metav1.PartialObjectMetadata first, which is read from the cache. Lists of
-// whole objects are refused.
+// request each. To save it, read its *metav1.PartialObjectMetadata, which comes from the cache, and compare the [VersionOf]
+// that first. Lists of whole objects are refused.
 //
 // The operator needs the verbs get, list and watch on the kind. RBAC cannot tell a watch of metadata from a watch of whole
 // objects: where that matters, limit the permission by namespace.
