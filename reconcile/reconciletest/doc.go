@@ -1,5 +1,5 @@
-// Package reconciletest tests whether an operator survives faults. It runs a short scenario on an API server in
-// memory, first without faults, and then once with every single fault at every single point of that run.
+// Package reconciletest tests whether an operator survives faults. It runs a short scenario on an API server in memory,
+// first without faults, and then once for each fault at each point of that run where it can strike.
 //
 //	reconciletest.Explore(t, reconciletest.Scenario{
 //		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
@@ -31,12 +31,12 @@
 //
 //   - Whenever the operator is quiet after an action, the objects and what is outside of the cluster are the same as
 //     without faults. UIDs, resource versions, times and generated names do not count.
-//   - Without faults the work ends without an error: when the operator is quiet after the last action, no pass has
-//     ended in an error or by Requeue, or with a delay after a write that the API server refused. A terminal error is
-//     allowed.
+//   - Without faults the work ends without an error: when the operator is quiet after the last action, the last pass of each
+//     object has not ended in an error, by Requeue, or with a delay after a write that the API server refused. A terminal
+//     error is allowed.
 //   - The operator becomes quiet, and then rests: one more pass of everything, for which there is no reason, changes
-//     nothing. If it changes something, a watch may be missing, and the failure names the change that triggered no
-//     pass. If a fault strikes in that pass, the operator has to become quiet again, and the check is repeated.
+//     nothing. If that changes something, a watch may be missing, and the failure names the change that triggered no pass.
+//     If a fault strikes in that pass, the operator has to become quiet again, and the check is repeated.
 //   - No object is written more than twice as often as without the fault, plus ten times. Nothing is deleted more
 //     often, no Job or Pod that the operator deleted is created again more often, and no pod template is changed more
 //     often. A process that sees the past may change a pod template back and forward again, but may not delete
@@ -50,11 +50,11 @@
 //
 // # How a run works
 //
-// A run is deterministic. It happens in a bubble of testing/synctest: time.Now is virtual, and so are timers, backoff
-// and the delays that a reconciler returns. Events are delivered one by one, and one pass runs at a time. When
-// nothing is left to do, the garbage collector and [Scenario.SimulatedControllers] take one step. When they have
-// nothing to do either, time moves on to whatever is due next. The operator is quiet when nothing is due within
-// [Scenario.Horizon], or when what is due changes nothing three times in a row. Then the next action happens.
+// A run is deterministic. It happens in a bubble of testing/synctest: time.Now is virtual, and so are timers, backoff and
+// the delays that a reconciler returns. Events are delivered one by one, and one pass runs at a time. When nothing is left
+// to do, the garbage collector and [Scenario.SimulatedControllers] take one step. When they have nothing to do either, time
+// moves on to whatever is due next. The operator is quiet when nothing is due within [Scenario.Horizon] or, if that is
+// unset, when three delayed passes of each object have changed nothing. Then the next action happens.
 //
 // Reads by the manager's client, or by [Process.Client], come from a cache that shows what has been delivered. Reads of
 // unstructured objects come from the API server.

@@ -22,8 +22,8 @@ func newEnv(r *simulation.Run) *Env {
 	return &Env{Client: r.User(), External: r.External(), RequestLog: &RequestLog{r.Log()}, run: r}
 }
 
-// Run is for ordinary tests. It runs the scenario without faults, and calls the test when the operator is quiet, with
-// an empty request log. The test may do further actions by [Env.Do].
+// Run is for ordinary tests. It runs the scenario without faults. It calls test when the operator is quiet after the last of
+// the scenario's actions, with an empty request log. The test may do further actions by [Env.Do].
 //
 // The test runs in a bubble of testing/synctest: time.Now is virtual in it, and it must use the t that it is given.
 func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {

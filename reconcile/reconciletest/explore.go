@@ -8,9 +8,9 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Explore runs the scenario without faults, and then once with every single fault at every single point of that run.
-// It fails the test, with the shortest trace, if the operator does not reach the same state, does not become quiet,
-// or breaks another rule of the package.
+// Explore runs the scenario without faults, and then once for each fault at each point of that run where it can strike. It
+// fails the test, with the shortest trace, if the operator does not reach the same state, does not become quiet, or breaks
+// another rule of the package.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	report := ExploreQuietly(t, s, options...)
@@ -22,7 +22,7 @@ func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	return report
 }
 
-// ExploreQuietly is [Explore] without failing the test.
+// ExploreQuietly is [Explore] without failing the test and without logging: see [Report.Failures].
 func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	settings := newSettings(options)

@@ -35,9 +35,8 @@ const (
 	ConcurrentAction FaultKind = "concurrent action before"
 	// Timeout: a write is stored, or an effect happens, and the answer is that it took too long.
 	Timeout FaultKind = "timeout after"
-	// Conflict: another writer writes the object just before an update, patch or apply: an annotation, a label and a
-	// finalizer. Before a write of the status it writes a condition too, if the kind's conditions are of type
-	// metav1.Condition.
+	// Conflict: another writer adds an annotation, a label and a finalizer to the object just before an update, patch or
+	// apply. Before a write of the status it writes a condition too, if the kind's conditions are of type metav1.Condition.
 	Conflict FaultKind = "conflict at"
 	// TooManyRequests: the API server, or the peer of [Process.RoundTripper], refuses a request, and asks to retry after a
 	// second.
@@ -61,8 +60,8 @@ const (
 	// TimeTravel: when the operator is quiet after a change of an object, another process takes over, whose cache shows
 	// that kind as it was before the change, until one pass of every object has run.
 	TimeTravel FaultKind = "time travel to before"
-	// LeaderChange: another replica becomes the leader before a write or an effect, and works until it is quiet. Only
-	// then the old leader continues its pass, and ends with it.
+	// LeaderChange: another replica becomes the leader before a write or an effect, and works until it is quiet. Only then
+	// does the old leader continue its pass. Its process ends with that pass.
 	LeaderChange FaultKind = "leader change before"
 )
 

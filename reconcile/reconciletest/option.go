@@ -58,18 +58,18 @@ func (s *settings) simulated() simulation.Options {
 	return o
 }
 
-// Depth is how many faults strike in one run at most: 1, the default, or 2.
+// Depth sets how many faults strike in one run at most: 1, the default, or 2.
 func Depth(n int) Option { return func(s *settings) { s.depth = n } }
 
-// Limit is the largest number of runs with two faults, 1 or more. If more are possible, a sample is taken. The default is 1000.
+// Limit sets the largest number of runs with two faults, 1 or more. If more are possible, a sample is taken. The default is
+// 1000.
 func Limit(n int) Option { return func(s *settings) { s.limit = n } }
 
 // Seed chooses the sample of runs with two faults. The report prints it. The default is 1.
 func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
 
-// Replay runs the scenario with the given faults alone, in the form in which a report's last line names them, and
-// prints the trace. It is a failure if one of the faults does not strike. The environment variable RECONCILETEST_REPLAY does
-// the same.
+// Replay runs the scenario with the given faults alone, and prints the trace. A report names faults in the form to give
+// here. It is a failure if one of the faults does not strike. The environment variable RECONCILETEST_REPLAY does the same.
 func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
 
 // SkipFaults leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report

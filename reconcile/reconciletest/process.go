@@ -60,9 +60,10 @@ func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconci
 	p.process.Reconcile(kind, reconciler)
 }
 
-// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. A
-// test's fake calls it around each change that it is asked for. The name says which, such as "create user ann", and
-// must be the same in each run. The process may die before or after the effect, or the answer may be lost.
+// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. The test's
+// fake of the external system calls it for each change that the operator asks for. The name says which change, such as
+// "create user ann", and must be the same in each run. The process may die before or after the effect, or the answer may be
+// lost.
 func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
 	return p.process.Effect(ctx, name, do)
 }

@@ -11,16 +11,16 @@ import (
 
 // Report is the result of an exploration.
 type Report struct {
-	Runs     int
+	Runs     int               // all runs, also that without faults
 	Survived map[FaultKind]int // runs with a single fault that were survived
 	Skipped  []FaultKind       // that were left out by [SkipFaults]
-	Missed   int               // runs whose fault did not strike, since they went another way before
+	Missed   int               // runs in which a fault did not strike, because the operator did something else before
 	Pairs    int               // possible runs with two faults; 0 unless [Depth] is 2
-	Tried    int               // runs with two faults that were survived
-	Seed     uint64            // of the sample of pairs; 0 if none was taken
-	Elapsed  time.Duration
-	Failures []Failure // the one with the shortest trace first
-	Replayed string    // the trace of a replay
+	Tried    int               // runs with two faults that were survived, not all that were tried
+	Seed     uint64            // of the sample of pairs; 0 if no runs with two faults were made
+	Elapsed  time.Duration     // of the real clock
+	Failures []Failure         // the one with the shortest trace first
+	Replayed string            // the trace of a replay
 
 	test string
 }

@@ -35,19 +35,20 @@ type Scenario struct {
 	// each run; what it returns outlives the processes of the run. See [External].
 	External func() External
 
-	// Finally checks the end of each run, with faults and without. It is for what must hold beside that the state is the
-	// same as without faults.
+	// Finally checks the end of each run, with faults and without. It is for what must hold in addition to the package's own
+	// rules.
 	Finally func(env *Env) error
-	// Always checks every moment at which something has changed. It is expensive.
+	// Always is called whenever something has changed. It is expensive.
 	Always func(env *Env) error
 	// Ignore removes from an object what may differ between two runs. It is called with a copy of every object that is
 	// compared. Generated names, UIDs, resource versions and times are ignored anyway.
 	Ignore func(obj *unstructured.Unstructured)
 
-	// Horizon is how far into the future the operator's delays are followed after each action. The default is 15
-	// minutes, which is more than the backoff of a failed request, and less if three delays of an object in a row change
-	// nothing. An operator that waits for something by such delays needs a horizon that is longer than that. One that
-	// acts at regular times needs a horizon that is shorter than its period, and the action [Wait].
+	// Horizon is how far into the future the operator's delays are followed after each action. If it is zero, they are
+	// followed for 15 minutes, which is longer than the backoff of a failed request, and of each object only until three
+	// delayed passes in a row have changed nothing. An operator that polls for something needs a horizon that is longer than
+	// its wait. An operator that acts at regular times needs a horizon that is shorter than its period, and the action
+	// [Wait].
 	Horizon time.Duration
 }
 
