@@ -43,15 +43,15 @@ func (r *Run) runActions() {
 			r.fail(panicError("the run", p))
 		}
 	}()
-	r.open()
+	r.begin()
 	for action, ok := r.nextAction(); ok; action, ok = r.nextAction() {
 		r.do(action)
 	}
 	r.checkEnd()
 }
 
-// open creates the scenario's objects and starts the operator.
-func (r *Run) open() {
+// begin creates the scenario's objects and starts the operator.
+func (r *Run) begin() {
 	for _, obj := range r.scenario.Objects {
 		if err := createWithStatus(r.context(), r.user, obj); err != nil {
 			r.fail(fmt.Errorf("the scenario's objects: %w", err))
@@ -99,7 +99,7 @@ func (r *Run) do(action Action) {
 // act does what the user does.
 func (r *Run) act(action Action) {
 	r.trace.beginPhase()
-	r.trace.add(row{what: userActs + action.Name})
+	r.trace.add(row{what: userPrefix + action.Name})
 	if action.Wait > 0 {
 		r.endDowntime()
 		r.wait(action.Wait)
@@ -117,7 +117,7 @@ func (r *Run) act(action Action) {
 }
 
 func (r *Run) carryOutAction(action Action) error {
-	return guarded("it", func() error {
+	return recoverPanic("it", func() error {
 		if action.DoExternal != nil {
 			return action.DoExternal(r.external)
 		}
@@ -135,7 +135,7 @@ func (r *Run) doNextAction() bool {
 	}
 	r.script.done++
 	r.script.phases = append(r.script.phases, phase{name: action.Name})
-	r.trace.addBefore(row{what: userActs + action.Name})
+	r.trace.addBefore(row{what: userPrefix + action.Name})
 	return true
 }
 
@@ -164,7 +164,7 @@ func (r *Run) finishPhase(name string) {
 
 // checkPhase returns what there is now. It must be the same as without faults.
 func (r *Run) checkPhase(name string) (phase, error) {
-	if err := r.checkTouched(); err != nil {
+	if err := r.checkOtherWrites(); err != nil {
 		return phase{}, err
 	}
 	r.mu.Lock()
@@ -191,7 +191,7 @@ func (r *Run) checkAlways() {
 	if r.scenario.Always == nil {
 		return
 	}
-	if err := guarded("Always", func() error { return r.scenario.Always(r) }); err != nil {
+	if err := recoverPanic("Always", func() error { return r.scenario.Always(r) }); err != nil {
 		r.fail(fmt.Errorf("what must always hold does not: %w", err))
 	}
 }
@@ -202,7 +202,7 @@ func (r *Run) checkEnd() {
 		return
 	}
 	if r.scenario.Finally != nil {
-		if err := guarded("Finally", func() error { return r.scenario.Finally(r) }); err != nil {
+		if err := recoverPanic("Finally", func() error { return r.scenario.Finally(r) }); err != nil {
 			r.fail(fmt.Errorf("what must hold at the end does not: %w", err))
 			return
 		}
@@ -232,12 +232,12 @@ func (r *Run) wait(d time.Duration) {
 	r.sleepUntil(end)
 }
 
-// mostSteps is in how many steps time passes, at most.
-const mostSteps = 100
+// maxSleeps is in how many steps time passes, at most.
+const maxSleeps = 100
 
 // sleepUntil lets time pass, in which the operator may act outside of its passes.
 func (r *Run) sleepUntil(end time.Time) {
-	step := max(time.Second, time.Until(end)/mostSteps)
+	step := max(time.Second, time.Until(end)/maxSleeps)
 	for r.failure() == nil && time.Now().Before(end) {
 		time.Sleep(min(step, time.Until(end)))
 		if !r.isDown() {

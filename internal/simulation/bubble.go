@@ -36,7 +36,7 @@ func bubbleName() string {
 	return "synctest bubble " + number + "]"
 }
 
-func goroutineLeft(bubble string) error {
+func goroutineLeftError(bubble string) error {
 	return fmt.Errorf("a goroutine is left when the process has ended: %s", goroutinesOf(bubble))
 }
 

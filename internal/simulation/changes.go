@@ -87,7 +87,7 @@ func (r *Run) freeze(c *memoryserver.Change, fault FaultKind, at point, frozen b
 	if !frozen {
 		return
 	}
-	r.plan.strike(fault, at)
+	r.plan.noteInjected(fault, at)
 	r.trace.add(row{what: "  " + at.name, fault: fault, answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
 }
 
@@ -113,26 +113,26 @@ type past struct {
 
 // planTravel plans that, when the operator is quiet, a process starts whose cache shows the kind as before the change.
 func (r *Run) planTravel(c *memoryserver.Change, at point) {
-	if !at.watched || r.travel.planned != nil {
+	if !at.watched || r.timeTravel.planned != nil {
 		return
 	}
 	was := &past{Past: fakemanager.Past{GVK: c.GVK, Revision: c.Revision - 1}, change: fmt.Sprintf("%s #%d", at.name, at.nth)}
 	if c.Old != nil && c.New != nil {
 		was.change += " (" + strings.Join(state.ChangedPaths(c.Old, c.New), ", ") + ")"
 	}
-	r.travel.planned = was
-	r.plan.strike(TimeTravel, at)
+	r.timeTravel.planned = was
+	r.plan.noteInjected(TimeTravel, at)
 }
 
 // travelToThePast ends the process if the next one is to see the past.
 func (r *Run) travelToThePast() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := r.travel.planned
+	was := r.timeTravel.planned
 	if was == nil {
 		return false
 	}
-	r.travel.next, r.travel.planned = was, nil
+	r.timeTravel.next, r.timeTravel.planned = was, nil
 	r.processes.leader.die()
 	r.trace.add(row{
 		what: "the process ends", fault: TimeTravel,

@@ -68,18 +68,18 @@ func (a apiReader) List(ctx context.Context, list client.ObjectList, opts ...cli
 func (c *recordingClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	r := c.request("create", obj)
 	r.Body = bodyOf(obj)
-	return c.process.send(ctx, r, func(lost bool) error { return c.live.Create(ctx, answered(obj, lost), opts...) })
+	return c.process.send(ctx, r, func(lost bool) error { return c.live.Create(ctx, answerTarget(obj, lost), opts...) })
 }
 
 func (c *recordingClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	r := c.request("update", obj)
 	r.Body = bodyOf(obj)
-	return c.process.send(ctx, r, func(lost bool) error { return c.live.Update(ctx, answered(obj, lost), opts...) })
+	return c.process.send(ctx, r, func(lost bool) error { return c.live.Update(ctx, answerTarget(obj, lost), opts...) })
 }
 
 func (c *recordingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	r := c.patchRequest(obj, patch)
-	return c.process.send(ctx, r, func(lost bool) error { return c.live.Patch(ctx, answered(obj, lost), patch, opts...) })
+	return c.process.send(ctx, r, func(lost bool) error { return c.live.Patch(ctx, answerTarget(obj, lost), patch, opts...) })
 }
 
 func (c *recordingClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -122,19 +122,19 @@ func (s *subresourceClient) Get(ctx context.Context, obj, sub client.Object, opt
 func (s *subresourceClient) Create(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption) error {
 	r := s.request("create", obj)
 	r.Body = bodyOf(sub)
-	return s.process.send(ctx, r, func(lost bool) error { return s.live.Create(ctx, obj, answered(sub, lost), opts...) })
+	return s.process.send(ctx, r, func(lost bool) error { return s.live.Create(ctx, obj, answerTarget(sub, lost), opts...) })
 }
 
 func (s *subresourceClient) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 	r := s.request("update", obj)
 	r.Body = bodyOf(obj)
-	return s.process.send(ctx, r, func(lost bool) error { return s.live.Update(ctx, answered(obj, lost), opts...) })
+	return s.process.send(ctx, r, func(lost bool) error { return s.live.Update(ctx, answerTarget(obj, lost), opts...) })
 }
 
 func (s *subresourceClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 	r := s.patchRequest(obj, patch)
 	r.Subresource = s.name
-	return s.process.send(ctx, r, func(lost bool) error { return s.live.Patch(ctx, answered(obj, lost), patch, opts...) })
+	return s.process.send(ctx, r, func(lost bool) error { return s.live.Patch(ctx, answerTarget(obj, lost), patch, opts...) })
 }
 
 func (s *subresourceClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
@@ -193,9 +193,9 @@ func bodyOf(obj client.Object) []byte {
 	return body
 }
 
-// answered returns the object that the answer is written to: the caller's object, or a copy if the caller never gets
+// answerTarget returns the object that the answer is written to: the caller's object, or a copy if the caller never gets
 // the answer.
-func answered(obj client.Object, lost bool) client.Object {
+func answerTarget(obj client.Object, lost bool) client.Object {
 	if lost {
 		return obj.DeepCopyObject().(client.Object)
 	}

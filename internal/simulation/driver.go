@@ -13,32 +13,32 @@ import (
 // Bounds of one action. An operator that needs more does not become quiet.
 const (
 	maxPasses       = 300
-	maxPass         = time.Hour        // of virtual time, for a pass that waits
-	maxStale        = 10 * time.Second // for which a cache stays behind while a pass waits
+	maxPassTime         = time.Hour        // of virtual time, for a pass that waits
+	maxFreeze        = 10 * time.Second // for which a cache stays behind while a pass waits
 	restartTime     = 2 * time.Second  // until a process that died has started again
 	maxClusterSteps = 100              // of everything else in the cluster meanwhile
 )
 
-// step is one thing that can happen next. It reports whether it happened.
-type step struct {
+// transition is one thing that can happen next. It reports whether it happened.
+type transition struct {
 	name string
-	do   func(r *Run, w *progress) bool
+	do   func(r *Run, p *progress) bool
 }
 
-// steps returns what can happen, in order. After each step that happens the list begins anew. The operator is quiet
+// transitions returns what can happen, in order. After each step that happens the list begins anew. The operator is quiet
 // when no step can happen.
-func steps() []step {
-	return []step{
+func transitions() []transition {
+	return []transition{
 		// The operator is restarted, as by a kubelet. The first process starts here too.
 		{"start a process in place of one that died", func(r *Run, _ *progress) bool { return r.replaceDeadProcess() }},
 		// Without a process only the rest of the cluster works. Nothing below can happen.
-		{"let the cluster work while the operator is down", func(r *Run, w *progress) bool { return r.isDown() && (r.stepCluster() || w.stop()) }},
+		{"let the cluster work while the operator is down", func(r *Run, p *progress) bool { return r.isDown() && (r.stepCluster() || p.stop()) }},
 		// Events come before passes, so that a pass sees all that happened before, unless its cache is behind by a fault.
 		{"deliver an event", func(r *Run, _ *progress) bool { return r.deliver() }},
 		// While a kind in the cache is frozen, everything known has another pass or two, which then sees the past.
 		{"request passes while the cache is behind", func(r *Run, _ *progress) bool { return r.requestPasses() }},
 		// One pass runs at a time, to its end.
-		{"run a pass that is due", func(r *Run, w *progress) bool { return r.nextPass() && w.countPass() }},
+		{"run a pass that is due", func(r *Run, p *progress) bool { return r.nextPass() && p.countPass() }},
 		// The operator has done what it can. Garbage collection and simulated controllers answer.
 		{"let the cluster work", func(r *Run, _ *progress) bool { return r.stepCluster() }},
 		// Nothing else happens any more, so the cache catches up. One kind at a time.
@@ -46,7 +46,7 @@ func steps() []step {
 		// By now the past differs from the present as much as it can.
 		{"replace the process by one that sees the past", func(r *Run, _ *progress) bool { return r.travelToThePast() }},
 		// The clock moves only when nothing else is left.
-		{"wait for what is due next", func(r *Run, w *progress) bool { return r.waitForNextDue(w) }},
+		{"wait for what is due next", func(r *Run, p *progress) bool { return r.waitForNextDue(p) }},
 	}
 }
 
@@ -54,15 +54,15 @@ func steps() []step {
 type progress struct {
 	horizon    time.Duration // how far into the future delays are followed
 	passes     int
-	moment     moment    // of the last change
+	version     version    // of the last change
 	quietSince time.Time // when that was
 	attempts   fakemanager.Attempts
 	stopped    bool // the operator is down, and the cluster is quiet
 }
 
-func (w *progress) countPass() bool { w.passes++; return true }
+func (p *progress) countPass() bool { p.passes++; return true }
 
-func (w *progress) stop() bool { w.stopped = true; return true }
+func (p *progress) stop() bool { p.stopped = true; return true }
 
 // settle lets the operator work until it is quiet: no event is left, and nothing is due within the horizon, or what
 // is due changes nothing.
@@ -70,18 +70,18 @@ func (r *Run) settle() { r.work(r.scenario.horizon()) }
 
 // work is settle with another horizon. Zero follows no delays.
 func (r *Run) work(horizon time.Duration) {
-	w := &progress{horizon: horizon, moment: r.moment(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
-	for steps := steps(); !w.stopped && r.failure() == nil; {
+	p := &progress{horizon: horizon, version: r.version(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
+	for steps := transitions(); !p.stopped && r.failure() == nil; {
 		r.observe()
-		if now := r.moment(); now != w.moment {
-			w.moment, w.quietSince, w.attempts = now, time.Now(), fakemanager.Attempts{}
+		if now := r.version(); now != p.version {
+			p.version, p.quietSince, p.attempts = now, time.Now(), fakemanager.Attempts{}
 			r.checkAlways()
 		}
-		if w.passes >= maxPasses {
+		if p.passes >= maxPasses {
 			r.fail(r.notQuietError())
 			return
 		}
-		if !slices.ContainsFunc(steps, func(s step) bool { return s.do(r, w) }) {
+		if !slices.ContainsFunc(steps, func(t transition) bool { return t.do(r, p) }) {
 			return
 		}
 	}
@@ -132,7 +132,7 @@ func (r *Run) nextPass() bool {
 func (r *Run) stepCluster() bool {
 	before := r.server.Revision()
 	for _, reconcile := range r.scenario.Controllers {
-		if err := guarded("it", func() error { return reconcile(r.context(), r.user) }); err != nil {
+		if err := recoverPanic("it", func() error { return reconcile(r.context(), r.user) }); err != nil {
 			r.fail(fmt.Errorf("a simulated controller: %w", err))
 		}
 	}
@@ -142,12 +142,12 @@ func (r *Run) stepCluster() bool {
 }
 
 // waitForNextDue lets time pass until a delayed request is due that was not attempted often enough.
-func (r *Run) waitForNextDue(w *progress) bool {
-	at, whose := r.processes.leader.manager.NextDue(w.attempts, r.scenario.enoughAttempts())
-	if whose == nil || at.After(w.quietSince.Add(w.horizon)) {
+func (r *Run) waitForNextDue(p *progress) bool {
+	at, whose := r.processes.leader.manager.NextDue(p.attempts, r.scenario.enoughAttempts())
+	if whose == nil || at.After(p.quietSince.Add(p.horizon)) {
 		return false
 	}
 	time.Sleep(time.Until(at))
-	w.attempts.Count(whose)
+	p.attempts.Count(whose)
 	return true
 }

@@ -117,7 +117,7 @@ func (e *explorer) add(r *result) {
 	e.found.Runs++
 	e.found.add(r)
 	if len(r.faults) == 1 && e.options.Depth > 1 {
-		e.singles = append(e.singles, &result{faults: r.faults, struck: r.struck, points: r.points})
+		e.singles = append(e.singles, &result{faults: r.faults, injected: r.injected, points: r.points})
 	}
 }
 
@@ -178,7 +178,7 @@ func (x *Exploration) add(of *result) {
 	switch {
 	case of.err != nil:
 		x.fail(of)
-	case of.struck < len(of.faults):
+	case of.injected < len(of.faults):
 		x.Missed++
 	case len(of.faults) == 1:
 		x.Survived[of.faults[0].Kind]++

@@ -43,7 +43,7 @@ const (
 type faultRule struct {
 	kind            FaultKind
 	requests        func(c *call) bool      // that it can strike; nil: it strikes at changes of objects
-	strike          func(d *delivery) error // handles a request that it strikes; see send.go. For changes see changes.go
+	apply          func(o *outgoing) error // handles a request that it strikes; see send.go. For changes see changes.go
 	needsNextAction bool                    // the user must have something left to do
 	needsWatch      bool                    // the process must watch the request's kind
 	words           string                  // what happens, for the trace
@@ -52,59 +52,59 @@ type faultRule struct {
 // faultRules is in the order in which the faults are tried.
 var faultRules = []faultRule{
 	{
-		kind: CrashBefore, requests: isWrite, strike: (*delivery).crashBefore,
+		kind: CrashBefore, requests: isWrite, apply: (*outgoing).crashBefore,
 		words: "the process dies before the request is sent",
 	},
 	{
-		kind: CrashAfter, requests: isWrite, strike: (*delivery).crashAfter,
+		kind: CrashAfter, requests: isWrite, apply: (*outgoing).crashAfter,
 		words: "it is done, and the process dies before it gets the answer",
 	},
 	{
-		kind: CrashDowntime, requests: isWrite, strike: (*delivery).crashDowntime, needsNextAction: true,
+		kind: CrashDowntime, requests: isWrite, apply: (*outgoing).crashDowntime, needsNextAction: true,
 		words: "it is done, and the process dies; it starts again after the user's next action",
 	},
 	{
-		kind: CrashUnseen, requests: isAPIWrite, strike: (*delivery).crashUnseen, needsWatch: true,
+		kind: CrashUnseen, requests: isAPIWrite, apply: (*outgoing).crashUnseen, needsWatch: true,
 		words: "it is done, and the process dies; the cache of the next one does not show it for one pass",
 	},
 	{
-		kind: CrashDowntimeUnseen, requests: isAPIWrite, strike: (*delivery).crashDowntimeUnseen, needsNextAction: true, needsWatch: true,
+		kind: CrashDowntimeUnseen, requests: isAPIWrite, apply: (*outgoing).crashDowntimeUnseen, needsNextAction: true, needsWatch: true,
 		words: "it is done, and the process dies; it starts again after the user's next action, and its cache does not show it for one pass",
 	},
 	{
-		kind: ConcurrentAction, requests: isWrite, strike: (*delivery).concurrentAction, needsNextAction: true,
+		kind: ConcurrentAction, requests: isWrite, apply: (*outgoing).concurrentAction, needsNextAction: true,
 		words: "the user's next action comes just before",
 	},
 	{
-		kind: Timeout, requests: isWrite, strike: (*delivery).timeout,
+		kind: Timeout, requests: isWrite, apply: (*outgoing).timeout,
 		words: "it is done, and the answer is lost",
 	},
 	{
-		kind: Conflict, requests: isModification, strike: (*delivery).conflict,
+		kind: Conflict, requests: isModification, apply: (*outgoing).conflict,
 		words: "another writer wrote the object just before",
 	},
 	{
-		kind: TooManyRequests, requests: hasServer, strike: (*delivery).tooManyRequests,
+		kind: TooManyRequests, requests: hasServer, apply: (*outgoing).tooManyRequests,
 		words: "the server refuses it",
 	},
 	{
-		kind: InternalError, requests: hasServer, strike: (*delivery).internalError,
+		kind: InternalError, requests: hasServer, apply: (*outgoing).internalError,
 		words: "the server refuses it",
 	},
 	{
-		kind: ConnectionRefused, requests: func(*call) bool { return true }, strike: (*delivery).connectionRefused,
+		kind: ConnectionRefused, requests: func(*call) bool { return true }, apply: (*outgoing).connectionRefused,
 		words: "it does not reach the server",
 	},
 	{
-		kind: AlreadyExists, requests: isCreation, strike: (*delivery).alreadyExists,
+		kind: AlreadyExists, requests: isCreation, apply: (*outgoing).alreadyExists,
 		words: "it is done, and the answer is that to the client's second attempt",
 	},
 	{
-		kind: NotFound, requests: isWriteOfOwned, strike: (*delivery).notFound,
+		kind: NotFound, requests: isWriteOfOwned, apply: (*outgoing).notFound,
 		words: "another writer deleted the object just before",
 	},
 	{
-		kind: LeaderChange, requests: isWrite, strike: (*delivery).leaderChange,
+		kind: LeaderChange, requests: isWrite, apply: (*outgoing).leaderChange,
 		words: "another replica becomes the leader before the request is sent",
 	},
 	{kind: Stale, words: "the cache does not show it for one pass"},
@@ -143,8 +143,8 @@ func ruleOf(kind FaultKind) *faultRule {
 	return nil
 }
 
-// canStrike reports whether the kind of fault can strike at the point.
-func (f *faultRule) canStrike(p *point) bool {
+// appliesTo reports whether the kind of fault can strike at the point.
+func (f *faultRule) appliesTo(p *point) bool {
 	if p.call == nil {
 		return f.requests == nil && p.watched
 	}
@@ -164,7 +164,7 @@ type point struct {
 func (p *point) faults() []FaultKind {
 	var kinds []FaultKind
 	for i := range faultRules {
-		if faultRules[i].canStrike(p) {
+		if faultRules[i].appliesTo(p) {
 			kinds = append(kinds, faultRules[i].kind)
 		}
 	}
@@ -176,7 +176,7 @@ type plan struct {
 	faults []Fault
 	count  map[string]int // of the requests and changes of a name
 	points []point
-	struck []Fault
+	injected []Fault
 }
 
 // reach notes a point, whose nth it sets, and returns the kind of the fault that is planned there, "" for none.
@@ -192,9 +192,9 @@ func (p *plan) reach(at point) (FaultKind, point) {
 	return "", at
 }
 
-// strike notes that a planned fault strikes.
-func (p *plan) strike(kind FaultKind, at point) {
-	p.struck = append(p.struck, Fault{kind, at.name, at.nth})
+// noteInjected notes that a planned fault strikes.
+func (p *plan) noteInjected(kind FaultKind, at point) {
+	p.injected = append(p.injected, Fault{kind, at.name, at.nth})
 }
 
 // String returns the fault in the form that ParseFaults reads.

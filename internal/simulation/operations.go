@@ -29,12 +29,12 @@ func newOperations() operations {
 }
 
 // harmful returns a copy of what must not happen more often than without faults.
-func (d *operations) harmful() operations {
-	return operations{deleted: maps.Clone(d.deleted), rollouts: maps.Clone(d.rollouts)}
+func (o *operations) harmful() operations {
+	return operations{deleted: maps.Clone(o.deleted), rollouts: maps.Clone(o.rollouts)}
 }
 
-// keeps reports whether the operator creates an object and never deletes it.
-func (d *operations) keeps(id objectID) bool { return d.created[id] && d.deleted[id] == 0 }
+// neverDeletes reports whether the operator creates an object and never deletes it.
+func (o *operations) neverDeletes(id objectID) bool { return o.created[id] && o.deleted[id] == 0 }
 
 // carryOut carries out a request, and counts what it changed. The caller holds the lock.
 func (r *Run) carryOut(c *call, lost bool, do func(lost bool) error) error {
@@ -81,16 +81,16 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	}
 	r.operations.writes[id]++
 	if change.Type == watch.Added {
-		if r.operations.created[id] = true; id.runsOnce() && r.operations.deleted[id] > 0 { // the operator has deleted one of that name
+		if r.operations.created[id] = true; id.runsToCompletion() && r.operations.deleted[id] > 0 { // the operator has deleted one of that name
 			r.operations.rollouts[id]++
 		}
-		if r.travel.happened {
-			r.travel.created[change.New.GetUID()] = true
+		if r.timeTravel.happened {
+			r.timeTravel.created[change.New.GetUID()] = true
 		}
 	}
-	if c.isDeletion() && !r.travel.created[change.Old.GetUID()] {
+	if c.isDeletion() && !r.timeTravel.created[change.Old.GetUID()] {
 		r.operations.deleted[id]++
-		if r.baseline != nil && r.baseline.operations.keeps(id) && !r.hasGeneratedName(id) {
+		if r.baseline != nil && r.baseline.operations.neverDeletes(id) && !r.hasGeneratedName(id) {
 			r.failLocked(fmt.Errorf("it deletes %s, which it never does without faults", id))
 		}
 	}
@@ -112,7 +112,7 @@ func (r *Run) replacesPods(c *memoryserver.Change) bool {
 	if is == nil || equality.Semantic.DeepEqual(was, is) {
 		return false
 	}
-	return !r.travel.happened || !slices.ContainsFunc(r.history.changes, func(earlier memoryserver.Change) bool {
+	return !r.timeTravel.happened || !slices.ContainsFunc(r.history.changes, func(earlier memoryserver.Change) bool {
 		return earlier.GVK == c.GVK && earlier.Key == c.Key && earlier.New != nil && equality.Semantic.DeepEqual(templateOf(earlier.New), is)
 	})
 }
@@ -136,8 +136,8 @@ func (r *Run) hasGeneratedName(id objectID) bool {
 	return obj != nil && obj.GetGenerateName() != ""
 }
 
-// runsOnce reports whether objects of the kind do their work when they are created.
-func (o *objectID) runsOnce() bool {
+// runsToCompletion reports whether objects of the kind do their work when they are created.
+func (o *objectID) runsToCompletion() bool {
 	return o.kind.Group == "batch" && o.kind.Kind == "Job" || o.kind.Group == "" && o.kind.Kind == "Pod"
 }
 
@@ -159,7 +159,7 @@ func (r *Run) checkOperations(without *operations) error {
 
 // rolloutFormat is the message for a rollout: of which object, how often, and how often without faults.
 func (o *objectID) rolloutFormat() string {
-	if o.runsOnce() {
+	if o.runsToCompletion() {
 		return "it runs %s again %s, without faults %s"
 	}
 	return "it changes the pod template of %s %s, without faults %s"

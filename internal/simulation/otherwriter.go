@@ -13,15 +13,15 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// touched is an object that the other writer wrote just before the operator did.
-type touched struct {
+// otherWrite is an object that the other writer wrote just before the operator did.
+type otherWrite struct {
 	client.Object
 	condition bool // the other writer set a condition too
 }
 
-// touch writes the object of a request as another writer: an annotation, a label and a finalizer, and, before its
+// writeAsOther writes the object of a request as another writer: an annotation, a label and a finalizer, and, before its
 // status is written, a condition. They must survive. The caller holds the lock.
-func (r *Run) touch(c *call) {
+func (r *Run) writeAsOther(c *call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	if err := r.user.Get(r.context(), c.Object, obj); err != nil {
@@ -37,7 +37,7 @@ func (r *Run) touch(c *call) {
 		r.failLocked(fmt.Errorf("another writer's patch of %s: %w", c, err))
 		return
 	}
-	r.touched = append(r.touched, touched{obj, c.Subresource == "status" && r.setCondition(c)})
+	r.otherWrites = append(r.otherWrites, otherWrite{obj, c.Subresource == "status" && r.setCondition(c)})
 	r.trace.addBefore(row{what: "another writer: annotate " + objectID{c.Kind, c.Object}.String()})
 }
 
@@ -71,8 +71,8 @@ func conditionsOf(obj runtime.Object) *[]metav1.Condition {
 	return nil
 }
 
-// remove deletes the object of a request as another writer. The caller holds the lock.
-func (r *Run) remove(c *call) {
+// deleteAsOther deletes the object of a request as another writer. The caller holds the lock.
+func (r *Run) deleteAsOther(c *call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	obj.Namespace, obj.Name = c.Object.Namespace, c.Object.Name
@@ -83,11 +83,11 @@ func (r *Run) remove(c *call) {
 	r.trace.addBefore(row{what: "another writer: delete " + objectID{c.Kind, c.Object}.String()})
 }
 
-// checkTouched returns an error if something is lost that the other writer wrote just before the operator.
-func (r *Run) checkTouched() error {
+// checkOtherWrites returns an error if something is lost that the other writer wrote just before the operator.
+func (r *Run) checkOtherWrites() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, obj := range r.touched {
+	for _, obj := range r.otherWrites {
 		id := objectID{obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)}
 		now := r.history.present[id]
 		if now == nil || now.GetUID() != obj.GetUID() || now.GetDeletionTimestamp() != nil {
@@ -116,7 +116,7 @@ func (r *Run) checkTouched() error {
 // releaseFinalizers removes the other writer's finalizer from objects that are being deleted.
 func (r *Run) releaseFinalizers() {
 	r.mu.Lock()
-	all := slices.Clone(r.touched)
+	all := slices.Clone(r.otherWrites)
 	r.mu.Unlock()
 	for _, obj := range all {
 		now := obj.Object.DeepCopyObject().(client.Object)

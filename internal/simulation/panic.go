@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// guarded calls a function of the test's author, and returns an error if it panics.
-func guarded(what string, do func() error) (err error) {
+// recoverPanic calls a function of the test's author, and returns an error if it panics.
+func recoverPanic(what string, do func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicError(what, value)

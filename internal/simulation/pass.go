@@ -70,7 +70,7 @@ func (r *Run) beginPass(p *Process, target fakemanager.Target, cause string) *pa
 	defer r.mu.Unlock()
 	r.passes.begun++
 	p.pass = &pass{number: r.passes.begun, target: target}
-	r.trace.add(row{pass: p.pass.number, what: passOver + describeTarget(target), answer: cause})
+	r.trace.add(row{pass: p.pass.number, what: passPrefix + describeTarget(target), answer: cause})
 	return p.pass
 }
 
@@ -134,11 +134,11 @@ func (r *Run) finishPass(work *fakemanager.Work) {
 		if p == r.processes.leader && (r.deliver() || r.stepCluster()) {
 			continue
 		}
-		if waited > maxStale && p.manager.Cache().Thaw() {
+		if waited > maxFreeze && p.manager.Cache().Thaw() {
 			continue
 		}
-		if waited > maxPass {
-			r.fail(fmt.Errorf("pass over %s %s has not ended after %s of virtual time", work.Target.Controller, work.Target.Request, maxPass))
+		if waited > maxPassTime {
+			r.fail(fmt.Errorf("pass over %s %s has not ended after %s of virtual time", work.Target.Controller, work.Target.Request, maxPassTime))
 			return
 		}
 		time.Sleep(step)
@@ -173,7 +173,7 @@ func (r *Run) changeLeader() bool {
 	r.trace.add(row{what: "the old leader continues its pass"})
 	close(old.resume)
 	r.observe()
-	for waited := time.Millisecond; waited < maxPass; waited *= 2 {
+	for waited := time.Millisecond; waited < maxPassTime; waited *= 2 {
 		r.mu.Lock()
 		ended := old.process.pass == nil
 		r.mu.Unlock()

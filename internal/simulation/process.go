@@ -162,7 +162,7 @@ func (p *Process) isDead() bool {
 
 // start calls the scenario's Start, and runs what it has set up.
 func (p *Process) start() error {
-	if err := guarded("Start", func() error { return p.run.scenario.Start(p) }); err != nil {
+	if err := recoverPanic("Start", func() error { return p.run.scenario.Start(p) }); err != nil {
 		if p.isDead() { // its requests were refused
 			return nil
 		}
@@ -187,9 +187,9 @@ func (r *Run) startProcess() {
 	r.mu.Lock()
 	r.processes.started++
 	p := newProcess(r, r.processes.started)
-	if was := r.travel.next; was != nil {
+	if was := r.timeTravel.next; was != nil {
 		p.manager.Cache().BeginInThePast(was.Past, r.history.changes)
-		r.travel.next, r.travel.happened = nil, true
+		r.timeTravel.next, r.timeTravel.happened = nil, true
 	}
 	r.processes.leader = p
 	r.mu.Unlock()

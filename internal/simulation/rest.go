@@ -16,9 +16,9 @@ const restTime = 2 * time.Second
 // checkRest has every known object reconciled once more, though nothing has changed. The operator must not write
 // anything. It returns false if a fault struck meanwhile: then the result means nothing.
 func (r *Run) checkRest() (undisturbed bool) {
-	struck := r.struckSoFar()
+	struck := r.injectedSoFar()
 	time.Sleep(restTime)
-	before := r.moment()
+	before := r.version()
 	r.setCause("nothing: the operator is quiet")
 	r.processes.leader.manager.EnqueueKnown()
 	pass := r.passes.begun
@@ -27,11 +27,11 @@ func (r *Run) checkRest() (undisturbed bool) {
 	for range maxPasses {
 		ran := r.failure() == nil && r.nextPass()
 		switch {
-		case r.struckSoFar() > struck:
+		case r.injectedSoFar() > struck:
 			return false
 		case !ran:
 			return true
-		case r.moment() != before:
+		case r.version() != before:
 			r.fail(r.unrestError(pass, before))
 			return true
 		}
@@ -45,15 +45,15 @@ func (r *Run) setProbing(probing bool) {
 	r.probing = probing
 }
 
-// struckSoFar returns how many of the planned faults have struck.
-func (r *Run) struckSoFar() int {
+// injectedSoFar returns how many of the planned faults have struck.
+func (r *Run) injectedSoFar() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.plan.struck)
+	return len(r.plan.injected)
 }
 
 // unrestError explains why one more pass, after the given one, changed something.
-func (r *Run) unrestError(pass int, before moment) error {
+func (r *Run) unrestError(pass int, before version) error {
 	var wrote []string
 	for _, request := range r.log.all() {
 		if request.Pass > pass && request.Changed {
@@ -72,7 +72,7 @@ func (r *Run) unrestError(pass int, before moment) error {
 }
 
 // changedSince names what changed, on the server or else outside of the cluster.
-func (r *Run) changedSince(before moment) string {
+func (r *Run) changedSince(before version) string {
 	var names []string
 	for _, change := range r.server.Changes(before.revision) {
 		names = append(names, change.GVK.Kind+" "+nameOf(change.Key))

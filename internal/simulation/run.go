@@ -30,9 +30,9 @@ type Run struct {
 	plan       plan
 	history    history
 	operations operations
-	touched    []touched // by the other writer
+	otherWrites    []otherWrite // by the other writer
 	processes  processes
-	travel     timeTravel
+	timeTravel     timeTravel
 	passes     passes
 	script     script
 	probing    bool // it is checked whether the operator rests
@@ -54,7 +54,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 		plan:       plan{faults: faults, count: map[string]int{}},
 		history:    history{present: map[objectID]client.Object{}},
 		operations: newOperations(),
-		travel:     timeTravel{created: map[types.UID]bool{}},
+		timeTravel:     timeTravel{created: map[types.UID]bool{}},
 		passes:     newPasses(),
 	}
 	if s.External != nil {
@@ -66,7 +66,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 // result is what is left of a run.
 type result struct {
 	faults     []Fault
-	struck     int // how many of the faults struck
+	injected     int // how many of the faults struck
 	err        error
 	trace      *trace
 	points     []point
@@ -95,10 +95,10 @@ func (s *Scenario) run(t *testing.T, faults []Fault, baseline *result) *result {
 		return failed(unusable)
 	}
 	if left != "" && !r.processes.died && r.failure() == nil {
-		r.fail(goroutineLeft(left))
+		r.fail(goroutineLeftError(left))
 	}
 	return &result{
-		faults: faults, struck: len(r.plan.struck), err: r.failure(), trace: r.trace,
+		faults: faults, injected: len(r.plan.injected), err: r.failure(), trace: r.trace,
 		points: r.plan.points, phases: r.script.phases, operations: r.operations,
 	}
 }
@@ -114,13 +114,13 @@ func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 		r := newRun(s, server, nil, nil)
 		defer time.Sleep(time.Minute) // for what ends at its next tick
 		defer r.end()
-		r.open()
+		r.begin()
 		r.Do(t, s.Actions...)
 		r.log.Reset()
 		test(t, r)
 	})
 	if left != "" && !t.Failed() {
-		t.Error(goroutineLeft(left))
+		t.Error(goroutineLeftError(left))
 	}
 }
 
@@ -166,16 +166,16 @@ func (r *Run) failure() error {
 	return r.failures[0]
 }
 
-// moment differs from an earlier one if something has changed since.
-type moment struct {
+// version differs from an earlier one if something has changed since.
+type version struct {
 	revision int64 // of the server
 	effects  int
 }
 
-func (r *Run) moment() moment {
+func (r *Run) version() version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return moment{r.server.Revision(), r.operations.effects}
+	return version{r.server.Revision(), r.operations.effects}
 }
 
 // end ends the process.

@@ -16,8 +16,8 @@ import (
 // occur in other objects by chance.
 const shortestSecret = 8
 
-// public are keys of Secrets whose values are not secret.
-var public = []string{
+// publicKeysKeys are keys of Secrets whose values are not secret.
+var publicKeys = []string{
 	"username", "user", "host", "hostname", "port", "database", "dbname", "endpoint",
 	corev1.TLSCertKey, corev1.ServiceAccountRootCAKey, corev1.ServiceAccountNamespaceKey,
 }
@@ -28,8 +28,8 @@ type secretValue struct {
 	value       []byte
 }
 
-// in reports whether the value occurs in the text, as it is or in base64.
-func (v *secretValue) in(text string) bool {
+// occursIn reports whether the value occurs in the text, as it is or in base64.
+func (v *secretValue) occursIn(text string) bool {
 	return strings.Contains(text, string(v.value)) || strings.Contains(text, base64.StdEncoding.EncodeToString(v.value))
 }
 
@@ -46,7 +46,7 @@ func (h *history) secretValues() []secretValue {
 			continue
 		}
 		for key, value := range secret.Data {
-			if len(value) >= shortestSecret && !slices.Contains(public, strings.ToLower(key)) {
+			if len(value) >= shortestSecret && !slices.Contains(publicKeys, strings.ToLower(key)) {
 				values = append(values, secretValue{secret.Name, key, value})
 			}
 		}
@@ -60,8 +60,8 @@ func (r *Run) findLeak(c *memoryserver.Change) error {
 		return nil
 	}
 	for _, v := range r.history.secretValues() {
-		path := state.FindString(c.New, v.in)
-		if path != "" && (c.Old == nil || state.FindString(c.Old, v.in) == "") {
+		path := state.FindString(c.New, v.occursIn)
+		if path != "" && (c.Old == nil || state.FindString(c.Old, v.occursIn) == "") {
 			return v.leakedTo(path + " of " + c.GVK.Kind + " " + nameOf(c.Key))
 		}
 	}
@@ -71,7 +71,7 @@ func (r *Run) findLeak(c *memoryserver.Change) error {
 // findLeakInText returns an error if the value of a Secret occurs in a text.
 func (r *Run) findLeakInText(what, text string) error {
 	for _, v := range r.history.secretValues() {
-		if v.in(text) {
+		if v.occursIn(text) {
 			return v.leakedTo(what)
 		}
 	}

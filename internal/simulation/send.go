@@ -45,31 +45,31 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 	}
 	c.owned = run.operations.created[objectID{c.Kind, c.Object}]
 	run.record(p, c)
-	d := &delivery{run: run, process: p, call: c, do: do}
-	if fault := run.strike(p, c); fault != "" {
-		return ruleOf(fault).strike(d)
+	o := &outgoing{run: run, process: p, call: c, do: do}
+	if fault := run.inject(p, c); fault != "" {
+		return ruleOf(fault).apply(o)
 	}
-	return d.answer(d.carryOut(false))
+	return o.answer(o.carryOut(false))
 }
 
-// strike notes that a request has reached its point, and returns the fault that strikes there, "" for none. The
+// inject notes that a request has reached its point, and returns the fault that strikes there, "" for none. The
 // caller holds the lock.
-func (r *Run) strike(p *Process, c *call) FaultKind {
+func (r *Run) inject(p *Process, c *call) FaultKind {
 	planned, at := r.plan.reach(point{call: c, name: c.String(), hasNext: r.script.hasNext(r.scenario.Actions), watched: p.manager.Cache().Watches(c.Kind)})
-	if planned == "" || !ruleOf(planned).canStrike(&at) {
+	if planned == "" || !ruleOf(planned).appliesTo(&at) {
 		return ""
 	}
 	if planned == LeaderChange && (c.Pass == 0 || p != r.processes.leader) {
 		return "" // there is no pass to finish, or the process does not lead any more
 	}
-	r.plan.strike(planned, at)
+	r.plan.noteInjected(planned, at)
 	c.Fault = string(planned)
 	return planned
 }
 
-// delivery is a request on its way to the server, or an effect. It has one handler for each kind of fault, which
+// outgoing is a request on its way to the server, or an effect. It has one handler for each kind of fault, which
 // returns what the operator gets as the answer. Handlers are called under the run's lock.
-type delivery struct {
+type outgoing struct {
 	run     *Run
 	process *Process
 	call    *call
@@ -77,110 +77,110 @@ type delivery struct {
 }
 
 // carryOut does what the request asks for.
-func (d *delivery) carryOut(lost bool) error { return d.run.carryOut(d.call, lost, d.do) }
+func (o *outgoing) carryOut(lost bool) error { return o.run.carryOut(o.call, lost, o.do) }
 
 // answer records what the operator gets, and returns it.
-func (d *delivery) answer(err error) error {
-	d.call.Err = err
+func (o *outgoing) answer(err error) error {
+	o.call.Err = err
 	return err
 }
 
 // die ends the process. The trace shows the request's own result.
-func (d *delivery) die(result error) error {
-	d.call.Err = result
-	d.process.die()
+func (o *outgoing) die(result error) error {
+	o.call.Err = result
+	o.process.die()
 	return errDead
 }
 
-func (d *delivery) crashBefore() error { return d.die(errDead) }
+func (o *outgoing) crashBefore() error { return o.die(errDead) }
 
-func (d *delivery) crashAfter() error { return d.die(d.carryOut(true)) }
+func (o *outgoing) crashAfter() error { return o.die(o.carryOut(true)) }
 
-func (d *delivery) crashDowntime() error {
-	result := d.carryOut(true)
-	d.run.processes.down = true
-	return d.die(result)
+func (o *outgoing) crashDowntime() error {
+	result := o.carryOut(true)
+	o.run.processes.down = true
+	return o.die(result)
 }
 
-func (d *delivery) crashUnseen() error {
-	before := d.run.server.Revision()
-	result := d.carryOut(true)
-	if d.process.manager.Cache().Watches(d.call.Kind) {
-		d.run.travel.next = &past{Past: fakemanager.Past{GVK: d.call.Kind, Revision: before}}
+func (o *outgoing) crashUnseen() error {
+	before := o.run.server.Revision()
+	result := o.carryOut(true)
+	if o.process.manager.Cache().Watches(o.call.Kind) {
+		o.run.timeTravel.next = &past{Past: fakemanager.Past{GVK: o.call.Kind, Revision: before}}
 	}
-	return d.die(result)
+	return o.die(result)
 }
 
-func (d *delivery) crashDowntimeUnseen() error {
-	err := d.crashUnseen()
-	d.run.processes.down = true
+func (o *outgoing) crashDowntimeUnseen() error {
+	err := o.crashUnseen()
+	o.run.processes.down = true
 	return err
 }
 
-func (d *delivery) concurrentAction() error {
-	if !d.run.doNextAction() {
-		d.call.Fault = ""
+func (o *outgoing) concurrentAction() error {
+	if !o.run.doNextAction() {
+		o.call.Fault = ""
 	}
-	return d.answer(d.carryOut(false))
+	return o.answer(o.carryOut(false))
 }
 
-func (d *delivery) timeout() error {
-	if err := d.carryOut(true); err != nil {
-		return d.answer(err)
+func (o *outgoing) timeout() error {
+	if err := o.carryOut(true); err != nil {
+		return o.answer(err)
 	}
-	return d.answer(d.networkError(context.DeadlineExceeded))
+	return o.answer(o.networkError(context.DeadlineExceeded))
 }
 
-func (d *delivery) conflict() error {
-	d.run.touch(d.call)
-	return d.answer(d.carryOut(false))
+func (o *outgoing) conflict() error {
+	o.run.writeAsOther(o.call)
+	return o.answer(o.carryOut(false))
 }
 
-func (d *delivery) tooManyRequests() error {
-	if d.call.http {
-		return d.answer(httpError(http.StatusTooManyRequests))
+func (o *outgoing) tooManyRequests() error {
+	if o.call.http {
+		return o.answer(httpError(http.StatusTooManyRequests))
 	}
-	return d.answer(apierrors.NewTooManyRequests("the server has asked for the client to wait", 1))
+	return o.answer(apierrors.NewTooManyRequests("the server has asked for the client to wait", 1))
 }
 
-func (d *delivery) internalError() error {
-	if d.call.http {
-		return d.answer(httpError(http.StatusServiceUnavailable))
+func (o *outgoing) internalError() error {
+	if o.call.http {
+		return o.answer(httpError(http.StatusServiceUnavailable))
 	}
-	return d.answer(apierrors.NewInternalError(fmt.Errorf("etcdserver: leader changed")))
+	return o.answer(apierrors.NewInternalError(fmt.Errorf("etcdserver: leader changed")))
 }
 
-func (d *delivery) connectionRefused() error {
-	return d.answer(d.networkError(syscall.ECONNREFUSED))
+func (o *outgoing) connectionRefused() error {
+	return o.answer(o.networkError(syscall.ECONNREFUSED))
 }
 
 // alreadyExists carries out a creation, unless the server would generate another name at the second attempt.
-func (d *delivery) alreadyExists() error {
-	if !strings.HasSuffix(d.call.Object.Name, "*") {
-		if err := d.carryOut(true); err != nil {
-			return d.answer(err)
+func (o *outgoing) alreadyExists() error {
+	if !strings.HasSuffix(o.call.Object.Name, "*") {
+		if err := o.carryOut(true); err != nil {
+			return o.answer(err)
 		}
 	}
-	resource := schema.GroupResource{Group: d.call.Kind.Group, Resource: strings.ToLower(d.call.Kind.Kind) + "s"}
-	return d.answer(apierrors.NewAlreadyExists(resource, d.call.Object.Name))
+	resource := schema.GroupResource{Group: o.call.Kind.Group, Resource: strings.ToLower(o.call.Kind.Kind) + "s"}
+	return o.answer(apierrors.NewAlreadyExists(resource, o.call.Object.Name))
 }
 
-func (d *delivery) notFound() error {
-	d.run.remove(d.call)
-	return d.answer(d.carryOut(false))
+func (o *outgoing) notFound() error {
+	o.run.deleteAsOther(o.call)
+	return o.answer(o.carryOut(false))
 }
 
 // leaderChange lets another replica lead until it is quiet. Then the old leader goes on, unless it has died.
-func (d *delivery) leaderChange() error {
-	if !d.run.waitForNewLeader(d.process) {
-		return d.answer(errDead)
+func (o *outgoing) leaderChange() error {
+	if !o.run.waitForNewLeader(o.process) {
+		return o.answer(errDead)
 	}
-	return d.answer(d.carryOut(false))
+	return o.answer(o.carryOut(false))
 }
 
 // networkError is what an HTTP client returns.
-func (d *delivery) networkError(err error) error {
-	c := d.call
+func (o *outgoing) networkError(err error) error {
+	c := o.call
 	if c.External != "" {
 		return fmt.Errorf("%s: %w", c.External, err)
 	}

@@ -47,14 +47,14 @@ func (t *trace) beginPhase() {
 
 // Beginnings of rows.
 const (
-	passOver = "pass over "
-	userActs = "user: "
+	passPrefix = "pass over "
+	userPrefix = "user: "
 )
 
 // Widths of cells: a wider description sticks out of its column, a longer answer is cut off.
 const (
-	widestWhat   = 64
-	widestAnswer = 160
+	maxWhatWidth   = 64
+	maxAnswerWidth = 160
 )
 
 // faults returns how many faults struck.
@@ -97,7 +97,7 @@ func (t *trace) from(begin int) string {
 	widest := 0
 	for i := range t.rows {
 		line, shown := t.rows[i].cells()
-		before := i < begin && !strings.HasPrefix(t.rows[i].what, userActs)
+		before := i < begin && !strings.HasPrefix(t.rows[i].what, userPrefix)
 		if !shown || before || t.isSilent(i) {
 			continue
 		}
@@ -109,7 +109,7 @@ func (t *trace) from(begin int) string {
 			continue
 		}
 		lines = append(lines, line)
-		if n := utf8.RuneCountInString(line[1]); n <= widestWhat {
+		if n := utf8.RuneCountInString(line[1]); n <= maxWhatWidth {
 			widest = max(widest, n)
 		}
 	}
@@ -127,11 +127,11 @@ func (t *trace) from(begin int) string {
 
 // isSilent reports whether a row begins a pass that sent nothing.
 func (t *trace) isSilent(i int) bool {
-	if !strings.HasPrefix(t.rows[i].what, passOver) {
+	if !strings.HasPrefix(t.rows[i].what, passPrefix) {
 		return false
 	}
 	for _, r := range t.rows[i+1:] {
-		if strings.HasPrefix(r.what, passOver) {
+		if strings.HasPrefix(r.what, passPrefix) {
 			break
 		}
 		if _, shown := r.cells(); shown && r.pass == t.rows[i].pass {
@@ -161,7 +161,7 @@ func (r *row) cells() (cells [3]string, shown bool) {
 		cells[1], cells[2] = "  "+r.call.String(), r.call.answer()
 		fault = FaultKind(r.call.Fault)
 	}
-	cells[2] = Shorten(cells[2], widestAnswer)
+	cells[2] = Shorten(cells[2], maxAnswerWidth)
 	if fault != "" {
 		cells[2] += "   ← " + ruleOf(fault).words
 	}
@@ -183,7 +183,7 @@ func (t *trace) changesBefore(pass int) []string {
 	var over string
 	var changes []string
 	for _, row := range t.rows {
-		if row.pass == pass && strings.HasPrefix(row.what, passOver) {
+		if row.pass == pass && strings.HasPrefix(row.what, passPrefix) {
 			over = row.what
 		}
 	}

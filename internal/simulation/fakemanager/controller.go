@@ -35,7 +35,7 @@ type Controller struct {
 	manager *Manager
 	name    string
 	queue   *queue
-	do      *observed
+	do      *wrappedReconciler
 	forEach *schema.GroupVersionKind // the kind for whose objects it is called; nil for a controller of controller-runtime
 	known   map[ctrl.Request]bool    // that were reconciled before
 }
@@ -51,9 +51,9 @@ func (m *Manager) newController(name string) *Controller {
 	return &Controller{manager: m, name: name, known: map[ctrl.Request]bool{}, queue: newQueue(limiter, m.options.Cause)}
 }
 
-// adopt replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The manager is
+// instrument replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The manager is
 // given an internal type, so only fields whose names and types are known are touched.
-func (m *Manager) adopt(runnable manager.Runnable) error {
+func (m *Manager) instrument(runnable manager.Runnable) error {
 	fields := reflect.Indirect(reflect.ValueOf(runnable))
 	if fields.Kind() != reflect.Struct || !fields.FieldByName("NewQueue").IsValid() || !fields.FieldByName("Do").IsValid() {
 		return nil // not a controller
@@ -64,7 +64,7 @@ func (m *Manager) adopt(runnable manager.Runnable) error {
 		return fmt.Errorf("controller %T cannot be tested with a manager: only requests of type reconcile.Request are supported; use Process.Reconcile", runnable)
 	}
 	c := m.newController(fields.FieldByName("Name").String())
-	c.do = &observed{controller: c, Reconciler: do}
+	c.do = &wrappedReconciler{controller: c, Reconciler: do}
 	fields.FieldByName("Do").Set(reflect.ValueOf(c.do))
 	fields.FieldByName("NewQueue").Set(reflect.ValueOf(
 		func(_ string, limiter workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
@@ -103,7 +103,7 @@ func (w *Work) Begin() {
 		return
 	}
 	select {
-	case c.queue.hand <- w.item:
+	case c.queue.toWorker <- w.item:
 	case <-c.queue.done:
 	case <-time.After(time.Minute):
 		c.manager.options.Fail(fmt.Errorf("controller %s has no free worker", c.name))
@@ -167,15 +167,15 @@ func (a Attempts) Count(c *Controller) {
 	}
 }
 
-// observed is a reconciler whose calls go through [Options.Pass].
-type observed struct {
+// wrappedReconciler is a reconciler whose calls go through [Options.Pass].
+type wrappedReconciler struct {
 	ctrlreconcile.Reconciler
 	controller *Controller
 	cause      string
 }
 
 // Reconcile calls the reconciler.
-func (o *observed) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+func (o *wrappedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	target := Target{o.controller.name, request}
 	return o.controller.manager.options.Pass(target, o.cause, func() (ctrl.Result, error) { return o.Reconciler.Reconcile(ctx, request) })
 }

@@ -16,9 +16,9 @@ type freeze struct {
 	requested int            // how often passes of everything known were requested
 }
 
-// mostPasses is how many passes of one object end a freeze. Without it, an operator that repairs what the garbage
+// maxPasses is how many passes of one object end a freeze. Without it, an operator that repairs what the garbage
 // collector deletes again would never end.
-const mostPasses = 5
+const maxPasses = 5
 
 // FreezeForPasses keeps a kind as it is until the given number of passes of every known object has run. It reports false
 // if the kind is not watched or is frozen already.
@@ -30,7 +30,7 @@ func (c *Cache) FreezeForPasses(gvk schema.GroupVersionKind, passes int) bool {
 // delivered as one event, as after a watch that broke. It reports false if the kind is not watched or is frozen
 // already.
 func (c *Cache) FreezeUntilThaw(gvk schema.GroupVersionKind) bool {
-	return c.freeze(gvk, &freeze{passes: mostPasses, merged: true, requested: mostPasses})
+	return c.freeze(gvk, &freeze{passes: maxPasses, merged: true, requested: maxPasses})
 }
 
 func (c *Cache) freeze(gvk schema.GroupVersionKind, f *freeze) bool {
@@ -80,7 +80,7 @@ func (m *Manager) passEnded(t Target) {
 		if f.ran == nil {
 			f.ran = map[Target]int{}
 		}
-		if f.ran[t]++; f.ran[t] == mostPasses || m.hasRun(f, f.passes) {
+		if f.ran[t]++; f.ran[t] == maxPasses || m.hasRun(f, f.passes) {
 			k.thaw()
 		}
 	}

@@ -40,8 +40,8 @@ func formOf(obj client.Object) form {
 	return typed
 }
 
-// of returns a copy of the object in this form, as the cache holds it.
-func (f form) of(obj client.Object, s *selection) (client.Object, error) {
+// convert returns a copy of the object in this form, as the cache holds it.
+func (f form) convert(obj client.Object, s *selection) (client.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if f == typed || f == formOf(obj) {
 		return s.transformed(obj.DeepCopyObject().(client.Object))
@@ -82,7 +82,7 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 		if obj == nil || !i.kind.selection.matches(obj) {
 			continue
 		}
-		made, err := i.form.of(obj, &i.kind.selection)
+		made, err := i.form.convert(obj, &i.kind.selection)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (h registeredHandler) handle(before, after client.Object) error {
 		if obj == nil || !i.kind.selection.matches(obj) {
 			return nil, nil
 		}
-		return i.form.of(obj, &i.kind.selection)
+		return i.form.convert(obj, &i.kind.selection)
 	}
 	old, err := convert(before)
 	if err != nil {

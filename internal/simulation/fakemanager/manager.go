@@ -119,7 +119,7 @@ func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreco
 	m.cache.watchEverything()
 	c := m.newController(gvk.Kind)
 	c.forEach = &gvk
-	c.do = &observed{controller: c, Reconciler: reconciler}
+	c.do = &wrappedReconciler{controller: c, Reconciler: reconciler}
 	m.controllers = append(m.controllers, c)
 }
 
@@ -136,7 +136,7 @@ func (m *Manager) NextDue(attempts Attempts, enough int) (at time.Time, whose *C
 
 // Add takes a controller or something else to run.
 func (m *Manager) Add(runnable manager.Runnable) error {
-	if err := m.adopt(runnable); err != nil {
+	if err := m.instrument(runnable); err != nil {
 		return err
 	}
 	m.runnables = append(m.runnables, runnable)

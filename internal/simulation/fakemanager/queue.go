@@ -20,7 +20,7 @@ type queue struct {
 	mu         sync.Mutex
 	items      map[ctrl.Request]*item
 	processing map[ctrl.Request]bool
-	hand       chan *item // to a worker
+	toWorker       chan *item // to a worker
 	closed     bool
 	done       chan struct{}
 }
@@ -40,7 +40,7 @@ func newQueue(limiter workqueue.TypedRateLimiter[ctrl.Request], cause func() (in
 	return &queue{
 		limiter: limiter, cause: cause,
 		items: map[ctrl.Request]*item{}, processing: map[ctrl.Request]bool{},
-		hand: make(chan *item), done: make(chan struct{}),
+		toWorker: make(chan *item), done: make(chan struct{}),
 	}
 }
 
@@ -114,7 +114,7 @@ func (q *queue) GetWithPriority() (request ctrl.Request, priority int, shutdown 
 	select {
 	case <-q.done:
 		return ctrl.Request{}, 0, true
-	case i := <-q.hand:
+	case i := <-q.toWorker:
 		return i.request, i.priority, false
 	}
 }

@@ -45,14 +45,14 @@ func ChangedFields(before, after client.Object) []string {
 	return lines
 }
 
-// mostPaths is how many paths describe a change.
-const mostPaths = 3
+// maxPaths is how many paths describe a change.
+const maxPaths = 3
 
 // ChangedPaths returns the first paths at which two versions of an object differ, at most three.
 func ChangedPaths(before, after client.Object) []string {
 	var paths []string
 	for _, d := range differences(contentOf(before), contentOf(after)) {
-		if paths = append(paths, d.Path.String()); len(paths) == mostPaths {
+		if paths = append(paths, d.Path.String()); len(paths) == maxPaths {
 			break
 		}
 	}
