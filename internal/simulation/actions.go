@@ -13,29 +13,30 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// script is how far the user has got. The run's lock guards it.
+// script is how far the run is in the scenario's actions. The run's lock guards it.
 type script struct {
-	done   int     // of the scenario's actions
-	phases []phase // one for the start, and one for each action
+	done   int     // how many actions have begun
+	phases []phase // one for the start, and one for each action that has ended
 }
 
-// hasNext reports whether the user's next action is there, and needs no waiting.
+// hasNext reports whether the user has an action left, and the next one is not a Wait.
 func (s *script) hasNext(actions []Action) bool {
 	return s.done < len(actions) && actions[s.done].Wait == 0
 }
 
-// phase is what a run had led to when the operator was quiet after an action.
+// phase is the result of an action: what existed when the operator was quiet after it.
 type phase struct {
 	name       string
-	state      state.State // nil: the operator did not work, or not to the end
+	state      state.State // nil: the operator did not become quiet between this action and the next one
 	operations operations
 }
 
-// revisionsPerAction is more than an action takes. So what a user writes first has the same resource version in each
-// run. Operators may store these, or hashes of them.
+// revisionsPerAction is more than the number of writes after an action. The server's revision is set to a multiple of it
+// before each action, so what a user writes first has the same resource version in each run. Operators may store
+// resource versions, or hashes of them.
 const revisionsPerAction = 1000
 
-// runActions is the whole run. It is called in a bubble.
+// runActions does the whole run. It is called in a bubble.
 func (r *Run) runActions() {
 	defer r.end()
 	defer func() {
@@ -50,7 +51,7 @@ func (r *Run) runActions() {
 	r.checkEnd()
 }
 
-// begin creates the scenario's objects and starts the operator.
+// begin creates the scenario's objects, starts the operator and lets it become quiet.
 func (r *Run) begin() {
 	for _, obj := range r.scenario.Objects {
 		if err := createWithStatus(r.context(), r.user, obj); err != nil {
@@ -62,7 +63,7 @@ func (r *Run) begin() {
 	r.finishPhase("start")
 }
 
-// nextAction returns the next of the scenario's actions.
+// nextAction returns the scenario's next action, and counts it as begun. It returns false if there is none.
 func (r *Run) nextAction() (Action, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +85,7 @@ func (r *Run) do(action Action) {
 		r.finishPhase(action.Name)
 		return
 	}
-	// No event tells the operator of an external action, so one more pass would be the first to see it.
+	// An external action has no event. A pass of checkRest would be the first to see it, and rightly change something.
 	if r.settle(); r.failure() != nil {
 		return
 	}
@@ -96,7 +97,7 @@ func (r *Run) do(action Action) {
 	r.script.phases = append(r.script.phases, quiet)
 }
 
-// act does what the user does.
+// act does the user's action. It ends a downtime of the operator.
 func (r *Run) act(action Action) {
 	r.trace.beginPhase()
 	r.trace.add(row{what: userPrefix + action.Name})
@@ -106,7 +107,7 @@ func (r *Run) act(action Action) {
 		return
 	}
 	err := r.carryOutAction(action)
-	if err != nil && r.isDown() { // the action may need what the operator creates
+	if err != nil && r.isDown() { // the action may need something that the operator creates first
 		r.endDowntime()
 		r.settle()
 		err = r.carryOutAction(action)
@@ -125,13 +126,13 @@ func (r *Run) carryOutAction(action Action) error {
 	})
 }
 
-// doNextAction does the next action while the operator is at work, and reports whether it could be done. The caller
-// holds the lock.
+// doNextAction does the next action in the middle of a pass, and reports whether that succeeded. The caller holds the
+// lock.
 func (r *Run) doNextAction() bool {
 	action := r.scenario.Actions[r.script.done]
 	r.server.Advance(int64(len(r.script.phases)+1) * revisionsPerAction)
 	if err := r.carryOutAction(action); err != nil {
-		return false // the action may need what the operator creates
+		return false // the action may need something that the operator creates first
 	}
 	r.script.done++
 	r.script.phases = append(r.script.phases, phase{name: action.Name})
@@ -139,8 +140,8 @@ func (r *Run) doNextAction() bool {
 	return true
 }
 
-// finishPhase lets the operator become quiet, and checks the state then, and that the operator rests. If a fault
-// strikes in the check that it rests, the operator has to become quiet again.
+// finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
+// injected during checkRest, the operator has to become quiet again, and both checks are repeated.
 func (r *Run) finishPhase(name string) {
 	for {
 		if r.settle(); r.failure() != nil {
@@ -162,7 +163,8 @@ func (r *Run) finishPhase(name string) {
 	}
 }
 
-// checkPhase returns what there is now. It must be the same as without faults.
+// checkPhase returns the phase that has ended. It returns an error if the state is not the same as without faults, if the
+// operator lost what another writer wrote, or if it did harm.
 func (r *Run) checkPhase(name string) (phase, error) {
 	if err := r.checkOtherWrites(); err != nil {
 		return phase{}, err
@@ -186,7 +188,7 @@ func (r *Run) checkPhase(name string) (phase, error) {
 	return phase{name, s, r.operations.harmful()}, nil
 }
 
-// checkAlways checks what must hold at every moment.
+// checkAlways calls the scenario's Always.
 func (r *Run) checkAlways() {
 	if r.scenario.Always == nil {
 		return
@@ -196,7 +198,8 @@ func (r *Run) checkAlways() {
 	}
 }
 
-// checkEnd checks what must hold at the end.
+// checkEnd calls the scenario's Finally. Without faults it also checks how the last passes ended; with faults, how often
+// each object was written.
 func (r *Run) checkEnd() {
 	if r.failure() != nil {
 		return
@@ -218,7 +221,7 @@ func (r *Run) checkEnd() {
 	}
 }
 
-// wait lets time pass, in steps between which the operator does what is due.
+// wait lets time pass. The operator does what becomes due meanwhile.
 func (r *Run) wait(d time.Duration) {
 	end := time.Now().Add(d)
 	for r.failure() == nil && !r.isDown() { // a process that is down does nothing until the user's next action
@@ -232,10 +235,10 @@ func (r *Run) wait(d time.Duration) {
 	r.sleepUntil(end)
 }
 
-// maxSleeps is in how many steps time passes, at most.
+// maxSleeps is how many times sleepUntil interrupts its sleep at most.
 const maxSleeps = 100
 
-// sleepUntil lets time pass, in which the operator may act outside of its passes.
+// sleepUntil lets time pass. It interrupts its sleep regularly, since the operator may act outside of its passes.
 func (r *Run) sleepUntil(end time.Time) {
 	step := max(time.Second, time.Until(end)/maxSleeps)
 	for r.failure() == nil && time.Now().Before(end) {
@@ -261,7 +264,7 @@ func createWithStatus(ctx context.Context, c client.Client, obj client.Object) e
 	return c.Status().Update(ctx, with)
 }
 
-// UpdateWithStatus updates the object, and its status too if the API server ignores it in the first request.
+// UpdateWithStatus updates the object, and then its status if the API server ignored the status in the first request.
 func UpdateWithStatus(ctx context.Context, c client.Client, obj client.Object) error {
 	with := obj.DeepCopyObject().(client.Object)
 	if err := c.Update(ctx, obj); err != nil {
@@ -274,7 +277,7 @@ func UpdateWithStatus(ctx context.Context, c client.Client, obj client.Object) e
 	return c.Status().Update(ctx, with)
 }
 
-// Describe returns an object's kind, namespace and name.
+// Describe returns an object's kind, namespace and name. Without a kind in the object, it takes the name of its Go type.
 func Describe(obj client.Object) string {
 	kind := reflect.TypeOf(obj).Elem().Name()
 	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {

@@ -13,14 +13,14 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// history is what happened on the server so far. The run's lock guards it.
+// history is what has happened on the server. The run's lock guards it.
 type history struct {
-	seen    int64 // the revision up to which changes were observed
-	changes []memoryserver.Change
-	present map[objectID]client.Object
+	seen    int64                      // the revision up to which changes were observed
+	changes []memoryserver.Change      // that were observed
+	present map[objectID]client.Object // the objects that exist
 }
 
-// add adds a change.
+// add updates the objects that exist by a change.
 func (h *history) add(c *memoryserver.Change) {
 	id := objectID{c.GVK, c.Key}
 	if h.present[id] = c.New; c.New == nil {
@@ -37,8 +37,8 @@ func (h *history) objects() []client.Object {
 	return all
 }
 
-// observeChanges takes the server's changes since the last call. It names each, lets a planned fault strike at it,
-// and passes it on to the process.
+// observeChanges takes the server's changes since the last call. It injects the fault planned for each, and hands it to
+// the cache of the process.
 func (r *Run) observeChanges() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,8 @@ func (r *Run) observeChange(c *memoryserver.Change) {
 	cache.Receive(*c)
 }
 
-// freeze notes that a fault has frozen a kind in the cache, unless nobody watches it.
+// freeze notes that a fault has frozen the change's kind in the cache. frozen is false if the cache could not do so: the
+// kind is not watched, or is frozen already.
 func (r *Run) freeze(c *memoryserver.Change, fault FaultKind, at point, frozen bool) {
 	if !frozen {
 		return
@@ -91,27 +92,27 @@ func (r *Run) freeze(c *memoryserver.Change, fault FaultKind, at point, frozen b
 	r.trace.add(row{what: "  " + at.name, fault: fault, answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
 }
 
-// nameOfChange returns what happened to an object, in the form of faults and traces.
+// nameOfChange returns a change as faults and traces name it, such as "modified ConfigMap default/web".
 func nameOfChange(c *memoryserver.Change) string {
 	verb := map[watch.EventType]string{watch.Added: "added", watch.Modified: "modified", watch.Deleted: "deleted"}[c.Type]
 	return verb + " " + c.GVK.Kind + " " + nameOf(c.Key)
 }
 
-// timeTravel is how a process comes to see the past. The run's lock guards it.
+// timeTravel holds which past a process will see. The run's lock guards it.
 type timeTravel struct {
-	planned  *past              // for when the operator is quiet
+	planned  *past              // begins when the operator has nothing left to do but wait
 	next     *past              // for the process that starts next
 	happened bool               // a process has seen the past
 	created  map[types.UID]bool // by the operator since then: it may delete these when it sees the present
 }
 
-// past is how a process's cache shows a kind at first.
+// past is the earlier state of a kind that a new process's cache shows at first.
 type past struct {
 	fakemanager.Past
-	change string // the first change that the cache does not show
+	change string // describes the first change that the cache does not show
 }
 
-// planTravel plans that, when the operator is quiet, a process starts whose cache shows the kind as before the change.
+// planTravel plans that the next process starts with a cache that shows the kind as it was before the change.
 func (r *Run) planTravel(c *memoryserver.Change, at point) {
 	if !at.watched || r.timeTravel.planned != nil {
 		return
@@ -124,7 +125,7 @@ func (r *Run) planTravel(c *memoryserver.Change, at point) {
 	r.plan.noteInjected(TimeTravel, at)
 }
 
-// travelToThePast ends the process if the next one is to see the past.
+// travelToThePast ends the process if a travel is planned. It reports whether one was.
 func (r *Run) travelToThePast() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

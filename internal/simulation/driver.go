@@ -10,68 +10,70 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 )
 
-// Bounds of one action. An operator that needs more does not become quiet.
+// Limits and delays.
 const (
-	maxPasses       = 300
-	maxPassTime         = time.Hour        // of virtual time, for a pass that waits
-	maxFreeze        = 10 * time.Second // for which a cache stays behind while a pass waits
-	restartTime     = 2 * time.Second  // until a process that died has started again
-	maxClusterSteps = 100              // of everything else in the cluster meanwhile
+	maxPasses       = 300              // in one call of work: an operator that needs more does not become quiet
+	maxPassTime     = time.Hour        // of virtual time: a pass that takes longer never ends
+	maxFreeze       = 10 * time.Second // of virtual time, while a pass waits: then the cache catches up
+	restartTime     = 2 * time.Second  // from the death of a process to the start of the next one
+	maxClusterSteps = 100              // that the rest of the cluster takes in this time, at most
 )
 
-// transition is one thing that can happen next. It reports whether it happened.
+// transition is one thing that can happen next. Its function reports whether it happened.
 type transition struct {
 	name string
 	do   func(r *Run, p *progress) bool
 }
 
-// transitions returns what can happen, in order. After each step that happens the list begins anew. The operator is quiet
-// when no step can happen.
+// transitions returns what can happen, in order of precedence. After each transition the list is tried from the start.
+// The operator is quiet when none of them can happen.
 func transitions() []transition {
 	return []transition{
-		// The operator is restarted, as by a kubelet. The first process starts here too.
+		// The first process starts here. Later ones replace one that died, as a kubelet restarts a container.
 		{"start a process in place of one that died", func(r *Run, _ *progress) bool { return r.replaceDeadProcess() }},
-		// Without a process only the rest of the cluster works. Nothing below can happen.
+		// Without a process only the rest of the cluster works, and work ends when that has nothing left to do. None of the
+		// transitions below can happen.
 		{"let the cluster work while the operator is down", func(r *Run, p *progress) bool { return r.isDown() && (r.stepCluster() || p.stop()) }},
-		// Events come before passes, so that a pass sees all that happened before, unless its cache is behind by a fault.
+		// Events come before passes, so that a pass sees everything that happened before it, unless a fault delays its cache.
 		{"deliver an event", func(r *Run, _ *progress) bool { return r.deliver() }},
-		// While a kind in the cache is frozen, everything known has another pass or two, which then sees the past.
+		// While a kind in the cache is frozen, each known object is reconciled once or twice more, with the old cache.
 		{"request passes while the cache is behind", func(r *Run, _ *progress) bool { return r.requestPasses() }},
-		// One pass runs at a time, to its end.
+		// One pass runs at a time, to its end, unless a leader change suspends it: then another process runs its own.
 		{"run a pass that is due", func(r *Run, p *progress) bool { return r.nextPass() && p.countPass() }},
-		// The operator has done what it can. Garbage collection and simulated controllers answer.
+		// The operator has nothing to do. The simulated controllers, the other writer and the garbage collector work now.
 		{"let the cluster work", func(r *Run, _ *progress) bool { return r.stepCluster() }},
-		// Nothing else happens any more, so the cache catches up. One kind at a time.
+		// Nothing else can happen, so the cache catches up, one kind at a time.
 		{"end a freeze of the cache", func(r *Run, _ *progress) bool { return r.processes.leader.manager.Cache().Thaw() }},
-		// By now the past differs from the present as much as it can.
+		// This comes late, so that the past differs from the present as much as possible.
 		{"replace the process by one that sees the past", func(r *Run, _ *progress) bool { return r.travelToThePast() }},
-		// The clock moves only when nothing else is left.
+		// The clock moves only when nothing else can happen.
 		{"wait for what is due next", func(r *Run, p *progress) bool { return r.waitForNextDue(p) }},
 	}
 }
 
-// progress is how far the operator has got since the last action.
+// progress is how far the operator has got since work began.
 type progress struct {
 	horizon    time.Duration // how far into the future delays are followed
 	passes     int
-	version     version    // of the last change
-	quietSince time.Time // when that was
+	version    version   // after the last change
+	quietSince time.Time // the time of that change
 	attempts   fakemanager.Attempts
-	stopped    bool // the operator is down, and the cluster is quiet
+	stopped    bool // the operator is down, and the rest of the cluster has nothing to do
 }
 
 func (p *progress) countPass() bool { p.passes++; return true }
 
 func (p *progress) stop() bool { p.stopped = true; return true }
 
-// settle lets the operator work until it is quiet: no event is left, and nothing is due within the horizon, or what
-// is due changes nothing.
+// settle lets the operator work until it is quiet: nothing can happen now, and no delayed request becomes due within the
+// scenario's horizon, except those that have used up their attempts.
 func (r *Run) settle() { r.work(r.scenario.horizon()) }
 
-// work is settle with another horizon. Zero follows no delays.
+// work is settle with another horizon. With 0 no delays are followed.
 func (r *Run) work(horizon time.Duration) {
 	p := &progress{horizon: horizon, version: r.version(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
-	for steps := transitions(); !p.stopped && r.failure() == nil; {
+	all := transitions()
+	for !p.stopped && r.failure() == nil {
 		r.observe()
 		if now := r.version(); now != p.version {
 			p.version, p.quietSince, p.attempts = now, time.Now(), fakemanager.Attempts{}
@@ -81,13 +83,13 @@ func (r *Run) work(horizon time.Duration) {
 			r.fail(r.notQuietError())
 			return
 		}
-		if !slices.ContainsFunc(steps, func(t transition) bool { return t.do(r, p) }) {
+		if !slices.ContainsFunc(all, func(t transition) bool { return t.do(r, p) }) {
 			return
 		}
 	}
 }
 
-// observe waits until everything that runs has come to a stop, and observes what it changed.
+// observe waits until all goroutines of the run block, and observes what they changed.
 func (r *Run) observe() {
 	synctest.Wait()
 	r.observeChanges()
@@ -105,7 +107,7 @@ func (r *Run) deliver() bool {
 	return true
 }
 
-// requestPasses requests a pass of everything known while a kind in the cache is frozen.
+// requestPasses enqueues a request for every known object if a kind in the cache is frozen and needs another pass of each.
 func (r *Run) requestPasses() bool {
 	kind := r.processes.leader.manager.NextFrozen()
 	if kind == "" {
@@ -116,7 +118,7 @@ func (r *Run) requestPasses() bool {
 	return true
 }
 
-// nextPass runs one pass, if one is due.
+// nextPass runs one pass, if a request is ready.
 func (r *Run) nextPass() bool {
 	next := r.processes.leader.manager.Take()
 	if next == nil {
@@ -127,8 +129,8 @@ func (r *Run) nextPass() bool {
 	return true
 }
 
-// stepCluster lets everything else in the cluster take one step: the simulated controllers, the other writer and the
-// garbage collector. It reports whether something changed.
+// stepCluster lets the rest of the cluster take one step: the simulated controllers, the other writer and the garbage
+// collector. It reports whether something changed.
 func (r *Run) stepCluster() bool {
 	before := r.server.Revision()
 	for _, reconcile := range r.scenario.Controllers {
@@ -141,7 +143,8 @@ func (r *Run) stepCluster() bool {
 	return r.server.Revision() != before
 }
 
-// waitForNextDue lets time pass until a delayed request is due that was not attempted often enough.
+// waitForNextDue lets time pass until a delayed request becomes due. It reports false if none does within the horizon.
+// Requests that have used up their attempts do not count.
 func (r *Run) waitForNextDue(p *progress) bool {
 	at, whose := r.processes.leader.manager.NextDue(p.attempts, r.scenario.enoughAttempts())
 	if whose == nil || at.After(p.quietSince.Add(p.horizon)) {

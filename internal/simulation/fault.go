@@ -14,7 +14,7 @@ type Fault struct {
 	Nth  int    // of the requests or changes of that name; 1 is the first
 }
 
-// FaultKind is what goes wrong. Package reconciletest explains each.
+// FaultKind is what goes wrong. Type FaultKind of package reconciletest has the same constants, and documents them.
 type FaultKind string
 
 // The kinds of faults.
@@ -39,17 +39,17 @@ const (
 	TimeTravel          FaultKind = "time travel to before"
 )
 
-// faultRule says where a kind of fault can strike, and how.
+// faultRule describes a kind of fault: where it can be injected, and how.
 type faultRule struct {
 	kind            FaultKind
-	requests        func(c *call) bool      // that it can strike; nil: it strikes at changes of objects
-	apply          func(o *outgoing) error // handles a request that it strikes; see send.go. For changes see changes.go
-	needsNextAction bool                    // the user must have something left to do
+	requests        func(c *call) bool      // reports whether it can be injected there; nil: it is injected at changes of objects
+	apply           func(o *outgoing) error // handles the request; see send.go. For changes of objects see changes.go
+	needsNextAction bool                    // the user must have an action left that is not a Wait
 	needsWatch      bool                    // the process must watch the request's kind
 	words           string                  // what happens, for the trace
 }
 
-// faultRules is in the order in which the faults are tried.
+// faultRules are the rules of all kinds, in the order in which the faults are tried.
 var faultRules = []faultRule{
 	{
 		kind: CrashBefore, requests: isWrite, apply: (*outgoing).crashBefore,
@@ -115,12 +115,18 @@ var faultRules = []faultRule{
 
 func isWrite(c *call) bool    { return c.IsWrite() }
 func isAPIWrite(c *call) bool { return c.External == "" && c.IsWrite() }
-func hasServer(c *call) bool  { return c.External == "" || c.http }
+
+// hasServer reports whether a server answers the request: the API server, or the peer of a RoundTripper.
+func hasServer(c *call) bool { return c.External == "" || c.http }
+
 func isCreation(c *call) bool { return c.Verb == "create" && c.Subresource == "" }
+
+// isWriteOfOwned reports whether the request writes an object that the operator created.
 func isWriteOfOwned(c *call) bool {
 	return c.owned && c.IsWrite() && c.Verb != "create"
 }
 
+// isModification reports whether the request can conflict with another writer's.
 func isModification(c *call) bool {
 	return c.Verb == "update" || c.Verb == "patch" || c.Verb == "apply"
 }
@@ -143,7 +149,7 @@ func ruleOf(kind FaultKind) *faultRule {
 	return nil
 }
 
-// appliesTo reports whether the kind of fault can strike at the point.
+// appliesTo reports whether the kind of fault can be injected at the point.
 func (f *faultRule) appliesTo(p *point) bool {
 	if p.call == nil {
 		return f.requests == nil && p.watched
@@ -151,16 +157,16 @@ func (f *faultRule) appliesTo(p *point) bool {
 	return f.requests != nil && f.requests(p.call) && (p.hasNext || !f.needsNextAction) && (p.watched || !f.needsWatch)
 }
 
-// point is where a fault can strike: a request, or the change of an object.
+// point is where a fault can be injected: a request, or the change of an object.
 type point struct {
 	call    *call // nil: a change
 	name    string
 	nth     int  // of the requests or changes of that name
-	hasNext bool // the user has an action left
+	hasNext bool // the user has an action left that is not a Wait
 	watched bool // the process watches the kind
 }
 
-// faults returns the kinds of faults that can strike at the point.
+// faults returns the kinds of faults that can be injected at the point.
 func (p *point) faults() []FaultKind {
 	var kinds []FaultKind
 	for i := range faultRules {
@@ -171,15 +177,16 @@ func (p *point) faults() []FaultKind {
 	return kinds
 }
 
-// plan is which faults are to strike in a run, and which points the run has reached. The run's lock guards it.
+// plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.
 type plan struct {
-	faults []Fault
-	count  map[string]int // of the requests and changes of a name
-	points []point
+	faults   []Fault
+	count    map[string]int // of the requests and changes of a name
+	points   []point
 	injected []Fault
 }
 
-// reach notes a point, whose nth it sets, and returns the kind of the fault that is planned there, "" for none.
+// reach notes that the run has reached a point. It returns the point with its nth, and the kind of the fault planned
+// there, "" for none.
 func (p *plan) reach(at point) (FaultKind, point) {
 	p.count[at.name]++
 	at.nth = p.count[at.name]
@@ -192,7 +199,7 @@ func (p *plan) reach(at point) (FaultKind, point) {
 	return "", at
 }
 
-// noteInjected notes that a planned fault strikes.
+// noteInjected notes that a planned fault is injected.
 func (p *plan) noteInjected(kind FaultKind, at point) {
 	p.injected = append(p.injected, Fault{kind, at.name, at.nth})
 }
@@ -200,7 +207,7 @@ func (p *plan) noteInjected(kind FaultKind, at point) {
 // String returns the fault in the form that ParseFaults reads.
 func (f Fault) String() string { return fmt.Sprintf("%s: %s #%d", f.Kind, f.At, f.Nth) }
 
-// separator stands between the faults of a run.
+// separator separates the faults of a run.
 const separator = "; "
 
 // FormatFaults returns faults in the form that ParseFaults reads.
@@ -212,7 +219,7 @@ func FormatFaults(faults []Fault) string {
 	return strings.Join(all, separator)
 }
 
-// ParseFaults is the reverse of FormatFaults.
+// ParseFaults parses what FormatFaults returns.
 func ParseFaults(text string) ([]Fault, error) {
 	var faults []Fault
 	for part := range strings.SplitSeq(text, separator) {

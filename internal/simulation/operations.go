@@ -18,23 +18,23 @@ import (
 // operations counts what the operator did in a run. The run's lock guards it.
 type operations struct {
 	created  map[objectID]bool
-	writes   map[objectID]int // that changed the object
+	writes   map[objectID]int // only those that changed the object
 	deleted  map[objectID]int
-	rollouts map[objectID]int // changes of its pod template, or Jobs and Pods created again
-	effects  int              // that changed something outside of the cluster
+	rollouts map[objectID]int // changes of its pod template; for a Job or a Pod, creations after a deletion by the operator
+	effects  int              // only those that changed something outside of the cluster
 }
 
 func newOperations() operations {
 	return operations{created: map[objectID]bool{}, writes: map[objectID]int{}, deleted: map[objectID]int{}, rollouts: map[objectID]int{}}
 }
 
-// harmful returns a copy of what must not happen more often than without faults.
+// harmful returns a copy of the counts that must not exceed those of the run without faults.
 func (o *operations) harmful() operations {
 	return operations{deleted: maps.Clone(o.deleted), rollouts: maps.Clone(o.rollouts)}
 }
 
-// neverDeletes reports whether the operator creates an object and never deletes it.
-func (o *operations) neverDeletes(id objectID) bool { return o.created[id] && o.deleted[id] == 0 }
+// createsAndKeeps reports whether the operator created an object and never deleted it.
+func (o *operations) createsAndKeeps(id objectID) bool { return o.created[id] && o.deleted[id] == 0 }
 
 // carryOut carries out a request, and counts what it changed. The caller holds the lock.
 func (r *Run) carryOut(c *call, lost bool, do func(lost bool) error) error {
@@ -51,7 +51,8 @@ func (r *Run) carryOut(c *call, lost bool, do func(lost bool) error) error {
 	return err
 }
 
-// carryOutExternal carries out an effect or a query, without the lock: it is the test author's code.
+// carryOutExternal carries out an effect or a query. The caller holds the lock. It is released while do runs, since do
+// is the test author's code and may wait.
 func (r *Run) carryOutExternal(c *call, lost bool, do func(lost bool) error) error {
 	before := r.externalState()
 	err := func() error {
@@ -65,7 +66,7 @@ func (r *Run) carryOutExternal(c *call, lost bool, do func(lost bool) error) err
 	return err
 }
 
-// externalState returns what is outside of the cluster as JSON, "" for nothing.
+// externalState returns the state outside of the cluster as JSON, "" if the scenario has no External.
 func (r *Run) externalState() string {
 	if r.external == nil {
 		return ""
@@ -73,15 +74,15 @@ func (r *Run) externalState() string {
 	return state.EncodeExternal(r.external.State())
 }
 
-// countChange counts a change that a request made.
+// countChange counts a change that a request made, and checks it for what an operator must not do.
 func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	id := objectID{change.GVK, change.Key}
 	if change.New != nil && id.kind.Kind == "Secret" {
-		r.history.present[id] = change.New // from now on what it holds must not be written elsewhere
+		r.history.present[id] = change.New // from now on its values must not appear elsewhere
 	}
 	r.operations.writes[id]++
 	if change.Type == watch.Added {
-		if r.operations.created[id] = true; id.runsToCompletion() && r.operations.deleted[id] > 0 { // the operator has deleted one of that name
+		if r.operations.created[id] = true; id.runsWhenCreated() && r.operations.deleted[id] > 0 { // the operator has deleted one of that name
 			r.operations.rollouts[id]++
 		}
 		if r.timeTravel.happened {
@@ -90,7 +91,7 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	}
 	if c.isDeletion() && !r.timeTravel.created[change.Old.GetUID()] {
 		r.operations.deleted[id]++
-		if r.baseline != nil && r.baseline.operations.neverDeletes(id) && !r.hasGeneratedName(id) {
+		if r.baseline != nil && r.baseline.operations.createsAndKeeps(id) && !r.hasGeneratedName(id) {
 			r.failLocked(fmt.Errorf("it deletes %s, which it never does without faults", id))
 		}
 	}
@@ -102,8 +103,8 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	}
 }
 
-// replacesPods reports whether a change replaces the pods of a workload. A process that sees the past rightly goes
-// back to an earlier template, and forward again, so that does not count.
+// replacesPods reports whether a change replaces the pods of a workload. A process that sees the past rightly changes
+// the template back to an earlier one, and later forward again, so this does not count.
 func (r *Run) replacesPods(c *memoryserver.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false
@@ -117,7 +118,7 @@ func (r *Run) replacesPods(c *memoryserver.Change) bool {
 	})
 }
 
-// templateOf returns a workload's pod template, nil for other objects.
+// templateOf returns the pod template of a Deployment, StatefulSet or DaemonSet, nil for other objects.
 func templateOf(obj client.Object) *corev1.PodTemplateSpec {
 	switch workload := obj.(type) {
 	case *appsv1.Deployment:
@@ -136,13 +137,13 @@ func (r *Run) hasGeneratedName(id objectID) bool {
 	return obj != nil && obj.GetGenerateName() != ""
 }
 
-// runsToCompletion reports whether objects of the kind do their work when they are created.
-func (o *objectID) runsToCompletion() bool {
+// runsWhenCreated reports whether an object of the kind starts its work when it is created.
+func (o *objectID) runsWhenCreated() bool {
 	return o.kind.Group == "batch" && o.kind.Kind == "Job" || o.kind.Group == "" && o.kind.Kind == "Pod"
 }
 
-// checkOperations returns an error if the operator has done more often than without faults what does harm each time:
-// replaced pods, run a Job again, or deleted something.
+// checkOperations returns an error if the operator has, more often than without faults, replaced pods, run a Job again,
+// or deleted an object. Each of these does harm.
 func (r *Run) checkOperations(without *operations) error {
 	for id, n := range r.operations.rollouts {
 		if want := without.rollouts[id]; n > want {
@@ -157,15 +158,16 @@ func (r *Run) checkOperations(without *operations) error {
 	return nil
 }
 
-// rolloutFormat is the message for a rollout: of which object, how often, and how often without faults.
+// rolloutFormat returns the format of the error about a rollout. Its arguments are the object, how often it happened, and
+// how often without faults.
 func (o *objectID) rolloutFormat() string {
-	if o.runsToCompletion() {
+	if o.runsWhenCreated() {
 		return "it runs %s again %s, without faults %s"
 	}
 	return "it changes the pod template of %s %s, without faults %s"
 }
 
-// extraWrites is how many writes of an object a fault may cost beyond twice as many as without it.
+// extraWrites is how many writes of an object are allowed with a fault, beyond twice as many as without it.
 const extraWrites = 10
 
 // checkWrites returns an error for each object that was written much more often than without faults.

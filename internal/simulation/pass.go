@@ -15,8 +15,8 @@ import (
 
 // passes are the passes of a run. The run's lock guards them.
 type passes struct {
-	begun   int
-	batch   int                            // of the requests that are enqueued now
+	begun   int                            // how many so far
+	batch   int                            // the number of the current batch of requests; see fakemanager.Options
 	cause   string                         // why requests are enqueued now
 	outcome map[fakemanager.Target]outcome // of the last pass of each object
 }
@@ -30,11 +30,11 @@ type outcome struct {
 	err    error
 }
 
-// pass is a pass that runs.
+// pass is a running pass.
 type pass struct {
 	number   int
 	target   fakemanager.Target
-	requests int // that it has sent, and reads of the cache
+	requests int // how many it has sent, including reads of the cache
 }
 
 // String returns the pass's number and object.
@@ -46,13 +46,13 @@ func describeTarget(t fakemanager.Target) string {
 	return t.Controller + " " + nameOf(t.Request.NamespacedName)
 }
 
-// waitingPass is a pass of an old leader that waits until the new leader is quiet.
+// waitingPass is a pass of an old leader, suspended until the new leader is quiet.
 type waitingPass struct {
 	process *Process
 	resume  chan struct{}
 }
 
-// runPass records a call of a reconciler, and returns an error if it panics.
+// runPass calls a reconciler and records the call. It returns an error if the reconciler panics.
 func (p *Process) runPass(target fakemanager.Target, cause string, reconcile func() (ctrl.Result, error)) (result ctrl.Result, err error) {
 	pass := p.run.beginPass(p, target, cause)
 	defer func() {
@@ -96,18 +96,19 @@ func (r *Run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 func (r *Run) panicked(p *Process, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !p.dead { // a process whose every request is refused may panic
+	if !p.dead { // a dead process may panic, since all its requests are refused
 		r.failLocked(err)
 	}
 }
 
-// cause returns why requests are enqueued at this moment.
+// cause returns the current batch, and why requests are enqueued now.
 func (r *Run) cause() (batch int, cause string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.passes.batch, r.passes.cause
 }
 
+// setCause sets why requests are enqueued from now on, and begins a new batch.
 func (r *Run) setCause(cause string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +116,8 @@ func (r *Run) setCause(cause string) {
 	r.passes.cause = cause
 }
 
-// finishPass waits until a pass has ended. While the pass waits for something, events arrive and time passes.
+// finishPass begins a pass and waits until it has ended. While the pass waits for something, events are delivered, the
+// rest of the cluster works, and time passes.
 func (r *Run) finishPass(work *fakemanager.Work) {
 	work.Begin()
 	p := r.processes.leader
@@ -147,8 +149,8 @@ func (r *Run) finishPass(work *fakemanager.Work) {
 	}
 }
 
-// waitForNewLeader makes the process an old leader, lets another replica lead until it is quiet, and reports whether
-// the old leader still runs. It is called in the old leader's pass, under the lock.
+// waitForNewLeader suspends a pass of the process until another replica has led and become quiet. It reports whether the
+// process still runs. It is called on the goroutine of the pass with the lock held, which it releases while it waits.
 func (r *Run) waitForNewLeader(old *Process) bool {
 	resume := make(chan struct{})
 	r.processes.waiting = &waitingPass{process: old, resume: resume}
@@ -158,8 +160,8 @@ func (r *Run) waitForNewLeader(old *Process) bool {
 	return !old.dead
 }
 
-// changeLeader starts another replica if a pass of the leader waits for that, and lets it become quiet. Then the old
-// leader finishes its pass and ends.
+// changeLeader starts another replica and lets it become quiet. Then the old leader finishes its pass and ends. It reports
+// false if no pass waits for a new leader.
 func (r *Run) changeLeader() bool {
 	r.mu.Lock()
 	old := r.processes.waiting
@@ -190,8 +192,8 @@ func (r *Run) changeLeader() bool {
 	return true
 }
 
-// checkOutcomes returns an error if the operator is quiet at the end only because it waits between attempts that
-// fail. A terminal error asks for no other attempt, so it is allowed.
+// checkOutcomes returns an error if the last pass over an object failed: then the operator is quiet only because it waits
+// for the next attempt. A terminal error is allowed, since it is not retried.
 func (r *Run) checkOutcomes() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,7 +206,7 @@ func (r *Run) checkOutcomes() error {
 	return nil
 }
 
-// problemOf describes how a pass ended without having done its work; "" if it has.
+// problemOf describes how a pass failed. It returns "" if the pass succeeded.
 func (r *Run) problemOf(o outcome) string {
 	switch {
 	case errors.Is(o.err, ctrlreconcile.TerminalError(nil)):

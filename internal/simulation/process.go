@@ -21,16 +21,16 @@ import (
 )
 
 // processes are the operator's processes in a run. The run's lock guards them. Only the goroutine that drives the run
-// replaces the leader, so it reads the leader without the lock.
+// replaces the leader, so that goroutine reads the leader without the lock.
 type processes struct {
 	leader  *Process
 	started int          // how many so far
-	died    bool         // one has
+	died    bool         // at least one has died and was replaced
 	down    bool         // the next one starts only after the user's next action
-	waiting *waitingPass // of an old leader, while another replica leads
+	waiting *waitingPass // asks for a leader change; nil: none is asked for
 }
 
-// Process is one process of the operator. When it has died its requests and effects are refused.
+// Process is one process of the operator. After its death its requests and effects are refused.
 type Process struct {
 	run      *Run
 	number   int
@@ -39,11 +39,11 @@ type Process struct {
 	client   *recordingClient
 	recorder *eventRecorder
 	manager  *fakemanager.Manager
-	managed  bool // the operator uses the manager
-	refused  atomic.Int64
+	managed  bool         // the operator called Manager
+	refused  atomic.Int64 // how many requests were refused after its death
 
 	dead bool  // guarded by the run's lock
-	pass *pass // that runs; guarded by the run's lock
+	pass *pass // that runs, nil if none does; guarded by the run's lock
 }
 
 var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
@@ -61,10 +61,10 @@ func newProcess(r *Run, number int) *Process {
 	return p
 }
 
-// Context ends with the process.
+// Context returns a context that is cancelled when the process dies.
 func (p *Process) Context() context.Context { return p.ctx }
 
-// Client returns the client that a manager has: it reads from the cache, except unstructured objects.
+// Client returns the manager's client. It reads from the cache, except unstructured objects.
 func (p *Process) Client() client.Client { return p.client }
 
 // APIReader returns a reader of the API server.
@@ -73,16 +73,16 @@ func (p *Process) APIReader() client.Reader { return apiReader{p.client} }
 // FieldIndexer returns the indexer of the cache.
 func (p *Process) FieldIndexer() client.FieldIndexer { return p.manager.Cache() }
 
-// EventRecorder returns a recorder that writes into the trace.
+// EventRecorder returns a recorder that records events in the trace.
 func (p *Process) EventRecorder() recorder.EventRecorder { return p.recorder }
 
 // LegacyEventRecorder is EventRecorder for the old API of events.
 func (p *Process) LegacyEventRecorder() record.EventRecorder { return legacyRecorder{p.recorder} }
 
-// External returns what is outside of the cluster.
+// External returns what the scenario's External returned for this run, nil if it has none.
 func (p *Process) External() External { return p.run.external }
 
-// Manager returns the process's manager.
+// Manager returns the process's manager, with its cache restricted by the options.
 func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	p.managed = true
 	for _, o := range options {
@@ -91,7 +91,7 @@ func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	return p.manager
 }
 
-// Reconcile has the reconciler called for every object of the kind whenever anything changes.
+// Reconcile registers a reconciler that is called for every object of the kind whenever anything changes.
 func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconciler) {
 	gvk, err := apiutil.GVKForObject(kind, p.run.scenario.Scheme)
 	if err != nil {
@@ -101,17 +101,17 @@ func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconci
 	p.manager.AddReconciler(gvk, reconciler)
 }
 
-// Effect carries out do, which changes something outside of the cluster.
+// Effect calls do, which changes something outside of the cluster, unless a fault or the end of the process prevents it.
 func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
 	return p.send(ctx, &call{Request: Request{Verb: "effect", External: name}}, func(bool) error { return do() })
 }
 
-// Query carries out do, which reads something outside of the cluster.
+// Query is Effect for a function that only reads something outside of the cluster.
 func (p *Process) Query(ctx context.Context, name string, do func() error) error {
 	return p.send(ctx, &call{Request: Request{Verb: "query", External: name}}, func(bool) error { return do() })
 }
 
-// RoundTripper returns the transport of an HTTP client whose every request is a query or an effect.
+// RoundTripper returns the transport of an HTTP client. Each of its requests to the peer is a query or an effect.
 func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
@@ -141,7 +141,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// httpError is the status of an answer.
+// httpError is the status of an answer that a fault puts in place of the peer's.
 type httpError int
 
 // Error returns the status and its text.
@@ -153,17 +153,17 @@ func (p *Process) die() {
 	p.end()
 }
 
-// isDead is for callers that do not hold the run's lock.
+// isDead reports whether the process has died. The caller must not hold the run's lock.
 func (p *Process) isDead() bool {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	return p.dead
 }
 
-// start calls the scenario's Start, and runs what it has set up.
+// start calls the scenario's Start, and runs what it set up.
 func (p *Process) start() error {
 	if err := recoverPanic("Start", func() error { return p.run.scenario.Start(p) }); err != nil {
-		if p.isDead() { // its requests were refused
+		if p.isDead() { // Start failed since its requests were refused
 			return nil
 		}
 		return fmt.Errorf("start: %w", err)
@@ -182,13 +182,13 @@ func (p *Process) start() error {
 	return nil
 }
 
-// startProcess starts a process, which leads from now on.
+// startProcess starts a process and makes it the leader.
 func (r *Run) startProcess() {
 	r.mu.Lock()
 	r.processes.started++
 	p := newProcess(r, r.processes.started)
-	if was := r.timeTravel.next; was != nil {
-		p.manager.Cache().BeginInThePast(was.Past, r.history.changes)
+	if next := r.timeTravel.next; next != nil {
+		p.manager.Cache().BeginInThePast(next.Past, r.history.changes)
 		r.timeTravel.next, r.timeTravel.happened = nil, true
 	}
 	r.processes.leader = p
@@ -202,7 +202,8 @@ func (r *Run) startProcess() {
 	}
 }
 
-// replaceDeadProcess starts a process if there is none, a while after the last one died.
+// replaceDeadProcess starts the first process, or one in place of a dead one, after the rest of the cluster has worked. It
+// reports false if a process runs, or none may start before the user's next action.
 func (r *Run) replaceDeadProcess() bool {
 	r.mu.Lock()
 	old := r.processes.leader
@@ -226,14 +227,14 @@ func (r *Run) replaceDeadProcess() bool {
 	return true
 }
 
-// isDown reports whether no process runs until the user's next action.
+// isDown reports whether no process runs, and none may start before the user's next action.
 func (r *Run) isDown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.processes.down
 }
 
-// endDowntime allows a process to start again.
+// endDowntime allows the next process to start.
 func (r *Run) endDowntime() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

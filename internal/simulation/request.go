@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Request is one call of the operator. Package reconciletest's type of that name has the same fields, and explains
-// them.
+// Request is one call of the operator. Type Request of package reconciletest has the same fields, and documents them.
 type Request struct {
 	Process     int
 	Pass        int
@@ -62,12 +61,13 @@ func (r *Request) IsWrite() bool {
 // isDeletion reports whether the request deletes objects.
 func (r *Request) isDeletion() bool { return r.Verb == "delete" || r.Verb == "deletecollection" }
 
-// isRefused reports whether the API server rejected a write. NotFound and AlreadyExists are answers, not refusals.
+// isRefused reports whether the API server rejected a write. NotFound and AlreadyExists do not count: operators expect
+// them.
 func (r *Request) isRefused() bool {
 	return r.External == "" && r.IsWrite() && r.Err != nil && !apierrors.IsNotFound(r.Err) && !apierrors.IsAlreadyExists(r.Err)
 }
 
-// answer returns the outcome in a few words.
+// answer returns a short description of the answer, for the trace.
 func (r *Request) answer() string {
 	switch {
 	case r.Err != nil:
@@ -82,7 +82,7 @@ func (r *Request) answer() string {
 	return "ok"
 }
 
-// call is a request on its way, and what only the engine knows of it.
+// call is a request with the fields that only the engine needs. Its answer is set later than it is recorded.
 type call struct {
 	Request
 	owned bool // the operator created the object
@@ -94,7 +94,7 @@ type call struct {
 type RequestLog struct {
 	mu    sync.Mutex
 	calls []*call
-	from  int // the first that counts
+	from  int // the index of the first call since the last Reset
 }
 
 func (l *RequestLog) add(c *call) {
@@ -121,14 +121,15 @@ func (l *RequestLog) list(probes bool) []Request {
 	return all
 }
 
-// Reset has the log begin with the next request.
+// Reset empties the log for Requests and all.
 func (l *RequestLog) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.from = len(l.calls)
 }
 
-// lastPass returns the pass of the last request, and the kinds of objects that it read.
+// lastPass returns the number of the pass of the last request, and the kinds that this pass read. The log must not be
+// empty.
 func (l *RequestLog) lastPass() (pass int, read map[string]bool) {
 	requests, read := l.all(), map[string]bool{}
 	pass = requests[len(requests)-1].Pass
@@ -140,7 +141,7 @@ func (l *RequestLog) lastPass() (pass int, read map[string]bool) {
 	return pass, read
 }
 
-// lastChange returns the last request of one of the names that changed an object, nil if there is none.
+// lastChange returns the last request that changed an object and has one of the names, nil if there is none.
 func (l *RequestLog) lastChange(names []string) *Request {
 	for _, r := range slices.Backward(l.all()) {
 		if r.Changed && r.External == "" && slices.Contains(names, r.String()) {
@@ -150,7 +151,7 @@ func (l *RequestLog) lastChange(names []string) *Request {
 	return nil
 }
 
-// Plural returns a number and a noun, which gets an s unless the number is 1.
+// Plural returns the number and the noun, with an s unless the number is 1.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

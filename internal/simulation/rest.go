@@ -9,14 +9,14 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// restTime is how much later a pass runs for which there is no reason. An operator that writes the time of each pass
-// shows by that it does not rest.
+// restTime is the time between the moment at which the operator is quiet and the passes of checkRest. It is above a
+// second, so that an operator that writes the time of each pass is found.
 const restTime = 2 * time.Second
 
-// checkRest has every known object reconciled once more, though nothing has changed. The operator must not write
-// anything. It returns false if a fault struck meanwhile: then the result means nothing.
+// checkRest runs one more pass of every known object, though nothing has changed. The run fails if that changes something.
+// checkRest returns false if a fault was injected meanwhile: then it has checked nothing.
 func (r *Run) checkRest() (undisturbed bool) {
-	struck := r.injectedSoFar()
+	injected := r.injectedSoFar()
 	time.Sleep(restTime)
 	before := r.version()
 	r.setCause("nothing: the operator is quiet")
@@ -27,7 +27,7 @@ func (r *Run) checkRest() (undisturbed bool) {
 	for range maxPasses {
 		ran := r.failure() == nil && r.nextPass()
 		switch {
-		case r.injectedSoFar() > struck:
+		case r.injectedSoFar() > injected:
 			return false
 		case !ran:
 			return true
@@ -45,14 +45,14 @@ func (r *Run) setProbing(probing bool) {
 	r.probing = probing
 }
 
-// injectedSoFar returns how many of the planned faults have struck.
+// injectedSoFar returns how many of the planned faults have been injected.
 func (r *Run) injectedSoFar() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.plan.injected)
 }
 
-// unrestError explains why one more pass, after the given one, changed something.
+// unrestError explains why checkRest found a change. pass is the last pass before it, and before the version then.
 func (r *Run) unrestError(pass int, before version) error {
 	var wrote []string
 	for _, request := range r.log.all() {
@@ -64,14 +64,14 @@ func (r *Run) unrestError(pass int, before version) error {
 		return fmt.Errorf("the operator does not rest: while one more pass ran, something outside of any pass changed %s", r.changedSince(before))
 	}
 	if missed := r.missedChanges(); len(missed) > 0 {
-		return fmt.Errorf("a watch is missing: no pass came after %s, and when the operator was quiet one more pass still had to %s\n"+
+		return fmt.Errorf("a watch is missing: %s triggered no pass, and when the operator was quiet one more pass still had to %s\n"+
 			"Watch that kind, or correct the watch's predicate or mapping", strings.Join(missed, ", "), strings.Join(wrote, ", "))
 	}
 	return fmt.Errorf("the operator does not rest: if nothing has changed a pass must write nothing, and one more pass still had to %s%s",
 		strings.Join(wrote, ", "), r.lastChangeOf(wrote))
 }
 
-// changedSince names what changed, on the server or else outside of the cluster.
+// changedSince names the objects that changed on the server; if there are none, what is outside of the cluster.
 func (r *Run) changedSince(before version) string {
 	var names []string
 	for _, change := range r.server.Changes(before.revision) {
@@ -102,8 +102,8 @@ func (r *Run) notQuietError() error {
 	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))
 }
 
-// missedChanges returns the changes of what the last pass read that happened after the pass before it over the same
-// object: they triggered no pass.
+// missedChanges returns the changes that triggered no pass, though they should have: those since the second to last pass
+// over the object of the last pass, of the kinds that the last pass read.
 func (r *Run) missedChanges() []string {
 	last, read := r.log.lastPass()
 	var missed []string
@@ -116,7 +116,8 @@ func (r *Run) missedChanges() []string {
 	return missed
 }
 
-// lastChangeOf returns the fields that the last request of one of the names changed, as an addition to an error.
+// lastChangeOf returns the fields that the last request with one of the names changed, as the end of an error message. It
+// returns "" if there are none.
 func (r *Run) lastChangeOf(names []string) string {
 	request := r.log.lastChange(names)
 	if request == nil {

@@ -2,8 +2,12 @@ package simulation
 
 import (
 	"context"
+	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,33 +17,33 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which it
-// may call nothing that waits for the real world.
+// Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which
+// nothing may wait for the real world.
 //
-// One goroutine drives the run. The operator's goroutines send requests meanwhile, under the lock.
+// One goroutine drives the run. The operator's goroutines send requests meanwhile, with the lock held.
 type Run struct {
 	scenario *Scenario
 	server   *memoryserver.Server
 	user     client.WithWatch
-	external External // nil: there is nothing
+	external External // nil: the scenario has none
 	baseline *result  // the run without faults; nil if this is it
 	log      *RequestLog
 	trace    *trace
 
-	mu         sync.Mutex // guards what follows
-	plan       plan
-	history    history
-	operations operations
-	otherWrites    []otherWrite // by the other writer
-	processes  processes
-	timeTravel     timeTravel
-	passes     passes
-	script     script
-	probing    bool // it is checked whether the operator rests
-	failures   []error
+	mu          sync.Mutex // guards what follows
+	plan        plan
+	history     history
+	operations  operations
+	otherWrites []otherWrite // by the other writer
+	processes   processes
+	timeTravel  timeTravel
+	passes      passes
+	script      script
+	probing     bool // checkRest runs
+	failures    []error
 }
 
-// objectID names an object.
+// objectID identifies an object.
 type objectID struct {
 	kind schema.GroupVersionKind
 	name types.NamespacedName
@@ -54,7 +58,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 		plan:       plan{faults: faults, count: map[string]int{}},
 		history:    history{present: map[objectID]client.Object{}},
 		operations: newOperations(),
-		timeTravel:     timeTravel{created: map[types.UID]bool{}},
+		timeTravel: timeTravel{created: map[types.UID]bool{}},
 		passes:     newPasses(),
 	}
 	if s.External != nil {
@@ -63,10 +67,10 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 	return r
 }
 
-// result is what is left of a run.
+// result is the result of a run.
 type result struct {
 	faults     []Fault
-	injected     int // how many of the faults struck
+	injected   int // how many of the faults were injected
 	err        error
 	trace      *trace
 	points     []point
@@ -74,7 +78,7 @@ type result struct {
 	operations operations
 }
 
-// failed is the result of what could not be run.
+// failed returns the result of a run that could not be started.
 func failed(err error) *result { return &result{err: err, trace: &trace{}} }
 
 // run runs the scenario in a bubble of its own.
@@ -89,7 +93,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, baseline *result) *result {
 		}
 		r = newRun(s, server, faults, baseline)
 		r.runActions()
-		time.Sleep(time.Minute) // for what ends at its next tick
+		time.Sleep(time.Minute) // for goroutines that end at their next tick
 	})
 	if unusable != nil {
 		return failed(unusable)
@@ -112,7 +116,7 @@ func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 			t.Fatal(err)
 		}
 		r := newRun(s, server, nil, nil)
-		defer time.Sleep(time.Minute) // for what ends at its next tick
+		defer time.Sleep(time.Minute) // for goroutines that end at their next tick
 		defer r.end()
 		r.begin()
 		r.Do(t, s.Actions...)
@@ -124,7 +128,7 @@ func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 	}
 }
 
-// Do does what a user does, and lets the operator become quiet after each action. It fails the test if the run fails.
+// Do does the user's actions, and lets the operator become quiet after each. It fails the test if the run fails.
 func (r *Run) Do(t *testing.T, actions ...Action) {
 	t.Helper()
 	for _, action := range actions {
@@ -138,7 +142,7 @@ func (r *Run) Do(t *testing.T, actions ...Action) {
 // User returns the user's client. Its requests are not recorded.
 func (r *Run) User() client.Client { return r.user }
 
-// External returns what is outside of the cluster, nil if there is nothing.
+// External returns what the scenario's External returned for this run, nil if it has none.
 func (r *Run) External() External { return r.external }
 
 // Log returns the log of the operator's requests.
@@ -166,10 +170,10 @@ func (r *Run) failure() error {
 	return r.failures[0]
 }
 
-// version differs from an earlier one if something has changed since.
+// version is compared with a later one to find out whether something has changed.
 type version struct {
 	revision int64 // of the server
-	effects  int
+	effects  int   // so far, that changed something outside of the cluster
 }
 
 func (r *Run) version() version {
@@ -178,7 +182,7 @@ func (r *Run) version() version {
 	return version{r.server.Revision(), r.operations.effects}
 }
 
-// end ends the process.
+// end ends the leading process.
 func (r *Run) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,3 +192,64 @@ func (r *Run) end() {
 }
 
 func (r *Run) context() context.Context { return context.Background() }
+
+// inBubble calls f in a bubble of testing/synctest. If goroutines that wait for ever are left in the bubble, it returns
+// the bubble's name, else "".
+func inBubble(t *testing.T, f func(t *testing.T)) (left string) {
+	var name string
+	defer func() {
+		if r := recover(); r != nil {
+			if !strings.Contains(fmt.Sprint(r), "deadlock") {
+				panic(r)
+			}
+			left = name
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		name = bubbleName()
+		f(t)
+	})
+	return ""
+}
+
+// bubbleName returns the text that marks the bubble's goroutines in stack traces.
+func bubbleName() string {
+	var header [100]byte
+	text := string(header[:runtime.Stack(header[:], false)])
+	_, after, _ := strings.Cut(text, "synctest bubble ")
+	number, _, _ := strings.Cut(after, "]")
+	return "synctest bubble " + number + "]"
+}
+
+func goroutineLeftError(bubble string) error {
+	return fmt.Errorf("a goroutine is left when the process has ended: %s", goroutinesOf(bubble))
+}
+
+// goroutinesOf describes the bubble's goroutines: which function started each, and what it waits for.
+func goroutinesOf(bubble string) string {
+	stacks := make([]byte, 1<<20)
+	var all []string
+	count := map[string]int{}
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		header, frames, _ := strings.Cut(stack, "\n")
+		if !strings.Contains(header, bubble) {
+			continue
+		}
+		_, waits, _ := strings.Cut(header, "[")
+		waits, _, _ = strings.Cut(waits, " (durable)")
+		_, by, _ := strings.Cut(frames, "created by ")
+		by, at, _ := strings.Cut(by, "\n\t")
+		by, _, _ = strings.Cut(by, " in goroutine")
+		at, _, _ = strings.Cut(at, " +")
+		one := fmt.Sprintf("%s started it at %s, and it waits: %s", by, at[strings.LastIndex(at, "/")+1:], waits)
+		if count[one]++; count[one] == 1 {
+			all = append(all, one)
+		}
+	}
+	for i, one := range all {
+		if n := count[one]; n > 1 {
+			all[i] = fmt.Sprintf("%s (%d of them)", one, n)
+		}
+	}
+	return strings.Join(all, "; ")
+}

@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 )
 
-// read records a read of the cache. No fault strikes it: it does not use the network.
+// read does and records a read of the cache. No fault is injected: such a read does not use the network.
 func (p *Process) read(ctx context.Context, c *call, do func() error) error {
 	if p.isDead() {
 		return p.refuse()
@@ -31,8 +31,8 @@ func (p *Process) read(ctx context.Context, c *call, do func() error) error {
 	return c.Err
 }
 
-// send records a request or an effect, and lets the fault strike that is planned for it. Do carries it out; it is
-// called with lost if nobody gets the answer.
+// send records a request, an effect or a query, and injects the fault planned for it. do performs the request; lost is
+// true if its answer does not reach the caller.
 func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) error {
 	run := p.run
 	run.mu.Lock()
@@ -52,7 +52,7 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 	return o.answer(o.carryOut(false))
 }
 
-// inject notes that a request has reached its point, and returns the fault that strikes there, "" for none. The
+// inject notes that the run has reached a request, and returns the kind of the fault to inject there, "" for none. The
 // caller holds the lock.
 func (r *Run) inject(p *Process, c *call) FaultKind {
 	planned, at := r.plan.reach(point{call: c, name: c.String(), hasNext: r.script.hasNext(r.scenario.Actions), watched: p.manager.Cache().Watches(c.Kind)})
@@ -60,15 +60,15 @@ func (r *Run) inject(p *Process, c *call) FaultKind {
 		return ""
 	}
 	if planned == LeaderChange && (c.Pass == 0 || p != r.processes.leader) {
-		return "" // there is no pass to finish, or the process does not lead any more
+		return "" // outside of a pass there is none to finish; and an old leader cannot lose the lead again
 	}
 	r.plan.noteInjected(planned, at)
 	c.Fault = string(planned)
 	return planned
 }
 
-// outgoing is a request on its way to the server, or an effect. It has one handler for each kind of fault, which
-// returns what the operator gets as the answer. Handlers are called under the run's lock.
+// outgoing is a request, an effect or a query that is about to be sent. It has one handler for each kind of fault, which
+// returns the answer that the operator gets. Handlers are called with run.mu held; they may release it while they wait.
 type outgoing struct {
 	run     *Run
 	process *Process
@@ -76,16 +76,16 @@ type outgoing struct {
 	do      func(lost bool) error
 }
 
-// carryOut does what the request asks for.
+// carryOut performs the request.
 func (o *outgoing) carryOut(lost bool) error { return o.run.carryOut(o.call, lost, o.do) }
 
-// answer records what the operator gets, and returns it.
+// answer records the answer that the operator gets, and returns it.
 func (o *outgoing) answer(err error) error {
 	o.call.Err = err
 	return err
 }
 
-// die ends the process. The trace shows the request's own result.
+// die ends the process, which gets errDead. The log and the trace show the result of the request itself.
 func (o *outgoing) die(result error) error {
 	o.call.Err = result
 	o.process.die()
@@ -119,7 +119,7 @@ func (o *outgoing) crashDowntimeUnseen() error {
 
 func (o *outgoing) concurrentAction() error {
 	if !o.run.doNextAction() {
-		o.call.Fault = ""
+		o.call.Fault = "" // the action was not possible yet, so the trace shows no fault
 	}
 	return o.answer(o.carryOut(false))
 }
@@ -154,7 +154,8 @@ func (o *outgoing) connectionRefused() error {
 	return o.answer(o.networkError(syscall.ECONNREFUSED))
 }
 
-// alreadyExists carries out a creation, unless the server would generate another name at the second attempt.
+// alreadyExists performs a creation and answers as to the client's second attempt. A creation with a generated name is
+// not performed, since a second attempt would get another name: it is answered as if the name were taken.
 func (o *outgoing) alreadyExists() error {
 	if !strings.HasSuffix(o.call.Object.Name, "*") {
 		if err := o.carryOut(true); err != nil {
@@ -170,7 +171,7 @@ func (o *outgoing) notFound() error {
 	return o.answer(o.carryOut(false))
 }
 
-// leaderChange lets another replica lead until it is quiet. Then the old leader goes on, unless it has died.
+// leaderChange waits until another replica has led and become quiet. Then the old leader continues, unless it has died.
 func (o *outgoing) leaderChange() error {
 	if !o.run.waitForNewLeader(o.process) {
 		return o.answer(errDead)
@@ -178,7 +179,7 @@ func (o *outgoing) leaderChange() error {
 	return o.answer(o.carryOut(false))
 }
 
-// networkError is what an HTTP client returns.
+// networkError returns the network error that the caller of the request sees.
 func (o *outgoing) networkError(err error) error {
 	c := o.call
 	if c.External != "" {
@@ -187,7 +188,7 @@ func (o *outgoing) networkError(err error) error {
 	return &url.Error{Op: strings.ToUpper(c.Verb[:1]) + c.Verb[1:], URL: "https://api.example.com/" + strings.ToLower(c.Kind.Kind), Err: err}
 }
 
-// refuse answers a process that is dead. A goroutine of it that tries for ever ends here.
+// refuse returns the answer to a request of a dead process. It ends a goroutine that retries for ever.
 func (p *Process) refuse() error {
 	if p.refused.Add(1) > maxRequests {
 		runtime.Goexit()
@@ -195,7 +196,7 @@ func (p *Process) refuse() error {
 	return errDead
 }
 
-// record puts a request into the log and the trace. The caller holds the lock.
+// record adds a request to the log and the trace. The caller holds the lock.
 func (r *Run) record(p *Process, c *call) {
 	c.Process, c.probe = p.number, r.probing
 	if p.pass != nil {
@@ -206,10 +207,11 @@ func (r *Run) record(p *Process, c *call) {
 	r.trace.add(row{pass: c.Pass, call: c})
 }
 
-// maxRequests is how many requests a pass may send, reads of the cache among them.
+// maxRequests is how many requests a pass may send, including reads of the cache, and how many of a dead process are
+// refused before its goroutines are ended.
 const maxRequests = 10_000
 
-// limitRequests ends a pass that sends requests for ever. The pass may ignore errors, so its goroutine ends here.
+// limitRequests ends a pass that sends requests for ever. It ends the goroutine, since the pass may ignore errors.
 func (r *Run) limitRequests(p *Process, c *call) {
 	if p.pass.requests++; p.pass.requests <= maxRequests {
 		return

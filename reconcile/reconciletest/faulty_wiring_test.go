@@ -33,7 +33,7 @@ var faultyWiring = map[string]faulty{
 				}}
 			}, reconciletest.Create(shop()), reconciletest.Delete(config("web")))
 		},
-		says: []string{"a watch is missing", "create ConfigMap default/web", "no pass came after", "deleted ConfigMap default/web"},
+		says: []string{"a watch is missing", "create ConfigMap default/web", "deleted ConfigMap default/web triggered no pass"},
 	},
 	"PredicateSeesOnlyTheNewObject": {
 		reason: "nothing is done for an object that does not match any more",

@@ -20,7 +20,7 @@ type queue struct {
 	mu         sync.Mutex
 	items      map[ctrl.Request]*item
 	processing map[ctrl.Request]bool
-	toWorker       chan *item // to a worker
+	toWorker   chan *item // to a worker
 	closed     bool
 	done       chan struct{}
 }
