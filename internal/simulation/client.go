@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// recordingClient is the operator's client: it reads from the cache, except unstructured objects, and writes to the
-// server. Every call is recorded, and a fault may strike it.
+// recordingClient is the operator's client. It reads from the cache, except unstructured objects, and writes to the
+// server. It records every call. Faults may be injected into the calls that go to the server.
 type recordingClient struct {
 	process *Process
 	live    client.WithWatch
@@ -52,7 +52,7 @@ func (c *recordingClient) List(ctx context.Context, list client.ObjectList, opts
 	return c.process.read(ctx, r, func() error { return c.process.manager.Cache().List(ctx, list, opts...) })
 }
 
-// apiReader reads from the server. Its calls are recorded too.
+// apiReader reads from the server. Its calls are recorded, and faults may be injected into them.
 type apiReader struct{ *recordingClient }
 
 func (a apiReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -171,7 +171,7 @@ func (c *recordingClient) patchRequest(obj client.Object, patch client.Patch) *c
 		verb = "apply"
 	}
 	r := c.request(verb, obj)
-	r.Body, _ = patch.Data(obj) // the server returns the error too
+	r.Body, _ = patch.Data(obj) // a failure is returned by the request itself
 	return r
 }
 
@@ -188,13 +188,12 @@ func applyRequest(obj runtime.ApplyConfiguration) *call {
 func bodyOf(obj client.Object) []byte {
 	body, err := json.Marshal(obj)
 	if err != nil {
-		return nil // the request will fail too
+		return nil // the request itself will return the error
 	}
 	return body
 }
 
-// answerTarget returns the object that the answer is written to: the caller's object, or a copy if the caller never gets
-// the answer.
+// answerTarget returns the object into which the client writes the answer: the caller's, or a copy if the answer is lost.
 func answerTarget(obj client.Object, lost bool) client.Object {
 	if lost {
 		return obj.DeepCopyObject().(client.Object)

@@ -11,24 +11,24 @@ import (
 	"testing"
 )
 
-// Options are how a scenario is explored.
+// Options control how a scenario is explored.
 type Options struct {
-	Depth  int // of faults in one run, 1 or 2
-	Limit  int // of runs with two faults
-	Seed   uint64
-	Replay string      // faults in the form of ParseFaults; "": all are explored
-	Skip   []FaultKind // that are left out
+	Depth  int         // the largest number of faults in one run, 1 or 2
+	Limit  int         // the largest number of runs with two faults
+	Seed   uint64      // of the sample of pairs
+	Replay string      // the faults of the only run, as FormatFaults returns them; "": all are explored
+	Skip   []FaultKind // kinds that are left out
 }
 
 // Exploration is the result of [Explore].
 type Exploration struct {
 	Runs     int
-	Survived map[FaultKind]int // of the runs with one fault
-	Missed   int               // runs in which a fault did not strike, since they went another way before
+	Survived map[FaultKind]int // runs with one fault that were survived
+	Missed   int               // runs that did not reach the point of a fault, since they took another course before it
 	Pairs    int               // possible runs with two faults
-	Tried    int               // of the pairs that were survived
-	Seed     uint64            // of the sample of pairs; 0 if none was taken
-	Failures []Failure         // the one with the shortest trace first
+	Tried    int               // runs with two faults that were survived
+	Seed     uint64            // with which pairs are sampled; 0 if no pairs were tried
+	Failures []Failure         // those with fewer faults first, then those with shorter traces
 	Replayed string            // the trace of a replay
 }
 
@@ -57,7 +57,7 @@ type explorer struct {
 
 	mu      sync.Mutex // guards what follows
 	found   *Exploration
-	singles []*result // of single faults, after which a second one can follow
+	singles []*result // of runs with a single fault, after which a second one can follow
 }
 
 func (e *explorer) explore() {
@@ -77,7 +77,7 @@ func (e *explorer) explore() {
 	}
 }
 
-// replay does the run with the faults of the options.
+// replay does one run with the faults of the options.
 func (e *explorer) replay() {
 	faults, err := ParseFaults(e.options.Replay)
 	if err != nil {
@@ -86,14 +86,14 @@ func (e *explorer) replay() {
 	}
 	r := e.scenario.run(e.t, faults, e.baseline)
 	e.found.Runs++
-	if struck := r.trace.faults(); r.err == nil && struck < len(faults) {
-		r.err = fmt.Errorf("replay: %d of %s did not strike: the run did not reach that point, or the scenario has changed since", len(faults)-struck, Plural(len(faults), "fault"))
+	if injected := r.trace.faults(); r.err == nil && injected < len(faults) {
+		r.err = fmt.Errorf("replay: %d of %s did not strike: the run did not reach that point, or the scenario has changed since", len(faults)-injected, Plural(len(faults), "fault"))
 	}
 	e.found.add(r)
 	e.found.Replayed = r.trace.String()
 }
 
-// runAll does all runs, as many at a time as there are processors.
+// runAll does one run for each list of faults, as many at a time as there are processors.
 func (e *explorer) runAll(all [][]Fault) {
 	jobs := make(chan []Fault)
 	var workers sync.WaitGroup
@@ -132,7 +132,7 @@ func (e *explorer) singleFaults() [][]Fault {
 	return all
 }
 
-// faultsAt returns the faults that are to be tried at a point.
+// faultsAt returns the faults to try at a point.
 func (e *explorer) faultsAt(p *point) []Fault {
 	var faults []Fault
 	for _, kind := range p.faults() {
@@ -143,21 +143,22 @@ func (e *explorer) faultsAt(p *point) []Fault {
 	return faults
 }
 
-// pairs returns the faults of runs in which a second one follows a first one: all, or a sample.
+// pairs returns all pairs of a first fault and a second one at a later point, or a sample of them if there are more than
+// the limit.
 func (e *explorer) pairs() [][]Fault {
-	slices.SortFunc(e.singles, func(a, b *result) int { // they are in the order in which the runs ended
+	slices.SortFunc(e.singles, func(a, b *result) int { // the order in which the runs ended is random
 		return strings.Compare(FormatFaults(a.faults), FormatFaults(b.faults))
 	})
 	var all [][]Fault
 	for _, first := range e.singles {
-		struck := false
+		injected := false
 		for i := range first.points {
 			p := &first.points[i]
 			if p.name == first.faults[0].At && p.nth == first.faults[0].Nth {
-				struck = true
+				injected = true
 				continue
 			}
-			if !struck {
+			if !injected {
 				continue
 			}
 			for _, second := range e.faultsAt(p) {

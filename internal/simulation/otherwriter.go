@@ -13,14 +13,14 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// otherWrite is an object that the other writer wrote just before the operator did.
+// otherWrite is a write of the other writer just before one of the operator.
 type otherWrite struct {
-	client.Object
-	condition bool // the other writer set a condition too
+	client.Object      // as the other writer left it: only its metadata
+	condition     bool // the other writer set a condition too
 }
 
-// writeAsOther writes the object of a request as another writer: an annotation, a label and a finalizer, and, before its
-// status is written, a condition. They must survive. The caller holds the lock.
+// writeAsOther writes the object of a request as another writer: an annotation, a label and a finalizer; and a condition, if
+// the request writes the status. They must survive the request. The caller holds the lock.
 func (r *Run) writeAsOther(c *call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
@@ -41,7 +41,7 @@ func (r *Run) writeAsOther(c *call) {
 	r.trace.addBefore(row{what: "another writer: annotate " + objectID{c.Kind, c.Object}.String()})
 }
 
-// setCondition sets a condition as another controller does. It reports false if that is not possible, such as for a kind
+// setCondition sets a condition as another controller does. It returns false if that is not possible, such as for a kind
 // without conditions.
 func (r *Run) setCondition(c *call) bool {
 	made, err := r.scenario.Scheme.New(c.Kind)
@@ -54,10 +54,10 @@ func (r *Run) setCondition(c *call) bool {
 	}
 	before := obj.DeepCopyObject().(client.Object)
 	meta.SetStatusCondition(conditionsOf(obj), metav1.Condition{Type: state.OtherWriterCondition, Status: metav1.ConditionTrue, Reason: "AnotherWriter"})
-	return r.user.Status().Patch(r.context(), obj, client.MergeFrom(before)) == nil // before the first status it may be invalid
+	return r.user.Status().Patch(r.context(), obj, client.MergeFrom(before)) == nil // invalid if the status lacks required fields
 }
 
-// conditionsOf returns the conditions in an object's status if they are of the standard type, else nil.
+// conditionsOf returns a pointer to the conditions in an object's status if they are of type metav1.Condition, else nil.
 func conditionsOf(obj runtime.Object) *[]metav1.Condition {
 	status := reflect.Indirect(reflect.ValueOf(obj)).FieldByName("Status")
 	if status.Kind() != reflect.Struct {
@@ -71,7 +71,7 @@ func conditionsOf(obj runtime.Object) *[]metav1.Condition {
 	return nil
 }
 
-// deleteAsOther deletes the object of a request as another writer. The caller holds the lock.
+// deleteAsOther deletes the object of a request as another writer does. The caller holds the lock.
 func (r *Run) deleteAsOther(c *call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
@@ -83,7 +83,7 @@ func (r *Run) deleteAsOther(c *call) {
 	r.trace.addBefore(row{what: "another writer: delete " + objectID{c.Kind, c.Object}.String()})
 }
 
-// checkOtherWrites returns an error if something is lost that the other writer wrote just before the operator.
+// checkOtherWrites returns an error if the operator has lost something that the other writer wrote just before.
 func (r *Run) checkOtherWrites() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// recoverPanic calls a function of the test's author, and returns an error if it panics.
+// recoverPanic calls a function of the test's author. It returns the function's error, or one that describes its panic.
 func recoverPanic(what string, do func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -16,13 +16,13 @@ func recoverPanic(what string, do func() error) (err error) {
 	return do()
 }
 
-// panicError returns an error that says what panicked, and where. It must be called in the deferred function that
+// panicError returns an error that names what panicked, and where. It must be called in the deferred function that
 // recovers.
 func panicError(what string, value any) error {
 	return fmt.Errorf("panic in %s%s: %v", what, panicPlace(), value)
 }
 
-// calledPackages are seldom the cause of a panic in them: the place that is shown is the one that calls them.
+// calledPackages are prefixes of functions that rarely cause a panic themselves. The error names their caller.
 var calledPackages = []string{
 	"runtime.", "reflect.", "sync.", "encoding/", "k8s.io/", "sigs.k8s.io/",
 	"github.com/opblocks/opblocks/reconcile/reconciletest.", "github.com/opblocks/opblocks/internal/simulation", "github.com/opblocks/opblocks/internal/memoryserver",

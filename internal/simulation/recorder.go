@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// eventRecorder records events in the trace. They do not count as requests: the sender does not wait for an answer.
+// eventRecorder records events in the trace. They do not count as requests, since the operator does not wait for an answer.
 type eventRecorder struct{ process *Process }
 
 func (e *eventRecorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
@@ -20,7 +20,7 @@ func (e *eventRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map
 	e.Eventf(regarding, related, eventType, reason, action, note, args...)
 }
 
-// legacyRecorder is eventRecorder for the old API of events.
+// legacyRecorder is eventRecorder for the legacy events API.
 type legacyRecorder struct{ to *eventRecorder }
 
 func (l legacyRecorder) Event(object runtime.Object, eventType, reason, message string) {
@@ -42,7 +42,7 @@ func objectOf(obj runtime.Object) string {
 	return ""
 }
 
-// report records an event or a log line of the operator. It must not contain the value of a Secret.
+// report records an event or a log line of the operator in the trace. The run fails if it contains the value of a Secret.
 func (r *Run) report(p *Process, what, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,8 @@ func (r *Run) report(p *Process, what, text string) {
 	}
 }
 
-// newLogger returns a logger that records errors in the trace.
+// newLogger returns a logger that records errors in the trace. It looks for values of Secrets in errors and in messages of
+// level 0; it drops those of other levels.
 func newLogger(p *Process) logr.Logger { return logr.New(logSink{process: p}) }
 
 type logSink struct {
@@ -69,7 +70,7 @@ type logSink struct {
 func (logSink) Init(logr.RuntimeInfo)  {}
 func (logSink) Enabled(level int) bool { return level == 0 }
 
-// Info only looks for values of Secrets.
+// Info looks for values of Secrets in the message. It records nothing.
 func (l logSink) Info(_ int, message string, values ...any) {
 	run := l.process.run
 	run.mu.Lock()
@@ -93,7 +94,7 @@ func (l logSink) Error(err error, message string, values ...any) {
 func (l logSink) WithValues(...any) logr.LogSink { return l }
 func (l logSink) WithName(string) logr.LogSink   { return l }
 
-// format prints keys and values, without those that controller-runtime adds to every line.
+// format returns keys and values as text, without those that controller-runtime adds to every line.
 func format(values []any) string {
 	var text strings.Builder
 	for i := 0; i+1 < len(values); i += 2 {

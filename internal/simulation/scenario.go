@@ -12,22 +12,23 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// Scenario is an operator, and what happens to it. Scheme and Start are required.
+// Scenario is an operator, and what happens to it. Scheme and Start are required. Type Scenario of package reconciletest
+// documents the fields.
 type Scenario struct {
 	Scheme      *runtime.Scheme
-	CRDs        []string                                           // files or folders
-	Objects     []client.Object                                    // that exist before the operator starts
-	Start       func(p *Process) error                             // is called for each process
-	Actions     []Action                                           // of the user
-	Controllers []func(ctx context.Context, c client.Client) error // of everything else in the cluster
-	External    func() External                                    // is called for each run; nil: there is nothing
-	Finally     func(r *Run) error                                 // checks the end of each run; nil: it is not checked
-	Always      func(r *Run) error                                 // checks each moment at which something changed; nil: they are not checked
-	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; nil: nothing
-	Horizon     time.Duration                                      // how far delays are followed; 0: defaultHorizon
+	CRDs        []string                                           // files or directories
+	Objects     []client.Object                                    // exist before the operator starts
+	Start       func(p *Process) error                             // is called once for each process
+	Actions     []Action                                           // of the user, one after another
+	Controllers []func(ctx context.Context, c client.Client) error // of the rest of the cluster
+	External    func() External                                    // is called once for each run; may be nil
+	Finally     func(r *Run) error                                 // is called at the end of each run; may be nil
+	Always      func(r *Run) error                                 // is called after changes, between passes; may be nil
+	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
+	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
 }
 
-// Action is something that the user does. Exactly one of Do, DoExternal and Wait is set.
+// Action is one thing that the user does. Exactly one of Do, DoExternal and Wait is set.
 type Action struct {
 	Name       string
 	Do         func(ctx context.Context, c client.Client) error
@@ -35,10 +36,10 @@ type Action struct {
 	Wait       time.Duration
 }
 
-// External is what is outside of the cluster.
+// External is what the operator changes outside of the cluster.
 type External interface{ State() any }
 
-// defaultHorizon is more than the backoff of a request that failed.
+// defaultHorizon is enough for 17 retries of a failing pass with the backoff of controller-runtime.
 const defaultHorizon = 15 * time.Minute
 
 func (s *Scenario) horizon() time.Duration {
@@ -48,8 +49,8 @@ func (s *Scenario) horizon() time.Duration {
 	return defaultHorizon
 }
 
-// enoughAttempts is how many delayed passes of an object may change nothing until the operator counts as quiet. A
-// scenario with a horizon of its own follows every delay within it.
+// enoughAttempts returns how many delayed passes of an object in a row are run though they change nothing. A scenario with
+// a horizon of its own follows every delay within it.
 func (s *Scenario) enoughAttempts() int {
 	if s.Horizon > 0 {
 		return math.MaxInt

@@ -12,9 +12,9 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// shortestSecret is the length in bytes from which on a value of a Secret is looked for elsewhere. Shorter values
-// occur in other objects by chance.
-const shortestSecret = 8
+// minSecretLength is the smallest length, in bytes, of a Secret's value that is looked for elsewhere. Shorter values appear
+// in other objects by chance.
+const minSecretLength = 8
 
 // publicKeysKeys are keys of Secrets whose values are not secret.
 var publicKeys = []string{
@@ -22,13 +22,13 @@ var publicKeys = []string{
 	corev1.TLSCertKey, corev1.ServiceAccountRootCAKey, corev1.ServiceAccountNamespaceKey,
 }
 
-// secretValue is a value that must not occur outside of its Secret.
+// secretValue is a value that must not appear outside of Secrets.
 type secretValue struct {
 	secret, key string
 	value       []byte
 }
 
-// occursIn reports whether the value occurs in the text, as it is or in base64.
+// occursIn reports whether the text contains the value, as it is or in base64.
 func (v *secretValue) occursIn(text string) bool {
 	return strings.Contains(text, string(v.value)) || strings.Contains(text, base64.StdEncoding.EncodeToString(v.value))
 }
@@ -37,7 +37,7 @@ func (v *secretValue) leakedTo(where string) error {
 	return fmt.Errorf("the value of key %q in Secret %s appears in %s", v.key, v.secret, where)
 }
 
-// secretValues returns the values of all Secrets that exist.
+// secretValues returns the secret values of all Secrets that exist.
 func (h *history) secretValues() []secretValue {
 	var values []secretValue
 	for _, obj := range h.present {
@@ -46,7 +46,7 @@ func (h *history) secretValues() []secretValue {
 			continue
 		}
 		for key, value := range secret.Data {
-			if len(value) >= shortestSecret && !slices.Contains(publicKeys, strings.ToLower(key)) {
+			if len(value) >= minSecretLength && !slices.Contains(publicKeys, strings.ToLower(key)) {
 				values = append(values, secretValue{secret.Name, key, value})
 			}
 		}
@@ -54,7 +54,7 @@ func (h *history) secretValues() []secretValue {
 	return values
 }
 
-// findLeak returns an error if a change by the operator put the value of a Secret into another object.
+// findLeak returns an error if a change put the value of a Secret into an object that is no Secret.
 func (r *Run) findLeak(c *memoryserver.Change) error {
 	if c.New == nil || c.GVK.Kind == "Secret" {
 		return nil
@@ -68,7 +68,7 @@ func (r *Run) findLeak(c *memoryserver.Change) error {
 	return nil
 }
 
-// findLeakInText returns an error if the value of a Secret occurs in a text.
+// findLeakInText returns an error if the text contains the value of a Secret. what names the text.
 func (r *Run) findLeakInText(what, text string) error {
 	for _, v := range r.history.secretValues() {
 		if v.occursIn(text) {

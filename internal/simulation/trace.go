@@ -12,17 +12,17 @@ import (
 type trace struct {
 	mu     sync.Mutex
 	rows   []row
-	phases []int // where they begin
+	phases []int // the index of the first row of each
 }
 
-// row is one line of the table. A request is described when the table is printed, since its answer comes later.
+// row is one line of the table. A request is formatted when the table is printed, since its answer is set later.
 type row struct {
 	pass   int // 0: outside of passes
 	what   string
 	answer string
-	fault  FaultKind // that struck; a request has its own
-	call   *call     // nil: it is something else
-	change string    // of an object; not shown
+	fault  FaultKind // that was injected; that of a request is in call
+	call   *call     // nil: the row is not a request
+	change string    // of an object; such a row is not shown
 }
 
 func (t *trace) add(r row) {
@@ -31,7 +31,7 @@ func (t *trace) add(r row) {
 	t.rows = append(t.rows, r)
 }
 
-// addBefore adds a row before the last one, which is a request on its way.
+// addBefore adds a row before the last one, which is the request that is being sent.
 func (t *trace) addBefore(r row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,13 +51,13 @@ const (
 	userPrefix = "user: "
 )
 
-// Widths of cells: a wider description sticks out of its column, a longer answer is cut off.
+// Widths of cells, in characters. A wider description is wider than its column; a longer answer is cut off.
 const (
 	maxWhatWidth   = 64
 	maxAnswerWidth = 160
 )
 
-// faults returns how many faults struck.
+// faults returns how many faults were injected.
 func (t *trace) faults() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *trace) faults() (n int) {
 // String returns the table, without passes that sent nothing.
 func (t *trace) String() string { return t.from(0) }
 
-// sinceFault returns the table from that action on in which the first fault struck. Of earlier actions it has only
+// sinceFault returns the table from the action on in which the first fault was injected. Of earlier actions it shows only
 // the first line.
 func (t *trace) sinceFault() string {
 	begin := 0
@@ -93,7 +93,7 @@ func (t *trace) from(begin int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines [][3]string
-	repeated := map[int]int{} // how often a line is repeated at once
+	repeated := map[int]int{} // how often a line is repeated directly after itself
 	widest := 0
 	for i := range t.rows {
 		line, shown := t.rows[i].cells()
@@ -125,7 +125,7 @@ func (t *trace) from(begin int) string {
 	return b.String()
 }
 
-// isSilent reports whether a row begins a pass that sent nothing.
+// isSilent reports whether a row begins a pass that has no other row to show.
 func (t *trace) isSilent(i int) bool {
 	if !strings.HasPrefix(t.rows[i].what, passPrefix) {
 		return false
@@ -143,8 +143,9 @@ func (t *trace) isSilent(i int) bool {
 
 func (r *row) isFault() bool { return r.fault != "" || r.call != nil && r.call.Fault != "" }
 
-// cells returns the pass, what happened, and the answer. Reads of a cache are shown only if it was behind, and the
-// read was part of a pass: event handlers read while other events are on their way.
+// cells returns the row's cells: the pass, what happened, and the answer. A read of the cache is shown only if the cache
+// was behind and the read was part of a pass: when event handlers read, the cache is often behind, since other events
+// follow.
 func (r *row) cells() (cells [3]string, shown bool) {
 	if r.change != "" {
 		return cells, false
@@ -168,7 +169,7 @@ func (r *row) cells() (cells [3]string, shown bool) {
 	return cells, true
 }
 
-// Shorten returns the text, cut off after the given number of characters.
+// Shorten returns the text, cut off after the given number of characters, with "…" if something was cut off.
 func Shorten(text string, to int) string {
 	if runes := []rune(text); len(runes) > to {
 		return string(runes[:to]) + "…"
@@ -176,7 +177,7 @@ func Shorten(text string, to int) string {
 	return text
 }
 
-// changesBefore returns the changes of objects since the pass over the same object that came before the given one.
+// changesBefore returns the changes between the given pass and the previous one over the same object.
 func (t *trace) changesBefore(pass int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
