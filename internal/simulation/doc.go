@@ -1,18 +1,35 @@
-// Package simulation is the engine of package reconciletest: it runs an operator against an API server in memory,
-// with a virtual clock, and has planned faults strike at chosen points.
+// Package simulation is the engine of package reconciletest. It runs an operator against an API server in memory, with a
+// virtual clock, and injects planned faults at chosen points.
 //
-// [Explore] runs a [Scenario] without faults, then once for each fault at each point of that run. A run is a [Run]:
+// [Explore] runs a [Scenario] without faults, then once for each fault at each point of that run. Each is a [Run]:
 //
-//   - driver.go has the loop that lets the operator work until it is quiet, as a list of steps.
-//   - actions.go does what the user does, and checks the state after each action; rest.go checks that the operator
-//     rests.
-//   - process.go is the operator's [Process], with a manager of package fakemanager; client.go and recorder.go
-//     are what it acts through; pass.go follows its passes.
-//   - send.go sends each [Request], and has one handler for each kind of fault; fault.go has the kinds.
-//   - changes.go observes the changes on the server, and delays or repeats what the operator's cache shows of them.
+//   - run.go holds a run, and its bubble of testing/synctest.
+//   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions.
+//   - actions.go does the user's actions, and checks the state after each; rest.go checks that the operator rests.
+//   - process.go is the operator's [Process], with a manager of package fakemanager. client.go and recorder.go hold its
+//     client, its event recorder and its logger. pass.go follows its passes, and changes the leader.
+//   - send.go sends each [Request], and has one handler for each kind of fault; fault.go has the kinds, and the rules by
+//     which they are planned. request.go has the log of requests.
+//   - changes.go observes the changes on the server, and injects the faults that delay what the operator's cache shows.
 //   - operations.go counts what the operator did, otherwriter.go is the other writer of its objects, and secrets.go
-//     looks for the values of Secrets where they do not belong.
-//   - trace.go prints what happened.
+//     looks for values of Secrets where they must not appear.
+//   - panic.go turns panics of the test author's functions into errors. trace.go prints what happened.
 //
 // Package state, below it, compares what two runs lead to.
+//
+// # Terms
+//
+// Package reconciletest explains the terms that its users meet: pass, action, fault, process, effect, query, external,
+// quiet, rest. Those of the engine are:
+//
+//   - Point: a request, or the change of an object. It is where a fault can be injected. It is identified by its name and
+//     by how often a point of that name was reached before.
+//   - Phase: the part of a run from one action to the next one.
+//   - Baseline: the run without faults, with which the others are compared.
+//   - Transition: one thing that can happen next in a run, such as the delivery of an event.
+//   - Known object: one that the process has reconciled before.
+//   - Rest of the cluster: the simulated controllers, the garbage collector and the other writer.
+//   - Other writer: a writer of the operator's objects that is neither the user nor the operator. It appears in faults.
+//   - Leader: the process that runs. The old leader is one whose pass is suspended while another process leads.
+//   - Frozen: said of a kind in the cache that does not show changes for a while. Its thaw ends that.
 package simulation

@@ -18,19 +18,18 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// Cache is what a process has seen of the API server. Each kind in it moves forward on its own, when [Manager.Deliver]
-// shows a change.
+// Cache is the cache of a process. [Manager.Deliver] makes it show a change. Each kind in it has a revision of its own.
 type Cache struct {
 	context context.Context // of the process
 	scheme  *runtime.Scheme
 	server  *memoryserver.Server
 	mapper  meta.RESTMapper
-	reader  client.Reader // of each kind at the revision that the cache shows
+	reader  client.Reader // reads each kind at the revision that the cache shows
 
 	mu         sync.Mutex
 	options    cache.Options
 	kinds      map[schema.GroupVersionKind]*kind
-	everything bool  // every kind is watched, from the start
+	everything bool  // every kind is watched, from the first change on
 	received   int64 // the revision up to which changes were received
 	indexes    map[schema.GroupVersionKind]map[string]client.IndexerFunc
 }
@@ -48,7 +47,7 @@ func newCache(o *Options) *Cache {
 	return c
 }
 
-// Get reads an object as the cache shows it.
+// Get reads an object as the cache shows it. It starts to watch the object's kind.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	gvk, err := apiutil.GVKForObject(obj, c.scheme)
 	if err != nil {
@@ -64,7 +63,8 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	return k.selection.transformInPlace(obj)
 }
 
-// List lists objects as the cache shows them. Field selectors need an index, as in a real cache.
+// List lists objects as the cache shows them. It starts to watch their kind. Field selectors need an index, as in a real
+// cache.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Cache) Restrict(options cache.Options) {
 	}
 }
 
-// GetInformer returns the informer of the kind, for the form that obj has: typed, unstructured or metadata alone.
+// GetInformer returns the informer of obj's kind and form: typed, unstructured or metadata alone.
 func (c *Cache) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	gvk, err := apiutil.GVKForObject(obj, c.scheme)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *Cache) GetInformer(_ context.Context, obj client.Object, _ ...cache.Inf
 	return c.informer(gvk, formOf(obj))
 }
 
-// GetInformerForKind returns the informer for typed objects.
+// GetInformerForKind returns the kind's informer of typed objects.
 func (c *Cache) GetInformerForKind(_ context.Context, gvk schema.GroupVersionKind, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	return c.informer(gvk, typed)
 }
@@ -179,7 +179,7 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 	return i, nil
 }
 
-// RemoveInformer returns an error: operators that stop a watch are not supported.
+// RemoveInformer returns an error, since operators that stop a watch are not supported.
 func (c *Cache) RemoveInformer(context.Context, client.Object) error {
 	return fmt.Errorf("reconciletest: RemoveInformer is not supported")
 }

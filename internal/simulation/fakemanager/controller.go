@@ -18,7 +18,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Target is what a reconcile runs for: a request of a controller.
+// Target is the controller and the request of a reconcile.
 type Target struct {
 	Controller string
 	Request    ctrl.Request
@@ -29,30 +29,30 @@ func (t Target) Compare(other Target) int {
 	return cmp.Or(cmp.Compare(t.Controller, other.Controller), cmp.Compare(t.Request.String(), other.Request.String()))
 }
 
-// Controller is a queue, and the reconciler that is called for its requests: by workers of controller-runtime, or by
-// the controller itself for one that [Manager.AddReconciler] added.
+// Controller is a queue, and the reconciler that is called for its requests. Workers of controller-runtime call it, or the
+// controller itself if it was added by [Manager.AddReconciler].
 type Controller struct {
 	manager *Manager
 	name    string
 	queue   *queue
 	do      *wrappedReconciler
-	forEach *schema.GroupVersionKind // the kind for whose objects it is called; nil for a controller of controller-runtime
-	known   map[ctrl.Request]bool    // that were reconciled before
+	forEach *schema.GroupVersionKind // the kind of AddReconciler; nil for a controller of controller-runtime
+	known   map[ctrl.Request]bool    // requests that were reconciled before
 }
 
-// controller-runtime's defaults of the rate limiter.
+// The defaults of controller-runtime's rate limiter.
 const (
-	firstBackoff = 5 * time.Millisecond
-	lastBackoff  = 1000 * time.Second
+	minBackoff = 5 * time.Millisecond
+	maxBackoff = 1000 * time.Second
 )
 
 func (m *Manager) newController(name string) *Controller {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstBackoff, lastBackoff)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minBackoff, maxBackoff)
 	return &Controller{manager: m, name: name, known: map[ctrl.Request]bool{}, queue: newQueue(limiter, m.options.Cause)}
 }
 
-// instrument replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The manager is
-// given an internal type, so only fields whose names and types are known are touched.
+// instrument replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The controller's
+// type is internal to controller-runtime, so its fields are set by reflection, after a check of their names and types.
 func (m *Manager) instrument(runnable manager.Runnable) error {
 	fields := reflect.Indirect(reflect.ValueOf(runnable))
 	if fields.Kind() != reflect.Struct || !fields.FieldByName("NewQueue").IsValid() || !fields.FieldByName("Do").IsValid() {
@@ -92,7 +92,7 @@ func (m *Manager) Take() *Work {
 	return nil
 }
 
-// Begin has the request reconciled, on another goroutine.
+// Begin starts the reconcile of the request, on another goroutine.
 func (w *Work) Begin() {
 	c := w.controller
 	c.manager.cache.passBegins()
@@ -110,10 +110,10 @@ func (w *Work) Begin() {
 	}
 }
 
-// End notes that the reconcile has ended, or that nobody waits for it any more.
+// End counts the reconcile for frozen kinds. It is called when the reconcile has ended, or its process has died.
 func (w *Work) End() { w.controller.manager.passEnded(w.Target) }
 
-// reconcile does what a worker of controller-runtime does.
+// reconcile reconciles a request as a worker of controller-runtime does.
 func (c *Controller) reconcile(request ctrl.Request) {
 	defer c.queue.Done(request)
 	ctx := log.IntoContext(c.manager.options.Context, c.manager.options.Logger)
@@ -132,7 +132,7 @@ func (c *Controller) reconcile(request ctrl.Request) {
 	}
 }
 
-// enqueueEach enqueues a request for every object that the cache shows.
+// enqueueEach enqueues a request for every object of the controller's kind that the cache shows.
 func (c *Controller) enqueueEach(ctx context.Context) {
 	keys, err := c.manager.cache.keys(ctx, *c.forEach)
 	if err != nil {
@@ -154,10 +154,10 @@ func (c *Controller) enqueueKnown() {
 	}
 }
 
-// Attempts counts the delayed reconciles of each request since something changed.
+// Attempts counts the delayed reconciles of each request since the last change.
 type Attempts map[*Controller]map[ctrl.Request]int
 
-// Count counts one attempt for each delayed request of the controller that is ready now.
+// Count counts one attempt for each request of the controller that is ready now and is no retry after an error.
 func (a Attempts) Count(c *Controller) {
 	if a[c] == nil {
 		a[c] = map[ctrl.Request]int{}
@@ -167,14 +167,14 @@ func (a Attempts) Count(c *Controller) {
 	}
 }
 
-// wrappedReconciler is a reconciler whose calls go through [Options.Pass].
+// wrappedReconciler calls a reconciler through [Options.Pass].
 type wrappedReconciler struct {
 	ctrlreconcile.Reconciler
 	controller *Controller
 	cause      string
 }
 
-// Reconcile calls the reconciler.
+// Reconcile calls the reconciler through [Options.Pass].
 func (o *wrappedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	target := Target{o.controller.name, request}
 	return o.controller.manager.options.Pass(target, o.cause, func() (ctrl.Result, error) { return o.Reconciler.Reconcile(ctx, request) })

@@ -7,28 +7,28 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// freeze keeps a kind in the cache as it is.
+// freeze is the state of a kind that the cache shows unchanged for a while.
 type freeze struct {
-	passes    int            // of every known object until the cache catches up, unless [Cache.Thaw] is called before
-	ran       map[Target]int // passes so far
-	merged    bool           // the cache catches up with one event for each object
-	counts    bool           // the kind was frozen when the pass began
-	requested int            // how often passes of everything known were requested
+	passes    int            // how many passes of every known object end the freeze, unless Thaw does earlier
+	ran       map[Target]int // how many passes of each have ended in the freeze
+	merged    bool           // afterwards there is one event for each object, not one for each change
+	counts    bool           // a pass has begun since the freeze: passes that end count
+	requested int            // how often a pass of every known object was requested
 }
 
-// maxPasses is how many passes of one object end a freeze. Without it, an operator that repairs what the garbage
-// collector deletes again would never end.
+// maxPasses is how many passes of one object end a freeze in any case. Without this limit, an operator would never become
+// quiet that repairs what the garbage collector then deletes again.
 const maxPasses = 5
 
-// FreezeForPasses keeps a kind as it is until the given number of passes of every known object has run. It reports false
-// if the kind is not watched or is frozen already.
+// FreezeForPasses makes the cache show a kind unchanged until the given number of passes of every known object has run. It
+// returns false if the kind is not watched or is frozen already.
 func (c *Cache) FreezeForPasses(gvk schema.GroupVersionKind, passes int) bool {
 	return c.freeze(gvk, &freeze{passes: passes})
 }
 
-// FreezeUntilThaw keeps a kind as it is until [Cache.Thaw] is called. What happened to each object meanwhile is then
-// delivered as one event, as after a watch that broke. It reports false if the kind is not watched or is frozen
-// already.
+// FreezeUntilThaw makes the cache show a kind unchanged until [Cache.Thaw] is called, or one object has had five passes.
+// All changes of an object meanwhile are then delivered as one event, as after a broken watch. It returns false if the
+// kind is not watched or is frozen already.
 func (c *Cache) FreezeUntilThaw(gvk schema.GroupVersionKind) bool {
 	return c.freeze(gvk, &freeze{passes: maxPasses, merged: true, requested: maxPasses})
 }
@@ -44,7 +44,7 @@ func (c *Cache) freeze(gvk schema.GroupVersionKind, f *freeze) bool {
 	return true
 }
 
-// Thaw ends one freeze, and reports whether there was one.
+// Thaw ends the freeze of one kind, and reports whether one was frozen.
 func (c *Cache) Thaw() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,8 @@ func (c *Cache) Thaw() bool {
 	return false
 }
 
-// passBegins marks what is frozen: only passes that begin after the change count.
+// passBegins notes in each freeze that a pass has begun since. A pass that was already running when the kind was frozen
+// does not count.
 func (c *Cache) passBegins() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +69,7 @@ func (c *Cache) passBegins() {
 	}
 }
 
-// passEnded counts a pass for what was frozen when it began, and ends the freezes that have lasted long enough.
+// passEnded counts a pass in each freeze in which it began, and ends the freezes that have had enough passes.
 func (m *Manager) passEnded(t Target) {
 	m.cache.mu.Lock()
 	defer m.cache.mu.Unlock()
@@ -86,7 +87,8 @@ func (m *Manager) passEnded(t Target) {
 	}
 }
 
-// hasRun reports whether the given number of passes has run since the freeze for every object that is known or enqueued.
+// hasRun reports whether every known object has had the given number of passes in the freeze, and no request without a
+// delay is enqueued.
 func (m *Manager) hasRun(f *freeze, passes int) bool {
 	for _, c := range m.controllers {
 		if c.queue.Len() > 0 {
@@ -101,8 +103,8 @@ func (m *Manager) hasRun(f *freeze, passes int) bool {
 	return true
 }
 
-// NextFrozen returns a frozen kind for which another pass of every known object is to be requested, and counts the
-// request. It returns "" if there is none.
+// NextFrozen returns a frozen kind that needs another pass of every known object, and counts that it was requested. It
+// returns "" if there is none.
 func (m *Manager) NextFrozen() (kind string) {
 	m.cache.mu.Lock()
 	defer m.cache.mu.Unlock()
@@ -122,7 +124,7 @@ func (k *kind) thaw() {
 	k.frozen = nil
 }
 
-// merge replaces the pending changes of each object by one, as a new list shows them.
+// merge replaces the pending changes of each object by a single one, as a client gets them from a new list.
 func (k *kind) merge() {
 	merged := map[client.ObjectKey]int{}
 	var pending []memoryserver.Change
@@ -143,7 +145,7 @@ func (k *kind) merge() {
 	k.pending = k.pending[:0]
 	for _, change := range pending {
 		if change.Old != nil || change.New != nil {
-			change.Revision = last // a list shows all at once
+			change.Revision = last // a list has one revision
 			k.pending = append(k.pending, change)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// informer calls handlers for the changes of a kind, when [Manager.Deliver] shows them.
+// informer holds the event handlers of a kind. [Manager.Deliver] calls them.
 type informer struct {
 	cache    *Cache
 	kind     *kind
@@ -21,7 +21,7 @@ type informer struct {
 
 var _ cache.Informer = &informer{}
 
-// form is the Go type in which an informer holds objects.
+// form is the kind of Go type in which an informer holds objects.
 type form int
 
 const (
@@ -40,7 +40,7 @@ func formOf(obj client.Object) form {
 	return typed
 }
 
-// convert returns a copy of the object in this form, as the cache holds it.
+// convert returns a copy of the object in this form, as the cache holds it: transformed by the selection.
 func (f form) convert(obj client.Object, s *selection) (client.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if f == typed || f == formOf(obj) {
@@ -61,7 +61,7 @@ func (f form) convert(obj client.Object, s *selection) (client.Object, error) {
 	return s.transformed(made)
 }
 
-// AddEventHandler registers a handler, and calls it for the objects that the cache shows.
+// AddEventHandler registers a handler, and calls its OnAdd for each object that the cache shows.
 func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
 	i.cache.mu.Lock()
 	seen := i.kind.seen
@@ -101,10 +101,10 @@ func (i *informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	return i.AddEventHandler(handler)
 }
 
-// RemoveEventHandler does nothing: handlers stay as long as their process.
+// RemoveEventHandler does nothing: handlers stay until their process ends.
 func (i *informer) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error { return nil }
 
-// AddIndexers does nothing: use the field indexer.
+// AddIndexers does nothing. Indexes are added by [Cache.IndexField].
 func (i *informer) AddIndexers(toolscache.Indexers) error { return nil }
 
 // HasSynced returns true.
@@ -134,8 +134,8 @@ func (synced) Done() <-chan struct{} {
 	return done
 }
 
-// handle calls the handler for one change. Before and after are the server's objects, nil for none. An object that
-// the cache does not select counts as none.
+// handle calls the handler for one change. before and after are the object on the server, nil if it did not or does not
+// exist. An object that the cache does not select counts as nil.
 func (h registeredHandler) handle(before, after client.Object) error {
 	i := h.informer
 	convert := func(obj client.Object) (client.Object, error) {

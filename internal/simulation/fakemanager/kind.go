@@ -15,12 +15,12 @@ type kind struct {
 	gvk       schema.GroupVersionKind
 	selection selection
 	seen      int64                 // the revision that the cache shows
-	pending   []memoryserver.Change // that the cache does not show yet
-	frozen    *freeze               // nil: pending changes can be delivered
+	pending   []memoryserver.Change // changes that the cache does not show yet
+	frozen    *freeze               // nil: pending changes can be delivered at once
 	informers []*informer
 }
 
-// kind returns the kind, and begins to watch it if it was not watched before.
+// kind returns a kind of the cache. It starts to watch the kind if that is not watched yet.
 func (c *Cache) kind(gvk schema.GroupVersionKind) *kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,6 +30,8 @@ func (c *Cache) kind(gvk schema.GroupVersionKind) *kind {
 	return c.watchFrom(gvk, c.server.Revision())
 }
 
+// watchFrom returns a kind of the cache. If the kind is not watched yet, it starts to watch it at the revision. The caller
+// holds the lock.
 func (c *Cache) watchFrom(gvk schema.GroupVersionKind, revision int64) *kind {
 	k := c.kinds[gvk]
 	if k == nil {
@@ -39,6 +41,7 @@ func (c *Cache) watchFrom(gvk schema.GroupVersionKind, revision int64) *kind {
 	return k
 }
 
+// watchEverything makes the cache watch each kind of which it receives a change.
 func (c *Cache) watchEverything() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +55,7 @@ func (c *Cache) Watches(gvk schema.GroupVersionKind) bool {
 	return c.kinds[gvk] != nil
 }
 
-// OtherVersion returns the version in which the kind is watched if it is not watched in the given one, else "".
+// OtherVersion returns the version in which a kind is watched, if that is not the given one. Else it returns "".
 func (c *Cache) OtherVersion(gvk schema.GroupVersionKind) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +70,8 @@ func (c *Cache) OtherVersion(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// Receive takes a change of the server. The cache shows it when it is delivered.
+// Receive adds a change of the server to the pending ones, if its kind is watched. [Manager.Deliver] makes the cache show
+// it.
 func (c *Cache) Receive(change memoryserver.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +84,7 @@ func (c *Cache) Receive(change memoryserver.Change) {
 	}
 }
 
-// next shows the oldest change that can be delivered, and returns it.
+// next makes the cache show the oldest change of all kinds that are not frozen. It returns the change, nil if there is none.
 func (c *Cache) next() (*kind, *memoryserver.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +106,7 @@ func (c *Cache) next() (*kind, *memoryserver.Change) {
 	return first, &change
 }
 
-// Behind returns how many changes of the kind the cache does not show.
+// Behind returns how many changes of the kind the cache does not show yet.
 func (c *Cache) Behind(gvk schema.GroupVersionKind) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,14 +116,14 @@ func (c *Cache) Behind(gvk schema.GroupVersionKind) int {
 	return 0
 }
 
-// Past is how a kind was at a revision.
+// Past is a kind at an earlier revision.
 type Past struct {
 	GVK      schema.GroupVersionKind
 	Revision int64
 }
 
-// BeginInThePast has the cache of a new process show a kind as it was. The kind stays as it is while one reconcile of
-// every known object runs; then the later ones of the changes are delivered.
+// BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one
+// reconcile of every object has run. Then those of the changes that are later can be delivered.
 func (c *Cache) BeginInThePast(past Past, changes []memoryserver.Change) {
 	k := &kind{gvk: past.GVK, seen: past.Revision, frozen: &freeze{passes: 1, counts: true, requested: 1}}
 	for _, change := range changes {

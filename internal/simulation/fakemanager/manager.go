@@ -28,9 +28,9 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
-// Options are what a [Manager] is made of. All fields are required.
+// Options are the parts of a [Manager]. All fields are required.
 type Options struct {
-	Context             context.Context // of the process: its end stops the controllers and informers
+	Context             context.Context // of the process: its end stops the controllers
 	Scheme              *runtime.Scheme
 	Server              *memoryserver.Server
 	Client              client.Client // what GetClient returns
@@ -39,16 +39,16 @@ type Options struct {
 	EventRecorder       recorder.EventRecorder
 	LegacyEventRecorder record.EventRecorder
 
-	// Cause returns why requests are enqueued at this moment, for the trace. Requests of one batch have no order among
-	// them: the queue sorts them by name.
+	// Cause returns why requests are enqueued now, for the trace, and the number of their batch. Earlier batches are
+	// reconciled first. Requests of one batch are sorted by name, since they are enqueued in no certain order.
 	Cause func() (batch int, cause string)
-	// Pass is called for each reconcile, on the worker's goroutine, and calls reconcile.
+	// Pass is called for each reconcile, on the worker's goroutine. It must call reconcile and return its results.
 	Pass func(target Target, cause string, reconcile func() (ctrl.Result, error)) (ctrl.Result, error)
 	// Fail ends the run with an error.
 	Fail func(error)
 }
 
-// Manager is a manager.Manager whose cache and queues move when its owner says so.
+// Manager implements manager.Manager. Its cache and queues move only by calls of [Manager.Deliver] and [Manager.Take].
 type Manager struct {
 	options     Options
 	cache       *Cache
@@ -60,7 +60,7 @@ type Manager struct {
 
 var _ manager.Manager = &Manager{}
 
-// New returns a manager without controllers. Its cache shows the server as it is now.
+// New returns a manager without controllers. Its cache shows the server's current state.
 func New(o Options) *Manager {
 	m := &Manager{options: o, cache: newCache(&o), converter: conversion.NewRegistry(), elected: make(chan struct{})}
 	close(m.elected)
@@ -73,8 +73,8 @@ func (m *Manager) Cache() *Cache { return m.cache }
 // Controllers returns the controllers that were added, in their order.
 func (m *Manager) Controllers() []*Controller { return m.controllers }
 
-// Deliver shows the oldest change that the cache does not show yet, and calls the event handlers of its kind. It returns
-// the change, nil if there is none. First it calls before, with the change.
+// Deliver makes the cache show the oldest change that it does not show yet, except those of frozen kinds. It calls before
+// with the change, then the event handlers of its kind, and returns the change. It returns nil if there is none.
 func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Change, error) {
 	kind, change := m.cache.next()
 	if change == nil {
@@ -97,14 +97,14 @@ func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Chan
 	return change, errors.Join(errs...)
 }
 
-// EnqueueKnown enqueues a request for every object that was reconciled before.
+// EnqueueKnown enqueues a request for every known object: those that were reconciled before.
 func (m *Manager) EnqueueKnown() {
 	for _, c := range m.controllers {
 		c.enqueueKnown()
 	}
 }
 
-// EnqueueEach enqueues a request for every object of the kinds that were added by [Manager.AddReconciler].
+// EnqueueEach enqueues a request for every object of the kinds of [Manager.AddReconciler].
 func (m *Manager) EnqueueEach() {
 	for _, c := range m.controllers {
 		if c.forEach != nil {
@@ -123,8 +123,8 @@ func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreco
 	m.controllers = append(m.controllers, c)
 }
 
-// NextDue returns when the next delayed request becomes ready, and its controller, nil if there is none. Requests that
-// were attempted enough times do not count, unless they are retries after an error.
+// NextDue returns when the next delayed request becomes ready, and its controller, which is nil if there is none. Requests
+// with enough attempts do not count, unless they are retries after an error.
 func (m *Manager) NextDue(attempts Attempts, enough int) (at time.Time, whose *Controller) {
 	for _, c := range m.controllers {
 		if due := c.queue.due(attempts[c], enough); !due.IsZero() && (at.IsZero() || due.Before(at)) {
@@ -134,7 +134,7 @@ func (m *Manager) NextDue(attempts Attempts, enough int) (at time.Time, whose *C
 	return at, whose
 }
 
-// Add takes a controller or something else to run.
+// Add registers a controller or another runnable.
 func (m *Manager) Add(runnable manager.Runnable) error {
 	if err := m.instrument(runnable); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (m *Manager) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-// Start returns an error: the simulation calls [Manager.Run] instead.
+// Start returns an error. The simulation calls [Manager.Run] instead.
 func (m *Manager) Start(context.Context) error {
 	return errors.New("reconciletest starts the manager itself: do not call Start")
 }
@@ -181,10 +181,10 @@ func (m *Manager) AddReadyzCheck(string, healthz.Checker) error { return nil }
 // GetWebhookServer returns a webhook server that is never started.
 func (m *Manager) GetWebhookServer() webhook.Server { return webhook.NewServer(webhook.Options{}) }
 
-// GetConverterRegistry returns a registry that nobody asks.
+// GetConverterRegistry returns a registry that is not used.
 func (m *Manager) GetConverterRegistry() conversion.Registry { return m.converter }
 
-// GetControllerOptions lets controllers of one name start again and again.
+// GetControllerOptions returns options that allow several controllers of one name, since each process has one.
 func (m *Manager) GetControllerOptions() config.Controller {
 	return config.Controller{SkipNameValidation: new(true), Logger: m.GetLogger()}
 }
@@ -192,12 +192,12 @@ func (m *Manager) GetControllerOptions() config.Controller {
 // GetLogger returns the process's logger.
 func (m *Manager) GetLogger() logr.Logger { return m.options.Logger }
 
-// GetConfig returns a config whose clients return an error at every request: the server is not reached by HTTP.
+// GetConfig returns a config whose clients return an error for every request, since the server has no HTTP endpoint.
 func (m *Manager) GetConfig() *rest.Config {
 	return &rest.Config{Host: "https://reconciletest.invalid", Transport: noServer{}}
 }
 
-// GetHTTPClient returns a client that returns an error at every request.
+// GetHTTPClient returns a client that returns an error for every request.
 func (m *Manager) GetHTTPClient() *http.Client { return &http.Client{Transport: noServer{}} }
 
 type noServer struct{}
@@ -218,7 +218,7 @@ func (m *Manager) GetClient() client.Client { return m.options.Client }
 // GetFieldIndexer returns [Manager.Cache].
 func (m *Manager) GetFieldIndexer() client.FieldIndexer { return m.cache }
 
-// GetRESTMapper returns the client's.
+// GetRESTMapper returns the client's RESTMapper.
 func (m *Manager) GetRESTMapper() meta.RESTMapper { return m.options.Client.RESTMapper() }
 
 // GetAPIReader returns the reader of the options.
@@ -227,7 +227,7 @@ func (m *Manager) GetAPIReader() client.Reader { return m.options.APIReader }
 // GetEventRecorder returns the recorder of the options.
 func (m *Manager) GetEventRecorder(string) recorder.EventRecorder { return m.options.EventRecorder }
 
-// GetEventRecorderFor returns the recorder of the options for the old API of events.
+// GetEventRecorderFor returns the recorder of the options for the legacy events API.
 func (m *Manager) GetEventRecorderFor(string) record.EventRecorder {
 	return m.options.LegacyEventRecorder
 }

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// queue is a controller's work queue. It follows the rules of controller-runtime's, without goroutines: [Manager.Take]
-// decides when a worker gets an item.
+// queue is a controller's work queue. It follows the rules of controller-runtime's priority queue, but has no goroutines:
+// a worker gets an item only after [Manager.Take] has taken it and [Work.Begin] hands it over.
 type queue struct {
 	limiter workqueue.TypedRateLimiter[ctrl.Request]
 	cause   func() (batch int, cause string) // see [Options]
@@ -20,7 +20,7 @@ type queue struct {
 	mu         sync.Mutex
 	items      map[ctrl.Request]*item
 	processing map[ctrl.Request]bool
-	toWorker   chan *item // to a worker
+	toWorker   chan *item // hands an item to a worker
 	closed     bool
 	done       chan struct{}
 }
@@ -28,8 +28,8 @@ type queue struct {
 type item struct {
 	request  ctrl.Request
 	priority int
-	batch    int       // of ready items the earlier batch comes first
-	due      time.Time // zero: ready
+	batch    int       // items of earlier batches are taken first
+	due      time.Time // zero: ready at once
 	retry    bool      // after an error
 	cause    string    // for the trace
 }
@@ -73,20 +73,20 @@ func (q *queue) AddWithOpts(o priorityqueue.AddOpts, requests ...ctrl.Request) {
 	}
 }
 
-// merge adds the item. If the request is enqueued already, the higher priority and the shorter delay win.
+// merge adds an item. If its request is already enqueued, the higher priority and the shorter delay are kept.
 func (q *queue) merge(added *item) {
-	is := q.items[added.request]
-	if is == nil {
+	present := q.items[added.request]
+	if present == nil {
 		q.items[added.request] = added
 		return
 	}
-	is.priority, is.retry = max(is.priority, added.priority), is.retry || added.retry
+	present.priority, present.retry = max(present.priority, added.priority), present.retry || added.retry
 	switch {
-	case is.due.IsZero():
+	case present.due.IsZero():
 	case added.due.IsZero():
-		is.due, is.batch, is.cause = added.due, added.batch, added.cause
-	case added.due.Before(is.due):
-		is.due, is.cause = added.due, added.cause
+		present.due, present.batch, present.cause = added.due, added.batch, added.cause
+	case added.due.Before(present.due):
+		present.due, present.cause = added.due, added.cause
 	}
 }
 
@@ -106,10 +106,10 @@ func (q *queue) AddRateLimited(request ctrl.Request) {
 // Forget resets the backoff of a request.
 func (q *queue) Forget(request ctrl.Request) { q.limiter.Forget(request) }
 
-// NumRequeues returns how often the backoff of a request grew.
+// NumRequeues returns how often a request was rate limited since it was last forgotten.
 func (q *queue) NumRequeues(request ctrl.Request) int { return q.limiter.NumRequeues(request) }
 
-// GetWithPriority blocks until [Work.Begin] hands over an item. Workers call it.
+// GetWithPriority blocks until [Work.Begin] hands over an item. It is called by workers.
 func (q *queue) GetWithPriority() (request ctrl.Request, priority int, shutdown bool) {
 	select {
 	case <-q.done:
@@ -125,14 +125,14 @@ func (q *queue) Get() (request ctrl.Request, shutdown bool) {
 	return request, shutdown
 }
 
-// Done allows the request to be taken again.
+// Done ends the processing of a request: it can be taken again.
 func (q *queue) Done(request ctrl.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.processing, request)
 }
 
-// ShutDown drops what is enqueued from now on, and ends the workers.
+// ShutDown ends the workers. Requests that are enqueued later are dropped.
 func (q *queue) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +142,7 @@ func (q *queue) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain is ShutDown.
+// ShutDownWithDrain is [queue.ShutDown]: it does not wait.
 func (q *queue) ShutDownWithDrain() { q.ShutDown() }
 
 // ShuttingDown reports whether ShutDown was called.
@@ -152,7 +152,7 @@ func (q *queue) ShuttingDown() bool {
 	return q.closed
 }
 
-// Len returns how many items are ready.
+// Len returns how many items have no delay.
 func (q *queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -165,7 +165,7 @@ func (q *queue) Len() int {
 	return n
 }
 
-// take removes and returns the item that comes next. It returns nil if none is ready.
+// take removes and returns the next item. It returns nil if none is ready.
 func (q *queue) take() *item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -186,7 +186,8 @@ func (q *queue) take() *item {
 	return next
 }
 
-// compare is an order that does not depend on which goroutine was faster.
+// compare defines the order in which items are taken: by priority, delay, batch and name. It does not depend on which
+// goroutine enqueued first.
 func (i *item) compare(j *item) int {
 	return cmp.Or(
 		cmp.Compare(j.priority, i.priority),
@@ -196,8 +197,8 @@ func (i *item) compare(j *item) int {
 	)
 }
 
-// due returns when the next item becomes ready, of those that were attempted less often than enough or are retries
-// after an error. It returns the zero time if there is none.
+// due returns when the next item becomes ready. Items with enough attempts do not count, unless they are retries after an
+// error. It returns the zero time if there is none.
 func (q *queue) due(attempts map[ctrl.Request]int, enough int) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()

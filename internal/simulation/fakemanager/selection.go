@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// selection is which objects of a kind a cache holds, and how it transforms them.
+// selection is which objects of a kind the cache holds, and how it transforms them.
 type selection struct {
 	namespaces map[string]labels.Selector // nil: all
 	selector   labels.Selector            // nil: all
 	transform  toolscache.TransformFunc
 }
 
-// selectionOf returns the selection that the options make for a kind.
+// selectionOf returns the selection for a kind according to the options.
 func selectionOf(options *cache.Options, gvk schema.GroupVersionKind, scheme *runtime.Scheme) selection {
 	s := selection{selector: options.DefaultLabelSelector, transform: options.DefaultTransform}
 	namespaces := options.DefaultNamespaces
@@ -65,7 +65,7 @@ func (s *selection) matches(obj client.Object) bool {
 	return selector == nil || selector.Matches(labels.Set(obj.GetLabels()))
 }
 
-// transformed returns what the cache holds of an object. It may change the object.
+// transformed returns an object as the cache holds it. It may change the object.
 func (s *selection) transformed(obj client.Object) (client.Object, error) {
 	if s.transform == nil {
 		return obj, nil
@@ -77,7 +77,7 @@ func (s *selection) transformed(obj client.Object) (client.Object, error) {
 	return made.(client.Object), nil
 }
 
-// transformInPlace is transformed for an object to which the caller of a read holds the pointer.
+// transformInPlace is transformed for an object that the caller of a read owns: the result is written into it.
 func (s *selection) transformInPlace(obj client.Object) error {
 	made, err := s.transformed(obj)
 	if err == nil && made != obj {

@@ -45,10 +45,10 @@ func ChangedFields(before, after client.Object) []string {
 	return lines
 }
 
-// maxPaths is how many paths describe a change.
+// maxPaths is the largest number of paths that ChangedPaths returns.
 const maxPaths = 3
 
-// ChangedPaths returns the first paths at which two versions of an object differ, at most three.
+// ChangedPaths returns the paths at which two versions of an object differ, but only the first three.
 func ChangedPaths(before, after client.Object) []string {
 	var paths []string
 	for _, d := range differences(contentOf(before), contentOf(after)) {
@@ -63,7 +63,7 @@ func differences(before, after any) []diff.Difference {
 	return diff.Values(before, after, diff.Options{Item: itemName, ExpandMaps: true})
 }
 
-// contentOf returns an object without the fields that every write changes.
+// contentOf returns an object's JSON value without the fields that every write changes.
 func contentOf(obj client.Object) map[string]any {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -77,8 +77,8 @@ func contentOf(obj client.Object) map[string]any {
 	return content
 }
 
-// FindString returns the path of the first string in the object that matches, "" if there is none. Managed fields are
-// left out: they hold names of fields only.
+// FindString returns the path of a string in the object that matches, "" if there is none. It skips managed fields, since
+// they hold only names of fields.
 func FindString(obj runtime.Object, matches func(string) bool) (path string) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -118,8 +118,8 @@ func prefixOf(path diff.Path) string {
 	return path.String() + ": "
 }
 
-// itemName returns what an item of a list is called in paths: its type or name, by which lists in Kubernetes are
-// usually keyed, or its index.
+// itemName returns how paths name an item of a list: by its type or name, which are the usual keys of lists in Kubernetes, or
+// else by its index.
 func itemName(i int, v any) string {
 	if m, ok := v.(map[string]any); ok {
 		for _, key := range []string{"type", "name"} {

@@ -1,4 +1,4 @@
-// Package state compares what two runs of a simulation lead to. It returns the state of a run without everything that
-// may differ between two runs with the same result, and prints where two states, or two versions of an object,
-// differ.
+// Package state compares the results of two runs of a simulation. [Of] returns the state of a run without everything that
+// may differ between two runs with the same result. [Difference] describes where two states differ, and [ChangedFields]
+// where two versions of an object do.
 package state

@@ -14,25 +14,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// State is what exists when the operator is quiet: objects by kind and name, and what is outside of the cluster,
-// under [External]. Everything that differs between two runs with the same result is replaced: UIDs, resource
+// State is what exists when the operator is quiet: the objects by kind and name, and under [External] the state outside of
+// the cluster. Everything that differs between two runs with the same result is removed or replaced: UIDs, resource
 // versions, times, and names that the API server generated.
 type State map[string]any
 
-// External is the key of what is outside of the cluster.
+// External is the key of the state outside of the cluster.
 const External = "external"
 
-// What the simulation's other writer adds to objects. It is no part of the state.
+// What the simulation's other writer adds to objects. Of leaves it out.
 const (
 	OtherWriterKey       = "reconciletest.opblocks.dev/another-writer" // of an annotation, a label and a finalizer
 	OtherWriterCondition = "reconciletest.opblocks.dev/AnotherWriter"
 )
 
-// transient kinds record what happened, not what is.
+// transient are kinds that record what happened, not what exists. They are not compared.
 var transient = map[string]bool{"Event": true, "Lease": true}
 
-// Of returns the state of the objects, and of what is outside of the cluster as [EncodeExternal] returns it, "" for
-// nothing. Ignore, if it is not nil, is called with a copy of every object and may change it.
+// Of returns the state of the objects and of external, which is the state outside of the cluster as [EncodeExternal]
+// returns it, or "". ignore is called with a copy of every object and may change it; it may be nil.
 func Of(objects []client.Object, external string, ignore func(*unstructured.Unstructured)) (State, error) {
 	var all []*unstructured.Unstructured
 	uids := make([]string, 0, 2*len(objects))
@@ -77,8 +77,8 @@ func Of(objects []client.Object, external string, ignore func(*unstructured.Unst
 	return s, nil
 }
 
-// EncodeExternal returns what is outside of the cluster as JSON. A value that cannot be encoded becomes its error's
-// text.
+// EncodeExternal returns the state outside of the cluster as JSON. For a value that cannot be encoded it returns the text of
+// the error.
 func EncodeExternal(value any) string {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -95,17 +95,18 @@ func NameOf(key client.ObjectKey) string {
 	return key.String()
 }
 
-// appliedAnnotation is where package ownedresources records what it last sent, and whether that was the creation.
+// appliedAnnotation is the annotation in which package ownedresources records what it last sent, and whether that created
+// the object.
 const appliedAnnotation = "opblocks.dev/applied"
 
-// simplify removes the fields that are no part of the state.
+// simplify removes the fields that are not compared, and replaces observed generations.
 func simplify(u *unstructured.Unstructured) {
 	metadata, _, _ := unstructured.NestedMap(u.Object, "metadata")
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionGracePeriodSeconds"} {
 		delete(metadata, field)
 	}
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		if applied, ok := annotations[appliedAnnotation].(string); ok { // how often it was written does not matter
+		if applied, ok := annotations[appliedAnnotation].(string); ok { // whether it was written again does not matter
 			annotations[appliedAnnotation] = strings.Replace(applied, ":created:", ":applied:", 1)
 		}
 		if delete(annotations, OtherWriterKey); len(annotations) == 0 {
@@ -130,8 +131,8 @@ func simplify(u *unstructured.Unstructured) {
 	replaceGenerations(u.Object, generation)
 }
 
-// simplifyConditions removes the other writer's condition, and sorts conditions by type if the types are unique: then
-// the list is a map, and its order means nothing.
+// simplifyConditions removes the other writer's condition. If the types of the conditions are unique it sorts them by type:
+// then the list is a map, whose order has no meaning.
 func simplifyConditions(u *unstructured.Unstructured) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	if len(conditions) == 0 {
@@ -151,7 +152,7 @@ func simplifyConditions(u *unstructured.Unstructured) {
 	}
 }
 
-// typesOf returns the types of conditions.
+// typesOf returns the set of the types of conditions.
 func typesOf(conditions []any) map[string]bool {
 	types := map[string]bool{}
 	for _, c := range conditions {
@@ -164,8 +165,8 @@ func typesOf(conditions []any) map[string]bool {
 	return types
 }
 
-// replaceGenerations replaces each observed generation by whether it is the object's. How often a spec was written
-// does not matter, but whether the last one was observed does.
+// replaceGenerations replaces each observedGeneration by whether it equals the object's generation. How often a spec was
+// written does not matter, but whether the last one was observed does.
 func replaceGenerations(v any, generation int64) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -212,8 +213,8 @@ func replaced(v any, change func(string) string) any {
 	return v
 }
 
-// generatedNames pairs each name that the API server generated with one that does not depend on the order of creation:
-// numbered, in the order of the objects' contents. The result is for strings.NewReplacer.
+// generatedNames returns pairs for strings.NewReplacer: each name that the API server generated, and its replacement, which
+// does not depend on the order of creation. Replacements are numbered in the order of the objects' contents.
 func generatedNames(all []*unstructured.Unstructured) []string {
 	type generated struct{ prefix, name, content string }
 	var names []generated
@@ -240,7 +241,8 @@ func generatedNames(all []*unstructured.Unstructured) []string {
 	return pairs
 }
 
-// nonempty removes empty lists and maps, since nil ones of Go are encoded as null.
+// nonempty returns a JSON value without empty lists and maps. Go encodes nil ones as null, and empty ones otherwise; both
+// mean the same.
 func nonempty(v any) any {
 	switch e := v.(type) {
 	case map[string]any:
@@ -263,7 +265,7 @@ func nonempty(v any) any {
 	return v
 }
 
-// StatusOf returns an object's status as JSON values, nil if it has none.
+// StatusOf returns an object's status as a JSON value, nil if it has none.
 func StatusOf(obj client.Object) any {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -272,5 +274,5 @@ func StatusOf(obj client.Object) any {
 	return content["status"]
 }
 
-// HasStatus reports whether an object's status has a value.
+// HasStatus reports whether an object's status has a field that is not empty.
 func HasStatus(obj client.Object) bool { return nonempty(StatusOf(obj)) != nil }
