@@ -24,7 +24,7 @@ type Options struct {
 type Exploration struct {
 	Runs     int
 	Survived map[FaultKind]int // runs with one fault that were survived
-	Missed   int               // runs that did not reach the point of a fault, since they took another course before it
+	Missed   int               // runs in which a fault did not happen, since the operator did something else before
 	Pairs    int               // possible runs with two faults
 	Tried    int               // runs with two faults that were survived
 	Seed     uint64            // with which pairs are sampled; 0 if no pairs were tried

@@ -16,7 +16,7 @@ import (
 // in other objects by chance.
 const minSecretLength = 8
 
-// publicKeysKeys are keys of Secrets whose values are not secret.
+// publicKeys are keys of Secrets, in lower case, whose values are not secret.
 var publicKeys = []string{
 	"username", "user", "host", "hostname", "port", "database", "dbname", "endpoint",
 	corev1.TLSCertKey, corev1.ServiceAccountRootCAKey, corev1.ServiceAccountNamespaceKey,

@@ -12,11 +12,12 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Action is something that a user does. The next action comes when the operator is quiet. An action that cannot be done,
-// such as Create(nil), is an error of the scenario: [Explore] reports it, and [Run] fails the test.
+// Action is one thing that a user does. The next action happens when the operator is quiet, except where a fault says
+// otherwise. An invalid action, such as Create(nil), is an error of the scenario: [Explore] reports it as a failure, and
+// [Run] fails the test.
 type Action struct {
-	Name string // a short one, for the trace
-	Do   func(ctx context.Context, c client.Client) error
+	Name string                                           // a short one, for the trace
+	Do   func(ctx context.Context, c client.Client) error // must do the same in every run
 
 	external func(External) error // instead of Do
 	wait     time.Duration        // instead of Do
@@ -36,8 +37,8 @@ func Create(obj client.Object) Action {
 	}
 }
 
-// Change returns an action that reads the object, calls change with it and updates it, its status too. Of obj only
-// namespace and name are used.
+// Change returns an action that reads the object, calls change with it and updates it, its status too. Of obj only its Go
+// type, namespace and name are used. T must be a type of the scenario's scheme, not an unstructured object.
 func Change[T client.Object](obj T, change func(T)) Action {
 	if isNil(obj) || change == nil {
 		return Action{err: errors.New("Change with nil: give it an object and a function")}
@@ -55,7 +56,7 @@ func Change[T client.Object](obj T, change func(T)) Action {
 	}
 }
 
-// Delete returns an action that deletes the object. Only its namespace and name are used.
+// Delete returns an action that deletes the object of this kind, namespace and name.
 func Delete(obj client.Object) Action {
 	if isNil(obj) {
 		return Action{err: errors.New("Delete(nil): give it an object")}
@@ -73,8 +74,9 @@ func Do(name string, do func(ctx context.Context, c client.Client) error) Action
 	return Action{Name: name, Do: do}
 }
 
-// DoExternal returns an action that changes something outside of the cluster. No event tells the operator of it. It
-// calls do with what [Scenario.External] returned, and must do the same in every run.
+// DoExternal returns an action that changes something outside of the cluster. The operator gets no event for it. The action
+// calls do with what [Scenario.External] returned for the run. It must do the same in every run. If that is not of type T,
+// the action fails.
 func DoExternal[T External](name string, do func(external T) error) Action {
 	return Action{Name: name, external: func(external External) error {
 		is, ok := external.(T)
@@ -85,8 +87,7 @@ func DoExternal[T External](name string, do func(external T) error) Action {
 	}}
 }
 
-// Wait returns an action that lets time pass. The operator does what becomes due meanwhile. The duration must be
-// above zero.
+// Wait returns an action that lets time pass. The operator does what becomes due meanwhile. d must be above zero.
 func Wait(d time.Duration) Action {
 	if d <= 0 {
 		return Action{err: fmt.Errorf("Wait(%s): give it a duration above zero", d)}
@@ -94,7 +95,7 @@ func Wait(d time.Duration) Action {
 	return Action{Name: fmt.Sprintf("wait %s", d), wait: d}
 }
 
-// validate returns an error that says why the action is invalid.
+// validate returns an error if the action is invalid.
 func (a *Action) validate() error {
 	switch {
 	case a.err != nil:

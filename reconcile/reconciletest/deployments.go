@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Deployments is the [SimulatedController] for Deployments. It creates pods of their templates, which become ready at
-// its next step, and writes the status. There are no ReplicaSets: a Deployment owns its pods. Pods that are replaced
-// are deleted at once, without a grace period.
+// Deployments is the [SimulatedController] of Deployments. It creates pods from their templates, makes the pods ready at its
+// next step, and writes the status of the Deployment. There are no ReplicaSets: a Deployment owns its pods. Pods that are
+// replaced are deleted at once, without a grace period.
 func Deployments(ctx context.Context, c client.Client) error {
 	var all appsv1.DeploymentList
 	if err := c.List(ctx, &all); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Env is a run as a test or a check sees it.
+// Env is the environment of a run, for the test of [Run] and for [Scenario.Finally] and [Scenario.Always].
 type Env struct {
-	client.Client             // of a user: its requests are not in the log
+	client.Client             // the user's client of the API server: its requests are not in the log
 	External      External    // what [Scenario.External] returned for the run, nil if the scenario has none
-	RequestLog    *RequestLog // of the operator's requests
+	RequestLog    *RequestLog // holds the operator's requests
 
 	t   *testing.T
 	run *simulation.Run
@@ -23,9 +23,10 @@ func newEnv(r *simulation.Run) *Env {
 }
 
 // Run is for ordinary tests. It runs the scenario without faults. It calls test when the operator is quiet after the last of
-// the scenario's actions, with an empty request log. The test may do further actions by [Env.Do].
+// the scenario's actions, with an empty request log. The test may do further actions by [Env.Do]. Run fails the test if
+// the run breaks a rule of the package.
 //
-// The test runs in a bubble of testing/synctest: time.Now is virtual in it, and it must use the t that it is given.
+// The test runs in a bubble of testing/synctest, in which time.Now is virtual. It must use the t that it gets.
 func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {
 	t.Helper()
 	if err := s.validate(); err != nil {
@@ -38,8 +39,9 @@ func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {
 	})
 }
 
-// Do does what a user does, and lets the operator become quiet after each action. It fails the test if the operator
-// does not become quiet, or breaks another rule of the package. It is for [Run] only.
+// Do does the user's actions, and lets the operator become quiet after each. It fails the test at once if an action fails,
+// or if the operator does not become quiet or breaks another rule of the package. It may be called only in the test of
+// [Run].
 func (e *Env) Do(actions ...Action) {
 	e.t.Helper()
 	for i := range actions {

@@ -8,9 +8,9 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Explore runs the scenario without faults, and then once for each fault at each point of that run where it can strike. It
-// fails the test, with the shortest trace, if the operator does not reach the same state, does not become quiet, or breaks
-// another rule of the package.
+// Explore runs the scenario without faults, and then once for each fault at each point of that run where it can happen. It
+// marks the test as failed, and logs the failure with the shortest trace, if the operator does not reach the same state,
+// does not become quiet, or breaks another rule of the package. It returns the report in any case.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	report := ExploreQuietly(t, s, options...)
@@ -22,7 +22,7 @@ func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	return report
 }
 
-// ExploreQuietly is [Explore] without failing the test and without logging: see [Report.Failures].
+// ExploreQuietly is [Explore], but neither fails the test nor logs anything: see [Report.Failures].
 func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	settings := newSettings(options)
@@ -37,7 +37,7 @@ func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 	return report
 }
 
-// validate returns an error that says why the scenario cannot be explored.
+// validate returns an error if the scenario cannot be explored.
 func validate(s *Scenario, settings *settings) error {
 	if err := settings.validate(); err != nil {
 		return err

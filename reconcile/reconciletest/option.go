@@ -7,7 +7,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Option changes how [Explore] explores a scenario. A value that is not allowed is reported as a failure, and nothing is run.
+// Option changes how [Explore] explores a scenario. A value that is not allowed is reported as a failure, and nothing is
+// run.
 type Option func(*settings)
 
 type settings struct {
@@ -23,7 +24,7 @@ const (
 	defaultSeed  = 1
 )
 
-// replayVariable does what [Replay] does, without a change of the test.
+// replayVariable is the environment variable that does what [Replay] does, without a change of the test.
 const replayVariable = "RECONCILETEST_REPLAY"
 
 func newSettings(options []Option) *settings {
@@ -58,22 +59,24 @@ func (s *settings) simulated() simulation.Options {
 	return o
 }
 
-// Depth sets how many faults strike in one run at most: 1, the default, or 2.
+// Depth sets how many faults happen in one run at most: 1, the default, or 2. Runs with two faults are done only if all
+// single faults were survived.
 func Depth(n int) Option { return func(s *settings) { s.depth = n } }
 
-// Limit sets the largest number of runs with two faults, 1 or more. If more are possible, a sample is taken. The default is
-// 1000.
+// Limit sets the largest number of runs with two faults, 1 or more. If more are possible, a sample is taken. The default
+// is 1000.
 func Limit(n int) Option { return func(s *settings) { s.limit = n } }
 
-// Seed chooses the sample of runs with two faults. The report prints it. The default is 1.
+// Seed sets the seed by which runs with two faults are sampled. The report prints it. The default is 1.
 func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
 
-// Replay runs the scenario with the given faults alone, and prints the trace. A report names faults in the form to give
-// here. It is a failure if one of the faults does not strike. The environment variable RECONCILETEST_REPLAY does the same.
+// Replay does one run with the given faults, after the run without faults, and adds its trace to the report. The faults
+// have the form in which a report prints them after "replay it". A replay fails if one of the faults does not happen. The
+// environment variable RECONCILETEST_REPLAY does the same; Replay takes precedence over it.
 func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
 
-// SkipFaults leaves out some kinds of faults, such as those that an operator is known not to survive yet. The report
-// names them.
+// SkipFaults leaves out kinds of faults, such as those that an operator is known not to survive yet. The report names
+// them.
 func SkipFaults(kinds ...FaultKind) Option {
 	return func(s *settings) { s.skip = append(s.skip, kinds...) }
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// Process is one process of the operator, from its start to its death. What [Scenario.Start] creates dies with it: the
-// process's context is cancelled, and all its requests and effects return an error that wraps [context.Canceled].
+// Process is one process of the operator, from its start to its death. When it dies, its context is cancelled, and from
+// then on all its requests, effects and queries return an error that wraps [context.Canceled].
 //
-// Its clock is package time's, which is virtual: time moves on when nothing else is left to do.
+// It uses package time, whose clock is virtual: time moves on only when nothing else is left to do.
 type Process struct {
 	process *simulation.Process
 }
@@ -25,11 +25,11 @@ type Process struct {
 // Context returns a context that is cancelled when the process dies.
 func (p *Process) Context() context.Context { return p.process.Context() }
 
-// Client returns the client that the process's manager has. It reads objects from a cache, except unstructured ones,
-// which it reads from the API server, and writes to the API server.
+// Client returns the client of the process's manager. It writes to the API server. It reads objects from the cache, except
+// unstructured ones, which it reads from the API server.
 func (p *Process) Client() client.Client { return p.process.Client() }
 
-// APIReader returns a reader of the API server.
+// APIReader returns a reader that reads from the API server, not from the cache.
 func (p *Process) APIReader() client.Reader { return p.process.APIReader() }
 
 // FieldIndexer returns the indexer of the cache.
@@ -38,18 +38,18 @@ func (p *Process) FieldIndexer() client.FieldIndexer { return p.process.FieldInd
 // EventRecorder returns a recorder that records events in the trace.
 func (p *Process) EventRecorder() recorder.EventRecorder { return p.process.EventRecorder() }
 
-// LegacyEventRecorder returns a recorder for the old API of events. It records them in the trace too.
+// LegacyEventRecorder returns a recorder of the legacy events API. It records events in the trace too.
 func (p *Process) LegacyEventRecorder() record.EventRecorder { return p.process.LegacyEventRecorder() }
 
 // External returns what [Scenario.External] returned for the run, nil if the scenario has none.
 func (p *Process) External() External { return p.process.External() }
 
 // Manager returns the process's manager. Controllers are set up with it as in production, with their watches, so that a
-// missing watch is found. Its cache is restricted to the namespaces and labels of the options, and applies their
-// transformations; all other options are ignored.
+// missing watch is found. Its cache holds only the namespaces and labels of the options, and applies their transform
+// functions. All other options are ignored. If several options are given, the last one applies.
 //
-// Do not start the manager: the run does. It serves neither metrics nor webhooks, and always leads. A controller whose
-// requests are not of type [ctrlreconcile.Request] is refused when it is added.
+// Do not start the manager: the run does so. It serves neither metrics nor webhooks, and is always elected as the leader. A
+// controller whose requests are not of type [ctrlreconcile.Request] is refused when it is added.
 func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	return p.process.Manager(options...)
 }
@@ -60,23 +60,23 @@ func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconci
 	p.process.Reconcile(kind, reconciler)
 }
 
-// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. The test's
-// fake of the external system calls it for each change that the operator asks for. The name says which change, such as
-// "create user ann", and must be the same in each run. The process may die before or after the effect, or the answer may be
-// lost.
+// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. The fake of
+// an external system calls Effect for each change that the operator asks for. The name describes the change, such as
+// "create user ann", and must be the same in each run. A fault may prevent the call of do, or lose its result, as with a
+// write to the API server.
 func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
 	return p.process.Effect(ctx, name, do)
 }
 
-// Query calls do, which reads something outside of the cluster and changes nothing there, and returns its error, or
-// that of a fault.
+// Query calls do, which reads something outside of the cluster and changes nothing there. It returns the error of do, or
+// that of a fault. The name describes what is read, and must be the same in each run.
 func (p *Process) Query(ctx context.Context, name string, do func() error) error {
 	return p.process.Query(ctx, name, do)
 }
 
-// RoundTripper returns the transport of an HTTP client, for an operator that speaks HTTP with something outside of
-// the cluster. The peer answers its requests. GET and HEAD are queries, all other methods are effects, named by
-// method and path. A fault answers with 429 or 503, or not at all.
+// RoundTripper returns the transport of an HTTP client, for an operator that uses HTTP outside of the cluster. The peer
+// answers the requests. GET and HEAD are queries, and all other methods are effects, named by method and path. A fault
+// may answer a request with status 429 or 503, or return a network error.
 func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
 	return p.process.RoundTripper(peer)
 }

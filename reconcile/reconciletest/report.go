@@ -11,23 +11,23 @@ import (
 
 // Report is the result of an exploration.
 type Report struct {
-	Runs     int               // all runs, also that without faults
+	Runs     int               // all runs, including the one without faults
 	Survived map[FaultKind]int // runs with a single fault that were survived
-	Skipped  []FaultKind       // that were left out by [SkipFaults]
-	Missed   int               // runs in which a fault did not strike, because the operator did something else before
+	Skipped  []FaultKind       // kinds that were left out by [SkipFaults]
+	Missed   int               // runs in which a fault did not happen, since the operator did something else before
 	Pairs    int               // possible runs with two faults; 0 unless [Depth] is 2
-	Tried    int               // runs with two faults that were survived, not all that were tried
-	Seed     uint64            // of the sample of pairs; 0 if no runs with two faults were made
-	Elapsed  time.Duration     // of the real clock
-	Failures []Failure         // the one with the shortest trace first
-	Replayed string            // the trace of a replay
+	Tried    int               // runs with two faults that were survived
+	Seed     uint64            // with which pairs are sampled; 0 if no pairs were tried
+	Elapsed  time.Duration     // of real time
+	Failures []Failure         // those with fewer faults first, then those with shorter traces
+	Replayed string            // the trace of a replay; "" if there was none
 
 	test string
 }
 
 // Failure is a run that broke a rule.
 type Failure struct {
-	Faults []Fault // none: it fails without any
+	Faults []Fault // empty: the run fails without faults, or the scenario could not be run
 	Err    error
 	Trace  string // a table: the pass, what happened, and the answer
 }
@@ -44,13 +44,14 @@ func (r *Report) add(x *simulation.Exploration) {
 	}
 }
 
-// How many failures are named beside the first one, and how many characters of each error.
+// How many failures are named after the first one, and how many characters of each error are shown.
 const (
 	otherFailures = 10
 	shortError    = 160
 )
 
-// String returns which faults were survived, or the shortest failure with its trace and how to replay it.
+// String returns which faults were survived, or else the first failure with its trace and how to replay it. After a replay
+// it returns the trace of that too.
 func (r *Report) String() string {
 	var b strings.Builder
 	if r.Replayed != "" {
@@ -110,7 +111,7 @@ func (f *Failure) headline() string {
 	return fmt.Sprintf("It does not survive %d faults: %s.", len(f.Faults), formatFaults(f.Faults))
 }
 
-// survived counts what was tried.
+// survived returns the counts of what was tried, as text.
 func (r *Report) survived() string {
 	total := 0
 	var kinds []string

@@ -10,23 +10,23 @@ import (
 // Request is one call of the operator: a request to the API server, a read of its cache, or an effect or query
 // outside of the cluster.
 type Request struct {
-	Process int // 1 is the first; each crash begins another one
+	Process int // 1 is the first process of the run
 	Pass    int // 1 is the first of the run; 0 is outside of any pass
 
-	// Verb is get, list, create, update, patch, apply, delete or deletecollection; for what is outside of the cluster it
-	// is effect or query.
+	// Verb is get, list, create, update, patch, apply, delete or deletecollection. Outside of the cluster it is effect or
+	// query.
 	Verb        string
 	Kind        schema.GroupVersionKind
-	Object      client.ObjectKey // for a creation with a generated name: the prefix and a star
+	Object      client.ObjectKey // for a creation with a generated name: the prefix and "*"
 	Subresource string
 	External    string // the name of an effect or a query, "" for all other requests
 
-	Body    []byte // of a patch as it is sent, of a create or an update as JSON
+	Body    []byte // of a patch or an apply as it is sent, of a create or an update as JSON, else nil
 	Cached  bool   // a read that did not go to the API server
-	Behind  int    // how many changes of the kind the cache did not show
-	Changed bool   // something is different afterwards, on the API server or outside of the cluster
+	Behind  int    // how many changes of the kind the cache did not show at a read of it
+	Changed bool   // the request changed something, on the API server or outside of the cluster
 	Err     error  // the answer that the operator got
-	Fault   string // the kind of fault that struck, "" for none
+	Fault   string // the kind of fault that happened at the request, "" for none
 }
 
 // String returns the request as assertions and faults name it, such as "patch Memcached/status default/sample" or

@@ -9,14 +9,17 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// RequestLog holds the requests of a run in their order, except those of the additional pass that checks whether the
-// operator rests. Its methods may be called by several goroutines.
+// RequestLog holds the operator's requests in a run in their order, except those of the additional pass that checks whether
+// the operator rests. Its methods may be called by several goroutines. The zero value is an empty log.
 type RequestLog struct {
-	log *simulation.RequestLog
+	log *simulation.RequestLog // nil: of no run
 }
 
 // Requests returns all requests since the last [RequestLog.Reset], including reads of the cache.
 func (l *RequestLog) Requests() []Request {
+	if l.log == nil {
+		return nil
+	}
 	requests := l.log.Requests()
 	all := make([]Request, len(requests))
 	for i := range requests {
@@ -25,16 +28,20 @@ func (l *RequestLog) Requests() []Request {
 	return all
 }
 
-// Reset empties the log, so that what comes next is counted alone.
-func (l *RequestLog) Reset() { l.log.Reset() }
+// Reset empties the log.
+func (l *RequestLog) Reset() {
+	if l.log != nil {
+		l.log.Reset()
+	}
+}
 
 // Sent returns the requests to the API server, and the effects and queries outside of the cluster, as
-// [Request.String] returns them.
+// [Request.String] returns them. Reads of the cache are not among them.
 func (l *RequestLog) Sent() []string {
 	return l.list(func(r *Request) bool { return !r.Cached })
 }
 
-// Writes is [RequestLog.Sent] without requests that only read.
+// Writes is [RequestLog.Sent] without requests and queries that only read.
 func (l *RequestLog) Writes() []string { return l.list((*Request).IsWrite) }
 
 func (l *RequestLog) list(counts func(r *Request) bool) []string {
@@ -47,15 +54,14 @@ func (l *RequestLog) list(counts func(r *Request) bool) []string {
 	return all
 }
 
-// AssertSent fails the test unless exactly these requests were sent, in this order, since the last
-// [RequestLog.Reset]. It then resets the log.
+// AssertSent fails the test unless [RequestLog.Sent] returns exactly want, in this order. It then resets the log.
 func (l *RequestLog) AssertSent(t testing.TB, want ...string) {
 	t.Helper()
 	assertEqual(t, "requests sent", l.Sent(), want)
 	l.Reset()
 }
 
-// AssertWrites is [RequestLog.AssertSent] for the writes alone.
+// AssertWrites fails the test unless [RequestLog.Writes] returns exactly want, in this order. It then resets the log.
 func (l *RequestLog) AssertWrites(t testing.TB, want ...string) {
 	t.Helper()
 	assertEqual(t, "writes", l.Writes(), want)
@@ -69,7 +75,7 @@ func assertEqual(t testing.TB, what string, got, want []string) {
 	}
 }
 
-// sideBySide prints two lists line by line: - stands before what is wanted, + before what is there.
+// sideBySide formats two lists line by line. Where they differ, "-" marks the line of want and "+" that of got.
 func sideBySide(want, got []string) string {
 	var b strings.Builder
 	for i := range max(len(want), len(got)) {

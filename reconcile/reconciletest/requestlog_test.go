@@ -18,3 +18,12 @@ func TestRequestLogLeavesOutTheCheckOfRest(t *testing.T) {
 		env.RequestLog.AssertSent(t, "apply ConfigMap default/web", "apply ConfigMap default/web")
 	})
 }
+
+// A zero log is empty, and can be used.
+func TestZeroRequestLog(t *testing.T) {
+	log := &reconciletest.RequestLog{}
+	assert.Empty(t, log.Requests())
+	log.AssertSent(t)
+	log.AssertWrites(t)
+	log.Reset()
+}

@@ -17,53 +17,57 @@ import (
 type Scenario struct {
 	// Scheme has the Go types that the operator and the actions use.
 	Scheme *runtime.Scheme
-	// CRDs are files or folders with custom resource definitions, relative to the test's folder.
+	// CRDs are files or directories with custom resource definitions, relative to the test's directory.
 	CRDs []string
 
 	// Objects exist before the operator starts, with their status.
 	Objects []client.Object
 	// Start sets up the operator's process, as main does, with everything that the operator keeps in memory. It is called
-	// again after each crash.
+	// once for each process: at the start, after a crash, and when another replica takes over.
 	Start func(p *Process) error
-	// Actions are what a user does, one after another. Each comes when the operator is quiet.
+	// Actions are what a user does, one after another. Each happens when the operator is quiet, except where a fault says
+	// otherwise: [ConcurrentAction], [CrashDowntime] and [CrashDowntimeUnseen].
 	Actions []Action
 
-	// SimulatedControllers are what else runs in the cluster. The default, if it is nil, is [Deployments]. The garbage
-	// collector always runs.
+	// SimulatedControllers are the other controllers of the cluster. If it is nil, the only one is [Deployments]. The
+	// garbage collector always runs.
 	SimulatedControllers []SimulatedController
-	// External returns what the operator changes outside of the cluster, such as a fake database. It is called once for
-	// each run; what it returns outlives the processes of the run. See [External].
+	// External returns a new fake of what the operator changes outside of the cluster, such as a database. It is called
+	// once for each run. What it returns is shared by all processes of the run. See [External].
 	External func() External
 
-	// Finally checks the end of each run, with faults and without. It is for what must hold in addition to the package's own
-	// rules.
+	// Finally is called at the end of each run of [Explore], with faults and without. It returns an error if something does
+	// not hold. That the state is the same as without faults need not be checked.
 	Finally func(env *Env) error
-	// Always is called whenever something has changed. It is expensive.
+	// Always is called after each pass and after each step of the rest of the cluster, if something has changed. It is not
+	// called between two writes of one pass, nor directly after an action. It returns an error if something does not hold.
+	// It is expensive.
 	Always func(env *Env) error
 	// Ignore removes from an object what may differ between two runs. It is called with a copy of every object that is
-	// compared. Generated names, UIDs, resource versions and times are ignored anyway.
+	// compared. Generated names, UIDs, resource versions and times are never compared.
 	Ignore func(obj *unstructured.Unstructured)
 
-	// Horizon is how far into the future the operator's delays are followed after each action. If it is zero, they are
-	// followed for 15 minutes, which is longer than the backoff of a failed request, and of each object only until three
-	// delayed passes in a row have changed nothing. An operator that polls for something needs a horizon that is longer than
-	// its wait. An operator that acts at regular times needs a horizon that is shorter than its period, and the action
-	// [Wait].
+	// Horizon is how long the clock may run after the last change before the operator counts as quiet. The default is 15
+	// minutes, enough for 17 retries with controller-runtime's backoff. With the default, an object is given up after
+	// three delayed passes in a row that change nothing, unless they are retries after an error. A horizon that you set
+	// has no such limit of three. An operator that waits for something by delays needs a horizon longer than the wait. One
+	// that acts at regular times needs a horizon shorter than its period, and the action [Wait].
 	Horizon time.Duration
 }
 
-// External is something that the operator changes and that is not in the cluster.
+// External is a fake of something that the operator changes outside of the cluster, such as a database.
 type External interface {
-	// State returns what exists there, for the comparison of runs: any value that encoding/json can encode. Generated
-	// names, UIDs and times in it are treated as in objects.
+	// State returns what exists there, for the comparison of runs: any value that encoding/json can encode. Names that the
+	// API server generated, UIDs of objects, and times are replaced in it as in objects.
 	State() any
 }
 
-// SimulatedController is something else in the cluster, such as the controller of a built-in kind. It is called
-// whenever the operator has nothing to do, takes one step, and writes nothing if there is none to take.
+// SimulatedController is another controller in the cluster, such as that of a built-in kind. It is called whenever the
+// operator has nothing to do, is down or restarts, and while a pass waits for something. It takes one step, and writes
+// nothing if there is none to take.
 type SimulatedController func(ctx context.Context, c client.Client) error
 
-// validate returns an error that says what is missing.
+// validate returns an error if something is missing.
 func (s *Scenario) validate() error {
 	switch {
 	case s.Scheme == nil:
