@@ -39,6 +39,6 @@ func TestParseFaultsRejects(t *testing.T) {
 func TestFaultRules(t *testing.T) {
 	for _, rule := range faultRules {
 		assert.NotEmpty(t, rule.words, "the trace explains %q", rule.kind)
-		assert.Equal(t, rule.requests == nil, rule.apply == nil, "%q has a handler if it strikes at requests", rule.kind)
+		assert.Equal(t, rule.requests == nil, rule.apply == nil, "%q has a handler if it is injected at requests", rule.kind)
 	}
 }

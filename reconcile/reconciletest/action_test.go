@@ -34,7 +34,7 @@ func TestWait(t *testing.T) {
 	reconciletest.Explore(t, s)
 }
 
-// No event tells the operator of an external action. It finds out when it asks again.
+// The operator gets no event for an external action. It notices the change when it reads again.
 func TestDoExternal(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
@@ -55,7 +55,7 @@ func TestDoExternal(t *testing.T) {
 	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "it is for an External of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
 }
 
-// An action that needs what the operator creates happens when that exists, whatever goes wrong before.
+// An action that needs an object of the operator is done after the operator has created it, also with faults.
 func TestActionNeedsWhatTheOperatorCreates(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

@@ -68,7 +68,7 @@ func ExampleRun() {
 	// [create ConfigMap default/web]
 }
 
-// Faults strike at effects outside of the cluster too, and their result is compared. This operator cleans up in the wrong
+// Faults happen at effects outside of the cluster too, and the state there is compared. This operator cleans up in the wrong
 // order: it removes the finalizer before the account.
 func ExampleProcess_Effect() {
 	t := new(testing.T) // in a test it is the function's own

@@ -47,7 +47,7 @@ func TestExploreIsDeterministic(t *testing.T) {
 	}
 }
 
-// Conditions are a map by type: in which order they were first set means nothing.
+// Conditions are a map by type: their order has no meaning.
 func TestExploreIgnoresTheOrderOfConditions(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

@@ -108,7 +108,7 @@ func TestManagerRestrictsItsCache(t *testing.T) {
 	assert.Equal(t, []string{one, other, one, other}, events, "it is added and deleted; there are no events of the other ConfigMap")
 }
 
-// What the operator does outside of its passes is observed, and faults strike there too.
+// What the operator does outside of its passes is recorded, and faults happen there too.
 func TestRunnable(t *testing.T) {
 	s := reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{shop()},

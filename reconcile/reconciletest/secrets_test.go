@@ -51,7 +51,7 @@ func TestSecretInEventsAndLogs(t *testing.T) {
 	}
 }
 
-// A value of a Secret counts from the request on that creates the Secret.
+// A value is secret as soon as the request that creates its Secret has succeeded.
 func TestSecretCreatedInThePass(t *testing.T) {
 	says := ""
 	s := of(func(*reconciletest.Process) shopFunc {

@@ -81,7 +81,7 @@ func shop(edit ...func(*Shop)) *Shop {
 	return s
 }
 
-// config is a ConfigMap of a shop's name, or of another one.
+// config returns a ConfigMap of the name, without data.
 func config(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }

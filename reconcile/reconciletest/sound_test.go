@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// soundOperators send something in every pass, also when the operator is quiet, and faults strike there too.
+// soundOperators send something in every pass, also when the operator is quiet, and faults happen there too.
 var soundOperators = map[string]func(p *reconciletest.Process) shopFunc{
 	"ReadsTheServerInEachPass": func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
