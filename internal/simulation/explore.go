@@ -87,7 +87,7 @@ func (e *explorer) replay() {
 	r := e.scenario.run(e.t, faults, e.baseline)
 	e.found.Runs++
 	if injected := r.trace.faults(); r.err == nil && injected < len(faults) {
-		r.err = fmt.Errorf("replay: %d of %s did not strike: the run did not reach that point, or the scenario has changed since", len(faults)-injected, Plural(len(faults), "fault"))
+		r.err = fmt.Errorf("replay: %d of %s did not happen: the run did not reach that point, or the scenario has changed since", len(faults)-injected, Plural(len(faults), "fault"))
 	}
 	e.found.add(r)
 	e.found.Replayed = r.trace.String()

@@ -37,9 +37,9 @@ const (
 	// Timeout: a write is stored, or an effect happens, and its answer is lost: the operator gets an error that wraps
 	// [context.DeadlineExceeded].
 	Timeout FaultKind = "timeout after"
-	// Conflict: another writer writes the object just before an update, patch or apply: an annotation, a label and a
-	// finalizer (unless the object is being deleted). Before a write of the status it writes a condition too, if the
-	// kind's conditions are of type metav1.Condition.
+	// Conflict: another writer adds an annotation, a label and, unless the object is being deleted, a finalizer to the
+	// object just before an update, patch or apply. Before a write of the status it writes a condition too, if the kind's
+	// conditions are of type metav1.Condition.
 	Conflict FaultKind = "conflict at"
 	// TooManyRequests: the API server, or the peer of [Process.RoundTripper], refuses a request, and asks to retry after a
 	// second.
@@ -55,7 +55,7 @@ const (
 	// NotFound: another writer deletes an object that the operator created, just before the operator writes or deletes it.
 	NotFound FaultKind = "not found at"
 	// Stale: the cache does not show a change of an object, nor later ones of that kind, until one more pass of every
-	// object has run, or one object has had five.
+	// object has run, one object has had five, or a pass has waited for 10 seconds.
 	Stale FaultKind = "stale after"
 	// StaleLong: as Stale, until two more passes of every object have run.
 	StaleLong FaultKind = "stale for long after"
@@ -66,7 +66,7 @@ const (
 	// Its cache shows that kind as it was before the change, until one pass of every object has run.
 	TimeTravel FaultKind = "time travel to before"
 	// LeaderChange: another replica becomes the leader before a write or an effect of a pass, and works until it is quiet.
-	// Only then the old leader continues: it finishes its pass, and then its process ends.
+	// Only then does the old leader continue: it finishes its pass, and then its process ends.
 	LeaderChange FaultKind = "leader change before"
 )
 

@@ -45,7 +45,7 @@ func TestReplay(t *testing.T) {
 		"NoNextAction":   "crash with downtime after: effect drop account web #1",
 	} {
 		report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(fault))
-		assert.Contains(t, report.String(), "replay: 1 of 1 fault did not strike", name)
+		assert.Contains(t, report.String(), "replay: 1 of 1 fault did not happen", name)
 	}
 
 	report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("nonsense"))

@@ -129,7 +129,7 @@ func (r *Report) survived() string {
 		text += fmt.Sprintf(" and %d of %s (seed %d)", r.Tried, simulation.Plural(r.Pairs, "pair"), r.Seed)
 	}
 	if r.Missed > 0 {
-		text += fmt.Sprintf("; in %s the fault did not strike", simulation.Plural(r.Missed, "run"))
+		text += fmt.Sprintf("; in %s the fault did not happen", simulation.Plural(r.Missed, "run"))
 	}
 	if len(r.Skipped) > 0 {
 		text += fmt.Sprintf("; skipped: %q", r.Skipped)

@@ -36,21 +36,21 @@ type Scenario struct {
 	// once for each run. What it returns is shared by all processes of the run. See [External].
 	External func() External
 
-	// Finally is called at the end of each run of [Explore], with faults and without. It returns an error if something does
-	// not hold. That the state is the same as without faults need not be checked.
+	// Finally is called at the end of each run of [Explore], with faults and without. It returns an error if something that
+	// must hold does not. It need not check that the state is the same as without faults.
 	Finally func(env *Env) error
 	// Always is called after each pass and after each step of the rest of the cluster, if something has changed. It is not
-	// called between two writes of one pass, nor directly after an action. It returns an error if something does not hold.
-	// It is expensive.
+	// called between two writes of one pass, nor directly after an action. It returns an error if something that must hold
+	// does not. It is expensive.
 	Always func(env *Env) error
 	// Ignore removes from an object what may differ between two runs. It is called with a copy of every object that is
 	// compared. Generated names, UIDs, resource versions and times are never compared.
 	Ignore func(obj *unstructured.Unstructured)
 
 	// Horizon is how long the clock may run after the last change before the operator counts as quiet. The default is 15
-	// minutes, enough for 17 retries with controller-runtime's backoff. With the default, an object is given up after
-	// three delayed passes in a row that change nothing, unless they are retries after an error. A horizon that you set
-	// has no such limit of three. An operator that waits for something by delays needs a horizon longer than the wait. One
+	// minutes, enough for 17 retries with controller-runtime's backoff. With the default, an object is not waited for any
+	// longer after three delayed passes in a row that change nothing, unless they are retries after an error. A horizon
+	// that you set has no such limit of three. An operator that waits for something by delays needs a horizon longer than the wait. One
 	// that acts at regular times needs a horizon shorter than its period, and the action [Wait].
 	Horizon time.Duration
 }
