@@ -13,7 +13,7 @@ import (
 // Limits and delays.
 const (
 	maxPasses       = 300              // in one call of work: an operator that needs more does not become quiet
-	maxPassTime     = time.Hour        // of virtual time: a pass that takes longer never ends
+	maxPassTime     = time.Hour        // of virtual time: a pass that takes longer counts as endless
 	maxFreeze       = 10 * time.Second // of virtual time, while a pass waits: then the cache catches up
 	restartTime     = 2 * time.Second  // from the death of a process to the start of the next one
 	maxClusterSteps = 100              // that the rest of the cluster takes in this time, at most
@@ -53,7 +53,7 @@ func transitions() []transition {
 
 // progress is how far the operator has got since work began.
 type progress struct {
-	horizon    time.Duration // how far into the future delays are followed
+	horizon    time.Duration // how long after quietSince delays are followed
 	passes     int
 	version    version   // after the last change
 	quietSince time.Time // the time of that change
