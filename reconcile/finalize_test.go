@@ -29,9 +29,9 @@ func TestFinalizersAreAddedFirstAndRemovedInReverse(t *testing.T) {
 		return nil
 	}
 	h := newHarness(t, patches(&requests, nil),
-		Named("one", cleaning{see, noting(&notes, "clean one", nil)}, Finalizer("example.com/one")),
+		Named("one", cleaning{Func(see), noting(&notes, "clean one", nil)}, Finalizer("example.com/one")),
 		Named("two", Func(see)),
-		Named("three", cleaning{see, noting(&notes, "clean three", &waits)}, Finalizer("example.com/three")))
+		Named("three", cleaning{Func(see), noting(&notes, "clean three", &waits)}, Finalizer("example.com/three")))
 	h.pass(t)
 	require.Equal(t, []string{"step", "step", "step"}, notes)
 	require.Equal(t, []int{1, 1}, []int{requests, h.writes}, "one request for both finalizers, one for the status")
@@ -258,7 +258,7 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 			return c.Get(ctx, key, obj, opts...)
 		},
 	}, Named("one", cleaning{
-		func(context.Context, client.Client, *budget) error { made++; return nil }, returning(nil),
+		Func(func(context.Context, client.Client, *budget) error { made++; return nil }), returning(nil),
 	}, Finalizer("example.com/one")))
 	h.pass(t)
 	require.Equal(t, 1, made)

@@ -139,7 +139,7 @@ func (p *pass[T]) pause(ctx context.Context, state pause.State, now time.Time) c
 	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
 	if !state.Until.IsZero() {
 		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
-		p.retry.after = state.Until.Sub(now)
+		p.retry = retry{after: state.Until.Sub(now)}
 	}
 	list, err := p.status.list(p.obj)
 	if err == nil && list != nil {
@@ -241,31 +241,17 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	observed := true
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.state == conflicted && failures >= quietConflicts {
-			o.state = failed // this is no race any more: somebody has to see it
+		if isLastingConflict(o, failures) {
+			o.state = failed // it is no race: somebody has to see it
 		}
-		r := react(o, p.name, failures)
-		p.report(ctx, o, r)
-		p.retry = p.retry.merge(r.retry)
+		p.report(ctx, o)
+		p.retry = p.retry.merge(retryOf(o, p.name, failures))
 		observed = observed && o.state != conflicted && !o.keepsConditions
 	}
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
-		p.retry.backoff = true
+		p.retry = p.retry.merge(retryFailure(err))
 	}
 	p.saveStatus(ctx, observed)
 	return p.end()
-}
-
-// end counts a failure, or resets the number of failures, and returns when the next pass is due.
-func (p *pass[T]) end() ctrl.Result {
-	switch {
-	case p.retry.backoff:
-		failures := p.memory.failures(p.name)
-		p.memory.addFailure(p.name)
-		p.retry.after = earlier(p.retry.after, jitter(backoff(failures), p.name, failures))
-	case !p.retry.keepFailures:
-		p.memory.resetFailures(p.name)
-	}
-	return ctrl.Result{RequeueAfter: p.retry.delay()}
 }

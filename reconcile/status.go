@@ -218,7 +218,7 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 		return
 	}
 	if p.fresh == outdated { // the write would meet the same conflict
-		p.retry.backoff = true
+		p.retry = p.retry.merge(retryFailure(nil))
 		return
 	}
 	was, is := p.readyOf(p.before), p.readyOf(p.obj)
@@ -233,7 +233,7 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	case isGone(err):
 		p.forget(p.name)
 	case isConflict(err):
-		p.retry.backoff = true
+		p.retry = p.retry.merge(retryFailure(err))
 		log.FromContext(ctx).V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
 	default:
 		p.retry = p.retry.merge(retryFailure(err))
