@@ -27,7 +27,7 @@ func TestCheckpoint(t *testing.T) {
 			return err
 		}
 		stored := h.status(t)
-		require.EqualValues(t, 7, stored.ExpectedPods, "it is there before the effect")
+		require.EqualValues(t, 7, stored.ExpectedPods, "the status is stored before the step acts")
 		if b.Status.ObservedGeneration == 0 {
 			require.Empty(t, stored.Conditions, "the pass is not over")
 			require.Zero(t, stored.ObservedGeneration)
@@ -76,8 +76,8 @@ func TestCheckpointConflict(t *testing.T) {
 	begins = true
 	require.NotZero(t, h.pass(t).RequeueAfter, "a conflict is retried quietly")
 	require.Zero(t, effects)
-	require.EqualValues(t, 99, h.status(t).ExpectedPods, "a merge patch without a lock would have taken it over")
-	require.Equal(t, "Succeeded", conditionsOf(h.status(t))[0].Reason, "what was said holds")
+	require.EqualValues(t, 99, h.status(t).ExpectedPods, "a merge patch without a lock would have overwritten it")
+	require.Equal(t, "Succeeded", conditionsOf(h.status(t))[0].Reason, "the conditions stay")
 	h.pass(t)
 	require.Zero(t, effects)
 	require.EqualValues(t, 99, h.status(t).ExpectedPods)
@@ -106,10 +106,10 @@ func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	h.pass(t)
 	require.EqualValues(t, 5, h.status(t).DesiredHealthy)
 	require.EqualValues(t, 6, h.status(t).ExpectedPods, "the pass, which wrote 7 before, does not write it again")
-	require.Empty(t, h.status(t).Conditions, "a list is not written past another writer")
+	require.Empty(t, h.status(t).Conditions, "the conditions are a list, which is not written over the change of another writer")
 	h.pass(t)
 	require.EqualValues(t, 5, h.status(t).DesiredHealthy)
-	require.EqualValues(t, 7, h.status(t).ExpectedPods, "the next pass has seen theirs, and wants this")
+	require.EqualValues(t, 7, h.status(t).ExpectedPods, "the next pass has read the other writer's value, and replaces it")
 }
 
 // Right after its start a process may read an object from the cache that has changed long ago. If the status needs no write,
@@ -118,16 +118,16 @@ func TestCheckpointWithStaleCache(t *testing.T) {
 	unreachable := errors.New("connection refused")
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, h *harness)
-		live   error // of the read past the cache
-		reason string
+		live   error  // of the read past the cache
+		reason string // why the step must not act
 	}{
 		"Changed": {func(t *testing.T, h *harness) {
 			require.NoError(t, h.client.Update(t.Context(), with(h.stored(t), "b")))
 		}, nil, "the spec may be another one"},
 		"Deleted": {func(t *testing.T, h *harness) {
 			require.NoError(t, h.client.Delete(t.Context(), newBudget()))
-		}, nil, "nobody would clean up any more"},
-		"NotReachable": {func(*testing.T, *harness) {}, unreachable, "nothing is known"},
+		}, nil, "nobody would clean up what the step makes"},
+		"NotReachable": {func(*testing.T, *harness) {}, unreachable, "the object may have been changed or deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, reads := 0, 0
@@ -361,7 +361,7 @@ func TestCheckpointMisplaced(t *testing.T) {
 		return nil
 	})))
 	_, _ = r.Reconcile(t.Context(), request)
-	require.ErrorContains(t, err, "whose status is not written", "an intent that nobody records is none")
+	require.ErrorContains(t, err, "whose status is not written", "without a status there is nothing to record in")
 }
 
 func TestCheckpointErrors(t *testing.T) {

@@ -76,10 +76,10 @@ func TestNoReadyEventWithoutStatusWrite(t *testing.T) {
 
 func TestEventNoteLimit(t *testing.T) {
 	tests := map[string]struct{ reason, message string }{
-		"AsLongAsItMayBe":  {"whole", strings.Repeat("x", 1024)},
-		"TooLong":          {"cut, or the API server refuses the event", strings.Repeat("x", 1024+1)},
-		"TooLongInChinese": {"no half character is left", strings.Repeat("错", 400)},
-		"NotEvenText":      {"replaced, since protobuf has no such strings", "x\xff\xfe"},
+		"AsLongAsItMayBe":  {"a note of the longest length stays whole", strings.Repeat("x", 1024)},
+		"TooLong":          {"a longer note is cut: the API server would refuse the event", strings.Repeat("x", 1024+1)},
+		"TooLongInChinese": {"the note is cut between two characters", strings.Repeat("错", 400)},
+		"InvalidUTF8":      {"invalid bytes are replaced: protobuf has no such strings", "x\xff\xfe"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestEventNoteLimit(t *testing.T) {
 			require.True(t, utf8.ValidString(note), tc.reason)
 			require.Equal(t, len(tc.message) > 1024, strings.HasSuffix(note, "…"), tc.reason)
 			h.pass(t)
-			require.Equal(t, 1, h.writes, "nor does it change with each pass")
+			require.Equal(t, 1, h.writes, "the same message is not written again")
 		})
 	}
 }
