@@ -77,7 +77,7 @@ func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	return at, zoned.count(after, until)
 }
 
-// interval is the set of times of @every: the anchor plus any multiple of so many seconds. The anchor itself is not in it.
+// interval is the set of times of @every: the anchor plus any multiple of a number of seconds. The anchor itself is not in it.
 //
 // robfig/cron counts an interval from the last run instead. In an operator that restarts, this means from the restart: the
 // run is then late, or never comes if restarts are more frequent than the interval.
