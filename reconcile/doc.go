@@ -1,6 +1,6 @@
 // Package reconcile composes named steps into a controller-runtime reconciler. A step does what is particular to a kind.
 // The reconciler does the rest: it reads the object, handles its deletion, waits and retries, sets the conditions, and
-// writes the status at most once.
+// writes the status, at most once unless a step calls [Checkpoint].
 //
 //	reconcile.For[*cachev1alpha1.Memcached](mgr,
 //		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment))),
