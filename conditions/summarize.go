@@ -10,7 +10,8 @@ import (
 // Condition types. Reconciling and Stalled have the meaning that kstatus defines:
 // https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md.
 const (
-	// Ready is True if the object is as its spec demands. It sums up the other conditions.
+	// Ready is True if the object is as its spec demands. [Summarize] sums up other conditions; package reconcile sums up the
+	// steps of a pass, also those without a condition.
 	Ready = "Ready"
 	// Reconciling is True while the controller works on the spec, and otherwise absent or False.
 	Reconciling = "Reconciling"
@@ -45,8 +46,8 @@ const (
 //	True     otherwise
 //
 // Reason and message are those of the condition that decides: the bad one, or else the Unknown one. If there are several,
-// the reason is that of the first, and the message is "Type: message; Type: message" in their order. A condition without a
-// message is shown with its reason instead.
+// the reason is that of the first, and the message is "Type: message; Type: message" in their order, with the reason of a
+// condition that has no message. A message that exceeds the API's limit of 32768 bytes is cut.
 //
 // ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
 // them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.

@@ -24,20 +24,23 @@ const (
 	// GaveUp means that the cleanup failed for longer than [GiveUpAfter] allows, and that the finalizer is removed. Some of
 	// what the cleanup should have removed may be left.
 	GaveUp Outcome = "GaveUp"
-	// Pending means that the finalizer is still on the object. The error says why.
+	// Pending comes with every error, and only with an error. The finalizer may still be on the object.
 	Pending Outcome = "Pending"
 )
 
-// removalTimeout limits the removal of a finalizer if the deadline of the context has already passed.
+// removalTimeout limits the removal of a finalizer if the context has ended already.
 const removalTimeout = 10 * time.Second
 
 // Finalize runs the cleanup if the object is being deleted and has the finalizer, and removes the finalizer if the cleanup
 // succeeded. If the object is not being deleted, it does nothing, so a reconciler can call it first, for every object.
 //
-// The cleanup must be idempotent, and must return nil for what is already removed. Finalize returns the error of the cleanup
-// unchanged, so errors.Is and errors.As find what that wraps, such as a wait of package reconcile. Only [GiveUpAfter]
-// changes an error: it shortens a wait. A cleanup that wants to give up for its own reason, such as an annotation that a
-// person sets, returns nil.
+// The cleanup must be idempotent, and must return nil for what is already removed. Finalize returns its error, or, with
+// [GiveUpAfter], an error that wraps it and waits for a shorter time: errors.Is and errors.As find what it wraps, such as
+// the wait errors of package reconcile. After the limit of [GiveUpAfter] Finalize logs the error and returns nil. A cleanup
+// that wants to give up for its own reason, such as an annotation that a person sets, returns nil.
+//
+// If the context ends during a cleanup that succeeds, because its deadline passes or the operator shuts down, Finalize still
+// removes the finalizer, for up to 10 seconds.
 //
 // Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and those of [Remove]. After a conflict
 // (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always [Pending]; without one
@@ -64,7 +67,7 @@ func Finalize(
 	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !s.isOver(obj)) {
 		return Pending, s.limitWait(obj, failure)
 	}
-	if ctx.Err() != nil { // the cleanup used up the deadline of the context
+	if ctx.Err() != nil { // its deadline passed, or the operator shuts down: the cleanup has finished nevertheless
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 		defer cancel()

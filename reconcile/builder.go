@@ -152,7 +152,7 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 			return err
 		}
 	}
-	if err := r.setupReferences(mgr, b); err != nil {
+	if err := r.watchReferencedKinds(mgr, b); err != nil {
 		return err
 	}
 	r.stepClient.live = mgr.GetAPIReader()

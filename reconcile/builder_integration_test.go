@@ -144,7 +144,8 @@ func TestWithPredicates(t *testing.T) {
 	require.Empty(t, other.Status.Conditions, "its event came first")
 }
 
-// Many objects, workers, Secrets and pauses at once, under the race detector; the canary is in no event, condition or metric.
+// Many objects, workers, Secrets and pauses at once, under the race detector. The value of the Secret is in no event, condition
+// or metric.
 func TestConcurrentReconciles(t *testing.T) {
 	const canary = "canary-5b1f"
 	w := newEnv(t)

@@ -26,7 +26,7 @@ func TestWithFilter(t *testing.T) {
 	})))
 	h.WithFilter(labelled("ours"))
 	require.Zero(t, h.pass(t))
-	require.Zero(t, runs, "whatever triggers the pass")
+	require.Zero(t, runs, "no step runs for an object that the filter excludes")
 	require.Zero(t, h.writes)
 
 	var b budget
@@ -47,13 +47,13 @@ func TestWithFilterEvents(t *testing.T) {
 		got    bool
 		want   bool
 	}{
-		"CreatedOurs":   {"", filter.Create(event.CreateEvent{Object: ours}), true},
-		"CreatedTheirs": {"", filter.Create(event.CreateEvent{Object: theirs}), false},
-		"Joins":         {"it has become ours", filter.Update(event.UpdateEvent{ObjectOld: theirs, ObjectNew: ours}), true},
-		"Leaves":        {"its leaving must be noticed", filter.Update(event.UpdateEvent{ObjectOld: ours, ObjectNew: theirs}), true},
-		"NeverOurs":     {"", filter.Update(event.UpdateEvent{ObjectOld: theirs, ObjectNew: theirs}), false},
-		"DeletedTheirs": {"its last state is not certain, and what is remembered has to go", filter.Delete(event.DeleteEvent{Object: theirs}), true},
-		"Generic":       {"", filter.Generic(event.GenericEvent{Object: theirs}), false},
+		"CreatedOurs":   {"the filter selects the object", filter.Create(event.CreateEvent{Object: ours}), true},
+		"CreatedTheirs": {"the filter excludes the object", filter.Create(event.CreateEvent{Object: theirs}), false},
+		"Joins":         {"the object has become one of ours", filter.Update(event.UpdateEvent{ObjectOld: theirs, ObjectNew: ours}), true},
+		"Leaves":        {"the object was one of ours, and its cleanup may be left to do", filter.Update(event.UpdateEvent{ObjectOld: ours, ObjectNew: theirs}), true},
+		"NeverOurs":     {"the filter excludes the old and the new object", filter.Update(event.UpdateEvent{ObjectOld: theirs, ObjectNew: theirs}), false},
+		"DeletedTheirs": {"it may have been one of ours, and what is remembered of it is forgotten", filter.Delete(event.DeleteEvent{Object: theirs}), true},
+		"Generic":       {"the filter excludes the object", filter.Generic(event.GenericEvent{Object: theirs}), false},
 	} {
 		require.Equal(t, tc.want, tc.got, "%s: %s", name, tc.reason)
 	}
@@ -84,11 +84,11 @@ func TestBuilderErrors(t *testing.T) {
 	}{
 		"CompleteOfNew": {"there is no manager to add the controller to", newOne(), complete, "make it with For, or add it to a builder of your own with SetupWithBuilder"},
 		"SetupOfFor": {
-			"the options would be lost", For(managerStub{client: fake.NewFakeClient()}, steps), setup, "call Complete, or make it with New",
+			"the options of For would be ignored", For(managerStub{client: fake.NewFakeClient()}, steps), setup, "call Complete, or make it with New",
 		},
-		"OptionsOfNew":           {"they would be lost", newOne().WithOptions(controller.Options{}), setup, "WithOptions needs a reconciler made by For"},
-		"PredicatesOfNew":        {"they would be lost", newOne().WithPredicates(predicate.Funcs{}), setup, "WithPredicates needs a reconciler made by For"},
-		"PredicatesInAUnitTest":  {"the first pass says it too", newOne().WithPredicates(predicate.Funcs{}), pass, "call the method of the builder instead"},
+		"OptionsOfNew":           {"the options would be ignored", newOne().WithOptions(controller.Options{}), setup, "WithOptions needs a reconciler made by For"},
+		"PredicatesOfNew":        {"the predicates would be ignored", newOne().WithPredicates(predicate.Funcs{}), setup, "WithPredicates needs a reconciler made by For"},
+		"PredicatesInAUnitTest":  {"the first pass returns the error, also without a manager", newOne().WithPredicates(predicate.Funcs{}), pass, "call the method of the builder instead"},
 		"CompleteWithoutAnyStep": {"a mistake is found before the manager starts", For[*budget](managerStub{client: fake.NewFakeClient()}), complete, "needs a step"},
 	}
 	for name, tc := range tests {

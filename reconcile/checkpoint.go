@@ -36,21 +36,24 @@ func Checkpoint(ctx context.Context) error {
 	return p.checkpoint(ctx)
 }
 
-// freshness is what a pass knows of the age of its object.
+// freshness is what a pass has found out about the version of the object that it works on. It only rises during a pass.
 type freshness int
 
 const (
-	// fromCache is as the cache shows the object. Right after a start that may be long past.
+	// fromCache: nothing is known. The cache of a process that has just started may show a version of long ago.
 	fromCache freshness = iota
-	// current is not older than this process: the API server has accepted a write with a lock.
+	// current: the version is not older than this process, because a write with a lock or a read from the API server said so.
 	current
-	// uncertain is after a checkpoint that failed: what it was to write must not be written later without a lock.
+	// uncertain: a checkpoint or a confirmation failed, for another reason than a conflict. A checkpoint may have been stored
+	// nevertheless. From now on the status is written only with a lock: what the checkpoint was to write must not overwrite
+	// the change of another writer.
 	uncertain
-	// outdated is after a conflict: every write with a lock would meet it again.
+	// outdated: there was a conflict. The status is not written in this pass, since that would meet the same conflict.
 	outdated
 )
 
-// after returns the freshness after a write with a lock, or a read from the API server, that has returned err.
+// after returns the freshness after a write with a lock, or a read from the API server, that has returned err. A success
+// does not make up for a failed checkpoint or a conflict before it.
 func (f freshness) after(err error) freshness {
 	switch {
 	case err == nil:
@@ -87,8 +90,9 @@ func (p *pass[T]) ConfirmCurrent(ctx context.Context, obj client.Object) (known 
 	return true, p.confirm(ctx)
 }
 
-// confirm makes sure that the object is not older than this process. If it has been changed or deleted since it was read,
-// confirm returns the conflict that a write with a lock would have met.
+// confirm makes sure that the object is not older than this process. It sends a request, unless the process has confirmed
+// the object before. If the object has been changed or deleted since it was read, confirm returns the conflict that a write
+// with a lock would have met.
 func (p *pass[T]) confirm(ctx context.Context) error {
 	uid := p.before.GetUID()
 	if p.memory.isCurrent(p.name, uid) {
@@ -105,7 +109,7 @@ func (p *pass[T]) confirm(ctx context.Context) error {
 	return nil
 }
 
-// compareLive compares the object with what the API server has.
+// compareLive reads the object from the API server, and returns a conflict if it is another version or gone.
 func (p *pass[T]) compareLive(ctx context.Context) error {
 	live, err := p.readLive(ctx)
 	switch {
@@ -117,7 +121,7 @@ func (p *pass[T]) compareLive(ctx context.Context) error {
 	return nil
 }
 
-// conflict returns the error for a change that the cache does not show yet.
+// conflict returns a conflict with a change that the cache does not show yet.
 func (p *pass[T]) conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Group: p.kind.Group, Resource: p.kind.Kind}, p.name.Name,
 		errors.New("it was changed or deleted, and the cache does not show that yet"))

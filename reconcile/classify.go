@@ -38,8 +38,9 @@ type outcome struct {
 	notBefore       time.Duration // the delay that the API server asks for; 0 for none
 	retries         bool          // with backoff
 	forbidden       bool          // with backoff as well, but only a few times
+	explained       bool          // by Success: Ready shows the reason and the message
 	halts           bool          // the later steps are skipped
-	keepsConditions bool
+	keepsConditions bool          // another writer sets them
 }
 
 const (
@@ -87,7 +88,7 @@ func classifyChain(err error) outcome {
 			o.keepsConditions = true
 			return o
 		case *successError:
-			return outcome{reason: e.reason, message: e.message, after: e.requeueAfter}
+			return outcome{reason: e.reason, message: e.message, after: e.requeueAfter, explained: true}
 		case Waiter:
 			o := outcome{state: waiting}
 			o.reason, o.after = e.Waiting()
@@ -158,12 +159,6 @@ func isConflict(err error) bool {
 func isOtherUID(err error) bool {
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && cause.Field == "metadata.uid"
-}
-
-// retryAfter returns the delay that the API server asks for, or 0.
-func retryAfter(err error) time.Duration {
-	seconds, _ := apierrors.SuggestsClientDelay(err)
-	return time.Duration(seconds) * time.Second
 }
 
 // isStalled reports whether err itself, and not one that it wraps, was made by [Stalled] or by controller-runtime's

@@ -43,7 +43,7 @@ type stepClient struct {
 	others  sync.Map              // reflect.Type → access, of other types that were read, such as lists
 }
 
-// access is how steps may read a kind, the more the higher.
+// access is how steps may read a kind. A higher value allows more.
 type access int
 
 const (

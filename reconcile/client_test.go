@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// reads counts what is read.
+// reads is a client that counts its reads.
 type reads struct {
 	client.Client
 	gets, lists int
@@ -56,18 +56,18 @@ func TestStepClient(t *testing.T) {
 		read   func(context.Context, client.Reader) error
 		where  string
 	}{
-		"Referred":            {"contents are read when they are needed", get(&corev1.Secret{}), live},
-		"ReferredUntyped":     {"in whatever form", get(untyped("Secret")), live},
-		"ReferredMetadata":    {"this is what the cache has, and the version is compared", get(metadataOf("Secret")), cached},
-		"ListOfMetadata":      {"likewise", list(secretMetadataList), cached},
-		"ListOfContents":      {"would read all of them", list(&corev1.SecretList{}), refused},
-		"Watched":             {"the cache has it", get(&corev1.Pod{}), cached},
-		"WatchedAndReferred":  {"the cache has it anyway", get(&corev1.ConfigMap{}), cached},
-		"ListOfWatched":       {"the cache has them", list(&corev1.ConfigMapList{}), cached},
-		"OwnKind":             {"the cache has it", get(&budget{}), cached},
-		"Neither":             {"no event would bring a pass", get(&corev1.Service{}), refused},
-		"MetadataOfNeither":   {"the same", get(metadataOf("Service")), refused},
-		"UntypedOneOfNeither": {"the same", get(untyped("Service")), refused},
+		"Referenced":           {"the cache has only the metadata", get(&corev1.Secret{}), live},
+		"ReferencedUntyped":    {"an unstructured object has the contents too", get(untyped("Secret")), live},
+		"ReferencedMetadata":   {"the cache has the metadata", get(metadataOf("Secret")), cached},
+		"ListOfMetadata":       {"the cache has the metadata", list(secretMetadataList), cached},
+		"ListOfContents":       {"one request would read the contents of all Secrets", list(&corev1.SecretList{}), refused},
+		"Watched":              {"the cache has the whole object", get(&corev1.Pod{}), cached},
+		"WatchedAndReferenced": {"another step watches the kind, so the cache has the whole object", get(&corev1.ConfigMap{}), cached},
+		"ListOfWatched":        {"the cache has the whole objects", list(&corev1.ConfigMapList{}), cached},
+		"OwnKind":              {"the reconciler watches its own kind", get(&budget{}), cached},
+		"Neither":              {"no event would trigger a reconcile", get(&corev1.Service{}), refused},
+		"MetadataOfNeither":    {"the kind counts, not the form in which it is read", get(metadataOf("Service")), refused},
+		"UntypedOneOfNeither":  {"the kind counts, not the form in which it is read", get(untyped("Service")), refused},
 	}
 	steps := []NamedStep[*budget]{
 		Named("one", returning(nil), Referencing(&corev1.Secret{}, nothing), Referencing(&corev1.ConfigMap{}, nothing)),
@@ -79,7 +79,7 @@ func TestStepClient(t *testing.T) {
 			r := New(fromCache, steps...)
 			require.NoError(t, r.prepare())
 			r.stepClient.live = fromServer
-			for range 2 { // what a type is is remembered
+			for range 2 { // the second read finds the access of the type in the client's memory
 				err := tc.read(t.Context(), r.stepClient)
 				require.Equal(t, tc.where == refused, err != nil && client.IgnoreNotFound(err) != nil, "%s: %v", tc.reason, err)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// setConditions stores in the object what the conditions become by the outcomes.
+// setConditions sets and removes the object's conditions according to the outcomes.
 func (p *pass[T]) setConditions(outcomes []outcome) error {
 	list, err := p.status.list(p.obj)
 	if list == nil || err != nil {
@@ -28,18 +28,19 @@ func (p *pass[T]) setConditions(outcomes []outcome) error {
 	return storeConditions(list, set, p.obj.GetGeneration())
 }
 
-// The conditions of the pass that are removed, depending on those that are set.
+// Which condition types a pass removes. Paused is removed in any case, since a paused object gets no outcomes.
 var (
-	removedAlways      = []string{conditions.Paused}
-	removedReady       = []string{conditions.Paused, conditions.Reconciling, conditions.Stalled}
-	removedReconciling = []string{conditions.Paused, conditions.Stalled}
-	removedStalled     = []string{conditions.Paused, conditions.Reconciling}
+	removedAlways        = []string{conditions.Paused}
+	removedIfSucceeded   = []string{conditions.Paused, conditions.Reconciling, conditions.Stalled}
+	removedIfReconciling = []string{conditions.Paused, conditions.Stalled}
+	removedIfStalled     = []string{conditions.Paused, conditions.Reconciling}
 )
 
-// toConditions returns which conditions of an object are set and which are removed by the outcomes of its steps. All others
-// stay as they are. Reconciling and Stalled follow kstatus: they are either True or removed.
+// toConditions returns which conditions of an object are set and which types are removed, according to the outcomes of its
+// steps. All others stay as they are. Reconciling and Stalled follow kstatus: they are either True or removed. Ready,
+// Reconciling and Stalled stay as they are if the outcome of a step that counts sets no conditions.
 func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, remove []string) {
-	worst, known := succeeded, true
+	worst, complete := succeeded, true
 	size := 1 // for Ready: a pass that succeeds allocates no more than it needs
 	for i := range outcomes {
 		if outcomes[i].step.condition != "" {
@@ -50,8 +51,8 @@ func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, re
 	for i := range outcomes {
 		o := &outcomes[i]
 		switch {
-		case !o.isKnown(): // the next pass, or another writer, knows soon
-			known = known && !o.counts(deleting)
+		case !o.setsConditions():
+			complete = complete && !o.counts(deleting)
 			continue
 		case o.step.condition != "":
 			set = append(set, o.condition())
@@ -60,30 +61,31 @@ func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, re
 			worst = max(worst, o.state)
 		}
 	}
-	if !known {
+	if !complete {
 		return set, removedAlways
 	}
-	ready := summarize(outcomes, worst, deleting)
+	ready := readyCondition(outcomes, worst, deleting)
 	set = append(set, ready)
 	switch worst {
 	case skipped, waiting, failed:
 		ready.Type, ready.Status = conditions.Reconciling, metav1.ConditionTrue
-		return append(set, ready), removedReconciling
+		return append(set, ready), removedIfReconciling
 	case stalled:
 		ready.Type, ready.Status = conditions.Stalled, metav1.ConditionTrue
-		return append(set, ready), removedStalled
+		return append(set, ready), removedIfStalled
 	}
-	return set, removedReady
+	return set, removedIfSucceeded
 }
 
-// isKnown reports whether conditions may change by the outcome.
-func (o *outcome) isKnown() bool { return o.state != conflicted && !o.keepsConditions }
+// setsConditions reports whether the outcome sets conditions. After a conflict the next pass does, and with
+// [KeepConditions] another writer does.
+func (o *outcome) setsConditions() bool { return o.state != conflicted && !o.keepsConditions }
 
-// counts reports whether the outcome counts for Ready. A cleanup is never optional.
+// counts reports whether Ready, Reconciling and Stalled depend on the outcome. A cleanup is never optional.
 func (o *outcome) counts(deleting bool) bool { return !o.step.optional || deleting }
 
-// condition returns the condition that shows the outcome. If the step reports none, its type is the name of the step: then
-// it is summed up but not stored.
+// condition returns the condition that shows the outcome. If the step reports none, the type is the name of the step: then
+// the condition is a part of Ready, but is not stored.
 func (o *outcome) condition() metav1.Condition {
 	status := metav1.ConditionFalse
 	switch o.state {
@@ -95,12 +97,12 @@ func (o *outcome) condition() metav1.Condition {
 	return metav1.Condition{Type: cmp.Or(o.step.condition, o.step.name), Status: status, Reason: o.reason, Message: o.message}
 }
 
-// summarize returns the condition Ready.
-func summarize(outcomes []outcome, worst state, deleting bool) metav1.Condition {
+// readyCondition returns the condition Ready, which sums up the outcomes that count.
+func readyCondition(outcomes []outcome, worst state, deleting bool) metav1.Condition {
 	if worst == succeeded {
 		ready := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionTrue, Reason: reasonSucceeded}
 		for i := range outcomes {
-			if o := &outcomes[i]; o.isKnown() && o.counts(deleting) && o.reason != reasonSucceeded { // made by Success
+			if o := &outcomes[i]; o.setsConditions() && o.counts(deleting) && o.explained {
 				ready.Reason, ready.Message = o.reason, o.message
 			}
 		}
@@ -111,15 +113,15 @@ func summarize(outcomes []outcome, worst state, deleting bool) metav1.Condition 
 	slices.SortStableFunc(sorted, func(a, b outcome) int { return int(b.state) - int(a.state) })
 	var parts []metav1.Condition
 	for i := range sorted {
-		if o := &sorted[i]; o.isKnown() && o.counts(deleting) {
+		if o := &sorted[i]; o.setsConditions() && o.counts(deleting) {
 			parts = append(parts, o.condition())
 		}
 	}
 	return conditions.Summarize(parts)
 }
 
-// storeConditions sets conditions in a list. What happened has to be visible: a reason that is not valid is replaced, and
-// the message quotes it.
+// storeConditions sets conditions in a list. A condition whose reason is not valid is stored with the reason Failed, and its
+// message quotes the invalid one: what happened has to be visible. Then storeConditions returns an error as well.
 func storeConditions(list conditions.List, set []metav1.Condition, generation int64) error {
 	var errs []error
 	for _, c := range set {
@@ -138,7 +140,7 @@ func storeConditions(list conditions.List, set []metav1.Condition, generation in
 	return errors.Join(errs...)
 }
 
-// toHistory returns what a pass appends to a history: its failures. All else the steps append themselves.
+// toHistory returns what a pass appends to a history: its failures. The steps append everything else themselves.
 func toHistory(outcomes []outcome) []metav1.Condition {
 	var entries []metav1.Condition
 	for i := range outcomes {
@@ -174,8 +176,8 @@ func (p *pass[T]) readyOf(obj T) metav1.Condition {
 	return ready
 }
 
-// measured returns the conditions of an object that the metrics show. Of a history that is the last entry, since the others
-// are past, and since there may be only one series of each type.
+// measured returns the conditions of an object that the metrics show. For a history it returns only the last entry: the
+// others are past, and two series of the same type would be an error.
 func (r *Reconciler[T]) measured(obj client.Object) []metav1.Condition {
 	list, err := r.status.list(obj)
 	if list == nil || err != nil {

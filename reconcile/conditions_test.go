@@ -30,7 +30,7 @@ func TestConditions(t *testing.T) {
 		unseen bool          // the generation is not observed yet
 	}{
 		"Success": {
-			reason: "Ready is True, and nothing else is said",
+			reason: "only Ready is set, to True",
 			steps:  []NamedStep[*budget]{Named("one", returning(nil))},
 			want:   []condition{{"Ready", "True", "Succeeded", ""}},
 		},
@@ -40,7 +40,7 @@ func TestConditions(t *testing.T) {
 			want:   []condition{{"Available", "True", "Succeeded", ""}, {"Ready", "True", "Succeeded", ""}},
 		},
 		"WaitingForAnEvent": {
-			reason: "no timer; Reconciling as kstatus has it",
+			reason: "a wait without a delay asks for no pass; Reconciling is True, as kstatus demands",
 			steps:  []NamedStep[*budget]{Named("one", returning(Wait("Starting", 0, "not yet")))},
 			want: []condition{
 				{"Ready", "False", "Starting", "not yet"}, {"Reconciling", "True", "Starting", "not yet"},
@@ -57,19 +57,19 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"WithItsOwnReason": {
-			reason: "what cannot heal by itself may say why itself",
+			reason: "Stalled without a reason takes that of the error it wraps",
 			steps:  []NamedStep[*budget]{Named("one", returning(Stalled("", WithReason("BadImage", errors.New("no such image")))))},
 			after:  stalledRetry,
 			want:   []condition{{"Ready", "False", "BadImage", "no such image"}, {"Stalled", "True", "BadImage", "no such image"}},
 		},
 		"WithAReason": {
-			reason: "who says why is shown, and the rest is as without",
+			reason: "WithReason changes the reason, and neither the message nor the retry",
 			steps:  []NamedStep[*budget]{Named("one", returning(WithReason("CreateFailed", errors.New("boom"))))},
 			after:  firstBackoff,
 			want:   []condition{{"Ready", "False", "CreateFailed", "boom"}, {"Reconciling", "True", "CreateFailed", "boom"}},
 		},
 		"Failure": {
-			reason: "a failure comes first in Ready, whatever waits, and is retried by backoff",
+			reason: "Ready shows a failure before what waits, and the failure is retried with backoff",
 			steps: []NamedStep[*budget]{
 				Named("one", returning(Wait("Slow", 30*seconds, "slow"))), Named("two", returning(errors.New("boom")), Reporting("Two")),
 			},
@@ -80,7 +80,7 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"FailureBesideAnEarlierDelay": {
-			reason: "a delay and an error do not get lost for each other",
+			reason: "a delay that is shorter than the backoff counts",
 			steps: []NamedStep[*budget]{
 				Named("one", returning(Wait("Soon", time.Millisecond, "soon"))), Named("two", returning(errors.New("boom"))),
 			},
@@ -90,7 +90,7 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"Stalled": {
-			reason: "Stalled, and tried again in ten minutes, since policies and quotas heal without an event",
+			reason: "the step is retried after ten minutes, since policies and quotas change without an event",
 			steps:  []NamedStep[*budget]{Named("one", returning(Stalled("BadImage", errors.New("no such image"))))},
 			after:  stalledRetry,
 			want: []condition{
@@ -107,7 +107,7 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"TerminalError": {
-			reason: "its own word for it counts too",
+			reason: "the TerminalError of controller-runtime means the same as Stalled",
 			steps:  []NamedStep[*budget]{Named("one", returning(ctrlreconcile.TerminalError(errors.New("no"))))},
 			after:  stalledRetry,
 			want: []condition{
@@ -115,17 +115,17 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"Conflict": {
-			reason: "no failure: nothing is said until the next pass knows",
+			reason: "a conflict is not a failure: Ready and the condition of the step stay until the next pass",
 			steps: []NamedStep[*budget]{
 				Named("one", returning(apierrors.NewConflict(resource, "x", errors.New("modified"))), Reporting("One")),
 				Named("two", returning(nil), Reporting("Two")),
 			},
 			after:  firstBackoff,
 			want:   []condition{{"Two", "True", "Succeeded", ""}},
-			unseen: true, // or Ready, which is about an earlier generation, would be taken for one about this
+			unseen: true, // Ready is about an earlier generation, and must not seem to be about this one
 		},
 		"Halt": {
-			reason: "later steps are skipped, and what they report is unknown",
+			reason: "the later steps are skipped, and the conditions that they report are Unknown",
 			steps: []NamedStep[*budget]{
 				Named("one", returning(Halt(Wait("Starting", 0, "not yet")))), Named("two", returning(errors.New("not reached")), Reporting("Two")),
 			},
@@ -135,7 +135,7 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"Optional": {
-			reason: "an optional step shows its condition and no more; its error is retried nevertheless",
+			reason: "an optional step sets only its own condition; its error is retried nevertheless",
 			steps: []NamedStep[*budget]{
 				Named("one", returning(nil)), Named("two", returning(errors.New("boom")), Reporting("Two"), Optional()),
 			},
@@ -143,7 +143,7 @@ func TestConditions(t *testing.T) {
 			want:  []condition{{"Two", "False", "Failed", "boom"}, {"Ready", "True", "Succeeded", ""}},
 		},
 		"Panic": {
-			reason: "a panic is its step's failure; later steps run",
+			reason: "a panic is a failure of its step; the later steps run",
 			steps: []NamedStep[*budget]{
 				Named("one", Func(func(context.Context, client.Client, *budget) error { panic("ouch") })), Named("two", returning(nil), Reporting("Two")),
 			},
@@ -189,7 +189,7 @@ func TestConditions(t *testing.T) {
 			}
 			h.clock.SetTime(noon.Add(time.Hour))
 			h.pass(t)
-			require.Equal(t, 1, h.writes, "the same outcome again is not written")
+			require.Equal(t, 1, h.writes, "the same outcome is not written again")
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestConditionsAfterRecovery(t *testing.T) {
 	h.clock.SetTime(noon.Add(time.Minute))
 	require.Zero(t, h.pass(t).RequeueAfter)
 	if diff := cmp.Diff([]condition{{"Ready", "True", "Succeeded", ""}}, conditionsOf(h.status(t))); diff != "" {
-		t.Errorf("Reconciling goes with its reason (-want +got)\n%s", diff)
+		t.Errorf("Reconciling is removed after the recovery (-want +got)\n%s", diff)
 	}
 	ready, _ := conditions.Get(h.status(t).Conditions, "Ready")
 	require.True(t, ready.LastTransitionTime.Equal(&metav1.Time{Time: noon.Add(time.Minute)}))
@@ -219,7 +219,7 @@ func TestConditionsWithInvalidReason(t *testing.T) {
 	const message = `not yet (reason "with spaces" is not valid)`
 	want := []condition{{"One", "False", "Failed", message}, {"Ready", "False", "Failed", message}, {"Reconciling", "True", "Failed", message}}
 	if diff := cmp.Diff(want, conditionsOf(h.status(t))); diff != "" {
-		t.Errorf("an old Ready must not stay beside it (-want +got)\n%s", diff)
+		t.Errorf("a Ready of an earlier pass must not stay (-want +got)\n%s", diff)
 	}
 }
 
@@ -240,12 +240,12 @@ func TestWithHistory(t *testing.T) {
 		err    error
 		want   []condition
 	}{
-		"Success": {reason: "the step appends it itself"},
-		"Wait":    {reason: "and of that", err: Wait("Waiting", time.Minute, "for rain")},
-		"Done":    {reason: "and of that", err: Success("Watered", time.Minute, "it is wet")},
-		"Failure": {reason: "nobody else can append it", err: boom, want: []condition{{"OneStep", "False", "Failed", "boom"}}},
+		"Success":           {reason: "the step appends its successes itself"},
+		"Wait":              {reason: "the step appends its waits itself", err: Wait("Waiting", time.Minute, "for rain")},
+		"SuccessWithReason": {reason: "the step appends its successes itself", err: Success("Watered", time.Minute, "it is wet")},
+		"Failure":           {reason: "a step cannot append an entry about its own failure", err: boom, want: []condition{{"OneStep", "False", "Failed", "boom"}}},
 		"Stalled": {
-			reason: "nor this", err: Stalled("Wrong", boom), want: []condition{{"OneStep", "False", "Wrong", "boom"}},
+			reason: "a stalled step has failed too", err: Stalled("Wrong", boom), want: []condition{{"OneStep", "False", "Wrong", "boom"}},
 		},
 		"KeepConditions": {reason: "another writer sets them", err: KeepConditions(boom)},
 	}
@@ -255,7 +255,7 @@ func TestWithHistory(t *testing.T) {
 			for range 3 {
 				h.pass(t)
 			}
-			require.Equal(t, tc.want, conditionsOf(h.status(t)), "%s; and once", tc.reason)
+			require.Equal(t, tc.want, conditionsOf(h.status(t)), "%s; three passes append it once", tc.reason)
 		})
 	}
 }
@@ -284,7 +284,7 @@ func TestWithHistoryOfSteps(t *testing.T) {
 	h.pass(t)
 	h.pass(t)
 	require.Equal(t, writes+1, h.writes)
-	require.Equal(t, []string{"Reconciled", "Lit", conditions.Paused}, typesOf(h), "cut to the limit")
+	require.Equal(t, []string{"Reconciled", "Lit", conditions.Paused}, typesOf(h), "the oldest entry is removed: the limit is 3")
 	h.annotate(t, "false")
 	h.pass(t)
 	require.Equal(t, []string{"Lit", conditions.Paused, "Lit"}, typesOf(h))
@@ -302,11 +302,11 @@ func typesOf(h *harness) (types []string) {
 	return types
 }
 
-// Two series with the same labels would make the whole page of metrics an error.
+// Two series with the same labels are an error of the whole metrics page.
 func TestWithHistoryMetrics(t *testing.T) {
 	h := newHistoryHarness(t, returning(nil))
 	b := newBudget()
 	b.Status.Conditions = []metav1.Condition{{Type: "Lit", Status: "True"}, {Type: "Lit", Status: "False"}}
 	require.NoError(t, h.prepare())
-	require.Equal(t, b.Status.Conditions[1:], h.measured(b), "only the newest is so")
+	require.Equal(t, b.Status.Conditions[1:], h.measured(b), "only the last entry is about the present")
 }

@@ -50,7 +50,7 @@ func (o *outside) act(do func() error) error {
 	return err
 }
 
-// check notes what is wrong at this moment.
+// check records what is wrong now.
 func (o *outside) check() {
 	if !o.account {
 		return
@@ -109,7 +109,7 @@ func (o *outside) operator() *Reconciler[*budget] {
 		}
 		return o.act(func() error { o.account = false; return nil })
 	}
-	return New(o.cluster, Named("account", cleaning{ensure, clean}, Finalizer("example.com/account"))).
+	return New(o.cluster, Named("account", cleaning{Func(ensure), clean}, Finalizer("example.com/account"))).
 		WithClock(clocktesting.NewFakePassiveClock(noon))
 }
 
@@ -131,9 +131,9 @@ func (o *outside) settle() {
 	o.t.Fatal("it does not settle")
 }
 
-// A crash at each of the actions, finalizer, checkpoint, account, status, cleanup, removal: nothing
-// outside is ever without its finalizer and its record, and nothing is left of a deleted object.
-// With a cache that shows the first state again after each crash, too.
+// The operator crashes at each of its actions in turn: finalizer, checkpoint, account, status, cleanup, removal. The account
+// never exists without its finalizer and its record, and nothing is left of a deleted object. The same holds with a cache
+// that shows the first state again after each crash.
 func TestCrashAtEveryAction(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		for _, answered := range []bool{false, true} {

@@ -1,6 +1,6 @@
 // Package reconcile composes named steps into a controller-runtime reconciler. A step does what is particular to a kind.
 // The reconciler does the rest: it reads the object, handles its deletion, waits and retries, sets the conditions, and
-// writes the status at most once.
+// writes the status, at most once unless a step calls [Checkpoint].
 //
 //	reconcile.For[*cachev1alpha1.Memcached](mgr,
 //		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment))),
@@ -10,20 +10,21 @@
 //
 // # One pass
 //
-// A pass is one reconcile of one object:
+// A pass is one reconcile of one object. The outcome of a step is what its returned error means: the step succeeded, waits,
+// lost a race (conflict), failed, or is stalled; a step that did not run is skipped. A pass does this:
 //
 //   - The object is read from the cache. If it is gone, nothing is done. If it is being deleted, the steps that have to
 //     clean up do so ([FinalizingStep]), and nothing else is done: the garbage collector deletes what the object owns.
 //   - If the object is paused ([PausedAnnotation]), the condition Paused is set, and nothing else is done.
 //   - The finalizers of the steps are added ([Finalizer]), before any step can act outside of the cluster.
-//   - The steps run in order on a copy of the object, whose status they may change. A step succeeds, waits ([Wait]), or
-//     fails. In either case the later steps run, unless the step halts the pass ([Halt]). A panic is a failure of its step.
-//   - If every step has succeeded or waits, the steps of package ownedresources delete the children that they no longer
+//   - The steps run in order on a copy of the object, whose status they may change. Whatever the outcome of a step, the
+//     later steps run, unless the step halts the pass ([Halt]). A panic is a failure of its step.
+//   - If each step has succeeded or waits, the steps of package ownedresources delete the children that they no longer
 //     build.
 //   - The outcomes become conditions. Ready sums them up, Reconciling and Stalled follow kstatus, and each step may report a
-//     condition of its own ([Reporting]). The observed generation is set, unless a conflict repeats the pass or a step
-//     returns [KeepConditions]. The pass finds the fields .status.conditions and .status.observedGeneration by these names,
-//     which the Kubernetes API conventions prescribe. A status may lack either.
+//     condition of its own ([Reporting]). The observed generation is set, unless a step lost a race or returned
+//     [KeepConditions]. The pass finds the fields .status.conditions and .status.observedGeneration by these names, which
+//     the Kubernetes API conventions prescribe. A status may lack either.
 //   - If the status differs from the one that was read, the difference is written by one merge patch. If the patch contains
 //     a list or removes a field, or if the status was empty, it carries the resource version, and conflicts with any write
 //     of others since the object was read. It leaves fields alone that did not change.
@@ -35,8 +36,8 @@
 //
 //   - the delay that a step asks for ([Wait], [Success], or another [Waiter]);
 //   - after a failure, a backoff of the object from 250 ms to 1 minute, which doubles each time;
-//   - 10 minutes after an error that only a change can heal: [Stalled], controller-runtime's TerminalError, and what the API
-//     server calls invalid or, for longer than about a minute, forbidden.
+//   - 10 minutes after an error that only a change can heal: [Stalled], controller-runtime's TerminalError, a request that
+//     the API server calls invalid, or one that it has called forbidden for longer than about a minute.
 //
 // Up to a tenth is added to these delays, so that objects do not run at the same time; the delay of a [Waiter] stays exact.
 // If the API server asks to wait longer (Retry-After), the pass waits that long. A conflict is not a failure: the pass is

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,10 +28,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// No controllers run: a PodDisruptionBudget is reconciled by the test alone.
+// controlPlane runs no controllers: only the test reconciles a PodDisruptionBudget.
 var controlPlane = controlplanetest.Shared()
 
-type budget = policyv1.PodDisruptionBudget
+// The types that the tests inside the package use too.
+type (
+	budget   = reconcile.Budget
+	cleaning = reconcile.Cleaning
+)
 
 const (
 	eventually = 20 * time.Second
@@ -130,16 +133,6 @@ func settings(b *budget) *corev1.ConfigMap {
 
 func more(b *budget) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name + "-more"}}
-}
-
-// cleaning is a step that cleans up.
-type cleaning struct {
-	reconcile.Step[*budget]
-	clean reconcile.StepFunc[*budget]
-}
-
-func (c cleaning) Finalize(ctx context.Context, cl client.Client, b *budget) error {
-	return c.clean(ctx, cl, b)
 }
 
 type transport func(*http.Request) (*http.Response, error)

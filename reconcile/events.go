@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -68,44 +67,27 @@ func camelCase(name string) string {
 	return b.String()
 }
 
-// reaction is what follows from the outcome of a step beside its conditions.
-type reaction struct {
-	info    string // logged with verbosity 1
-	warning string // logged as an error, with an event, unless the last warning of the step had the same message
-	healed  bool   // the last warning of the step is forgotten
-	retry   retry
-}
-
-// react returns what follows from an outcome. The object has had this number of failures in a row.
-func react(o *outcome, name types.NamespacedName, failures int) reaction {
-	r := reaction{retry: retryOf(o, failures)}
+// report logs an outcome and emits its event. A failure is reported once: the conditions show that it goes on.
+func (p *pass[T]) report(ctx context.Context, o *outcome) {
+	step := o.step.name
 	switch o.state {
 	case succeeded:
-		r.healed, r.retry.after = true, jitter(o.after, name, 0)
-	case skipped:
+		p.memory.clearWarning(p.name, step)
 	case waiting:
-		r.info = "Step waits"
+		log.FromContext(ctx).V(1).Info("Step waits", "step", step, "reason", o.reason, "message", o.message)
 	case conflicted:
-		r.info = "Step lost a race and is tried again"
+		log.FromContext(ctx).V(1).Info("Step lost a race and is tried again", "step", step, "reason", o.reason, "message", o.message)
 	case failed:
-		r.warning = "Step failed"
+		p.warn(ctx, o, "Step failed")
 	case stalled:
-		r.warning = "Step cannot succeed until something changes"
-		r.retry.after = earlier(o.after, jitter(stalledRetry, name, 0))
+		p.warn(ctx, o, "Step cannot succeed until something changes")
 	}
-	return r
 }
 
-// report logs and emits what a reaction says about an outcome.
-func (p *pass[T]) report(ctx context.Context, o *outcome, r reaction) {
-	step := o.step.name
-	switch {
-	case r.healed:
-		p.memory.clearWarning(p.name, step)
-	case r.info != "":
-		log.FromContext(ctx).V(1).Info(r.info, "step", step, "reason", o.reason, "message", o.message)
-	case r.warning != "" && p.memory.addWarning(p.name, step, o.message):
-		log.FromContext(ctx).Error(o.err, r.warning, "step", step)
+// warn logs an outcome as an error and emits a warning event, unless the last warning of the step had the same message.
+func (p *pass[T]) warn(ctx context.Context, o *outcome, text string) {
+	if step := o.step.name; p.memory.addWarning(p.name, step, o.message) {
+		log.FromContext(ctx).Error(o.err, text, "step", step)
 		p.event(corev1.EventTypeWarning, o.reason, step, o.message)
 	}
 }

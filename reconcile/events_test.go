@@ -29,15 +29,15 @@ func TestEvents(t *testing.T) {
 		passes []error
 		want   []sent
 	}{
-		"Ready":             {"once, not with each pass", []error{nil, nil, nil}, []sent{ready}},
-		"ReadyInOwnWords":   {"as its condition says", []error{Success("Provisioned", 0, "The account is there.")}, []sent{{"Normal", "Ready", "Reconcile", "The account is there."}}},
-		"Fails":             {"once, not with each pass: the conditions show that it goes on", []error{boom, boom, boom}, []sent{failed}},
-		"FailsForSomething": {"another error is news", []error{boom, errors.New("bang")}, []sent{failed, {"Warning", "Failed", "MyStep", "bang"}}},
-		"Heals":             {"and fails again, which is news too", []error{boom, nil, boom, nil}, []sent{failed, ready, failed, ready}},
-		"Waits":             {"nothing is wrong", []error{Wait("X", time.Minute, "x"), nil}, []sent{ready}},
-		"Stalled":           {"somebody has to do something", []error{Stalled("BadName", boom), Stalled("BadName", boom)}, []sent{{"Warning", "BadName", "MyStep", "boom"}}},
-		"Conflict":          {"no failure", []error{conflict, nil}, []sent{ready}},
-		"ConflictInBetween": {"the same failure still", []error{boom, conflict, boom}, []sent{failed}},
+		"Ready":             {"the event is emitted once, not in each pass", []error{nil, nil, nil}, []sent{ready}},
+		"ReadyInOwnWords":   {"the note is the message of the condition", []error{Success("Provisioned", 0, "The account is there.")}, []sent{{"Normal", "Ready", "Reconcile", "The account is there."}}},
+		"Fails":             {"the event is emitted once: the conditions show that the failure goes on", []error{boom, boom, boom}, []sent{failed}},
+		"FailsForSomething": {"another error is another event", []error{boom, errors.New("bang")}, []sent{failed, {"Warning", "Failed", "MyStep", "bang"}}},
+		"Heals":             {"a failure after a success is another event, even with the same message", []error{boom, nil, boom, nil}, []sent{failed, ready, failed, ready}},
+		"Waits":             {"a wait is not a failure", []error{Wait("X", time.Minute, "x"), nil}, []sent{ready}},
+		"Stalled":           {"a warning, once, with the reason of the step", []error{Stalled("BadName", boom), Stalled("BadName", boom)}, []sent{{"Warning", "BadName", "MyStep", "boom"}}},
+		"Conflict":          {"a conflict is not a failure", []error{conflict, nil}, []sent{ready}},
+		"ConflictInBetween": {"after a conflict the failure is still the same", []error{boom, conflict, boom}, []sent{failed}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,10 +76,10 @@ func TestNoReadyEventWithoutStatusWrite(t *testing.T) {
 
 func TestEventNoteLimit(t *testing.T) {
 	tests := map[string]struct{ reason, message string }{
-		"AsLongAsItMayBe":  {"whole", strings.Repeat("x", 1024)},
-		"TooLong":          {"cut, or the API server refuses the event", strings.Repeat("x", 1024+1)},
-		"TooLongInChinese": {"no half character is left", strings.Repeat("错", 400)},
-		"NotEvenText":      {"replaced, since protobuf has no such strings", "x\xff\xfe"},
+		"AsLongAsItMayBe":  {"a note of the longest length stays whole", strings.Repeat("x", 1024)},
+		"TooLong":          {"a longer note is cut: the API server would refuse the event", strings.Repeat("x", 1024+1)},
+		"TooLongInChinese": {"the note is cut between two characters", strings.Repeat("错", 400)},
+		"InvalidUTF8":      {"invalid bytes are replaced: protobuf has no such strings", "x\xff\xfe"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestEventNoteLimit(t *testing.T) {
 			require.True(t, utf8.ValidString(note), tc.reason)
 			require.Equal(t, len(tc.message) > 1024, strings.HasSuffix(note, "…"), tc.reason)
 			h.pass(t)
-			require.Equal(t, 1, h.writes, "nor does it change with each pass")
+			require.Equal(t, 1, h.writes, "the same message is not written again")
 		})
 	}
 }
@@ -112,7 +112,7 @@ func TestEventf(t *testing.T) {
 		Eventf(ctx, &appsv1.Deployment{}, corev1.EventTypeWarning, "Wet", "from above")
 		return nil
 	})))
-	h.pass(t) // without a manager nobody listens
+	h.pass(t) // without a recorder Eventf does nothing
 	h.Reconciler.WithRecorder(recorder)
 	h.pass(t)
 	require.Equal(t, []sent{
@@ -135,10 +135,10 @@ func TestErrorIsLoggedOnce(t *testing.T) {
 	require.Len(t, lines, 1, "the conditions show that it goes on")
 	fail = errors.New("bang")
 	pass()
-	require.Len(t, lines, 2, "another error is news")
+	require.Len(t, lines, 2, "another error is logged")
 	fail = nil
 	pass()
 	fail = errors.New("bang")
 	pass()
-	require.Len(t, lines, 3, "so is one after a success")
+	require.Len(t, lines, 3, "an error after a success is logged, even with the same message")
 }

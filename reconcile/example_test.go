@@ -107,8 +107,8 @@ func ExampleOptional() {
 // accounts is a service outside of the cluster.
 type accounts map[string]bool
 
-// Reconcile makes the account. It is recorded as ours before it is there, so that a crash in
-// between neither orphans nor refuses it.
+// Reconcile creates the account. The status records that it is ours before it exists: after a crash in between, the account is
+// neither left behind nor taken for somebody else's.
 func (a accounts) Reconcile(ctx context.Context, _ client.Client, b *budget) error {
 	b.Status.ExpectedPods = 1 // in a type of your own: status.account
 	if err := reconcile.Checkpoint(ctx); err != nil {
@@ -119,7 +119,7 @@ func (a accounts) Reconcile(ctx context.Context, _ client.Client, b *budget) err
 	return nil
 }
 
-// Finalize drops it. An account that is gone already is a success.
+// Finalize deletes the account. If it is gone already, the cleanup succeeds.
 func (a accounts) Finalize(_ context.Context, _ client.Client, b *budget) error {
 	delete(a, b.Name)
 	fmt.Println("dropped the account", b.Name)
@@ -135,7 +135,7 @@ func store(annotations map[string]string, others ...client.Object) (client.Clien
 	return c, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 }
 
-// The finalizer is there before the step runs, and goes when the cleanup has succeeded.
+// The finalizer is added before the step runs, and removed when the cleanup has succeeded.
 func ExampleFinalizingStep() {
 	ctx := context.Background()
 	c, request := store(nil)
@@ -246,7 +246,7 @@ func Example_pausedAnnotation() {
 	// Ready True
 }
 
-// In a main: a missing permission ends it with one sentence.
+// In a main: if a permission is missing, Start returns an error of one sentence.
 func ExampleNewManager() {
 	config, err := ctrl.GetConfig()
 	if err != nil {

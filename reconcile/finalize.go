@@ -15,14 +15,15 @@ import (
 // finalizerStep stands for the pass itself, which adds the finalizers of all steps.
 var finalizerStep = &stepOptions{name: "finalizer"}
 
-// ensureFinalizers adds missing finalizers, before any step can act outside of the cluster. If ok is false, no step may run.
+// ensureFinalizers adds missing finalizers, before any step can act outside of the cluster. If that fails, ok is false, o is
+// the outcome of the pass, and no step may run.
 func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	if len(p.finalizers) == 0 {
 		return outcome{}, true
 	}
 	added, err := finalizers.Ensure(ctx, p.client, p.obj, p.finalizers...)
 	if added {
-		p.obj.SetManagedFields(nil) // which the answer has, and no step gets
+		p.obj.SetManagedFields(nil) // which the answer has: steps get an object without them
 		p.rebase()
 	}
 	if err == nil {

@@ -29,9 +29,9 @@ func TestFinalizersAreAddedFirstAndRemovedInReverse(t *testing.T) {
 		return nil
 	}
 	h := newHarness(t, patches(&requests, nil),
-		Named("one", cleaning{see, noting(&notes, "clean one", nil)}, Finalizer("example.com/one")),
+		Named("one", cleaning{Func(see), noting(&notes, "clean one", nil)}, Finalizer("example.com/one")),
 		Named("two", Func(see)),
-		Named("three", cleaning{see, noting(&notes, "clean three", &waits)}, Finalizer("example.com/three")))
+		Named("three", cleaning{Func(see), noting(&notes, "clean three", &waits)}, Finalizer("example.com/three")))
 	h.pass(t)
 	require.Equal(t, []string{"step", "step", "step"}, notes)
 	require.Equal(t, []int{1, 1}, []int{requests, h.writes}, "one request for both finalizers, one for the status")
@@ -39,19 +39,19 @@ func TestFinalizersAreAddedFirstAndRemovedInReverse(t *testing.T) {
 	h.delete(t)
 	notes, waits = nil, Wait("Dropping", time.Minute, "the database is being dropped")
 	require.Equal(t, time.Minute, h.pass(t).RequeueAfter)
-	require.Equal(t, []string{"clean three"}, notes, "what was made first is needed until the last is gone")
+	require.Equal(t, []string{"clean three"}, notes, "the cleanup of an earlier step waits for that of the later one")
 	want := []condition{
 		{"Ready", "False", "Dropping", "the database is being dropped"}, {"Reconciling", "True", "Dropping", "the database is being dropped"},
 	}
 	if diff := cmp.Diff(want, conditionsOf(h.status(t))); diff != "" {
-		t.Errorf("why the object does not go can be seen (-want +got)\n%s", diff)
+		t.Errorf("the conditions show why the object is not removed yet (-want +got)\n%s", diff)
 	}
 
 	notes, waits, requests = nil, nil, 0
 	require.Zero(t, h.pass(t))
 	require.Equal(t, []string{"clean three", "clean one"}, notes)
 	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
-	require.Equal(t, []int{2, 2}, []int{requests, h.writes}, "one request a finalizer, and none for the status of what goes")
+	require.Equal(t, []int{2, 2}, []int{requests, h.writes}, "one request for each finalizer, and none for the status of an object that is removed")
 }
 
 func TestFinalize(t *testing.T) {
@@ -63,13 +63,13 @@ func TestFinalize(t *testing.T) {
 		ready  string // its reason; empty when the object goes
 		after  time.Duration
 	}{
-		"Nothing":       {reason: "done"},
+		"Nothing":       {reason: "a cleanup without an error has succeeded"},
 		"HaltAlone":     {reason: "a halt without an error is a success, and nothing comes after it", err: Halt(nil)},
-		"Wait":          {reason: "an event triggers the next attempt", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
-		"WaitWithDelay": {reason: "the time does", err: Halt(Wait("Dropping", time.Minute, "w")), ready: "Dropping", after: time.Minute},
-		"Failure":       {reason: "backoff does", err: boom, ready: "Failed", after: firstBackoff},
-		"Stalled":       {reason: "tried again in ten minutes: the object waits for it", err: Stalled("Locked", boom), ready: "Locked", after: stalledRetry},
-		"Panic":         {reason: "a failure like others", panics: true, ready: "Failed", after: firstBackoff},
+		"Wait":          {reason: "a wait without a delay asks for no pass: an event triggers it", err: Wait("Dropping", 0, "w"), ready: "Dropping"},
+		"WaitWithDelay": {reason: "the delay of the wait triggers the next attempt", err: Halt(Wait("Dropping", time.Minute, "w")), ready: "Dropping", after: time.Minute},
+		"Failure":       {reason: "a failed cleanup is retried with backoff", err: boom, ready: "Failed", after: firstBackoff},
+		"Stalled":       {reason: "a stalled cleanup is retried after ten minutes", err: Stalled("Locked", boom), ready: "Locked", after: stalledRetry},
+		"Panic":         {reason: "a panic is a failure", panics: true, ready: "Failed", after: firstBackoff},
 		"Joined":        {reason: "a success does not hide a failure", err: errors.Join(Halt(nil), boom), ready: "Failed", after: firstBackoff},
 	}
 	for name, tc := range tests {
@@ -95,7 +95,7 @@ func TestFinalize(t *testing.T) {
 			}
 			writes := h.writes
 			h.pass(t)
-			require.Equal(t, writes, h.writes, "said once")
+			require.Equal(t, writes, h.writes, "the same outcome is not written again")
 		})
 	}
 }
@@ -129,10 +129,10 @@ func TestNoStepRunsWithoutItsFinalizer(t *testing.T) {
 		quiet  bool
 		ready  string
 	}{
-		"Forbidden": {"a missing permission is shown with its verb", apierrors.NewForbidden(resource, "a", errors.New("cannot patch")), false, "Forbidden"},
-		"Refused":   {"so is an admission plug-in's no", apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), false, "Invalid"},
-		"Conflict":  {"the cache is behind: tried again quietly", apierrors.NewConflict(resource, "a", errors.New("modified")), true, ""},
-		"Gone":      {"it was deleted meanwhile: no failure", apierrors.NewNotFound(resource, "a"), true, ""},
+		"Forbidden": {"a missing permission stalls the object", apierrors.NewForbidden(resource, "a", errors.New("cannot patch")), false, "Forbidden"},
+		"Refused":   {"an admission webhook may refuse the finalizer", apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "a", nil), false, "Invalid"},
+		"Conflict":  {"the cache is behind, so the pass is repeated without an event", apierrors.NewConflict(resource, "a", errors.New("modified")), true, ""},
+		"Gone":      {"the object was deleted, which is not a failure", apierrors.NewNotFound(resource, "a"), true, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,11 +156,11 @@ func TestNoStepRunsWithoutItsFinalizer(t *testing.T) {
 			if tc.quiet {
 				return
 			}
-			require.Len(t, recorder.Events, 2, "the warning, and that all is as wanted")
+			require.Len(t, recorder.Events, 2, "the warning, and the event Ready")
 			h.edit(t, func(b *budget) { b.Finalizers = nil })
 			err = tc.err
 			h.pass(t)
-			require.Len(t, recorder.Events, 3, "what comes back after a success is news")
+			require.Len(t, recorder.Events, 3, "the same failure after a success is another event")
 		})
 	}
 }
@@ -183,7 +183,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 		}}, Finalizer("example.com/one")))
 		h.pass(t)
 		h.delete(t)
-		require.Zero(t, h.pass(t), "what is gone is done")
+		require.Zero(t, h.pass(t), "the finalizer is gone, so the cleanup is finished")
 		require.Zero(t, h.pass(t))
 	})
 	t.Run("during the cleanup, and another one is left", func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 		h.pass(t)
 		h.edit(t, func(b *budget) { b.Finalizers = append(b.Finalizers, "example.com/theirs") })
 		h.delete(t)
-		require.NotZero(t, h.pass(t).RequeueAfter, "a conflict: look again")
+		require.NotZero(t, h.pass(t).RequeueAfter, "a conflict repeats the pass")
 		require.Zero(t, h.pass(t), "it is gone, so nothing is left to do")
 		require.Equal(t, 1, cleaned)
 		require.Equal(t, []string{"example.com/theirs"}, h.finalizers(t))
@@ -231,7 +231,7 @@ func TestFinalizeWithStaleCache(t *testing.T) {
 			require.Zero(t, h.pass(t))
 			require.Equal(t, []int{1, 1}, []int{cleaned, requests})
 
-			if theirs == nil { // a namesake has its own cleanup
+			if theirs == nil { // another object of the same name has its own cleanup
 				stale = nil
 				h.pass(t)
 				require.NoError(t, h.client.Create(t.Context(), &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "v"}}))
@@ -258,7 +258,7 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 			return c.Get(ctx, key, obj, opts...)
 		},
 	}, Named("one", cleaning{
-		func(context.Context, client.Client, *budget) error { made++; return nil }, returning(nil),
+		Func(func(context.Context, client.Client, *budget) error { made++; return nil }), returning(nil),
 	}, Finalizer("example.com/one")))
 	h.pass(t)
 	require.Equal(t, 1, made)
@@ -272,12 +272,12 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	require.Equal(t, 1, made)
 
 	stale = nil
-	h.pass(t) // the cache has heard of it
+	h.pass(t) // the cache shows the deletion
 	again := newBudget()
 	again.UID = "another"
 	require.NoError(t, h.client.Create(t.Context(), again))
 	h.pass(t)
-	require.Equal(t, 2, made, "a namesake is another object")
+	require.Equal(t, 2, made, "an object of the same name with another UID is another object")
 }
 
 // What a cleanup registers by AfterSteps, such as deletions, runs before its finalizer is removed.

@@ -25,9 +25,11 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// A PodDisruptionBudget has all that a reconciled kind has: a spec, metav1.Conditions and an
-// observed generation. In these tests nothing else reconciles it.
-type budget = policyv1.PodDisruptionBudget
+// Budget is the kind that the tests of this package and of reconcile_test reconcile. It has all that a reconciled kind has: a
+// spec, conditions and an observed generation. In these tests nothing else reconciles it.
+type Budget = policyv1.PodDisruptionBudget
+
+type budget = Budget
 
 var request = ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "a"}}
 
@@ -141,14 +143,17 @@ func noting(notes *[]string, what string, err *error) StepFunc[*budget] {
 	}
 }
 
-// cleaning is a step that cleans up.
-type cleaning struct {
-	StepFunc[*budget]
-	clean StepFunc[*budget]
+// Cleaning is a step with a cleanup.
+type Cleaning struct {
+	Step[*budget]
+	Cleanup StepFunc[*budget]
 }
 
-func (c cleaning) Finalize(ctx context.Context, cl client.Client, b *budget) error {
-	return c.clean(ctx, cl, b)
+type cleaning = Cleaning
+
+// Finalize runs the cleanup.
+func (c Cleaning) Finalize(ctx context.Context, cl client.Client, b *budget) error {
+	return c.Cleanup(ctx, cl, b)
 }
 
 // patches counts the requests that change the object itself.

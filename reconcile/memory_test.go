@@ -14,16 +14,16 @@ func TestMemory(t *testing.T) {
 		do     func(m *memory)
 		want   int // the number of objects that are remembered
 	}{
-		"Nothing":  {reason: "most passes leave nothing", do: func(m *memory) { m.resetFailures(name); m.clearWarning(name, "one") }},
-		"Failure":  {reason: "the backoff grows", do: func(m *memory) { m.addFailure(name) }, want: 1},
-		"Recovery": {reason: "an object that is well takes no room", do: func(m *memory) { m.addFailure(name); m.resetFailures(name) }},
-		"Warnings": {reason: "each step has its own", do: func(m *memory) {
+		"Nothing":  {reason: "a pass that succeeds leaves nothing", do: func(m *memory) { m.resetFailures(name); m.clearWarning(name, "one") }},
+		"Failure":  {reason: "the backoff needs the number of failures", do: func(m *memory) { m.addFailure(name) }, want: 1},
+		"Recovery": {reason: "an object that succeeds again takes no memory", do: func(m *memory) { m.addFailure(name); m.resetFailures(name) }},
+		"Warnings": {reason: "the warning of one step does not clear that of another", do: func(m *memory) {
 			m.addWarning(name, "one", "x")
 			m.addWarning(name, "two", "x")
 			m.clearWarning(name, "one")
 		}, want: 1},
-		"AllWarnings": {reason: "the last one goes too", do: func(m *memory) { m.addWarning(name, "one", "x"); m.clearWarning(name, "one") }},
-		"Forgotten": {reason: "everything, at once, and only of this object", do: func(m *memory) {
+		"AllWarnings": {reason: "with its last warning the object is dropped", do: func(m *memory) { m.addWarning(name, "one", "x"); m.clearWarning(name, "one") }},
+		"Forgotten": {reason: "forget drops everything of this object, and nothing of another", do: func(m *memory) {
 			for _, n := range []types.NamespacedName{name, other} {
 				m.addFailure(n)
 				m.addWarning(n, "one", "x")
@@ -44,8 +44,8 @@ func TestMemory(t *testing.T) {
 	m.setCurrent(name, "u")
 	require.True(t, m.isCurrent(name, "u"))
 	require.False(t, m.isCurrent(name, "v"), "another object of the same name")
-	require.False(t, m.isCleanedUp(name, ""), "an object without a UID is never known")
+	require.False(t, m.isCleanedUp(name, ""), "an object without a UID cannot be recognised")
 	require.True(t, m.addWarning(name, "one", "x"))
-	require.False(t, m.addWarning(name, "one", "x"), "the same again is no news")
+	require.False(t, m.addWarning(name, "one", "x"), "the same message again is not reported")
 	require.True(t, m.addWarning(name, "one", "y"))
 }

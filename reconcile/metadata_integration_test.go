@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Deployments belong to others, and so does their status: a step annotates them and no more.
+// Deployments and their status belong to others: a step only annotates them.
 func TestPatchAnnotationsOfForeignDeployments(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*appsv1.Deployment](w.mgr, reconcile.Named("note", reconcile.Func(
@@ -37,7 +37,7 @@ func TestPatchAnnotationsOfForeignDeployments(t *testing.T) {
 	require.Zero(t, one.Status.Replicas)
 }
 
-// Annotating the pass's own object, a checkpoint and the status, all in one pass that no write of its own disturbs.
+// One pass annotates its own object, makes a checkpoint and writes the status, without a conflict with its own writes.
 func TestWritesOfOnePass(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
@@ -66,7 +66,7 @@ func TestWritesOfOnePass(t *testing.T) {
 	require.Equal(t, "made", b.Annotations["example.com/account"])
 }
 
-// An object with the same name and another UID is not what was read.
+// An object with the same name and another UID is not the one that was read: it is not patched.
 func TestPatchAnnotationsOfRecreatedObject(t *testing.T) {
 	w := newEnv(t)
 	d := w.deployment(t, "web")

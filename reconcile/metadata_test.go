@@ -27,17 +27,17 @@ func TestPatchAnnotations(t *testing.T) {
 		sent   string // empty for no request
 	}{
 		"Add": {
-			reason: "the patch has our keys alone, and the UID against a namesake",
+			reason: "the patch has only our keys, and the UID, so that it never changes another object of the same name",
 			have:   map[string]string{"theirs": "x"}, set: map[string]string{"ours": "1"},
 			want: map[string]string{"theirs": "x", "ours": "1"},
 			sent: `{"metadata":{"annotations":{"ours":"1"},"uid":"d"}}`,
 		},
-		"FirstOne":        {reason: "there were none", set: map[string]string{"ours": ""}, want: map[string]string{"ours": ""}, sent: `{"metadata":{"annotations":{"ours":""},"uid":"d"}}`},
-		"AlreadySo":       {reason: "no request", have: map[string]string{"ours": "1"}, set: map[string]string{"ours": "1"}, want: map[string]string{"ours": "1"}},
-		"AlreadyRemoved":  {reason: "no request", have: map[string]string{"a": "1"}, remove: []string{"ours"}, want: map[string]string{"a": "1"}},
-		"Nothing":         {reason: "no request", have: map[string]string{"a": "1"}, want: map[string]string{"a": "1"}},
-		"ChangeAndRemove": {reason: "one request", have: map[string]string{"a": "1", "b": "2", "c": "3"}, set: map[string]string{"a": "2", "c": "3"}, remove: []string{"b"}, want: map[string]string{"a": "2", "c": "3"}, sent: `{"metadata":{"annotations":{"a":"2","b":null},"uid":"d"}}`},
-		"RemoveTheLast":   {reason: "one request", have: map[string]string{"a": "1"}, remove: []string{"a"}, sent: `{"metadata":{"annotations":{"a":null},"uid":"d"}}`},
+		"FirstOne":        {reason: "the object had no annotations", set: map[string]string{"ours": ""}, want: map[string]string{"ours": ""}, sent: `{"metadata":{"annotations":{"ours":""},"uid":"d"}}`},
+		"AlreadySo":       {reason: "the key has the value already", have: map[string]string{"ours": "1"}, set: map[string]string{"ours": "1"}, want: map[string]string{"ours": "1"}},
+		"AlreadyRemoved":  {reason: "the key is not there", have: map[string]string{"a": "1"}, remove: []string{"ours"}, want: map[string]string{"a": "1"}},
+		"Nothing":         {reason: "nothing is asked for", have: map[string]string{"a": "1"}, want: map[string]string{"a": "1"}},
+		"ChangeAndRemove": {reason: "one request changes and removes", have: map[string]string{"a": "1", "b": "2", "c": "3"}, set: map[string]string{"a": "2", "c": "3"}, remove: []string{"b"}, want: map[string]string{"a": "2", "c": "3"}, sent: `{"metadata":{"annotations":{"a":"2","b":null},"uid":"d"}}`},
+		"RemoveTheLast":   {reason: "no annotation is left", have: map[string]string{"a": "1"}, remove: []string{"a"}, sent: `{"metadata":{"annotations":{"a":null},"uid":"d"}}`},
 		"SetWins":         {reason: "a key in both is set", have: map[string]string{"a": "1"}, set: map[string]string{"a": "2"}, remove: []string{"a"}, want: map[string]string{"a": "2"}, sent: `{"metadata":{"annotations":{"a":"2"},"uid":"d"}}`},
 	}
 	for name, tc := range tests {
@@ -88,7 +88,7 @@ func TestPatchAnnotationsOfThePassObject(t *testing.T) {
 		b.Status.DesiredHealthy = 8
 		return Checkpoint(ctx) // with a lock on the new version
 	})))
-	require.Zero(t, h.pass(t).RequeueAfter, "the pass does not lose against its own write")
+	require.Zero(t, h.pass(t).RequeueAfter, "the write of the pass itself is not a conflict")
 	s := h.status(t)
 	require.EqualValues(t, 7, s.CurrentHealthy)
 	require.EqualValues(t, 8, s.DesiredHealthy)
@@ -98,8 +98,8 @@ func TestPatchAnnotationsOfThePassObject(t *testing.T) {
 	require.Equal(t, 2, h.writes)
 }
 
-// Somebody writes the object while the pass runs: an annotation of ours is a conflict then, since
-// the pass goes on from its answer as if it had read it.
+// Another writer changes the object while the pass runs. Then PatchAnnotations returns a conflict, because the pass would
+// continue from the answer as if it had read it.
 func TestPatchAnnotationsConflict(t *testing.T) {
 	passes := 0
 	var h *harness
@@ -119,7 +119,7 @@ func TestPatchAnnotationsConflict(t *testing.T) {
 	require.NotZero(t, h.pass(t).RequeueAfter)
 	h.pass(t)
 	got := conditionsOf(h.status(t))
-	require.Len(t, got, 2, "theirs has survived")
+	require.Len(t, got, 2, "the condition of the other writer is not overwritten")
 	require.Equal(t, "Theirs", got[0].Type)
 }
 
@@ -168,12 +168,12 @@ func TestPatchOwnerReference(t *testing.T) {
 		have, want []metav1.OwnerReference
 		changed    bool
 	}{
-		"First":     {"there is none", nil, []metav1.OwnerReference{ours}, true},
-		"AlreadySo": {"no request", []metav1.OwnerReference{ours}, []metav1.OwnerReference{ours}, false},
-		"ByHand":    {"without the field it does not control either", []metav1.OwnerReference{ownedBy("Deployment", "web", "d", nil)}, []metav1.OwnerReference{ownedBy("Deployment", "web", "d", nil)}, false},
-		"Another":   {"the owner is another one now", []metav1.OwnerReference{ownedBy("Deployment", "old", "o", nil)}, []metav1.OwnerReference{ours}, true},
+		"First":     {"the object has no owner", nil, []metav1.OwnerReference{ours}, true},
+		"AlreadySo": {"the owner is one already", []metav1.OwnerReference{ours}, []metav1.OwnerReference{ours}, false},
+		"ByHand":    {"an owner without the field controller does not control the object either", []metav1.OwnerReference{ownedBy("Deployment", "web", "d", nil)}, []metav1.OwnerReference{ownedBy("Deployment", "web", "d", nil)}, false},
+		"Another":   {"a former owner of the same kind is replaced", []metav1.OwnerReference{ownedBy("Deployment", "old", "o", nil)}, []metav1.OwnerReference{ours}, true},
 		"OfOthers": {
-			"another kind, and who controls it, are none of our business",
+			"owners of another kind and the controller of the object stay",
 			[]metav1.OwnerReference{ownedBy("StatefulSet", "s", "s", nil), ownedBy("Deployment", "c", "c", new(true))},
 			[]metav1.OwnerReference{ownedBy("StatefulSet", "s", "s", nil), ownedBy("Deployment", "c", "c", new(true)), ours}, true,
 		},
@@ -205,14 +205,14 @@ func TestPatchOwnerReference(t *testing.T) {
 
 	leaving := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "d", DeletionTimestamp: new(metav1.Now())}}
 	changed, err = PatchOwnerReference(t.Context(), fake.NewFakeClient(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, leaving)
-	require.NoError(t, err, "it may leave what it owned: nothing is sent, which would be NotFound here")
+	require.NoError(t, err, "nothing is sent for an owner that is being deleted; a request would return NotFound here")
 	require.False(t, changed)
 
 	_, err = PatchOwnerReference(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
-	require.Error(t, err, "a kind that is not known")
+	require.Error(t, err, "the scheme does not have the type of the owner")
 }
 
-// The pass goes on from what it has written itself.
+// The pass continues from the answers to its own writes.
 func TestPatchOwnerReferenceAndLabelsOfThePassObject(t *testing.T) {
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "d"}}
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {
@@ -230,5 +230,5 @@ func TestPatchOwnerReferenceAndLabelsOfThePassObject(t *testing.T) {
 	require.Len(t, b.OwnerReferences, 1)
 	require.Equal(t, map[string]string{"example.com/team": "blue"}, b.Labels)
 	require.Zero(t, h.pass(t).RequeueAfter)
-	require.Equal(t, 1, h.writes, "the status, once")
+	require.Equal(t, 1, h.writes, "the status is written once")
 }

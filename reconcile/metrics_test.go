@@ -33,19 +33,19 @@ func TestConditionMetric(t *testing.T) {
 	want("False is 0, and Unknown -1", of+"Ready 0", of+"Reconciling 1", of+"Two -1")
 	outcome = nil
 	h.pass(t)
-	want("a condition that goes is no series any more", of+"Ready 1", of+"Two 1")
+	want("a condition that is removed has no series", of+"Ready 1", of+"Two 1")
 	h.annotate(t, "true")
 	h.pass(t)
-	want("a pause can be seen", of+"Paused 1", of+"Ready 1", of+"Two 1")
+	want("the condition Paused has a series", of+"Paused 1", of+"Ready 1", of+"Two 1")
 
 	restarted := &harness{Reconciler: New(h.client, Named("one", returning(nil))).WithClock(h.clock), client: h.client}
 	r = restarted.withMetrics(t)
 	restarted.pass(t)
-	want("a new process shows what it finds, without a write", of+"Paused 1", of+"Ready 1", of+"Two 1")
+	want("a new process shows the conditions that it reads, without a write", of+"Paused 1", of+"Ready 1", of+"Two 1")
 
 	require.NoError(t, h.client.Delete(t.Context(), newBudget()))
 	restarted.pass(t)
-	want("nothing is left of an object that is gone")
+	want("an object that is gone has no series")
 }
 
 // Two reconcilers may have objects of one kind and name: those of a kind in two groups, or one after the other.
@@ -58,7 +58,7 @@ func TestConditionMetricOfAnotherReconciler(t *testing.T) {
 	other.metrics, err = newMetrics(r, "PodDisruptionBudget")
 	require.NoError(t, err)
 	other.pass(t)
-	require.NotEmpty(t, r.series(t, "opblocks_condition"), "what is not ours is not forgotten for the other one")
+	require.NotEmpty(t, r.series(t, "opblocks_condition"), "an object that the filter of one reconciler excludes keeps the series of the other")
 }
 
 func TestStepMetrics(t *testing.T) {
@@ -93,7 +93,7 @@ func TestStepMetricsOfAfterSteps(t *testing.T) {
 	require.Equal(t, []string{of + "one 2", of + "two 1"}, r.series(t, "opblocks_step_results_total"))
 }
 
-// What comes and goes leaves nothing behind, and messages, reasons and versions are no labels.
+// Objects that are created and deleted leave no series behind, and messages, reasons and versions are not labels.
 func TestMetricsAreBounded(t *testing.T) {
 	n := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{Func(func(context.Context, client.Client, *budget) error {
@@ -120,8 +120,8 @@ func TestMetricsAreBounded(t *testing.T) {
 	require.Empty(t, h.metrics.conditions.byObject)
 	require.LessOrEqual(t, len(r.series(t, "opblocks_step_results_total")), 2)
 	require.Len(t, r.series(t, "opblocks_step_duration_seconds"), 1)
-	require.Empty(t, h.memory.objects, "nor is anything else remembered of them")
-	require.False(t, h.Reconciler.writes.Pending(), "nor are our writes")
+	require.Empty(t, h.memory.objects, "nothing is remembered of objects that are gone")
+	require.False(t, h.Reconciler.writes.Pending(), "no write of ours is remembered")
 }
 
 // Two reconcilers of a process share the collectors.

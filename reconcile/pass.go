@@ -65,7 +65,7 @@ func passFrom(ctx context.Context) currentPass {
 	return p
 }
 
-// withoutCopy reads the cache's own object. It is not written to.
+// withoutCopy makes Get return an object that shares memory with the cache, and must not be changed.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (p *pass[T]) run(ctx context.Context) ctrl.Result {
@@ -118,8 +118,8 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 // owns reports whether obj is the object of this pass.
 func (p *pass[T]) owns(obj client.Object) bool { return client.Object(p.obj) == obj }
 
-// rebase continues from a write of ours to the metadata of the object, whose answer is in obj. The write had a lock, so
-// nobody else wrote in between. Steps may change the metadata in memory: before gets clones.
+// rebase continues the pass from our own write to the metadata of the object, whose answer is in obj. The write had a lock,
+// so there was no other write in between. before gets clones, since steps may change the metadata of obj in memory.
 func (p *pass[T]) rebase() {
 	before := p.copyOf(p.before)
 	if p.obj.GetResourceVersion() != before.GetResourceVersion() {
@@ -139,7 +139,7 @@ func (p *pass[T]) pause(ctx context.Context, state pause.State, now time.Time) c
 	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
 	if !state.Until.IsZero() {
 		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
-		p.retry.after = state.Until.Sub(now)
+		p.retry = retry{after: state.Until.Sub(now)}
 	}
 	list, err := p.status.list(p.obj)
 	if err == nil && list != nil {
@@ -194,8 +194,8 @@ func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
 	p.atEnd = append(p.atEnd, atEnd{p.running, do})
 }
 
-// runAfterSteps runs what the steps have registered by AfterSteps, unless one of them failed or was skipped. A failure
-// becomes the outcome of the step that registered it.
+// runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. An outcome other than
+// success replaces that of the step that registered it.
 func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	for i := range outcomes {
 		if state := outcomes[i].state; state != succeeded && state != waiting {
@@ -213,7 +213,8 @@ func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	}
 }
 
-// runAtEnd runs what one step has registered, and what that registers in turn.
+// runAtEnd runs the functions that one step has registered, including those that they register themselves. It returns all
+// their errors.
 func (p *pass[T]) runAtEnd(ctx context.Context, step int) error {
 	var errs []error
 	for i := 0; i < len(p.atEnd); i++ {
@@ -224,7 +225,7 @@ func (p *pass[T]) runAtEnd(ctx context.Context, step int) error {
 	return errors.Join(errs...)
 }
 
-// lateWriteTimeout limits a status write that comes when the time of the pass is over.
+// lateWriteTimeout limits a status write after the deadline of the pass.
 const lateWriteTimeout = 10 * time.Second
 
 // finish reports the outcomes, sets the conditions and writes the status.
@@ -241,31 +242,17 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	observed := true
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.state == conflicted && failures >= quietConflicts {
-			o.state = failed // this is no race any more: somebody has to see it
+		if isLastingConflict(o, failures) {
+			o.state = failed // it is no race: somebody has to see it
 		}
-		r := react(o, p.name, failures)
-		p.report(ctx, o, r)
-		p.retry = p.retry.merge(r.retry)
+		p.report(ctx, o)
+		p.retry = p.retry.merge(retryOf(o, p.name, failures))
 		observed = observed && o.state != conflicted && !o.keepsConditions
 	}
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
-		p.retry.backoff = true
+		p.retry = p.retry.merge(retryFailure(err))
 	}
 	p.saveStatus(ctx, observed)
 	return p.end()
-}
-
-// end counts a failure, or resets the number of failures, and returns when the next pass is due.
-func (p *pass[T]) end() ctrl.Result {
-	switch {
-	case p.retry.backoff:
-		failures := p.memory.failures(p.name)
-		p.memory.addFailure(p.name)
-		p.retry.after = earlier(p.retry.after, jitter(backoff(failures), p.name, failures))
-	case !p.retry.keepFailures:
-		p.memory.resetFailures(p.name)
-	}
-	return ctrl.Result{RequeueAfter: p.retry.delay()}
 }

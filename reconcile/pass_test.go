@@ -26,11 +26,11 @@ func TestAbsentOrBeingDeleted(t *testing.T) {
 		prepare func(ctx context.Context, c client.Client, b *budget) error
 	}{
 		"Gone": {
-			reason:  "no error: there is nothing to do",
+			reason:  "there is nothing to do, which is no error",
 			prepare: func(ctx context.Context, c client.Client, b *budget) error { return c.Delete(ctx, b) },
 		},
 		"BeingDeleted": {
-			reason: "what it owns is being collected, and must not be made anew",
+			reason: "the garbage collector deletes what the object owns: a step must not create it again",
 			prepare: func(ctx context.Context, c client.Client, b *budget) error {
 				b.Finalizers = []string{"example.com/hold"}
 				return errors.Join(c.Update(ctx, b), c.Delete(ctx, b))
@@ -69,7 +69,7 @@ func TestStaleCacheAfterStatusWrite(t *testing.T) {
 	stale = first
 	h.pass(t)
 	h.pass(t)
-	require.Equal(t, 1, h.writes, "what was written counts until the cache shows it")
+	require.Equal(t, 1, h.writes, "the answer to our own write counts until the cache shows it")
 	stale = nil
 	h.pass(t)
 	require.Equal(t, 1, h.writes)
@@ -118,13 +118,13 @@ func TestAfterSteps(t *testing.T) {
 		want   []string
 		ready  string
 	}{
-		"AllSucceed": {reason: "last, whatever the order of the steps", want: []string{"first", "second", "prune"}, ready: "Succeeded"},
-		"OneWaits":   {reason: "a rollout may take long", second: Wait("Slow", 0, "slow"), want: []string{"first", "second", "prune"}, ready: "Slow"},
-		"OneFails":   {reason: "what is to be deleted may have moved there", second: boom, want: []string{"first", "second"}, ready: "Failed"},
+		"AllSucceed": {reason: "the function runs after all steps, whichever registered it", want: []string{"first", "second", "prune"}, ready: "Succeeded"},
+		"OneWaits":   {reason: "a wait may take long, and must not keep old children alive", second: Wait("Slow", 0, "slow"), want: []string{"first", "second", "prune"}, ready: "Slow"},
+		"OneFails":   {reason: "the failed step may have been about to take over what would be deleted", second: boom, want: []string{"first", "second"}, ready: "Failed"},
 		"OneIsSkipped": {
-			reason: "so may it have, to the step that did not run", second: Halt(Wait("Stop", 0, "stop")), want: []string{"first", "second"}, ready: "Stop",
+			reason: "a skipped step may take over what would be deleted", second: Halt(Wait("Stop", 0, "stop")), want: []string{"first", "second"}, ready: "Stop",
 		},
-		"PruningFails": {reason: "it is the step's outcome", prune: boom, want: []string{"first", "second", "prune"}, ready: "Failed"},
+		"PruningFails": {reason: "the failure becomes the outcome of the step that registered the function", prune: boom, want: []string{"first", "second", "prune"}, ready: "Failed"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -180,22 +180,22 @@ func TestPausedAnnotation(t *testing.T) {
 		message string // of the condition; empty if there is no pause
 		after   time.Duration
 	}{
-		"True":          {reason: "until it goes", value: "true", message: untilRemoved},
-		"Empty":         {reason: "kubectl annotate … opblocks.dev/paused=", value: "", message: untilRemoved},
-		"UpperCaseWord": {reason: "only \"false\" is as none", value: "FALSE", message: untilRemoved},
-		"OddValue":      {reason: "who wrote it wanted a pause", value: "tomorrow\n", message: untilRemoved},
-		"NoSuchDay":     {reason: "a typing mistake must not start things", value: "2026-02-30T12:00:00Z", message: untilRemoved},
-		"AnHour":        {reason: "the time triggers the pass, without an event", value: "2026-03-01T13:00:00Z", message: untilOne, after: time.Hour},
-		"Zone":          {reason: "the same time in Berlin, shown as UTC", value: "2026-03-01T14:00:00+01:00", message: untilOne, after: time.Hour},
-		"False":         {reason: "as none", value: "false"},
-		"Now":           {reason: "it is over", value: "2026-03-01T12:00:00Z"},
-		"Past":          {reason: "it is over", value: "2020-01-01T00:00:00Z"},
+		"True":          {reason: "the pause ends when the annotation is removed", value: "true", message: untilRemoved},
+		"Empty":         {reason: "an empty value pauses: it comes from kubectl annotate … opblocks.dev/paused=", value: "", message: untilRemoved},
+		"UpperCaseWord": {reason: "only \"false\" in lower case does not pause", value: "FALSE", message: untilRemoved},
+		"OddValue":      {reason: "any other value pauses: whoever wrote it wanted a pause", value: "tomorrow\n", message: untilRemoved},
+		"NoSuchDay":     {reason: "a mistake in the date must not end the pause", value: "2026-02-30T12:00:00Z", message: untilRemoved},
+		"AnHour":        {reason: "the next pass runs at the end of the pause, without an event", value: "2026-03-01T13:00:00Z", message: untilOne, after: time.Hour},
+		"Zone":          {reason: "the same time in another zone, shown in UTC", value: "2026-03-01T14:00:00+01:00", message: untilOne, after: time.Hour},
+		"False":         {reason: "false means the same as no annotation", value: "false"},
+		"Now":           {reason: "the pause ends at its time, not after it", value: "2026-03-01T12:00:00Z"},
+		"Past":          {reason: "the pause has ended", value: "2020-01-01T00:00:00Z"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			ran := 0
 			h := newHarness(t, interceptor.Funcs{}, Named("one", counting(&ran)))
-			h.annotate(t, tc.value) // before the first pass: it is created paused
+			h.annotate(t, tc.value) // before the first pass, as for an object that is created with the annotation
 			require.Equal(t, tc.after, h.pass(t).RequeueAfter, tc.reason)
 			want := []condition{{"Paused", "True", "Paused", tc.message}}
 			if tc.message == "" {
@@ -205,9 +205,9 @@ func TestPausedAnnotation(t *testing.T) {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
 			}
 			require.Equal(t, tc.message == "", ran == 1, tc.reason)
-			require.EqualValues(t, 3, h.status(t).ObservedGeneration, "the status is of this generation")
+			require.EqualValues(t, 3, h.status(t).ObservedGeneration, "a pause observes the generation too")
 			h.pass(t)
-			require.Equal(t, 1, h.writes, "said once")
+			require.Equal(t, 1, h.writes, "the condition is not written again")
 		})
 	}
 }
@@ -221,7 +221,7 @@ func TestPauseBeginsAndEnds(t *testing.T) {
 	h.clock.SetTime(noon.Add(time.Minute))
 	h.annotate(t, "2026-03-01T13:00:00Z")
 	require.Equal(t, 59*time.Minute, h.pass(t).RequeueAfter)
-	require.True(t, conditions.IsTrue(h.status(t).Conditions, "Ready"), "what was said last stays")
+	require.True(t, conditions.IsTrue(h.status(t).Conditions, "Ready"), "Ready keeps its last value")
 	paused, _ := conditions.Get(h.status(t).Conditions, "Paused")
 	require.True(t, paused.LastTransitionTime.Equal(&metav1.Time{Time: noon.Add(time.Minute)}))
 
@@ -237,7 +237,7 @@ func TestPauseBeginsAndEnds(t *testing.T) {
 	require.Equal(t, 1, ran)
 	h.clock.SetTime(noon.Add(30 * time.Minute))
 	require.Zero(t, h.pass(t).RequeueAfter)
-	require.Equal(t, 2, ran, "the clock ends it, and the annotation may stay")
+	require.Equal(t, 2, ran, "the time ends the pause, although the annotation is still there")
 	if diff := cmp.Diff([]condition{{"Ready", "True", "Succeeded", ""}}, conditionsOf(h.status(t))); diff != "" {
 		t.Errorf("the condition goes with the pause (-want +got)\n%s", diff)
 	}
@@ -285,7 +285,7 @@ func TestPauseStatusWriteFails(t *testing.T) {
 		return boom
 	}}, Named("one", returning(nil)))
 	h.annotate(t, "2026-03-01T13:00:00Z")
-	require.Less(t, h.pass(t).RequeueAfter, time.Second, "tried again by backoff, not at the pause's end")
+	require.Less(t, h.pass(t).RequeueAfter, time.Second, "the write is retried with backoff, not at the end of the pause")
 }
 
 func TestPauseWithoutConditions(t *testing.T) {

@@ -10,25 +10,26 @@ import (
 // can implement it.
 type Waiter interface {
 	error
-	// Waiting returns the reason of the condition, in CamelCase, and the delay after which the step is run again. A delay of
-	// zero means that an event triggers the next pass.
+	// Waiting returns the reason of the condition, in CamelCase, and the delay after which the next pass comes at the latest.
+	// A delay of zero asks for no pass: an event triggers it.
 	Waiting() (reason string, after time.Duration)
 }
 
-// Reasoner is an error that knows the reason, in CamelCase, of its condition and its event.
+// Reasoner is an error with a reason of its own, in CamelCase, for the condition and the event of a failure, a conflict or
+// [Stalled]. [WithReason] returns one. Errors of any package can implement it.
 type Reasoner interface {
 	error
 	// Reason returns the reason. It must not change while nothing else does.
 	Reason() string
 }
 
-// Success returns an error that means success, with a reason in CamelCase and a message. They appear in the condition of the
-// step, and in Ready when all steps have succeeded. If several steps return one, Ready has those of the last step that is
-// not [Optional]. The message must not change while nothing else does (no times, no counters), because each change is
+// Success returns an error that means success, with a reason in CamelCase and a message. They appear in the condition of
+// the step, and in Ready if all steps have succeeded that are not [Optional]. If several of these return a Success, Ready
+// shows the last one. The message must not change while nothing else does (no times, no counters), because each change is
 // written to the status.
 //
-// The step is run again after the delay requeueAfter, plus up to a tenth, so that objects do not run at the same time. Zero
-// means that an event triggers the next pass.
+// The next pass comes at the latest after the delay requeueAfter plus up to a tenth of it, which keeps objects from running
+// at the same time. Zero asks for no pass: an event triggers it.
 func Success(reason string, requeueAfter time.Duration, format string, args ...any) error {
 	return &successError{reason: reason, message: fmt.Sprintf(format, args...), requeueAfter: requeueAfter}
 }
@@ -40,9 +41,9 @@ type successError struct {
 
 func (e *successError) Error() string { return e.message }
 
-// Wait returns an error that means that the step waits for something, with a reason in CamelCase and a message. The step is
-// run again after the delay requeueAfter. Zero means that an event triggers the next pass. The message must not change while
-// nothing else does (no times, no counters), because each change is written to the status.
+// Wait returns an error that means that the step waits for something, with a reason in CamelCase and a message. The next pass
+// comes at the latest after the delay requeueAfter. Zero asks for no pass: an event triggers it. The message must not change
+// while nothing else does (no times, no counters), because each change is written to the status.
 func Wait(reason string, requeueAfter time.Duration, format string, args ...any) error {
 	return &waitError{reason: reason, message: fmt.Sprintf(format, args...), requeueAfter: requeueAfter}
 }
@@ -57,9 +58,10 @@ func (e *waitError) Error() string { return e.message }
 func (e *waitError) Waiting() (reason string, after time.Duration) { return e.reason, e.requeueAfter }
 
 // Stalled returns an error that means that the step cannot succeed until somebody changes something. The object gets the
-// condition Stalled, unless the step is [Optional]. The step is run again in 10 minutes, plus up to a tenth, or when an
-// event triggers a pass. controller-runtime's TerminalError means the same. The reason is in CamelCase; if it is empty, that
-// of err is used ([Reasoner]), or else "Invalid". If err is nil, Stalled returns nil, so that it can wrap a check.
+// condition Stalled, unless the step is [Optional]. The next pass comes at the latest after 10 minutes plus up to a tenth,
+// because webhooks, roles and quotas change without an event. controller-runtime's TerminalError means the same. The reason
+// is in CamelCase; if it is empty, that of err is used ([Reasoner]), or else "Invalid". If err is nil, Stalled returns nil,
+// so that it can wrap a check.
 func Stalled(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -82,9 +84,9 @@ func (e *stalledError) Reason() string {
 	return e.reason
 }
 
-// WithReason returns err with another reason, in CamelCase, for the condition and the event. It replaces the reason of a
-// failure, a conflict or [Stalled], but not that of a [Waiter] or of [Success]. When the step is run again depends on err
-// alone. If err is nil, WithReason returns nil.
+// WithReason returns err with a reason, in CamelCase, for the condition and the event of a failure, a conflict or [Stalled].
+// [Wait], every other [Waiter] and [Success] keep their own reason. What err means otherwise, and when the next pass comes,
+// stays the same. If err is nil, WithReason returns nil.
 func WithReason(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -101,11 +103,12 @@ func (e *reasonError) Error() string  { return e.err.Error() }
 func (e *reasonError) Unwrap() error  { return e.err }
 func (e *reasonError) Reason() string { return e.reason }
 
-// Halt returns an error that skips the later steps of the pass. The outcome of the step is that of err, such as one of
-// [Wait]. If err is nil, the step has succeeded.
+// Halt returns an error that skips the later steps of the pass. Otherwise err decides the outcome of the step; [Wait] is
+// common. If err is nil, the step has succeeded.
 //
-// The conditions that the skipped steps report become Unknown. So does Ready, if one of the skipped steps is not [Optional]
-// and no step that is not [Optional] waits or has failed.
+// The conditions that the skipped steps report become Unknown. Ready becomes Unknown too, unless all skipped steps are
+// [Optional], or another step that is not optional waits or has failed (Ready is False), or has lost a race or returned
+// [KeepConditions] (Ready is unchanged).
 func Halt(err error) error { return &haltError{err} }
 
 type haltError struct{ err error }
@@ -119,9 +122,10 @@ func (e *haltError) Error() string {
 
 func (e *haltError) Unwrap() error { return e.err }
 
-// KeepConditions returns an error that keeps the outcome of the step out of the conditions, because another writer sets
-// them. The condition of the step and the observed generation stay as they are. So do Ready, Reconciling and Stalled, unless
-// the step is [Optional]. In all else the outcome is that of err: a failure is logged and retried, and nil is success.
+// KeepConditions returns an error that leaves all conditions that depend on the step as they are, because another writer
+// sets them: the condition of the step and, unless the step is [Optional], Ready, Reconciling and Stalled. The observed
+// generation stays too. Otherwise err decides the outcome of the step: a failure is logged and retried. If err is nil, the
+// step has succeeded.
 func KeepConditions(err error) error { return &keepConditionsError{err} }
 
 type keepConditionsError struct{ err error }

@@ -21,7 +21,7 @@ func TestNilErrors(t *testing.T) {
 }
 
 func TestSuccess(t *testing.T) {
-	words := Success("ProvisionSucceeded", 10*time.Minute, "The user is there.")
+	provisioned := Success("ProvisionSucceeded", 10*time.Minute, "The user is there.")
 	tests := map[string]struct {
 		reason string
 		steps  []NamedStep[*budget]
@@ -29,22 +29,36 @@ func TestSuccess(t *testing.T) {
 		again  bool
 	}{
 		"Alone": {
-			reason: "the words are Ready's, and the step's own condition's",
-			steps:  []NamedStep[*budget]{Named("one", returning(words), Reporting("Provisioned"))},
+			reason: "the condition of the step and Ready have its reason and message",
+			steps:  []NamedStep[*budget]{Named("one", returning(provisioned), Reporting("Provisioned"))},
 			want: []condition{
 				{"Provisioned", "True", "ProvisionSucceeded", "The user is there."}, {"Ready", "True", "ProvisionSucceeded", "The user is there."},
 			},
 			again: true,
 		},
+		"ReasonOfAPlainSuccess": {
+			reason: "its message appears in Ready, although the reason is that of a step without a Success",
+			steps:  []NamedStep[*budget]{Named("one", returning(Success("Succeeded", 10*time.Minute, "The user is there.")))},
+			want:   []condition{{"Ready", "True", "Succeeded", "The user is there."}},
+			again:  true,
+		},
+		"TwoSuccesses": {
+			reason: "Ready shows the last one",
+			steps: []NamedStep[*budget]{
+				Named("one", returning(provisioned)), Named("two", returning(Success("Succeeded", 0, "The grants are there."))),
+			},
+			want:  []condition{{"Ready", "True", "Succeeded", "The grants are there."}},
+			again: true,
+		},
 		"BesideAPlainSuccess": {
-			reason: "which has no words",
-			steps:  []NamedStep[*budget]{Named("one", returning(words)), Named("two", returning(nil))},
+			reason: "a step that returns nil has no reason and message to show",
+			steps:  []NamedStep[*budget]{Named("one", returning(provisioned)), Named("two", returning(nil))},
 			want:   []condition{{"Ready", "True", "ProvisionSucceeded", "The user is there."}},
 			again:  true,
 		},
 		"BesideAWait": {
-			reason: "what is not done says more",
-			steps:  []NamedStep[*budget]{Named("one", returning(words)), Named("two", returning(Wait("Slow", 0, "slow")))},
+			reason: "Ready shows what is not finished",
+			steps:  []NamedStep[*budget]{Named("one", returning(provisioned)), Named("two", returning(Wait("Slow", 0, "slow")))},
 			want:   []condition{{"Ready", "False", "Slow", "slow"}, {"Reconciling", "True", "Slow", "slow"}},
 			again:  true,
 		},
@@ -60,15 +74,15 @@ func TestSuccess(t *testing.T) {
 }
 
 func TestKeepConditions(t *testing.T) {
-	var say error
-	h := newHarness(t, interceptor.Funcs{}, Named("one", StepFunc[*budget](func(context.Context, client.Client, *budget) error { return say })))
-	say = Wait("ByOther", 0, "another operator works on it")
+	var returned error
+	h := newHarness(t, interceptor.Funcs{}, Named("one", StepFunc[*budget](func(context.Context, client.Client, *budget) error { return returned })))
+	returned = Wait("ByOther", 0, "another operator works on it")
 	h.pass(t)
 	before := h.status(t)
 	for _, err := range []error{KeepConditions(nil), KeepConditions(Wait("Mine", 0, "mine")), KeepConditions(errDatabaseDown)} {
-		say = err
+		returned = err
 		result := h.pass(t)
-		require.Equal(t, before, h.status(t), "the words stay")
+		require.Equal(t, before, h.status(t), "the conditions stay")
 		require.Equal(t, err.Error() == errDatabaseDown.Error(), result != ctrl.Result{}, "an error is retried: %v", result)
 	}
 }

@@ -7,10 +7,17 @@ import (
 	"math"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
+// This file decides when the next pass of an object runs: retryOf after the outcome of a step, retryFailure after an error
+// of the pass itself, and end for the pass as a whole. A pause that ends at a known time is added by pass.pause. classify.go
+// decides which errors are which outcome.
+
 const (
+	// firstBackoff is the delay after the first failure in a row. It doubles with each further failure, up to maxBackoff.
 	firstBackoff = 250 * time.Millisecond
 	maxBackoff   = time.Minute
 
@@ -31,26 +38,55 @@ const (
 
 // retry is when the next pass of an object is due.
 type retry struct {
-	after     time.Duration // the delay that a step asks for; 0 for none
-	notBefore time.Duration // the delay that the API server asks for; 0 for none
-	backoff   bool          // the pass counts as a failure of the object
-	// keepFailures keeps the number of failures as it is. Otherwise a pass without backoff resets it.
-	keepFailures bool
+	after        time.Duration // the shortest delay that was asked for; 0 for none
+	notBefore    time.Duration // the longest delay that the API server asks for (Retry-After); 0 for none
+	backoff      bool          // the pass counts as a failure of the object, and is repeated after a backoff
+	keepFailures bool          // a pass without backoff does not reset the number of failures
 }
 
-// retryOf returns when the step of an outcome is due again. The object has had this number of failures in a row.
-func retryOf(o *outcome, failures int) retry {
+// retryOf returns when the next pass is due because of the outcome of one step. The object of this name has had this number
+// of failures in a row.
+func retryOf(o *outcome, name types.NamespacedName, failures int) retry {
 	quickly := o.forbidden && failures < quickForbidden
-	return retry{
+	r := retry{
 		after: o.after, notBefore: o.notBefore,
 		backoff:      o.retries || quickly,
 		keepFailures: o.forbidden && !quickly,
 	}
+	switch o.state {
+	case succeeded: // the delay of Success
+		r.after = jitter(o.after, name, 0)
+	case stalled:
+		r.after = earlier(o.after, jitter(stalledRetry, name, 0))
+	}
+	return r
 }
 
-// retryFailure is for an error of the pass itself, which is retried with backoff.
+// retryFailure returns when the next pass is due after an error of the pass itself: after the backoff, and not before the
+// API server asks for it. err may be nil.
 func retryFailure(err error) retry { return retry{backoff: true, notBefore: retryAfter(err)} }
 
+// isLastingConflict reports whether a conflict has to be shown as a failure, because the object has had this number of
+// failures in a row.
+func isLastingConflict(o *outcome, failures int) bool {
+	return o.state == conflicted && failures >= quietConflicts
+}
+
+// end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
+func (p *pass[T]) end() ctrl.Result {
+	switch {
+	case p.retry.backoff:
+		failures := p.memory.failures(p.name)
+		p.memory.addFailure(p.name)
+		p.retry.after = earlier(p.retry.after, jitter(backoff(failures), p.name, failures))
+	case !p.retry.keepFailures:
+		p.memory.resetFailures(p.name)
+	}
+	return ctrl.Result{RequeueAfter: p.retry.delay()}
+}
+
+// merge returns when the next pass is due if it is due by both: after the shorter of the delays that steps ask for, and not
+// before the longer of those that the API server asks for.
 func (r retry) merge(other retry) retry {
 	return retry{
 		after:        earlier(r.after, other.after),
@@ -64,7 +100,7 @@ func (r retry) merge(other retry) retry {
 // event triggers the next pass.
 func (r retry) delay() time.Duration { return max(r.after, r.notBefore) }
 
-// earlier returns the shorter delay. A delay of 0 is none.
+// earlier returns the shorter of two delays. A delay of 0 or less means none.
 func earlier(a, b time.Duration) time.Duration {
 	if a <= 0 || b > 0 && b < a {
 		return b
@@ -72,7 +108,7 @@ func earlier(a, b time.Duration) time.Duration {
 	return a
 }
 
-// backoff returns the delay after a failure that follows this number of failures in a row. It doubles each time.
+// backoff returns the delay after a failure that follows this number of failures in a row.
 // controller-runtime's own backoff would reach 16 minutes, and is reset whenever a pass returns a delay.
 func backoff(failures int) time.Duration {
 	delay := firstBackoff
@@ -94,4 +130,10 @@ func jitter(delay time.Duration, name types.NamespacedName, attempt int) time.Du
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, attempt))
 	part := float64(binary.BigEndian.Uint64(sum[:])) / math.MaxUint64
 	return delay + time.Duration(part*maxJitter*float64(delay))
+}
+
+// retryAfter returns the delay that the API server asks for (Retry-After), or 0.
+func retryAfter(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
 }

@@ -20,14 +20,14 @@ import (
 
 func TestJitter(t *testing.T) {
 	one, other := types.NamespacedName{Namespace: "shop", Name: "ann"}, types.NamespacedName{Namespace: "shop", Name: "bob"}
-	assert.Equal(t, jitter(time.Minute, one, 3), jitter(time.Minute, one, 3), "the same again")
-	assert.NotEqual(t, jitter(time.Minute, one, 3), jitter(time.Minute, other, 3), "objects that failed together part")
-	assert.NotEqual(t, jitter(time.Minute, one, 3), jitter(time.Minute, one, 4), "and so do attempts")
-	assert.Zero(t, jitter(0, one, 0), "no delay stays none")
+	assert.Equal(t, jitter(time.Minute, one, 3), jitter(time.Minute, one, 3), "the same object and attempt have the same delay")
+	assert.NotEqual(t, jitter(time.Minute, one, 3), jitter(time.Minute, other, 3), "objects that failed together are not retried together")
+	assert.NotEqual(t, jitter(time.Minute, one, 3), jitter(time.Minute, one, 4), "two attempts have different delays")
+	assert.Zero(t, jitter(0, one, 0), "without a delay there is nothing to add to")
 	for attempt := range 1000 {
 		d := jitter(time.Minute, one, attempt)
 		assert.GreaterOrEqual(t, d, time.Minute)
-		assert.LessOrEqual(t, d, time.Minute+6*time.Second, "a tenth, as the documentation says")
+		assert.LessOrEqual(t, d, time.Minute+6*time.Second, "at most a tenth is added, as the documentation says")
 	}
 }
 
@@ -40,17 +40,17 @@ func TestRetryAfter(t *testing.T) {
 		status error   // of the status write
 		after  time.Duration
 	}{
-		"Busy":               {reason: "longer than the first backoff", errs: []error{busy(30)}, after: 30 * time.Second},
+		"Busy":               {reason: "the delay of the API server is longer than the first backoff", errs: []error{busy(30)}, after: 30 * time.Second},
 		"Wrapped":            {reason: "a wrapped error is found", errs: []error{fmt.Errorf("create: %w", busy(30))}, after: 30 * time.Second},
-		"Joined":             {reason: "the longest, since the API server asks for it", errs: []error{errors.Join(busy(5), busy(40), errors.New("boom"))}, after: 40 * time.Second},
-		"Halted":             {reason: "a halt changes nothing of it", errs: []error{Halt(busy(30))}, after: 30 * time.Second},
+		"Joined":             {reason: "the longest delay counts: the API server asks for each of them", errs: []error{errors.Join(busy(5), busy(40), errors.New("boom"))}, after: 40 * time.Second},
+		"Halted":             {reason: "a halt does not change the delay", errs: []error{Halt(busy(30))}, after: 30 * time.Second},
 		"Timeout":            {reason: "another answer that asks to wait", errs: []error{apierrors.NewServerTimeout(schema.GroupResource{}, "get", 7)}, after: 7 * time.Second},
-		"ShorterThanBackoff": {reason: "backoff counts", errs: []error{busy(0)}, after: firstBackoff},
-		"BesideAShorterWait": {reason: "no request is welcome before", errs: []error{wait(time.Second), busy(30)}, after: 30 * time.Second},
-		"BesideALongerWait":  {reason: "the failure does not wait for the wait", errs: []error{wait(time.Hour), busy(30)}, after: 30 * time.Second},
-		"BesideAStalledStep": {reason: "neither hides the other", errs: []error{Stalled("X", errors.New("x")), busy(30)}, after: 30 * time.Second},
-		"StatusWrite":        {reason: "the same for our own request", errs: []error{nil}, status: busy(30), after: 30 * time.Second},
-		"Conflict":           {reason: "no delay is asked for", errs: []error{apierrors.NewConflict(resource, "x", errors.New("x"))}, after: firstBackoff},
+		"ShorterThanBackoff": {reason: "the backoff is longer than the delay of the API server", errs: []error{busy(0)}, after: firstBackoff},
+		"BesideAShorterWait": {reason: "the API server does not want a request before its delay", errs: []error{wait(time.Second), busy(30)}, after: 30 * time.Second},
+		"BesideALongerWait":  {reason: "the failure is retried before the wait ends", errs: []error{wait(time.Hour), busy(30)}, after: 30 * time.Second},
+		"BesideAStalledStep": {reason: "the 10 minutes of the stalled step do not delay the failed one", errs: []error{Stalled("X", errors.New("x")), busy(30)}, after: 30 * time.Second},
+		"StatusWrite":        {reason: "the status write of the pass itself is retried in the same way", errs: []error{nil}, status: busy(30), after: 30 * time.Second},
+		"Conflict":           {reason: "a conflict asks for no delay, and is retried with backoff", errs: []error{apierrors.NewConflict(resource, "x", errors.New("x"))}, after: firstBackoff},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The backoff grows at the same time. Once it is longer, it counts.
+// The backoff also grows while the API server asks for a delay. Once it is longer than that, it counts.
 func TestBackoffOutgrowsRetryAfter(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(apierrors.NewTooManyRequests("busy", 2))))
 	var last time.Duration
@@ -112,7 +112,7 @@ func TestQuietConflicts(t *testing.T) {
 		h.pass(t)
 	}
 	ready, _ = conditions.Get(h.status(t).Conditions, "Ready")
-	require.Equal(t, "NameTaken", ready.Reason, "the step's own words")
+	require.Equal(t, "NameTaken", ready.Reason, "the reason of the step stays when the conflict becomes a failure")
 }
 
 func TestForbidden(t *testing.T) {
@@ -120,7 +120,7 @@ func TestForbidden(t *testing.T) {
 	err := fmt.Errorf("create: %w", apierrors.NewForbidden(
 		schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New(`User "op" cannot create resource "deployments" in API group "apps" in the namespace "shop"`)))
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return err })))
-	refusals := func(reason string) {
+	requireBackoffThenStalled := func(reason string) {
 		t.Helper()
 		var together time.Duration
 		for range quickForbidden {
@@ -130,16 +130,16 @@ func TestForbidden(t *testing.T) {
 		}
 		require.Less(t, together, 2*time.Minute, reason)
 		for range 3 {
-			require.GreaterOrEqual(t, h.pass(t).RequeueAfter, stalledRetry, "then it is a role or a quota, which heals without an event")
+			require.GreaterOrEqual(t, h.pass(t).RequeueAfter, stalledRetry, "after that a role or a quota is the likely cause, which changes without an event")
 		}
 	}
-	refusals("an API server that has just started forbids everything")
+	requireBackoffThenStalled("an API server that has just started forbids everything")
 	require.Equal(t, []condition{{"Ready", "False", "Forbidden", message}, {"Stalled", "True", "Forbidden", message}}, conditionsOf(h.status(t)))
 	refused := err
 	err = nil
 	require.Zero(t, h.pass(t).RequeueAfter)
 	err = refused
-	refusals("after a success it may be a new start")
+	requireBackoffThenStalled("a success resets the number of failures")
 	err = errors.Join(refused, errors.New("boom"))
-	require.LessOrEqual(t, h.pass(t).RequeueAfter, 2*maxBackoff, "a failure beside it is retried as ever")
+	require.LessOrEqual(t, h.pass(t).RequeueAfter, 2*maxBackoff, "another failure beside it is retried with its usual backoff")
 }

@@ -29,18 +29,18 @@ func TestReadSecret(t *testing.T) {
 		says     string
 		value    string
 	}{
-		"There":      {reason: "value and version", selector: selector("db", "password"), value: "s3cr3t"},
-		"NoSecret":   {reason: "the event of its creation heals it", selector: selector("other", "password"), waits: SecretNotFound, says: "Secret ns/other does not exist"},
-		"NoKey":      {reason: "named, or nobody finds the typing mistake", selector: selector("db", "pasword"), waits: SecretKeyNotFound, says: `Secret ns/db has no key "pasword"`},
-		"EmptyValue": {reason: "an empty password is none", selector: selector("db", "empty"), waits: SecretValueEmpty, says: `the value of key "empty" in Secret ns/db is empty`},
+		"There":      {reason: "the value and the version of the Secret are returned", selector: selector("db", "password"), value: "s3cr3t"},
+		"NoSecret":   {reason: "the creation of the Secret triggers the next pass", selector: selector("other", "password"), waits: SecretNotFound, says: "Secret ns/other does not exist"},
+		"NoKey":      {reason: "the message names the key, which may have a typing mistake", selector: selector("db", "pasword"), waits: SecretKeyNotFound, says: `Secret ns/db has no key "pasword"`},
+		"EmptyValue": {reason: "an empty value counts as missing", selector: selector("db", "empty"), waits: SecretValueEmpty, says: `the value of key "empty" in Secret ns/db is empty`},
 		"NoName":     {reason: "a selector that was not filled in", selector: selector("", "password"), waits: SecretNotFound, says: "lacks its name or its key"},
 		"NoKeysName": {reason: "a selector that was not filled in", selector: selector("db", ""), waits: SecretNotFound, says: "lacks its name or its key"},
 		"Optional": {
-			reason:   "ignored: a step that needs no Secret does not read it",
+			reason:   "the field Optional is ignored: a step that needs no Secret does not read it",
 			selector: corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}, Key: "password", Optional: new(true)},
 			waits:    SecretNotFound, says: "does not exist",
 		},
-		"OtherError": {reason: "the client's, to be retried", selector: selector("db", "password"), err: boom, says: "read Secret ns/db: boom"},
+		"OtherError": {reason: "other errors of the reader are wrapped, and retried", selector: selector("db", "password"), err: boom, says: "read Secret ns/db: boom"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestReadSecret(t *testing.T) {
 	}
 }
 
-// A pass that only looks for a change says the same of what it cannot find.
+// SecretVersion returns the same errors as ReadSecret.
 func TestSecretVersionErrors(t *testing.T) {
 	tests := map[string]corev1.SecretKeySelector{
 		"NoSecret":   selector("other", "password"),
@@ -126,7 +126,7 @@ func TestSensitive(t *testing.T) {
 	require.Contains(t, out.String(), hidden)
 }
 
-// requireHidden looks for the value in the forms in which it may slip out.
+// requireHidden looks for the value in the forms in which it may be printed.
 func requireHidden(t *testing.T, text string) {
 	t.Helper()
 	for _, form := range []string{"s3cr3t", "733363723374", "czNjcjN0", "115 51 99", "0x73, 0x33", "163 63", "U+0073"} {

@@ -22,7 +22,7 @@ import (
 
 // statusType is what a pass does with the status of a kind.
 type statusType interface {
-	// list returns the conditions of the object, or nil if the status has none.
+	// list returns the conditions of the object, or nil if the status has no such field.
 	list(obj client.Object) (conditions.List, error)
 	// complete sets what every pass sets before it writes. The observed generation stays as it was before if observed is
 	// false: then the conditions are still about an earlier generation.
@@ -32,7 +32,8 @@ type statusType interface {
 	fillRequired(obj client.Object)
 	// equal reports whether two objects have the same status.
 	equal(a, b client.Object) bool
-	// patch returns the merge patch from the status of before to that of after.
+	// patch returns the merge patch from the status of before to that of after, with a lock on the resource version of before
+	// if locked is true or the patch needs one.
 	patch(before, after client.Object, locked bool) ([]byte, error)
 	// recordable returns an error if nothing can be recorded in the status.
 	recordable() error
@@ -208,7 +209,8 @@ func replaces(v any) bool {
 	return false
 }
 
-// saveStatus writes the status if it differs from the one that was read.
+// saveStatus writes the status if it differs from the one that was read. If observed is false, the observed generation does
+// not change. An error is logged, and retried by p.retry.
 func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	p.status.complete(p.before, p.obj, observed)
 	if p.status.equal(p.before, p.obj) {
@@ -218,7 +220,7 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 		return
 	}
 	if p.fresh == outdated { // the write would meet the same conflict
-		p.retry.backoff = true
+		p.retry = p.retry.merge(retryFailure(nil))
 		return
 	}
 	was, is := p.readyOf(p.before), p.readyOf(p.obj)
@@ -233,7 +235,7 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	case isGone(err):
 		p.forget(p.name)
 	case isConflict(err):
-		p.retry.backoff = true
+		p.retry = p.retry.merge(retryFailure(err))
 		log.FromContext(ctx).V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
 	default:
 		p.retry = p.retry.merge(retryFailure(err))

@@ -34,19 +34,19 @@ func TestStatusPatch(t *testing.T) {
 		want   string
 	}{
 		"Field": {
-			reason: "other writers' fields are not in it, nor is a version",
+			reason: "the patch has only the changed field, and needs no lock",
 			change: func(s *policyv1.PodDisruptionBudgetStatus) { s.CurrentHealthy = 2 },
 			want:   `{"metadata":{"uid":"u"},"status":{"currentHealthy":2}}`,
 		},
 		"List": {
-			reason: "a list is replaced whole, so nobody may have written it since",
+			reason: "a merge patch replaces the whole list, so it needs a lock",
 			change: func(s *policyv1.PodDisruptionBudgetStatus) {
 				s.Conditions = []metav1.Condition{{Type: "X", Status: "True", Reason: "Y"}}
 			},
 			want: `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"conditions":[{"lastTransitionTime":null,"message":"","reason":"Y","status":"True","type":"X"}]}}`,
 		},
 		"Removal": {
-			reason: "what goes may have been a list",
+			reason: "what is removed may be a list that another writer has changed, so it needs a lock",
 			change: func(s *policyv1.PodDisruptionBudgetStatus) { s.DisruptedPods = nil },
 			want:   `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"disruptedPods":null}}`,
 		},
@@ -90,9 +90,9 @@ func TestStatusWriteErrors(t *testing.T) {
 		err    error
 		again  bool
 	}{
-		"Conflict":  {reason: "repeated quietly", err: apierrors.NewConflict(resource, "a", errors.New("modified")), again: true},
-		"NotFound":  {reason: "deleted meanwhile: nothing is left to write to", err: apierrors.NewNotFound(resource, "a")},
-		"Forbidden": {reason: "repeated", err: apierrors.NewForbidden(resource, "a", errors.New("no")), again: true},
+		"Conflict":  {reason: "the pass is repeated", err: apierrors.NewConflict(resource, "a", errors.New("modified")), again: true},
+		"NotFound":  {reason: "the object was deleted: there is nothing to write or to retry", err: apierrors.NewNotFound(resource, "a")},
+		"Forbidden": {reason: "a permission may be added, so the pass is repeated", err: apierrors.NewForbidden(resource, "a", errors.New("no")), again: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestTransitionTimeIsKeptInNamedSlice(t *testing.T) {
 	}
 	before, after := with(noon), with(noon.Add(time.Second)) // set to and fro
 	s.complete(before, after, true)
-	require.True(t, s.equal(before, after), "nothing has changed, so nothing is written")
+	require.True(t, s.equal(before, after), "a condition that was changed and changed back is no difference")
 }
 
 // lamp is a kind with conditions of its own.
@@ -243,14 +243,14 @@ func TestWithoutStatus(t *testing.T) {
 		after  time.Duration
 		events int
 	}{
-		"Success": {reason: "nothing to say", step: func(_ context.Context, _ client.Client, d *appsv1.Deployment) error {
-			d.Status.Replicas = 7 // in memory, and nowhere else
+		"Success": {reason: "a change of the status in memory is not written", step: func(_ context.Context, _ client.Client, d *appsv1.Deployment) error {
+			d.Status.Replicas = 7 // the status belongs to another controller
 			return nil
 		}},
-		"Wait":    {reason: "the delay is kept", step: func(context.Context, client.Client, *appsv1.Deployment) error { return Wait("X", time.Minute, "x") }, after: time.Minute},
-		"Failure": {reason: "an event shows it, and backoff retries it", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, after: firstBackoff, events: 1},
-		"Paused":  {reason: "nothing is done", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, paused: true},
-		"Checkpoint": {reason: "an error, since it would record nothing", step: func(ctx context.Context, _ client.Client, d *appsv1.Deployment) error {
+		"Wait":    {reason: "the delay of the wait counts also without conditions", step: func(context.Context, client.Client, *appsv1.Deployment) error { return Wait("X", time.Minute, "x") }, after: time.Minute},
+		"Failure": {reason: "an event shows the failure, which is retried with backoff", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, after: firstBackoff, events: 1},
+		"Paused":  {reason: "the annotation pauses also without a condition", step: func(context.Context, client.Client, *appsv1.Deployment) error { return boom }, paused: true},
+		"Checkpoint": {reason: "a checkpoint could not record anything, so it returns an error", step: func(ctx context.Context, _ client.Client, d *appsv1.Deployment) error {
 			d.Status.Replicas = 7
 			return Checkpoint(ctx)
 		}, after: firstBackoff, events: 1},

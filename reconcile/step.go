@@ -19,13 +19,17 @@ import (
 //
 // It may change the status of obj in memory: the pass writes it. Other changes of obj are dropped. obj has no managed
 // fields. A step must not keep obj after it has returned. It must not write obj itself, except by [PatchAnnotations],
-// [PatchLabels] and [PatchOwnerReference]: the pass has read obj before, would conflict with that write, and would start
-// again.
+// [PatchLabels] and [PatchOwnerReference]: the pass would conflict with any other write, and be repeated.
 //
-// A nil error is success. [Wait], [Stalled], [Halt], [Success] and [KeepConditions] return errors with other meanings.
-// Errors of any package can implement [Waiter] and [Reasoner]. Conflicts, and what the API server calls forbidden or
-// invalid, are recognised, also when they are wrapped. Every other error is a failure, which is retried with backoff. Of
-// errors that are joined by errors.Join, the worst decides the outcome.
+// A nil error is success. [Wait], [Stalled], [Halt], [Success] and [KeepConditions] return errors with other meanings, and
+// errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are wrapped:
+//   - Conflict and AlreadyExists: the step lost a race, and the pass is repeated quietly.
+//   - Forbidden: stalled, and retried with backoff for about a minute.
+//   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError
+//     of controller-runtime: stalled.
+//
+// Every other error is a failure, which is retried with backoff. Of errors that are joined by errors.Join or fmt.Errorf the
+// worst decides the outcome.
 type Step[T client.Object] interface {
 	// Reconcile does the work of the step for obj. c reads only the kinds that the steps watch or reference.
 	Reconcile(ctx context.Context, c client.Client, obj T) error
@@ -50,10 +54,10 @@ func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) e
 // does not garbage-collect. It needs the option [Finalizer]; without it the reconciler returns an error.
 //
 // Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object, and for the last
-// step first. When it returns nil, the finalizer is removed. Its errors mean the same as those of Reconcile.
+// step first. When it succeeds, the finalizer is removed. Its errors mean the same as those of Reconcile.
 //
-// Finalize must be idempotent, and must return nil for what is already gone. It runs again after a crash, and it also runs
-// if Reconcile has never finished.
+// Finalize has to be idempotent, and must succeed if there is nothing left to remove: it runs again after a crash, and also
+// for an object whose Reconcile has never finished.
 type FinalizingStep[T client.Object] interface {
 	Step[T]
 	// Finalize removes what Reconcile has created. It returns nil when nothing is left.
@@ -87,8 +91,9 @@ type stepOptions struct {
 }
 
 // Named returns a step with a name and options. Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
-// finalizer are reserved. Logs, metrics and the action of events show the name. If several steps have not succeeded, the
-// message of Ready names each by the condition that it reports, or else by its name.
+// finalizer are reserved. Logs, metrics and the action of events show the name. If several steps decide Ready (those that
+// failed or wait; if there are none, those that are skipped), the message of Ready names each of them by the condition that
+// it reports, or else by its name.
 //
 // If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the
 // name on its children, to prune those that it no longer builds. So do not rename such a step in the release in which it
@@ -108,9 +113,10 @@ func Named[T client.Object](name string, step Step[T], options ...StepOption) Na
 // StepOption is an option of [Named].
 type StepOption func(*stepOptions)
 
-// Reporting reports the outcome of the step as a condition of this type. It is True if the step succeeded, False if it waits
-// or failed, and Unknown if an earlier step halted the pass. After a conflict it stays as it is. No two steps of a
-// reconciler may report the same type, and none may report Ready, Reconciling, Stalled or Paused, which the pass sets.
+// Reporting reports the outcome of the step as a condition of this type, in CamelCase. It is True if the step succeeded,
+// False if it waits or failed, and Unknown if an earlier step halted the pass. It keeps its last value if the step lost a
+// race or returned [KeepConditions]. No two steps of a reconciler may report the same type, and none may report Ready,
+// Reconciling, Stalled or Paused, which the pass sets.
 func Reporting(conditionType string) StepOption {
 	return func(o *stepOptions) { o.condition = conditionType }
 }

@@ -19,60 +19,119 @@ import (
 type unknown struct{ corev1.Pod }
 
 func TestValidateSteps(t *testing.T) {
+	cleaner := cleaning{returning(nil), returning(nil)}
 	tests := map[string]struct {
-		steps []NamedStep[*budget]
-		says  string
+		reason string
+		steps  []NamedStep[*budget]
+		want   string // in the error
 	}{
-		"None":            {nil, "needs a step"},
-		"NoName":          {[]NamedStep[*budget]{Named("", returning(nil))}, "needs a name"},
-		"SameName":        {[]NamedStep[*budget]{Named("a", returning(nil)), Named("a", returning(nil))}, `two steps are named "a"`},
-		"SameCondition":   {[]NamedStep[*budget]{Named("a", returning(nil), Reporting("X")), Named("b", returning(nil), Reporting("X"))}, `two steps report the condition "X"`},
-		"KindNotKnown":    {[]NamedStep[*budget]{Named("a", returning(nil), Watching(&unknown{}, nil))}, "add its types to the manager's scheme"},
-		"ConditionNoType": {[]NamedStep[*budget]{Named("a", returning(nil), Reporting("not good"))}, `condition "not good", which is no valid type`},
-		"ConditionTaken":  {[]NamedStep[*budget]{Named("a", returning(nil), Reporting("Ready"))}, `condition "Ready", which the pass sets itself`},
-		"NameTaken":       {[]NamedStep[*budget]{Named("Stalled", returning(nil))}, `named "Stalled", which the pass uses itself`},
-		"LiteralNotMade":  {[]NamedStep[*budget]{{}}, "make it with Named"},
+		"NoSteps": {
+			reason: "a reconciler without steps would do nothing",
+			want:   "needs a step",
+		},
+		"NoName": {
+			reason: "logs, metrics and events show the name",
+			steps:  []NamedStep[*budget]{Named("", returning(nil))},
+			want:   "needs a name",
+		},
+		"DuplicateName": {
+			reason: "the warnings of a step are remembered by its name",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil)), Named("a", returning(nil))},
+			want:   `two steps are named "a"`,
+		},
+		"DuplicateCondition": {
+			reason: "two steps would overwrite the condition in every pass",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil), Reporting("X")), Named("b", returning(nil), Reporting("X"))},
+			want:   `two steps report the condition "X"`,
+		},
+		"UnknownKind": {
+			reason: "a kind that the scheme does not have cannot be watched",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil), Watching(&unknown{}, nil))},
+			want:   "add its types to the manager's scheme",
+		},
+		"InvalidCondition": {
+			reason: "the API server would refuse the status in every pass",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil), Reporting("not good"))},
+			want:   `condition "not good", which is no valid type`,
+		},
+		"ReservedCondition": {
+			reason: "the pass sets Ready itself",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil), Reporting("Ready"))},
+			want:   `condition "Ready", which the pass sets itself`,
+		},
+		"ReservedName": {
+			reason: "the message of Ready could not tell the step from the condition Stalled",
+			steps:  []NamedStep[*budget]{Named("Stalled", returning(nil))},
+			want:   `named "Stalled", which the pass uses itself`,
+		},
+		"NotMadeByNamed": {
+			reason: "the zero value has neither a name nor a step",
+			steps:  []NamedStep[*budget]{{}},
+			want:   "make it with Named",
+		},
+		"CleanupWithoutFinalizer": {
+			reason: "without a finalizer the object is removed before its cleanup runs",
+			steps:  []NamedStep[*budget]{Named("a", cleaner)},
+			want:   `step "a" cleans up: name its finalizer`,
+		},
+		"FinalizerWithoutCleanup": {
+			reason: "the object could never be removed",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil), Finalizer("example.com/a"))},
+			want:   "nothing would ever remove it",
+		},
+		"GiveUpWithoutCleanup": {
+			reason: "there is no cleanup to give up",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil), GiveUpCleanupAfter(time.Hour))},
+			want:   "nothing would ever remove it",
+		},
+		"DuplicateFinalizer": {
+			reason: "the first finished cleanup would remove the finalizer of both",
+			steps:  []NamedStep[*budget]{Named("a", cleaner, Finalizer("example.com/a")), Named("b", cleaner, Finalizer("example.com/a"))},
+			want:   `two steps have the finalizer "example.com/a"`,
+		},
+		"InvalidFinalizer": {
+			reason: "names without a domain belong to Kubernetes",
+			steps:  []NamedStep[*budget]{Named("a", cleaner, Finalizer("orphan"))},
+			want:   `invalid finalizer "orphan": a domain of yours must stand before it`,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(fake.NewFakeClient(), tc.steps...).Reconcile(t.Context(), request)
-			require.ErrorContains(t, err, tc.says)
-			require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil), "no backoff heals it")
+			require.ErrorContains(t, err, tc.want, tc.reason)
+			require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil), "a retry does not correct a mistake in the code")
 		})
-	}
-	_, err := New(fake.NewFakeClient(), Named("a", StepFunc[client.Object](nil))).Reconcile(t.Context(), request)
-	require.ErrorContains(t, err, "give a pointer to an API type")
-
-	for says, typ := range map[string]reflect.Type{
-		"is not a plain struct": reflect.TypeFor[struct{ Status *budget }](),
-		"embeds the pointer": reflect.TypeFor[struct {
-			Status struct {
-				*policyv1.PodDisruptionBudgetStatus
-			}
-		}](),
-	} {
-		_, err := newStatusType(typ, conditions.Standard(), nil)
-		require.ErrorContains(t, err, says)
 	}
 }
 
-func TestValidateStepsFinalizers(t *testing.T) {
-	cleaner := cleaning{returning(nil), returning(nil)}
+func TestValidateType(t *testing.T) {
+	_, err := New(fake.NewFakeClient(), Named("a", StepFunc[client.Object](nil))).Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, "give a pointer to an API type", "an interface has no kind")
+
 	tests := map[string]struct {
-		steps []NamedStep[*budget]
-		says  string
+		reason string
+		object reflect.Type
+		want   string // in the error
 	}{
-		"CleanupWithoutAFinalizer": {[]NamedStep[*budget]{Named("a", cleaner)}, `step "a" cleans up: name its finalizer`},
-		"FinalizerWithoutACleanup": {[]NamedStep[*budget]{Named("a", returning(nil), Finalizer("example.com/a"))}, "nothing would ever remove it"},
-		"LimitWithoutACleanup":     {[]NamedStep[*budget]{Named("a", returning(nil), GiveUpCleanupAfter(time.Hour))}, "nothing would ever remove it"},
-		"OneForTwo":                {[]NamedStep[*budget]{Named("a", cleaner, Finalizer("example.com/a")), Named("b", cleaner, Finalizer("example.com/a"))}, `two steps have the finalizer "example.com/a"`},
-		"NoDomain":                 {[]NamedStep[*budget]{Named("a", cleaner, Finalizer("orphan"))}, `invalid finalizer "orphan": a domain of yours must stand before it`},
+		"PointerStatus": {
+			reason: "a nil status has no fields to set",
+			object: reflect.TypeFor[struct{ Status *budget }](),
+			want:   "is not a plain struct",
+		},
+		"EmbeddedPointer": {
+			reason: "the fields of a nil struct cannot be set",
+			object: reflect.TypeFor[struct {
+				Status struct {
+					*policyv1.PodDisruptionBudgetStatus
+				}
+			}](),
+			want: "embeds the pointer",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(fake.NewFakeClient(), tc.steps...).Reconcile(t.Context(), request)
-			require.ErrorContains(t, err, tc.says)
-			require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil))
+			_, err := newStatusType(tc.object, conditions.Standard(), nil)
+			require.ErrorContains(t, err, tc.want, tc.reason)
 		})
 	}
 }
@@ -83,5 +142,5 @@ func TestValidateStepsReferences(t *testing.T) {
 		Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, `step "one" declares references of *v1.Pod, but it is a step of *v1.PodDisruptionBudget`)
 	require.NoError(t, New(c, Named("one", returning(nil), Referencing(&corev1.Secret{}, func(client.Object) []types.NamespacedName { return nil }))).prepare(),
-		"an interface that T has is as good")
+		"names may take an interface that T implements")
 }

@@ -20,20 +20,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// MapFunc returns the requests to enqueue for an event of obj. It may read other objects through r, which reads the same
-// kinds as the client of a step and returns the same errors. It must change neither obj nor what it reads.
+// MapFunc returns the requests to enqueue for an event of obj. It may read other objects through r: of the reconciler's own
+// kind, and of the kinds that the steps declare. Other kinds are refused, as by the client of a step. It must change neither
+// obj nor what it reads.
 type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) []ctrl.Request
 
 // Watching declares that the step reads objects of a kind, and watches them: for each event the requests that mapTo returns
 // are enqueued. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
 //
-// kind is an empty object, such as &corev1.Pod{}. Predicates limit the events: an event has to pass all of them. Package
-// predicates has some. If mapTo needs the old object of an update, such as one that loses the label by which it was mapped,
-// the predicates must pass that update.
-func Watching[O client.Object](kind O, mapTo MapFunc[O], predicates ...predicate.Predicate) StepOption {
+// obj is an empty object, such as &corev1.Pod{}. Predicates limit the events: an event has to pass all of them. Package
+// predicates has some. A predicate that selects by label must look at ObjectOld as well, or the update that removes the label
+// is dropped.
+func Watching[O client.Object](obj O, mapTo MapFunc[O], predicates ...predicate.Predicate) StepOption {
 	return func(o *stepOptions) {
-		o.watches = append(o.watches, watch{object: kind, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request {
-			typed, ok := obj.(O)
+		o.watches = append(o.watches, watch{object: obj, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, changed client.Object) []ctrl.Request {
+			typed, ok := changed.(O)
 			if !ok {
 				return nil
 			}
@@ -63,24 +64,26 @@ func (w *watch) setup(b *ctrl.Builder, r client.Reader) {
 // Referencing declares which objects of a kind, such as a Secret with a password, a T references without owning them. A
 // change of such an object, its deletion and its re-creation trigger a reconcile of the T.
 //
-// kind is an empty object, such as &corev1.Secret{}. names returns the names of the objects that obj references; an empty
-// namespace is that of obj. It must only read, and always return the same for the same obj.
+// obj is an empty object, such as &corev1.Secret{}. names returns the names of the objects that a T references; an empty
+// namespace is that of the T. It must only read, and always return the same names for the same T.
 //
-// The cache holds only the metadata of these objects. The client of the step reads an object from the API server, with one
-// request each. To save it, read its *metav1.PartialObjectMetadata, which comes from the cache, and compare the [VersionOf]
-// that first. Lists of whole objects are refused.
+// The cache holds only the metadata of these objects, and the client of the step reads a whole object from the API server,
+// with one request. To save it, read the object's *metav1.PartialObjectMetadata, which comes from the cache, compare its
+// [VersionOf] with the version that you recorded, and read the whole object only if it differs. Lists of whole objects are
+// refused. None of this holds if a step also declares the kind by [ReferencingCached] or [Watching], or builds objects of
+// it: then the cache holds the whole objects, and they are read there.
 //
 // The operator needs the verbs get, list and watch on the kind. RBAC cannot tell a watch of metadata from a watch of whole
 // objects: where that matters, limit the permission by namespace.
-func Referencing[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) StepOption {
-	return referencing(false, kind, names)
+func Referencing[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
+	return referencing(false, obj, names)
 }
 
 // ReferencingCached is [Referencing] for objects that the steps read in every pass and that contain no secrets, such as a
 // Deployment whose status is observed. The cache holds the whole objects, and the client of the step reads and lists them
 // there.
-func ReferencingCached[T client.Object](kind client.Object, names func(obj T) []types.NamespacedName) StepOption {
-	return referencing(true, kind, names)
+func ReferencingCached[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
+	return referencing(true, obj, names)
 }
 
 // reference is a kind that a step references.
@@ -88,20 +91,20 @@ type reference struct {
 	object client.Object
 	cached bool         // as a whole, not only its metadata
 	from   reflect.Type // of the argument of names
-	names  func(obj client.Object) []types.NamespacedName
+	names  func(client.Object) []types.NamespacedName
 }
 
-func referencing[T client.Object](cached bool, kind client.Object, names func(obj T) []types.NamespacedName) StepOption {
+func referencing[T client.Object](cached bool, obj client.Object, names func(T) []types.NamespacedName) StepOption {
 	return func(o *stepOptions) {
-		o.references = append(o.references, reference{object: kind, cached: cached, from: reflect.TypeFor[T](), names: func(obj client.Object) []types.NamespacedName {
-			typed, ok := obj.(T)
+		o.references = append(o.references, reference{object: obj, cached: cached, from: reflect.TypeFor[T](), names: func(referrer client.Object) []types.NamespacedName {
+			typed, ok := referrer.(T)
 			if !ok {
 				return nil
 			}
 			all := slices.Clone(names(typed)) // the slice may belong to the object in the cache
 			for i := range all {
 				if all[i].Namespace == "" {
-					all[i].Namespace = obj.GetNamespace()
+					all[i].Namespace = referrer.GetNamespace()
 				}
 			}
 			return all
@@ -115,8 +118,8 @@ func VersionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
 }
 
-// setupReferences adds one watch for each kind that the steps reference.
-func (r *Reconciler[T]) setupReferences(mgr ctrl.Manager, b *ctrl.Builder) error {
+// watchReferencedKinds adds one watch for each kind that the steps reference.
+func (r *Reconciler[T]) watchReferencedKinds(mgr ctrl.Manager, b *ctrl.Builder) error {
 	byKind := map[schema.GroupVersionKind][]reference{}
 	var kinds []schema.GroupVersionKind
 	for i := range r.steps {
@@ -132,15 +135,16 @@ func (r *Reconciler[T]) setupReferences(mgr ctrl.Manager, b *ctrl.Builder) error
 		}
 	}
 	for _, kind := range kinds {
-		if err := r.setupReference(mgr, b, kind, byKind[kind]); err != nil {
+		if err := r.watchReferencedKind(mgr, b, kind, byKind[kind]); err != nil {
 			return fmt.Errorf("references of %s to %s: %w", r.kind.Kind, kind.Kind, err)
 		}
 	}
 	return nil
 }
 
-// setupReference indexes the objects of the reconciler by what they reference of one kind, and watches that kind.
-func (r *Reconciler[T]) setupReference(mgr ctrl.Manager, b *ctrl.Builder, kind schema.GroupVersionKind, references []reference) error {
+// watchReferencedKind indexes the reconciler's objects by the names of the objects of one kind that they reference, and
+// watches that kind.
+func (r *Reconciler[T]) watchReferencedKind(mgr ctrl.Manager, b *ctrl.Builder, kind schema.GroupVersionKind, references []reference) error {
 	// The pointer is in the name because another reconciler of the same kind has an index of its own.
 	index := fmt.Sprintf("opblocks.dev/%p-refers-to-%s", r, kind.GroupKind())
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), r.empty(), index, func(obj client.Object) []string {

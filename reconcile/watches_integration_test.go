@@ -45,7 +45,7 @@ func TestWatching(t *testing.T) {
 	w.waitFor(t, b, "one", func(b *budget) bool { return b.Status.CurrentHealthy == 1 })
 }
 
-// secretReads notes the requests for Secrets: by name, or for many of them with what is accepted.
+// secretReads records the requests for Secrets: those by name, and those for many Secrets with the media type that they accept.
 type secretReads struct {
 	mu     sync.Mutex
 	byName []string
@@ -177,7 +177,7 @@ func TestReferencing(t *testing.T) {
 	}
 }
 
-// Each of two reconcilers of one kind reconciles for the Secrets that it references itself.
+// Two reconcilers of one kind reference different Secrets. A change of a Secret triggers only the one that references it.
 func TestReferencingOfTwoReconcilers(t *testing.T) {
 	w := newEnvWith(t, func(config *rest.Config) *rest.Config { return config })
 	passes := make(chan string, 100)

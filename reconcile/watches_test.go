@@ -30,7 +30,7 @@ func TestReferencingNamespace(t *testing.T) {
 	if diff := cmp.Diff(want, n.references[0].names(newBudget())); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	require.Empty(t, kept[0].Namespace, "what the function returns may be a part of the object in the cache")
+	require.Empty(t, kept[0].Namespace, "the returned slice, which may belong to the object in the cache, is not changed")
 }
 
 func TestVersionOf(t *testing.T) {
@@ -42,7 +42,7 @@ func TestVersionOf(t *testing.T) {
 	require.NotEqual(t, of("a", "1"), of("b", "1"), "deleted and created again")
 }
 
-// queue keeps what is added.
+// queue records the requests that are added.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[ctrl.Request]
 	added []ctrl.Request
@@ -50,7 +50,7 @@ type queue struct {
 
 func (q *queue) Add(r ctrl.Request) { q.added = append(q.added, r) }
 
-// A step watches one field of Pods, without their creations.
+// A step watches one field of Pods, and ignores creations.
 func TestWatching(t *testing.T) {
 	node := func(p *corev1.Pod) string { return p.Spec.NodeName }
 	withoutCreations := predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
@@ -74,23 +74,23 @@ func TestWatching(t *testing.T) {
 		want   []ctrl.Request
 	}{
 		"Creation": {
-			"at the start there is one for each Pod", filter.Create(event.CreateEvent{Object: pod("a")}),
+			"the predicate drops creations, of which there is one for each Pod at the start", filter.Create(event.CreateEvent{Object: pod("a")}),
 			func(e handler.EventHandler, q *queue) { e.Create(t.Context(), event.CreateEvent{Object: pod("a")}, q) }, nil,
 		},
 		"Unchanged": {
-			"another field", filter.Update(event.UpdateEvent{ObjectOld: pod("a"), ObjectNew: pod("a")}),
+			"the predicate drops updates that do not change the field", filter.Update(event.UpdateEvent{ObjectOld: pod("a"), ObjectNew: pod("a")}),
 			func(e handler.EventHandler, q *queue) {
 				e.Update(t.Context(), event.UpdateEvent{ObjectOld: pod("a"), ObjectNew: pod("a")}, q)
 			}, nil,
 		},
 		"Changed": {
-			"the objects of the old and of the new Pod, once if it is the same", filter.Update(event.UpdateEvent{ObjectOld: pod("a"), ObjectNew: pod("b")}),
+			"the requests for the old and the new Pod are enqueued, equal ones once", filter.Update(event.UpdateEvent{ObjectOld: pod("a"), ObjectNew: pod("b")}),
 			func(e handler.EventHandler, q *queue) {
 				e.Update(t.Context(), event.UpdateEvent{ObjectOld: pod("a"), ObjectNew: pod("b")}, q)
 			}, to,
 		},
 		"AnotherKind": {
-			"the function is not called with what it does not take", true,
+			"the mapping function is not called with an object of another type", true,
 			func(e handler.EventHandler, q *queue) {
 				e.Generic(t.Context(), event.GenericEvent{Object: &corev1.Service{}}, q)
 			}, nil,

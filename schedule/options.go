@@ -24,7 +24,7 @@ type Options struct {
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// SpreadSeconds spreads the runs of objects with the same schedule over so many seconds. Each object always starts at
+	// SpreadSeconds spreads the runs of objects with the same schedule over this many seconds. Each object always starts at
 	// the same distance after its scheduled times. The default is 0: all start at once.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400

@@ -64,7 +64,7 @@ func (s *Schedule) next(after, anchor int64) (int64, bool) {
 	return at, ok && at <= lastSecond
 }
 
-// latest returns the last time that is after one time and not after another, and the number of times between them.
+// latest returns the last time that is after one time and not after another, and how many there are in that range.
 func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	if s.every > 0 {
 		return interval{anchor, s.every}.latest(after, until)
@@ -77,7 +77,7 @@ func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	return at, zoned.count(after, until)
 }
 
-// interval is the set of times of @every: the anchor plus any multiple of so many seconds. The anchor itself is not in it.
+// interval is the set of times of @every: the anchor plus any multiple of a number of seconds. The anchor itself is not in it.
 //
 // robfig/cron counts an interval from the last run instead. In an operator that restarts, this means from the restart: the
 // run is then late, or never comes if restarts are more frequent than the interval.

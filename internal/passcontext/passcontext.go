@@ -13,8 +13,8 @@ import (
 // Its methods are exported: a type of another package never has the unexported methods of an interface declared here, so
 // FromContext would find no pass, and what should run at the end of the pass would run at once.
 type Pass interface {
-	// AfterSteps registers a function to run at the end of the pass, after all steps, and only if none of them failed or
-	// was skipped. Its error becomes the outcome of the step that registered it. In a cleanup the function runs right
+	// AfterSteps registers a function to run at the end of the pass, after all steps, if each of them succeeded or waits.
+	// Its error becomes the outcome of the step that registered it. In a cleanup the function runs right
 	// after the cleanup has succeeded, before the finalizer is removed.
 	AfterSteps(do func(ctx context.Context) error)
 
