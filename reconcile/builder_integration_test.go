@@ -98,9 +98,9 @@ func TestSetupWithBuilder(t *testing.T) {
 		setup  bool
 		says   string
 	}{
-		"WatchesSetUp": {reason: "a builder of one's own works", setup: true},
+		"WatchesSetUp": {reason: "the reconciler works in a builder that For did not make", setup: true},
 		"WatchesForgotten": {
-			reason: "one sentence, in the first pass, says what to call",
+			reason: "the error of the first pass names the missing call",
 			says:   "call SetupWithBuilder before the builder's Complete",
 		},
 	}

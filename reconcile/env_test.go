@@ -169,7 +169,7 @@ func account(t *testing.T, namespace string, may ...string) *rest.Config {
 	user, err := cp.ServiceAccountConfig(t.Context(), namespace, "operator")
 	require.NoError(t, err)
 	user.QPS = -1
-	// The authorizer hears of the role by a watch of its own.
+	// The authorizer reads roles from a cache of its own, which lags.
 	as, err := client.New(user, client.Options{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {

@@ -125,13 +125,13 @@ func TestManagerWithoutReadPermission(t *testing.T) {
 		says    string
 		starts  bool
 	}{
-		"AllThere":        {reason: "it starts", may: everything, starts: true},
-		"Nothing":         {reason: "the first refusal is enough", says: "cannot"},
-		"NoList":          {reason: "the verb, the resource and the namespace", may: []string{"get " + budgets, "get,list,watch configmaps", "get,list,watch secrets"}, says: `resource "poddisruptionbudgets" in API group "policy" in the namespace`},
-		"NoWatch":         {reason: "it would start, and hear of nothing", may: []string{"get,list " + budgets, "get,list,watch configmaps", "get,list,watch secrets"}, says: `cannot watch resource "poddisruptionbudgets" in API group "policy" in the namespace`},
-		"OfAChild":        {reason: "what a step watches", may: []string{"get,list,watch " + budgets, "get configmaps", "get,list,watch secrets"}, says: `resource "configmaps" in API group ""`},
-		"OfAReference":    {reason: "what a step refers to, by metadata", may: []string{"get,list,watch " + budgets, "get,list,watch configmaps", "get,list secrets"}, says: `cannot watch resource "secrets" in API group ""`},
-		"InAllNamespaces": {reason: "a Role is not enough for a cache of all", may: everything, everyNS: true, says: "at the cluster scope"},
+		"AllThere":        {reason: "with all permissions the manager starts", may: everything, starts: true},
+		"Nothing":         {reason: "the first refused request ends the start", says: "cannot"},
+		"NoList":          {reason: "the error names the verb, the resource and the namespace", may: []string{"get " + budgets, "get,list,watch configmaps", "get,list,watch secrets"}, says: `resource "poddisruptionbudgets" in API group "policy" in the namespace`},
+		"NoWatch":         {reason: "without the verb watch the manager would start, and see no change", may: []string{"get,list " + budgets, "get,list,watch configmaps", "get,list,watch secrets"}, says: `cannot watch resource "poddisruptionbudgets" in API group "policy" in the namespace`},
+		"OfAChild":        {reason: "the kind of a child is watched", may: []string{"get,list,watch " + budgets, "get configmaps", "get,list,watch secrets"}, says: `resource "configmaps" in API group ""`},
+		"OfAReference":    {reason: "a referenced kind is watched by its metadata", may: []string{"get,list,watch " + budgets, "get,list,watch configmaps", "get,list secrets"}, says: `cannot watch resource "secrets" in API group ""`},
+		"InAllNamespaces": {reason: "a cache of all namespaces needs a ClusterRole", may: everything, everyNS: true, says: "at the cluster scope"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,9 +168,9 @@ func TestManagerWithoutReadPermission(t *testing.T) {
 				require.True(t, apierrors.IsForbidden(err))
 				require.Less(t, time.Since(begin), 10*time.Second, "within seconds")
 			case <-time.After(eventually):
-				t.Fatal("it goes on: " + tc.reason)
+				t.Fatal("the manager still runs: " + tc.reason)
 			}
-			require.Eventually(t, func() bool { return !strings.Contains(goroutines(), "reconcile.(*manager)") }, eventually, often, "nothing of it goes on")
+			require.Eventually(t, func() bool { return !strings.Contains(goroutines(), "reconcile.(*manager)") }, eventually, often, "no goroutine of the manager is left")
 		})
 	}
 }
@@ -189,11 +189,11 @@ func TestMissingWritePermission(t *testing.T) {
 		says   string
 	}{
 		"Finalizer": {
-			reason: "patch of the object itself", may: []string{"create configmaps"},
+			reason: "a finalizer is added by a patch of the object", may: []string{"create configmaps"},
 			says: `cannot patch resource "poddisruptionbudgets" in API group "policy"`,
 		},
 		"Child": {
-			reason: "create of a child's kind", may: []string{"patch poddisruptionbudgets.policy"},
+			reason: "a child is created", may: []string{"patch poddisruptionbudgets.policy"},
 			says: `cannot create resource "configmaps" in API group ""`,
 		},
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 func TestCacheOptions(t *testing.T) {
-	require.Nil(t, CacheOptions().DefaultNamespaces, "all of them")
+	require.Nil(t, CacheOptions().DefaultNamespaces, "without an argument the cache holds all namespaces")
 	options := CacheOptions("a", "b")
 	require.Len(t, options.DefaultNamespaces, 2)
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
@@ -70,20 +70,20 @@ func TestTransformCompact(t *testing.T) {
 	probe := func(d *appsv1.Deployment) string {
 		return d.Spec.Template.Spec.Containers[0].LivenessProbe.HTTPGet.Port.StrVal
 	}
-	require.Same(t, at(a.Namespace), at(b.Namespace), "a field")
-	require.Same(t, at(a.Finalizers[0]), at(b.Finalizers[0]), "an element of a list")
-	require.Same(t, at(port(a).Name), at(probe(b)), "behind pointers")
-	require.Same(t, at(string(port(a).Protocol)), at(string(port(b).Protocol)), "of a type of its own")
-	require.Same(t, at(a.Name), at(a.Labels["app"]), "a value in a map")
+	require.Same(t, at(a.Namespace), at(b.Namespace), "strings of fields are shared between objects")
+	require.Same(t, at(a.Finalizers[0]), at(b.Finalizers[0]), "strings in lists are shared")
+	require.Same(t, at(port(a).Name), at(probe(b)), "strings behind pointers are shared")
+	require.Same(t, at(string(port(a).Protocol)), at(string(port(b).Protocol)), "strings of named types are shared")
+	require.Same(t, at(a.Name), at(a.Labels["app"]), "values of maps are shared")
 
-	a.Labels["app"] = "changed" // which nobody may do: it shows what is one map
-	require.Equal(t, "changed", a.Spec.Template.Labels["app"], "equal maps of one object are one")
+	a.Labels["app"] = "changed" // a write to the shared map, which is forbidden, shows which maps are one
+	require.Equal(t, "changed", a.Spec.Template.Labels["app"], "equal maps of one object share their memory")
 	require.Equal(t, "changed", a.Spec.Selector.MatchLabels["app"])
-	require.Equal(t, "n", a.Annotations["note"], "others are not")
-	require.Equal(t, "b", b.Labels["app"], "nor are those of other objects")
+	require.Equal(t, "n", a.Annotations["note"], "a map that differs stays apart")
+	require.Equal(t, "b", b.Labels["app"], "objects do not share maps")
 	copied := b.DeepCopy()
 	copied.Labels["app"] = "changed"
-	require.Equal(t, "b", copied.Spec.Template.Labels["app"], "a copy's maps are its own")
+	require.Equal(t, "b", copied.Spec.Template.Labels["app"], "the maps of a copy are apart")
 }
 
 func TestTransformCompactChangesNothingElse(t *testing.T) {
@@ -91,18 +91,18 @@ func TestTransformCompactChangesNothingElse(t *testing.T) {
 		reason string
 		obj    any
 	}{
-		"Typed":        {"lists, maps, pointers, times, quantities", decodedDeployment("a")},
-		"Empty":        {"nothing to share", &corev1.ConfigMap{}},
-		"Values":       {"contents that are no strings", &corev1.Secret{Data: map[string][]byte{"k": []byte("v")}, StringData: map[string]string{"a": "b"}}},
-		"Metadata":     {"of a kind that is watched by metadata only", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}}},
-		"WithoutAType": {"its maps hold anything", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"x": int64(1)}}}},
+		"Typed":        {"lists, maps, pointers, times and quantities stay equal", decodedDeployment("a")},
+		"Empty":        {"an empty object has nothing to share", &corev1.ConfigMap{}},
+		"Values":       {"contents that are not strings stay equal", &corev1.Secret{Data: map[string][]byte{"k": []byte("v")}, StringData: map[string]string{"a": "b"}}},
+		"Metadata":     {"a kind may be watched by its metadata only", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}}},
+		"WithoutAType": {"the maps of an unstructured object hold values of any type", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{"x": int64(1)}}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := tc.obj.(interface{ DeepCopyObject() runtime.Object }).DeepCopyObject()
 			want.(metav1.Object).SetManagedFields(nil)
 			compact := TransformCompact()
-			for range 2 { // client-go may bring an object again
+			for range 2 { // client-go may transform an object twice
 				got, err := compact(tc.obj)
 				require.NoError(t, err)
 				require.Empty(t, cmp.Diff(want, got, cmp.Comparer(func(a, b apiresource.Quantity) bool { return a.Cmp(b) == 0 })), tc.reason)

@@ -83,7 +83,7 @@ func (s *secretReads) take() (byName []string) {
 	return byName
 }
 
-// The Secret of object a is "a-password"; another step of the same kind refers to "a-token".
+// One step of object a references the Secret "a-password", and another step references the Secret "a-token".
 func TestReferencing(t *testing.T) {
 	var reads secretReads
 	w := newEnvWith(t, reads.wrap)
@@ -144,7 +144,7 @@ func TestReferencing(t *testing.T) {
 	onlyOf := func(reason, object string) {
 		t.Helper()
 		for _, name := range reads.take() {
-			require.True(t, strings.HasPrefix(name, object+"-"), "%s, and not one for %s", reason, name)
+			require.True(t, strings.HasPrefix(name, object+"-"), "%s, and nothing reads %s", reason, name)
 		}
 	}
 	password := secret("a-password", "one")
@@ -153,18 +153,18 @@ func TestReferencing(t *testing.T) {
 	require.NoError(t, w.client.Create(t.Context(), secret("a-token", "t")))
 	has("a-token", "t")
 	w.waitFor(t, a, "ready", isReady)
-	onlyOf("a pass for the object that refers to it", "a")
+	onlyOf("only the object that references the Secret is reconciled", "a")
 
 	password.StringData = map[string]string{"value": "two"}
 	require.NoError(t, w.client.Update(t.Context(), password))
 	has("a-password", "two")
 	require.NoError(t, w.client.Delete(t.Context(), password))
 	has("a-password", "")
-	w.waitFor(t, a, "its loss is shown", func(b *budget) bool { return b.Status.Conditions[0].Reason == reconcile.SecretNotFound })
+	w.waitFor(t, a, "the condition shows the deletion", func(b *budget) bool { return b.Status.Conditions[0].Reason == reconcile.SecretNotFound })
 	require.NoError(t, w.client.Create(t.Context(), secret("a-password", "three")))
 	has("a-password", "three")
 	w.waitFor(t, a, "ready", isReady)
-	onlyOf("the change, the deletion and the creation anew are a's", "a")
+	onlyOf("the change, the deletion and the re-creation trigger only a", "a")
 
 	require.NoError(t, w.client.Create(t.Context(), secret("b-token", "tb")))
 	has("b-token", "tb")
@@ -173,7 +173,7 @@ func TestReferencing(t *testing.T) {
 	defer reads.mu.Unlock()
 	require.NotEmpty(t, reads.many)
 	for _, accept := range reads.many {
-		require.Contains(t, accept, "as=PartialObjectMetadata", "no list or watch has contents")
+		require.Contains(t, accept, "as=PartialObjectMetadata", "no list or watch asks for contents")
 	}
 }
 
