@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,24 +129,19 @@ func Due(now time.Time, in Input) (Decision, error) {
 		after = until
 	}
 	d.Next = in.next(after, now.Location())
-	if !d.Next.IsZero() {
-		d.RequeueAt = in.startTime(d.Next.Add(in.Offset))
-	}
+	d.RequeueAt = in.nextStart(d.Next, now.Location())
 	if d.ScheduledTime.IsZero() {
 		return d, nil
 	}
 
 	d.Missed-- // ScheduledTime itself is not missed
-	start := in.startTime(d.ScheduledTime.Add(in.Offset))
-	if !start.After(now) {
-		start = in.startTime(now) // the run is late, and waits only for a window that is open now
-	}
+	start := in.startTime(d.ScheduledTime, now)
 	switch {
 	case in.isTooLate(d.ScheduledTime, now):
 		d.Verdict = TooLate
 		d.Missed++
 	case start.After(now):
-		d.Verdict, d.RequeueAt = Deferred, start
+		d.Verdict, d.RequeueAt = Deferred, earlier(start, d.RequeueAt)
 	default:
 		d.Verdict = Start
 	}
@@ -187,24 +181,6 @@ func (in *Input) anchor() int64 {
 		return toSeconds(in.LastScheduleTime.Time)
 	}
 	return toSeconds(in.Since.Time)
-}
-
-// startTime returns t, or if t is in a blackout window, the time after the window at which a run starts instead.
-func (in *Input) startTime(t time.Time) time.Time {
-	open := in.BlackoutWindows.NextOpen(t)
-	if spread := open.Add(in.Offset); open.After(t) && in.BlackoutWindows.NextOpen(spread).Equal(spread) {
-		return spread
-	}
-	return open
-}
-
-// isTooLate reports whether the starting deadline of the run with this scheduled time has passed.
-func (in *Input) isTooLate(scheduled, now time.Time) bool {
-	const maxSeconds = math.MaxInt64 / int64(time.Second)
-	if in.StartingDeadlineSeconds == nil || *in.StartingDeadlineSeconds > maxSeconds {
-		return false
-	}
-	return now.Sub(scheduled.Add(in.Offset)) > time.Duration(*in.StartingDeadlineSeconds)*time.Second
 }
 
 // next returns the first scheduled time after a time, or the zero time.

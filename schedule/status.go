@@ -50,7 +50,7 @@ func (s *Status) Decide(now time.Time, uid types.UID, schedule string, options O
 	case err != nil:
 		s.Stop()
 	case d.Verdict == Start, d.Verdict == TooLate:
-		if s.NextScheduleTime == nil {
+		if _, ok := s.Candidate(now, types.NamespacedName{}, false, d.offset); !ok {
 			s.NextScheduleTime = wholeSecond(d.ScheduledTime)
 		}
 	default:
