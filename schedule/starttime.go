@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// maxCarry limits how much later than the end of a blackout window a run starts because of the windows after it.
+// maxCarry is how long after the end of a blackout window a run starts at most, if the windows after that delay it too.
 const maxCarry = 24 * time.Hour
 
-// startTime returns the start time of a run that is due, as far as is known now: its scheduled time plus the offset, or if a
-// blackout window was or is open since then, a time after the last such window. The result does not depend on whether the
-// operator was up in that window.
+// startTime returns when a run that is due, and that has not started until now, starts: at its due time, or if there was a
+// blackout window since then, after the last one. It does not matter whether the operator was up in that window.
 func (in *Input) startTime(scheduled, now time.Time) time.Time {
-	place := scheduled.Add(in.Offset)
-	if end := in.BlackoutWindows.lastEnd(now, place); end.After(place) {
+	due := scheduled.Add(in.Offset)
+	if end := in.BlackoutWindows.lastEnd(now, due); end.After(due) {
 		return in.afterWindow(end, scheduled)
 	}
-	return place
+	return due
 }
 
-// afterWindow returns the start time of a run that a blackout window delays until its end: the offset after the end. If the
-// next window begins before that, the run waits for that window too, but for maxCarry at most, and not beyond its deadline.
-// If it would have to, it starts before the next window: the offset then wraps around within the time between the windows,
-// so that the runs are spread there, too.
+// afterWindow returns when a run starts that is delayed by a blackout window with this end: one offset later. If another
+// window begins before that, the run is delayed by that one too, unless it would start more than maxCarry after the end or
+// beyond its deadline. Then it starts before the other window, and the offset wraps around within the time between the two,
+// so that the runs are spread there as well.
 //
-// For two ends of windows, with no start time between them, the result is the same.
+// A run that is delayed by a second window starts at the same time whichever of the two ends is passed. So the decision stays
+// the same from one reconcile to the next, and no run is delayed forever.
 func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	next := in.BlackoutWindows.nextClosed(end)
 	length := next.Sub(end)
@@ -43,16 +43,16 @@ func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	}
 }
 
-// nextStart returns the first start time of the runs from this scheduled time on, whose place is still to come. It is not
-// always the start time of the first of them: a later one whose place is after a blackout window may start before one that
+// nextStart returns when the first of the runs from this scheduled time on can start; the due time of all is still to come. It
+// need not be the run of this scheduled time: another one that is due after a blackout window may start before a run that
 // the window delays.
 func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Time {
 	var delayed time.Time
 	for !scheduled.IsZero() {
-		place := scheduled.Add(in.Offset)
-		end := in.BlackoutWindows.NextOpen(place)
-		if end.Equal(place) {
-			return earlier(place, delayed)
+		due := scheduled.Add(in.Offset)
+		end := in.BlackoutWindows.NextOpen(due)
+		if end.Equal(due) {
+			return earlier(due, delayed)
 		}
 		if delayed.IsZero() {
 			delayed = in.afterWindow(end, scheduled)
@@ -60,7 +60,7 @@ func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Ti
 		if !end.Before(delayed) {
 			break
 		}
-		scheduled = in.next(end.Add(-in.Offset-1), location) // the first whose place is not before the end
+		scheduled = in.next(end.Add(-in.Offset-1), location) // the first that is due at the end or later
 	}
 	return delayed
 }

@@ -100,7 +100,8 @@ func (s *Status) Candidate(now time.Time, object types.NamespacedName, running b
 	return candidate, running || s.NextScheduleTime != nil && !now.Before(candidate.Due.Add(offset))
 }
 
-// nextScheduleTime returns the time for [Status.NextScheduleTime]: Next, or the end of the blackout window that it is in.
+// nextScheduleTime returns the time for [Status.NextScheduleTime], which is the next start less the offset: Next, or the end of
+// the blackout window that delays the run. It is earlier than that end if the offset wraps around; see [Input.BlackoutWindows].
 func (d Decision) nextScheduleTime() *metav1.Time {
 	if d.RequeueAt.IsZero() {
 		return nil
