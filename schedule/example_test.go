@@ -199,7 +199,7 @@ func ExampleStatus() {
 			panic(err)
 		}
 		fmt.Println(d.Verdict, status.NextScheduleTime.UTC())
-		if d.Verdict == schedule.Start { // start a run for d.Latest
+		if d.Verdict == schedule.Start { // start a run for d.ScheduledTime
 			status.Record(d)
 		}
 	}

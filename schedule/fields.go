@@ -75,8 +75,8 @@ func (r fieldRule) checkEntry(entry string) error {
 	return r.checkStep(step, count, from, isRange)
 }
 
-// checkStep refuses a step with which only the first value is left, unless the step is exactly the whole range: */60 is every
-// 60 minutes, as it says, but */90 is not every 90 minutes.
+// checkStep refuses a step that is larger than the number of values, so that only the first is left. A step that equals the
+// number leaves only the first, too, but does what it says: */60 is every 60 minutes, while */90 is not every 90.
 func (r fieldRule) checkStep(step string, count, from int, isRange bool) error {
 	if step == "" || strings.Trim(step, "0123456789") != "" || strings.Trim(step, "0") == "" {
 		return r.general(fmt.Sprintf("the step %s is not a number from 1", quote(step)))
@@ -103,8 +103,11 @@ func (r fieldRule) checkExtension(entry, low string) error {
 	upper := strings.ToUpper(low)
 	before := func(suffix string) bool {
 		value, ok := strings.CutSuffix(upper, suffix)
+		if !ok || strings.Trim(value, "0123456789") == "" {
+			return ok
+		}
 		_, err := r.value(value)
-		return ok && (value == "" || err == nil || strings.Trim(value, "0123456789") == "")
+		return err == nil
 	}
 	switch {
 	case strings.Contains(entry, "#"):

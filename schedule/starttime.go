@@ -23,8 +23,8 @@ func (in *Input) startTime(scheduled, now time.Time) time.Time {
 // beyond its deadline. Then it starts before the other window, and the offset wraps around within the time between the two,
 // so that the runs are spread there as well.
 //
-// A run that is delayed by a second window starts at the same time whichever of the two ends is passed. So the decision stays
-// the same from one reconcile to the next, and no run is delayed forever.
+// A run that is delayed by a second window starts at the same time, whichever of the two ends is passed. So the decision
+// stays the same from one reconcile to the next, and no run is delayed forever.
 func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	next := in.BlackoutWindows.nextClosed(end)
 	length := next.Sub(end)
@@ -43,9 +43,9 @@ func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	}
 }
 
-// nextStart returns when the first of the runs from this scheduled time on can start; the due time of all is still to come. It
-// need not be the run of this scheduled time: another one that is due after a blackout window may start before a run that
-// the window delays.
+// nextStart returns when the first of the runs from this scheduled time on can start; they all become due in the future. The
+// first need not be the run of this scheduled time: one that becomes due after a blackout window may start before a run
+// that the window delays.
 func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Time {
 	var delayed time.Time
 	for !scheduled.IsZero() {
