@@ -196,6 +196,13 @@ func TestDue(t *testing.T) {
 			schedule: "20 0 * * *", since: "2026-03-01 13:00", offset: 15 * time.Hour, windows: office, now: "2026-03-02 19:00",
 			want: shown{"Start", "2026-03-02 00:20:00", "2026-03-03 00:20:00", "2026-03-03 19:00:00", 0},
 		},
+		"ClockSetIntoWindow": {
+			reason: "In Berlin 02:00 to 03:00 is skipped, and with it the start of the second window, which so begins at 03:00: the " +
+				"half hour before that is shorter than the offset.",
+			schedule: "30 0 * * *", zone: "Europe/Berlin", since: "2026-03-28 12:00", offset: 45 * time.Minute, now: "2026-03-29 00:20",
+			windows: windows(t, "Europe/Berlin", schedule.BlackoutWindow{Start: "01:00", End: "01:30"}, schedule.BlackoutWindow{Start: "02:30", End: "04:00"}),
+			want:    shown{"Deferred", "2026-03-28 23:30:00", "2026-03-29 22:30:00", "2026-03-29 02:45:00", 0},
+		},
 		"NextBeforeDeferred": {
 			reason:   "A later run, whose place is after the window, starts before the one that is delayed.",
 			schedule: "*/5 * * * *", since: "2026-03-02 06:00", last: "2026-03-02 17:20", offset: 33 * time.Minute, windows: office,

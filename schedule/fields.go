@@ -111,16 +111,16 @@ func (r fieldRule) checkExtension(entry, low string) error {
 	}
 	switch {
 	case strings.Contains(entry, "#"):
-		return errors.New("# (the nth weekday of a month) is not supported; write the weekday alone, such as FRI, for each week, " +
+		return errors.New("there is no # (the nth weekday of a month); write the weekday alone, such as FRI, for each week, " +
 			"or a day of the month")
 	case upper == "H" || strings.HasPrefix(upper, "H("):
-		return errors.New("H (a value that differs from object to object) is not supported; write a value, such as 0, or a step, such " +
+		return errors.New("there is no H (a value that differs from object to object); write a value, such as 0, or a step, such " +
 			"as */15, and spread the objects by the offset (spreadSeconds)")
 	case upper == "LW" || before("W"):
-		return errors.New("W (the working day nearest to a date) is not supported; write a day of the month, or MON-FRI as day of week " +
+		return errors.New("there is no W (the working day nearest to a date); write a day of the month, or MON-FRI as day of week " +
 			"for each working day")
 	case before("L"):
-		return errors.New("L (the last day) is not supported; write a day that each month has, 1 to 28, or the weekday alone, such " +
+		return errors.New("there is no L (the last day); write a day that each month has, 1 to 28, or the weekday alone, such " +
 			"as FRI, for each week")
 	}
 	return nil

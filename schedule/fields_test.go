@@ -31,10 +31,10 @@ func TestParseFieldInvalid(t *testing.T) {
 		list    = ", as list (a,b), range (a-b) or with a step (*/n)"
 		minutes = "; write *, or 0 to 59" + list
 		space   = "there is a space beside a comma, a hyphen or a slash; write an entry without spaces, such as 1,2"
-		last    = "L (the last day) is not supported; write a day that each month has, 1 to 28, or the weekday alone, such as FRI, for each week"
-		working = "W (the working day nearest to a date) is not supported; write a day of the month, or MON-FRI as day of week for each working day"
-		nth     = "# (the nth weekday of a month) is not supported; write the weekday alone, such as FRI, for each week, or a day of the month"
-		hashed  = "H (a value that differs from object to object) is not supported; write a value, such as 0, or a step, such as */15, " +
+		last    = "there is no L (the last day); write a day that each month has, 1 to 28, or the weekday alone, such as FRI, for each week"
+		working = "there is no W (the working day nearest to a date); write a day of the month, or MON-FRI as day of week for each working day"
+		nth     = "there is no # (the nth weekday of a month); write the weekday alone, such as FRI, for each week, or a day of the month"
+		hashed  = "there is no H (a value that differs from object to object); write a value, such as 0, or a step, such as */15, " +
 			"and spread the objects by the offset (spreadSeconds)"
 	)
 	cases := map[string]struct {
