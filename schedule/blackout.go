@@ -84,9 +84,47 @@ func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
 	return time.Unix(at, 0).In(t.Location())
 }
 
+// lastEnd returns the end of the windows that t is in. If t is in none, lastEnd returns the end of the last windows before
+// t, or the zero time if there is none after a given time.
+func (w BlackoutWindows) lastEnd(t, after time.Time) time.Time {
+	if len(w.spans) == 0 {
+		return time.Time{}
+	}
+	if end := w.NextOpen(t); end.After(t) {
+		return end
+	}
+	zoned := zonedCalendar{location: w.location}
+	for at := toSeconds(t); at >= toSeconds(after); {
+		_, end, open := w.around(zoned.wallTime(at))
+		if !open {
+			return time.Unix(at+1, 0).In(t.Location()) // the clock was set out of the window
+		}
+		if end -= zoned.offset; end > zoned.start && end > toSeconds(after) {
+			return time.Unix(end, 0).In(t.Location())
+		}
+		at = zoned.start - 1
+	}
+	return time.Time{}
+}
+
+// nextClosed returns the first time after t that is in a window; t is in none, and there is a window.
+func (w BlackoutWindows) nextClosed(t time.Time) time.Time {
+	zoned := zonedCalendar{location: w.location}
+	for at := toSeconds(t); ; at = zoned.end {
+		start, _, open := w.around(zoned.wallTime(at))
+		if !open {
+			return time.Unix(at, 0).In(t.Location()) // the clock is set into the window
+		}
+		if start -= zoned.offset; start < zoned.end {
+			return time.Unix(start, 0).In(t.Location())
+		}
+	}
+}
+
+const sunday = 3 * day // 1970 began on a Thursday
+
 // endOfSpan returns the end of the span that a wall time is in, and whether it is in one.
 func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
-	const sunday = 3 * day // 1970 began on a Thursday
 	inWeek := floorMod(wall-sunday, week)
 	for _, s := range w.spans {
 		if s.from <= inWeek && inWeek < s.to {
@@ -94,6 +132,23 @@ func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// around returns the start of the next span after a wall time and the end of the last span until it, if it is in none.
+func (w BlackoutWindows) around(wall int64) (next, last int64, open bool) {
+	inWeek := floorMod(wall-sunday, week)
+	next, last = w.spans[0].from+week, w.spans[len(w.spans)-1].to-week // those of the weeks after and before
+	for _, s := range w.spans {
+		switch {
+		case s.to <= inWeek:
+			last = s.to
+		case s.from > inWeek:
+			return wall - inWeek + s.from, wall - inWeek + last, true
+		default:
+			return 0, 0, false
+		}
+	}
+	return wall - inWeek + next, wall - inWeek + last, true
 }
 
 // spans returns the parts of the week that the window covers. The field is the window's path for errors.

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,10 +28,14 @@ type Input struct {
 	// Suspend prevents any start while it is true, as spec.suspend of CronJob does.
 	Suspend bool
 	// BlackoutWindows are times in which nothing starts. A blackout window delays runs as downtime of the operator does:
-	// when it ends, the latest missed run starts if the deadline allows. So without a deadline a run is delayed to the end
-	// of the window, and with a short deadline it is skipped. A delayed run starts one offset after the end of the window,
-	// so that many objects do not start together then. If that time is in the next window, the run starts right at the end
-	// of the first one.
+	// after it, the latest missed run starts if the deadline allows. So without a deadline a run is delayed until after the
+	// window, and with a short deadline it is skipped.
+	//
+	// A delayed run starts one offset after the end of the window, so that many objects do not start together then. This
+	// also holds for a run that was due before the window and did not start: because the operator was down, or other runs
+	// came first. If another window begins before that time, the run is delayed by that window too, but by no more than a day
+	// in all, and not beyond the deadline. Otherwise it starts before the other window begins; the delay is then the
+	// remainder of the offset divided by the time between the two windows.
 	BlackoutWindows BlackoutWindows
 	// Offset is the time from the scheduled time of a run to its due time; see the function [Offset]. The deadline counts
 	// from the due time, so a long offset does not make a run too late. An offset longer than the interval of the schedule
@@ -49,7 +52,8 @@ const (
 	// Start means that a run has to start now. Record [Decision.ScheduledTime] as LastScheduleTime, either before the run
 	// starts or in a way that a crash in between cannot repeat the run.
 	Start Verdict = "Start"
-	// Deferred means that a run is due, but that it is delayed by a blackout window or by the offset after one.
+	// Deferred means that a run is due, but that it is delayed by a blackout window or by the offset after one. It starts at
+	// RequeueAt, if no later run starts then.
 	Deferred Verdict = "Deferred"
 	// TooLate means that the starting deadline of the latest due run has passed, and that nothing starts. Record
 	// [Decision.ScheduledTime] as LastScheduleTime all the same; until then the verdict stays TooLate.
@@ -75,8 +79,10 @@ type Decision struct {
 	// Next is the scheduled time of the next run: the first whose due time is still to come. It does not include the offset.
 	// It is zero if suspended, or if there is none.
 	Next time.Time
-	// RequeueAt is when to call [Due] again: when the delayed run, or else the next run, can start. That is at its due time,
-	// or after a blackout window. It is zero if no run can start until the input changes.
+	// RequeueAt is when to call [Due] again: when the delayed run or a later run can start, whichever is first. That is at its
+	// due time, or after a blackout window. Until then no run starts. The time does not depend on when Due is called, so a
+	// delayed run keeps it over many calls and restarts of the operator. It is zero if no run can start until the input
+	// changes.
 	RequeueAt time.Time
 
 	offset time.Duration
@@ -104,6 +110,7 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 //   - A run is due if its scheduled time is after both Since and LastScheduleTime, and not after now minus the offset.
 //   - If several are due, only the latest is run. It starts at its due time, or as soon as possible after that.
 //   - Nothing starts after the deadline, in a blackout window, or while suspended. The deadline passes meanwhile.
+//   - After a blackout window, a run that it delayed starts one offset after its end; see [Input.BlackoutWindows].
 //   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
 //     recorded, nothing is due for years: correct LastScheduleTime and Since then.
 //
@@ -130,24 +137,19 @@ func Due(now time.Time, in Input) (Decision, error) {
 		after = until
 	}
 	d.Next = in.next(after, now.Location())
-	if !d.Next.IsZero() {
-		d.RequeueAt = in.startTime(d.Next.Add(in.Offset))
-	}
+	d.RequeueAt = in.nextStart(d.Next, now.Location())
 	if d.ScheduledTime.IsZero() {
 		return d, nil
 	}
 
 	d.Missed-- // ScheduledTime itself is not missed
-	start := in.startTime(d.ScheduledTime.Add(in.Offset))
-	if !start.After(now) {
-		start = in.startTime(now) // the run is late, and waits only for a window that is open now
-	}
+	start := in.startTime(d.ScheduledTime, now)
 	switch {
 	case in.isTooLate(d.ScheduledTime, now):
 		d.Verdict = TooLate
 		d.Missed++
 	case start.After(now):
-		d.Verdict, d.RequeueAt = Deferred, start
+		d.Verdict, d.RequeueAt = Deferred, earlier(start, d.RequeueAt)
 	default:
 		d.Verdict = Start
 	}
@@ -187,24 +189,6 @@ func (in *Input) anchor() int64 {
 		return toSeconds(in.LastScheduleTime.Time)
 	}
 	return toSeconds(in.Since.Time)
-}
-
-// startTime returns t, or if t is in a blackout window, the time after the window at which a run starts instead.
-func (in *Input) startTime(t time.Time) time.Time {
-	open := in.BlackoutWindows.NextOpen(t)
-	if spread := open.Add(in.Offset); open.After(t) && in.BlackoutWindows.NextOpen(spread).Equal(spread) {
-		return spread
-	}
-	return open
-}
-
-// isTooLate reports whether the starting deadline of the run with this scheduled time has passed.
-func (in *Input) isTooLate(scheduled, now time.Time) bool {
-	const maxSeconds = math.MaxInt64 / int64(time.Second)
-	if in.StartingDeadlineSeconds == nil || *in.StartingDeadlineSeconds > maxSeconds {
-		return false
-	}
-	return now.Sub(scheduled.Add(in.Offset)) > time.Duration(*in.StartingDeadlineSeconds)*time.Second
 }
 
 // next returns the first scheduled time after a time, or the zero time.

@@ -33,9 +33,12 @@ func FuzzDue(f *testing.F) {
 			return
 		}
 		o.location = s.Location()
-		o.closed = newHours(closed)
+		o.closed = newWindows(closed)
 		w, err := schedule.ParseBlackoutWindows(name, o.closed.windows()...)
-		require.NoError(t, err)
+		if err != nil {
+			require.ErrorContains(t, err, "they cover the whole week")
+			return
+		}
 
 		begin := time.Date(1975+int(year)%100, 1, 1, 0, 0, 0, 0, time.UTC)
 		if _, end := begin.In(o.location).ZoneBounds(); !end.IsZero() {
@@ -54,15 +57,36 @@ func FuzzDue(f *testing.F) {
 		now := in.Since.Add(time.Duration(down%20000)*time.Minute + time.Duration(down%7)*time.Second)
 		got, err := schedule.Due(now, in)
 		require.NoError(t, err)
-		require.Equal(t, show(o.due(now, in, got.Next)), show(got), "%s in %s since %v, now %v: %+v", s, name, in.Since, now, in)
+		require.Equal(t, show(o.due(now, in, got)), show(got), "%s in %s since %v, now %v: %+v", s, name, in.Since, now, in)
+		requireKept(t, now, in, got)
 
 		in.Schedule = others{o.times}
-		if len(o.times) > 0 && o.times[len(o.times)-1].After(now) && got.Missed < 90 {
+		if len(o.times) > 0 && !o.times[len(o.times)-1].Before(got.Next) && got.Missed < 90 {
 			searched, err := schedule.Due(now, in)
 			require.NoError(t, err)
 			require.Equal(t, show(got), show(searched), "the same, with only the method Next")
 		}
 	})
+}
+
+// requireKept proves that nothing starts before RequeueAt, and that a deferred run is not deferred again then, unless by
+// another run that is due in its place.
+func requireKept(t *testing.T, now time.Time, in schedule.Input, d schedule.Decision) {
+	if d.Verdict != schedule.Waiting && d.Verdict != schedule.Deferred || d.RequeueAt.IsZero() {
+		return
+	}
+	require.True(t, d.RequeueAt.After(now))
+	for part := range time.Duration(8) {
+		at := now.Add(d.RequeueAt.Sub(now) / 8 * part)
+		before, err := schedule.Due(at, in)
+		require.NoError(t, err)
+		require.NotEqual(t, schedule.Start, before.Verdict, "at %v, before %v", at, d.RequeueAt)
+	}
+	then, err := schedule.Due(d.RequeueAt, in)
+	require.NoError(t, err)
+	if then.Verdict == schedule.Deferred {
+		require.NotEqual(t, d.ScheduledTime, then.ScheduledTime, "%v was promised, then %v", d.RequeueAt, then.RequeueAt)
+	}
 }
 
 // others is a Times that is not a *Schedule.
@@ -74,7 +98,7 @@ type oracle struct {
 	fields   fields
 	every    time.Duration
 	location *time.Location
-	closed   hours
+	closed   twoWindows
 	times    []time.Time // since two days before Since
 }
 
@@ -85,14 +109,19 @@ func (o *oracle) text() string {
 	return o.fields.String()
 }
 
-// due steps until it has found the time that Due returned as Next.
-func (o *oracle) due(now time.Time, in schedule.Input, until time.Time) schedule.Decision {
+// due steps until it has found the times that Due returned as Next and RequeueAt.
+func (o *oracle) due(now time.Time, in schedule.Input, got schedule.Decision) schedule.Decision {
+	until := got.Next
 	after := in.Since.Time
 	if !in.LastScheduleTime.IsZero() && in.LastScheduleTime.After(after) {
 		after = in.LastScheduleTime.Time
 	}
 	most := now.Add(30 * 24 * time.Hour) // later times are not stepped to
-	o.walk(in.Since.Time, min64(until, most))
+	if until.Before(most) && got.RequeueAt.Add(-in.Offset).After(until) {
+		o.walk(in.Since.Time, got.RequeueAt.Add(-in.Offset))
+	} else {
+		o.walk(in.Since.Time, min64(until, most))
+	}
 
 	d := schedule.Decision{Verdict: schedule.Waiting, Next: until}
 	if until.Before(most) {
@@ -112,7 +141,14 @@ func (o *oracle) due(now time.Time, in schedule.Input, until time.Time) schedule
 			d.ScheduledTime = at
 		}
 	}
-	d.RequeueAt = o.start(d.Next.Add(in.Offset), in.Offset)
+	d.RequeueAt = got.RequeueAt
+	if until.Before(most) {
+		d.RequeueAt = o.nextStart(now, after, in)
+	}
+	var start time.Time
+	if !d.ScheduledTime.IsZero() {
+		start = o.start(d.ScheduledTime.Add(in.Offset), now, in)
+	}
 	switch {
 	case after.After(now):
 		d.Verdict = schedule.ClockBehind
@@ -120,10 +156,11 @@ func (o *oracle) due(now time.Time, in schedule.Input, until time.Time) schedule
 	case in.StartingDeadlineSeconds != nil && now.Sub(d.ScheduledTime.Add(in.Offset)).Seconds() > float64(*in.StartingDeadlineSeconds):
 		d.Verdict = schedule.TooLate
 		d.Missed++
-	case o.start(d.ScheduledTime.Add(in.Offset), in.Offset).After(now):
-		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(d.ScheduledTime.Add(in.Offset), in.Offset)
-	case o.closed.have(now.In(o.location)):
-		d.Verdict, d.RequeueAt = schedule.Deferred, o.start(now, in.Offset)
+	case start.After(now):
+		d.Verdict = schedule.Deferred
+		if d.RequeueAt.IsZero() || start.Before(d.RequeueAt) {
+			d.RequeueAt = start
+		}
 	default:
 		d.Verdict = schedule.Start
 	}
@@ -164,16 +201,63 @@ func (o *oracle) open(at time.Time) time.Time {
 	return at
 }
 
-// start returns the end of the window, or the offset after it if no window is then.
-func (o *oracle) start(at time.Time, offset time.Duration) time.Time {
-	if !o.closed.have(at.In(o.location)) {
-		return at
+// start returns the start time of a run with this place, of which nothing is known but that it has not started until now.
+func (o *oracle) start(place, now time.Time, in schedule.Input) time.Time {
+	var last time.Time
+	for at := place; !at.After(now); at = at.Truncate(time.Minute).Add(time.Minute) {
+		if o.closed.have(at.In(o.location)) {
+			last = at
+		}
 	}
-	end := o.open(at)
-	if o.closed.have(end.Add(offset).In(o.location)) {
-		return end
+	if last.IsZero() {
+		return place
 	}
-	return end.Add(offset)
+	return o.afterWindow(o.open(last), place, in)
+}
+
+// afterWindow returns the offset after the end, if no window begins before, or after a later end within a day and the
+// deadline, or else the remainder of the offset after the first end.
+func (o *oracle) afterWindow(end, place time.Time, in schedule.Input) time.Time {
+	for later := end; ; {
+		closed := o.nextClosed(later)
+		start := later.Add(in.Offset)
+		tooLate := start.Sub(end) > 24*time.Hour ||
+			in.StartingDeadlineSeconds != nil && start.Sub(place).Seconds() > float64(*in.StartingDeadlineSeconds)
+		switch {
+		case start.Before(closed) && (later.Equal(end) || !tooLate):
+			return start
+		case tooLate && !later.Equal(end):
+			return end.Add(in.Offset % o.nextClosed(end).Sub(end))
+		}
+		later = o.open(closed)
+	}
+}
+
+func (o *oracle) nextClosed(at time.Time) time.Time {
+	for !o.closed.have(at.In(o.location)) {
+		at = at.Truncate(time.Minute).Add(time.Minute)
+	}
+	return at
+}
+
+// nextStart returns the first start of all runs whose place is still to come.
+func (o *oracle) nextStart(now, after time.Time, in schedule.Input) (first time.Time) {
+	var end time.Time
+	for _, scheduled := range o.times {
+		place := scheduled.Add(in.Offset)
+		if !scheduled.After(after) || !place.After(now) || place.Before(end) {
+			continue // of those that wait for the same end, the first has the earliest deadline
+		}
+		start := o.start(place, place, in)
+		if first.IsZero() || start.Before(first) {
+			first = start
+		}
+		if start.Equal(place) {
+			break
+		}
+		end = o.open(place)
+	}
+	return first
 }
 
 func min64(a, b time.Time) time.Time {
@@ -238,6 +322,20 @@ func (h hours) windows() []schedule.BlackoutWindow {
 	}
 	return []schedule.BlackoutWindow{w}
 }
+
+// twoWindows are two blackout windows.
+type twoWindows [2]hours
+
+func newWindows(value uint64) twoWindows {
+	const values = 96 * 64 * 8
+	return twoWindows{newHours(value), newHours(value / values)}
+}
+
+func (w twoWindows) windows() []schedule.BlackoutWindow {
+	return append(w[0].windows(), w[1].windows()...)
+}
+
+func (w twoWindows) have(at time.Time) bool { return w[0].have(at) || w[1].have(at) }
 
 func quarter(n int) string { return time.Unix(int64(n)*900, 0).UTC().Format("15:04") }
 

@@ -176,10 +176,44 @@ func TestDue(t *testing.T) {
 			schedule: "0 9 * * *", since: "2026-03-01 13:00", offset: 10 * time.Minute, windows: office, now: "2026-03-02 18:10",
 			want: shown{"Start", "2026-03-02 09:00:00", "2026-03-03 09:00:00", "2026-03-03 18:10:00", 0},
 		},
+		"LateBeforeWindow": {
+			reason:   "The operator was down at the start time before the window; after the window the offset applies again.",
+			schedule: "0 7 * * *", since: "2026-03-01 13:00", offset: 10 * time.Minute, windows: office, now: "2026-03-02 18:09",
+			want: shown{"Deferred", "2026-03-02 07:00:00", "2026-03-03 07:00:00", "2026-03-02 18:10:00", 0},
+		},
+		"LateSinceBeforeWindow": {
+			reason:   "The operator was down for days; the last window counts.",
+			schedule: "0 7 * * *", since: "2026-02-20 13:00", offset: 10 * time.Minute, windows: office, now: "2026-03-02 06:00",
+			want: shown{"Start", "2026-03-01 07:00:00", "2026-03-02 07:00:00", "2026-03-02 07:10:00", 8},
+		},
 		"NoRoomAfterWindow": {
-			reason:   "The offset after the window leads into the next window, so the run starts at the end of the first.",
+			reason:   "The offset after the window leads into the next window, each day, so it wraps around after 14 hours.",
 			schedule: "20 0 * * *", since: "2026-03-01 13:00", offset: 15 * time.Hour, windows: office, now: "2026-03-02 18:00",
-			want: shown{"Start", "2026-03-02 00:20:00", "2026-03-03 00:20:00", "2026-03-03 18:00:00", 0},
+			want: shown{"Deferred", "2026-03-02 00:20:00", "2026-03-03 00:20:00", "2026-03-02 19:00:00", 0},
+		},
+		"NoRoomAfterWindowPassed": {
+			reason:   "The offset that has wrapped around has passed.",
+			schedule: "20 0 * * *", since: "2026-03-01 13:00", offset: 15 * time.Hour, windows: office, now: "2026-03-02 19:00",
+			want: shown{"Start", "2026-03-02 00:20:00", "2026-03-03 00:20:00", "2026-03-03 19:00:00", 0},
+		},
+		"ClockSetIntoWindow": {
+			reason: "In Berlin 02:00 to 03:00 is skipped, and with it the start of the second window, which so begins at 03:00: the " +
+				"half hour before that is shorter than the offset.",
+			schedule: "30 0 * * *", zone: "Europe/Berlin", since: "2026-03-28 12:00", offset: 45 * time.Minute, now: "2026-03-29 00:20",
+			windows: windows(t, "Europe/Berlin", schedule.BlackoutWindow{Start: "01:00", End: "01:30"}, schedule.BlackoutWindow{Start: "02:30", End: "04:00"}),
+			want:    shown{"Deferred", "2026-03-28 23:30:00", "2026-03-29 22:30:00", "2026-03-29 02:45:00", 0},
+		},
+		"NextBeforeDeferred": {
+			reason:   "A later run, whose place is after the window, starts before the one that is delayed.",
+			schedule: "*/5 * * * *", since: "2026-03-02 06:00", last: "2026-03-02 17:20", offset: 33 * time.Minute, windows: office,
+			now:  "2026-03-02 17:59",
+			want: shown{"Deferred", "2026-03-02 17:25:00", "2026-03-02 17:30:00", "2026-03-02 18:03:00", 0},
+		},
+		"NextAfterWindow": {
+			reason:   "The first run to start is not the next one, which the window delays, but the first whose place is after it.",
+			schedule: "*/5 * * * *", since: "2026-03-02 06:00", last: "2026-03-02 10:25", offset: 33 * time.Minute, windows: office,
+			now:  "2026-03-02 11:00",
+			want: shown{"Waiting", "", "2026-03-02 10:30:00", "2026-03-02 18:03:00", 0},
 		},
 		"OffsetAndChange": {
 			reason:   "A change between scheduled time and start time takes effect at once.",

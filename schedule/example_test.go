@@ -63,7 +63,7 @@ func ExampleParse() {
 	// Output:
 	// 0 4 * * MON-FRI America/New_York <nil>
 	// true
-	// invalid schedule "0 25 * * *": hour "25": end of range (25) above maximum (23): 25; write *, or 0 to 23, as list (a,b), range (a-b) or with a step (*/n)
+	// invalid schedule "0 25 * * *": hour "25": "25" is out of range; write *, or 0 to 23, as list (a,b), range (a-b) or with a step (*/n)
 	// invalid timeZone "Mars/Base": there is no such zone; write a name of the IANA database, such as "Europe/Berlin" or "UTC"
 }
 
@@ -199,7 +199,7 @@ func ExampleStatus() {
 			panic(err)
 		}
 		fmt.Println(d.Verdict, status.NextScheduleTime.UTC())
-		if d.Verdict == schedule.Start { // start a run for d.Latest
+		if d.Verdict == schedule.Start { // start a run for d.ScheduledTime
 			status.Record(d)
 		}
 	}

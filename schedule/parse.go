@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -27,8 +28,9 @@ const maxSchedule = 512
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax.
 //
 // Parse refuses what robfig/cron accepts but nobody means: a time zone in the schedule, which CronJob refuses too; a
-// schedule that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a duration below a second
-// or with a fraction of a second. The error is an *[Error] for the field schedule or timeZone, and wraps [ErrInvalid].
+// schedule that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a sign (+5); a step larger
+// than the number of values that the field or the range has (*/90, 10-20/30); a duration below a second or with a
+// fraction of a second. The error is an *[Error] for the field schedule or timeZone, and wraps [ErrInvalid].
 //
 // Parse takes about 30 µs, most of it for the time zone: call it at most once in a reconcile.
 func Parse(schedule, timeZone string) (*Schedule, error) {
@@ -55,6 +57,8 @@ func parseSchedule(text string) (*Schedule, error) {
 		return nil, errors.New("it must not contain a time zone; write the time zone in its own field, timeZone")
 	case strings.HasPrefix(fields[0], "@"):
 		return parseDescriptor(strings.Join(fields, " "))
+	case len(fields) != len(fieldRules) && slices.ContainsFunc(fields, isCutOff):
+		return nil, errors.New("there is a space beside a comma, a hyphen or a slash; write an entry without spaces, such as 1,2")
 	case len(fields) != len(fieldRules):
 		hint := ""
 		if len(fields) > len(fieldRules) {
@@ -63,12 +67,15 @@ func parseSchedule(text string) (*Schedule, error) {
 		return nil, fmt.Errorf("it has %d fields; write five: minute, hour, day of month, month, day of week%s", len(fields), hint)
 	}
 	for i, field := range fields {
-		if err := fieldRules[i].check(i, field); err != nil {
+		if err := fieldRules[i].check(field); err != nil {
 			return nil, err
 		}
 	}
 	return newSchedule(strings.Join(fields, " "))
 }
+
+// isCutOff reports whether a field is only a part of one: it begins or ends with a separator.
+func isCutOff(field string) bool { return strings.Trim(field, ",-/") != field }
 
 // isForeign reports whether an error message could not show the character well. It also finds Unicode spaces, at which
 // robfig/cron splits fields.
@@ -77,25 +84,26 @@ func isForeign(r rune) bool {
 }
 
 func parseDescriptor(text string) (*Schedule, error) {
-	if value, ok := strings.CutPrefix(text, "@every "); ok {
-		every, err := time.ParseDuration(value)
-		if err != nil || every < time.Second || every%time.Second != 0 {
-			return nil, fmt.Errorf("%s is not an interval; write whole seconds, minutes and hours, at least 1s, such as @every 1h30m",
-				quote(value))
-		}
+	const every = "@every "
+	value, isInterval := strings.CutPrefix(text, every)
+	interval, err := time.ParseDuration(value)
+	switch {
+	case isInterval && (err != nil || interval < time.Second || interval%time.Second != 0):
+		return nil, fmt.Errorf("%s is not an interval; write whole seconds, minutes and hours, at least 1s, such as @every 1h30m",
+			quote(value))
+	case !isInterval && !slices.Contains(descriptors, text):
+		return nil, fmt.Errorf("%s is not known; write @hourly, @daily, @weekly, @monthly, @yearly, or @every 1h30m", quote(text))
 	}
-	s, err := newSchedule(text)
-	if err != nil {
-		return nil, fmt.Errorf("%w; write @hourly, @daily, @weekly, @monthly, @yearly, or @every 1h30m", err)
-	}
-	return s, nil
+	return newSchedule(text)
 }
+
+var descriptors = []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"}
 
 // newSchedule parses a text that was checked before, with robfig's parser.
 func newSchedule(text string) (*Schedule, error) {
 	parsed, err := parser().Parse(text)
-	if err != nil {
-		return nil, err
+	if err != nil { // the checks accept nothing else
+		return nil, errors.New(`it cannot be read; write five fields, such as "0 4 * * *", or @daily`)
 	}
 	s := &Schedule{text: text}
 	switch parsed := parsed.(type) {
@@ -115,32 +123,4 @@ func newSchedule(text string) (*Schedule, error) {
 
 func parser() cron.Parser {
 	return cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-}
-
-type fieldRule struct{ name, allowed string }
-
-var fieldRules = [...]fieldRule{
-	{"minute", "0 to 59"},
-	{"hour", "0 to 23"},
-	{"day of month", "1 to 31"},
-	{"month", "1 to 12 or JAN to DEC"},
-	{"day of week", "0 to 6 or SUN to SAT, where Sunday is 0"},
-}
-
-// check parses the field alone, so that the error can name it. It also refuses what robfig's parser ignores silently.
-func (r fieldRule) check(i int, value string) error {
-	fields := []string{"*", "*", "*", "*", "*"}
-	fields[i] = value
-	_, err := parser().Parse(strings.Join(fields, " "))
-	for entry := range strings.SplitSeq(value, ",") {
-		if entry == "" {
-			err = errors.New("a value is missing before or after a comma")
-		} else if strings.ContainsAny(entry[:1], "*?") && strings.Contains(entry, "-") {
-			err = errors.New("a range cannot begin with a star")
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w; write *, or %s, as list (a,b), range (a-b) or with a step (*/n)", r.name, quote(value), err, r.allowed)
-	}
-	return nil
 }

