@@ -204,6 +204,11 @@ func (d *differ) addRemovedFields(path diff.Path, fields map[string]any, before,
 	}
 }
 
+func fieldOf(tree any, name string) any {
+	m, _ := tree.(map[string]any)
+	return m[name]
+}
+
 // item returns the item of a list that has these keys, which are JSON, or nil.
 func item(tree any, keys string) any {
 	var want map[string]any

@@ -27,6 +27,7 @@ type comparer interface {
 	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error)
 	Covers(want, have runtime.Object) bool
 	Differences(want, have runtime.Object) []compare.Difference
+	Schema() compare.Schema
 }
 
 var (

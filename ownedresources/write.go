@@ -82,7 +82,7 @@ func (a *applier) serverSideApply(ctx context.Context, d *desired, uid types.UID
 	}
 	answer, err := a.applyPatch(ctx, d, body, d.owner.fieldManager, options...)
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", d, withoutValues(unknownFieldAsInvalid(lostRaceAsConflict(err))))
+		return nil, fmt.Errorf("apply %s: %w", d, withoutValues(duplicateNodePortAsInvalid(unknownFieldAsInvalid(lostRaceAsConflict(err)))))
 	}
 	return answer, nil
 }
@@ -97,8 +97,8 @@ func (a *applier) applyPatch(ctx context.Context, d *desired, body []byte, manag
 }
 
 // jsonPatch sends a JSON patch of the live object, and replaces that by the API server's answer.
-func (a *applier) jsonPatch(ctx context.Context, d *desired, live client.Object, patch []byte) error {
-	return d.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), d.owner.fieldManager)
+func (a *applier) jsonPatch(ctx context.Context, d *desired, live client.Object, patch []byte, options ...client.PatchOption) error {
+	return d.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.owner.fieldManager)...)
 }
 
 // deleteExactly deletes an object, unless it has changed since it was read: by now it may belong to another owner or set.
@@ -121,6 +121,17 @@ func (a *applier) readLive(ctx context.Context, d *desired) (client.Object, erro
 		return nil, err
 	}
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
+}
+
+// readTree reads the object from the API server as it is there, with fields that its Go type may not have.
+func (a *applier) readTree(ctx context.Context, d *desired) (*unstructured.Unstructured, error) {
+	reader := a.apiReader
+	if reader == nil {
+		reader = d.owner.client
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(d.kind.gvk)
+	return u, reader.Get(ctx, d.key(), u)
 }
 
 // lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or replaced
@@ -147,6 +158,15 @@ func lostRaceAsConflict(err error) error {
 func unknownFieldAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !isUntypable(err) {
+		return err
+	}
+	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
+}
+
+// duplicateNodePortAsInvalid turns the 500 with which the API server answers two ports with one node port into a 422.
+func duplicateNodePortAsInvalid(err error) error {
+	var status apierrors.APIStatus
+	if !isDuplicateNodePort(err) || !errors.As(err, &status) {
 		return err
 	}
 	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)

@@ -12,8 +12,9 @@ import (
 // Typed serialises and compares objects of one Go type. [Compile] returns it. It is safe for concurrent use. Its methods
 // panic for objects of another type and for nil.
 type Typed struct {
-	typ  reflect.Type // the struct, not the pointer
-	root *structComparer
+	typ    reflect.Type // the struct, not the pointer
+	root   *structComparer
+	schema Schema
 }
 
 // serverOwned are the fields of an object's metadata that a client does not send.
@@ -42,8 +43,11 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 	}
 	root := c.compileStruct(t.Elem(), typ)
 	// withoutServerOwned copies: where the type occurs inside itself, its fields are not the server's.
-	return &Typed{typ: t.Elem(), root: withoutServerOwned(root)}, nil
+	return &Typed{typ: t.Elem(), root: withoutServerOwned(root), schema: Schema{typ}}, nil
 }
+
+// Schema returns the schema of the kind.
+func (t *Typed) Schema() Schema { return t.schema }
 
 // withoutServerOwned returns a copy of an object's comparer that neither sends nor compares what the API server owns.
 func withoutServerOwned(root *structComparer) *structComparer {
