@@ -48,7 +48,7 @@ func (a *applier) overrule(ctx context.Context, d *desired, live *unstructured.U
 		if candidate == nil {
 			return nil, nil
 		}
-		patch, err := replacePatch(d, live, candidate)
+		patch, err := replacePatch(d, live, candidate, c.entries)
 		if err != nil {
 			return nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
@@ -79,6 +79,7 @@ type contradiction struct {
 	schema  compare.Schema
 	want    map[string]any
 	merged  map[string]any // what the refused apply would have made of the live object
+	entries []metav1.ManagedFieldsEntry
 	causes  [][]compare.Step
 	level   int // how far from the causes parts are removed
 	removed [][]compare.Step
@@ -91,11 +92,11 @@ func newContradiction(d *desired, live *unstructured.Unstructured, refusal error
 	if err != nil {
 		return nil, err
 	}
-	merged, err := d.mergeInto(live, want)
+	merged, entries, err := d.mergeInto(live, want)
 	if err != nil {
 		return nil, nil // the live object has fields of a newer API server, which the schema lacks
 	}
-	c := &contradiction{schema: d.kind.comparer.Schema(), want: want, merged: merged}
+	c := &contradiction{schema: d.kind.comparer.Schema(), want: want, merged: merged, entries: entries}
 	c.schema.FillEmpty(want, merged)
 	for _, cause := range causesOf(refusal, merged) {
 		c.causes = append(c.causes, cause)
@@ -264,18 +265,18 @@ func (d *desired) tree(method writeMethod) (map[string]any, error) {
 }
 
 // mergeInto returns what a server-side apply makes of the live object: merged with what is sent, and without what was sent
-// before and is not sent any more.
-func (d *desired) mergeInto(live *unstructured.Unstructured, want map[string]any) (map[string]any, error) {
+// before and is not sent any more. It also returns the managed fields entries, with our own as the apply would make it.
+func (d *desired) mergeInto(live *unstructured.Unstructured, want map[string]any) (map[string]any, []metav1.ManagedFieldsEntry, error) {
 	content := live.DeepCopy()
 	content.SetManagedFields(nil)
 	schema := d.kind.comparer.Schema().Type()
 	before, err := schema.FromUnstructured(content.Object, typed.AllowDuplicates)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config, err := schema.FromUnstructured(want)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	managers := fieldpath.ManagedFields{}
 	for _, entry := range live.GetManagedFields() {
@@ -291,17 +292,30 @@ func (d *desired) mergeInto(live *unstructured.Unstructured, want map[string]any
 		managers[name] = fieldpath.NewVersionedSet(set, fieldpath.APIVersion(entry.APIVersion), applied)
 	}
 	updater := (&merge.UpdaterBuilder{Converter: oneVersion(d.kind.gvk.GroupVersion().String()), ReturnInputOnNoop: true}).BuildUpdater()
-	after, _, err := updater.Apply(before, config, fieldpath.APIVersion(d.kind.gvk.GroupVersion().String()), managers, string(d.owner.fieldManager), true)
+	after, managers, err := updater.Apply(before, config, fieldpath.APIVersion(d.kind.gvk.GroupVersion().String()), managers, string(d.owner.fieldManager), true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	encoded, err := json.Marshal(after.AsValue().Unstructured())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	merged := map[string]any{}
-	return merged, utiljson.Unmarshal(encoded, &merged)
+	if err := utiljson.Unmarshal(encoded, &merged); err != nil {
+		return nil, nil, err
+	}
+	entries := live.GetManagedFields()
+	if i := d.ourEntry(live); i >= 0 {
+		entries[i].FieldsV1, err = fieldsV1Of(managers[string(d.owner.fieldManager)].Set().Difference(untracked))
+	}
+	return merged, entries, err
 }
+
+// untracked are fields that the API server leaves out of managed fields.
+var untracked = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
+	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
+)
 
 // isOurs reports whether a managed fields entry is that of our server-side applies.
 func (d *desired) isOurs(entry metav1.ManagedFieldsEntry) bool {
@@ -335,8 +349,11 @@ type jsonPatchOperation struct {
 
 // replacePatch returns a JSON patch that makes a tree of the live object. It has the live resource version as
 // precondition, and marks the object as created, so that its fields are migrated before the next apply.
-func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any) ([]byte, error) {
+func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry) ([]byte, error) {
 	patch := []jsonPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
+	if d.ourEntry(live) >= 0 {
+		patch = append(patch, jsonPatchOperation{"replace", "/metadata/managedFields", entries})
+	}
 	replace := func(before, after map[string]any, prefix, name string) {
 		value, wanted := after[name]
 		old, there := before[name]

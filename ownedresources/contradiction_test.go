@@ -299,7 +299,11 @@ func TestApplyEmptiesAStruct(t *testing.T) {
 	env := newTestEnv(t)
 	require.NoError(t, controlPlane(t).InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
 	gadget := func(size int64, subject map[string]any) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size, "subject": subject}}}
+		spec := map[string]any{"size": size}
+		if subject != nil {
+			spec["subject"] = subject
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		u.SetGroupVersionKind(upgradeGadget)
 		u.SetName("web")
 		return u

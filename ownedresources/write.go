@@ -44,7 +44,7 @@ func (d *desired) toSend(method writeMethod) client.Object {
 
 // lastApplied is the value of [AnnotationApplied] for a write of the object.
 func (d *desired) lastApplied(method writeMethod) string {
-	return lastApplied{method: method, hash: string(d.sum[:]), replicas: setsReplicas(d.object)}.String()
+	return lastApplied{method: method, hash: string(d.sum[:]), rewritten: d.rewritten, replicas: setsReplicas(d.object)}.String()
 }
 
 // post creates the object by POST. A server-side apply can create too, but it would take over an object of that name
