@@ -194,6 +194,9 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	}
 	needed, differences := a.needsApply(d, live)
 	if !needed {
+		if err := silentRefusal(d, live); err != nil {
+			return Result{}, a.refuse(ctx, d, err)
+		}
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	paths := pathsOf(differences)
@@ -206,16 +209,20 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	if err := d.checkKeys(); err != nil {
 		return Result{}, err
 	}
-	if err := a.takeOver(ctx, d, live); err != nil {
-		return Result{}, err
-	}
 	last := lastAppliedOf(live)
 	d.rewritten = last.rewritten
-	answer, err := a.serverSideApply(ctx, d, live.GetUID())
+	live, err := a.takeOver(ctx, d, live)
+	if err != nil {
+		return Result{}, err
+	}
+	answer, err := a.applyTo(ctx, d, live)
 	if err == nil {
 		answer, err = a.reclaim(ctx, d, last, answer)
 	}
-	if err != nil {
+	switch {
+	case isTooLarge(err):
+		answer, err = a.writeLarge(ctx, d, last, err)
+	case err != nil:
 		answer, err = a.recoverFrom(ctx, d, err)
 	}
 	if err != nil {
@@ -227,6 +234,9 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 		paths = ""
 	}
 	a.record(d.owner, d.kind, answer, outcomeApplied, paths)
+	if err := silentRefusal(d, answer); err != nil {
+		return Result{}, a.refuse(ctx, d, err)
+	}
 	return Result{Object: answer, Operation: Applied}, nil
 }
 

@@ -256,7 +256,7 @@ func (p fieldPath) steps() []compare.Step {
 
 // tree returns what is sent, as decoded JSON.
 func (d *desired) tree(method writeMethod) (map[string]any, error) {
-	body, err := d.kind.comparer.AppendApply(nil, d.toSend(method), d.kind.gvk, "")
+	body, err := d.kind.comparer.AppendApply(nil, d.toSend(method), d.kind.gvk, "", "")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
@@ -351,7 +351,7 @@ type jsonPatchOperation struct {
 // precondition, and marks the object as created, so that its fields are migrated before the next apply.
 func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry) ([]byte, error) {
 	patch := []jsonPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
-	if d.ourEntry(live) >= 0 {
+	if entries != nil && d.ourEntry(live) >= 0 {
 		patch = append(patch, jsonPatchOperation{"replace", "/metadata/managedFields", entries})
 	}
 	replace := func(before, after map[string]any, prefix, name string) {

@@ -234,7 +234,7 @@ func asUnstructured(t *testing.T, env *testEnv, o client.Object) client.Object {
 	t.Helper()
 	k, err := env.applier.kinds.of(o, env.client.Scheme())
 	require.NoError(t, err)
-	body, err := k.comparer.AppendApply(nil, o, k.gvk, "")
+	body, err := k.comparer.AppendApply(nil, o, k.gvk, "", "")
 	require.NoError(t, err)
 	u := &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON(body))

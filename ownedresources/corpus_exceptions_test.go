@@ -63,7 +63,6 @@ var unrepairable = exceptions{
 
 // undroppable fields stay after an apply without them.
 var undroppable = exceptions{
-	{regexp.MustCompile(`/serviceAccountName$`), "the API server restores it from its older name, serviceAccount, which nobody sent"},
 	{regexp.MustCompile(`/dataSourceRef$`), "the API server restores it from its older name, dataSource, which nobody sent"},
 	{regexp.MustCompile(`/targetCPUUtilizationPercentage$`), "an autoscaler in the older version keeps its metrics"},
 	{regexp.MustCompile(`/updateStrategy(/\w+)*$`), "the parameters of the default stay"},

@@ -88,6 +88,9 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 	if err := o.mayWrite(d, live); err != nil {
 		return Change{}, err
 	}
+	if err := silentRefusal(d, live); err != nil {
+		return Change{}, fmt.Errorf("apply %s: %w", d, err)
+	}
 	if needed, _ := a.needsApply(d, live); !needed {
 		return change, nil
 	}
@@ -98,7 +101,7 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 
 // differencesOfApply finds out by dry runs which fields an apply would change.
 func (a *applier) differencesOfApply(ctx context.Context, d *desired, live client.Object) ([]Difference, error) {
-	answer, err := a.serverSideApply(ctx, d, live.GetUID(), client.DryRunAll)
+	answer, err := a.serverSideApply(ctx, d, live, client.DryRunAll)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, ans
 		if err != nil || taken.Empty() {
 			return patched, err
 		}
-		applied, err := a.serverSideApply(ctx, d, answer.GetUID())
+		applied, err := a.serverSideApply(ctx, d, patched)
 		if err == nil || !isInvalid(err) || !withSpec {
 			return applied, err
 		}

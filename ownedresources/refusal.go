@@ -33,6 +33,22 @@ func (a *applier) recoverFrom(ctx context.Context, d *desired, refusal error) (c
 	return nil, refusal
 }
 
+// refuse recreates the object if that is allowed, since a field cannot be changed. Otherwise it returns the refusal.
+func (a *applier) refuse(ctx context.Context, d *desired, refusal error) error {
+	refusal = fmt.Errorf("apply %s: %w", d, refusal)
+	if !d.options.recreate {
+		return refusal
+	}
+	live, err := a.readTree(ctx, d)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", d, err)
+	}
+	if err := d.owner.mayWrite(d, live); err != nil {
+		return err
+	}
+	return a.recreate(ctx, d, live, refusal)
+}
+
 const reasonRecreating = "Recreating"
 
 // recreate deletes an object of which the API server refuses a change. The event of its deletion triggers the reconcile

@@ -23,6 +23,7 @@ func (d *desired) toSend(method writeMethod) client.Object {
 		obj = d.full
 	}
 	obj = obj.DeepCopyObject().(client.Object)
+	withCopiedFields(obj)
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -73,10 +74,28 @@ func (a *applier) postDryRun(ctx context.Context, d *desired, name string) (clie
 	return obj, nil
 }
 
-// serverSideApply applies the object to the live one of this UID. It is forced: a field of ours that another manager took
-// is drift. The UID is a precondition, so that no object is created, and none that replaced the live one is written.
-func (a *applier) serverSideApply(ctx context.Context, d *desired, uid types.UID, options ...client.PatchOption) (client.Object, error) {
-	body, err := d.kind.comparer.AppendApply(nil, d.toSend(byApply), d.kind.gvk, string(uid))
+// applyTo applies the object to the live one. If that has changed meanwhile, it is read and tried again, unless it is not
+// ours any more: the cache may show an owner reference that somebody has removed.
+func (a *applier) applyTo(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
+	answer, err := a.serverSideApply(ctx, d, live)
+	if !apierrors.IsConflict(err) {
+		return answer, err
+	}
+	current, readErr := a.readLive(ctx, d)
+	if readErr != nil || current.GetUID() != live.GetUID() || lastAppliedOf(current) != lastAppliedOf(live) {
+		return nil, err // a lost race
+	}
+	if err := d.owner.mayWrite(d, current); err != nil {
+		return nil, err
+	}
+	return a.serverSideApply(ctx, d, current)
+}
+
+// serverSideApply applies the object to the live one. It is forced: a field of ours that another manager took is drift. The
+// UID and the resource version are preconditions, so that no object is created, and none that has another owner by now is
+// written.
+func (a *applier) serverSideApply(ctx context.Context, d *desired, live client.Object, options ...client.PatchOption) (client.Object, error) {
+	body, err := d.kind.comparer.AppendApply(nil, d.toSend(byApply), d.kind.gvk, string(live.GetUID()), live.GetResourceVersion())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}

@@ -68,8 +68,8 @@ func (t *Typed) AppendJSON(b []byte, obj runtime.Object) (encoded []byte, err er
 }
 
 // AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON with apiVersion and kind, and with
-// metadata.uid unless uid is empty. An apply with a uid fails if the object of that name has another one.
-func (t *Typed) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) (encoded []byte, err error) {
+// the uid and resource version that the live object must have, unless they are empty.
+func (t *Typed) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) (encoded []byte, err error) {
 	defer recoverEncodeError(&err)
 	b = append(b, `{"apiVersion":`...)
 	b = appendString(b, kind.GroupVersion().String())
@@ -88,12 +88,20 @@ func (t *Typed) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersi
 		switch {
 		case len(b) == field:
 			b = b[:start]
-		case f.name == "metadata" && uid != "":
-			b = append(b[:len(b)-1], `,"uid":`...)
-			b = append(appendString(b, uid), '}')
+		case f.name == "metadata":
+			b = appendPrecondition(b[:len(b)-1], "resourceVersion", version)
+			b = append(appendPrecondition(b, "uid", uid), '}')
 		}
 	}
 	return append(b, '}'), nil
+}
+
+func appendPrecondition(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(appendString(append(b, ','), name), ':')
+	return appendString(b, value)
 }
 
 // recoverEncodeError is deferred. It returns the panic of a jsonComparer as an error.

@@ -75,11 +75,16 @@ func (*Untyped) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
 }
 
 // AppendApply appends the body of a server-side apply of obj, as [Typed.AppendApply] does. The error is always nil.
-func (*Untyped) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error) {
+func (*Untyped) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error) {
 	content := sentContent(obj)
 	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Kind
-	if metadata, ok := content["metadata"].(map[string]any); ok && uid != "" {
-		metadata["uid"] = uid // withoutKeys has copied it
+	if metadata, ok := content["metadata"].(map[string]any); ok { // withoutKeys has copied it
+		if uid != "" {
+			metadata["uid"] = uid
+		}
+		if version != "" {
+			metadata["resourceVersion"] = version
+		}
 	}
 	return appendUnstructured(b, content), nil
 }
