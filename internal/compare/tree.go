@@ -101,11 +101,11 @@ func (r *recorder) enterDefaultedKeys(elem typeRef, keys []string, item any) {
 
 // Foreign returns the paths of what have contains and want does not, at and below a path of have.
 //
-// If the path leads into something that want does not contain, Foreign returns one path: that of the innermost list item
-// which the path leads through, or else that of the uppermost part. Otherwise it returns the fields below the path, not
+// If the path leads into something that want does not contain, Foreign returns one path: that of the innermost item of a
+// list with keys which the path leads through, or else that of the uppermost part. Otherwise it returns the fields below the path, not
 // those in lists, or the items of the list at the path.
 func (s Schema) Foreign(want, have any, at []Step) [][]Step {
-	ref, foreignFrom := s.root, -1
+	ref, foreignFrom, innermost := s.root, -1, -1
 	for i, step := range at {
 		if foreignFrom < 0 {
 			if ref.isAtomic(have) {
@@ -114,6 +114,9 @@ func (s Schema) Foreign(want, have any, at []Step) [][]Step {
 			if want = ref.counterpart(want, have, step); want == nil {
 				foreignFrom = i
 			}
+		}
+		if _, isItem := step.(int); isItem && foreignFrom >= 0 && ref.isAssociative() {
+			innermost = i
 		}
 		have = below(have, step)
 		if have == nil && foreignFrom == i {
@@ -124,12 +127,7 @@ func (s Schema) Foreign(want, have any, at []Step) [][]Step {
 	if foreignFrom < 0 {
 		return ref.foreignBelow(want, have, slices.Clip(at))
 	}
-	for i := len(at) - 1; i >= foreignFrom; i-- {
-		if _, isItem := at[i].(int); isItem {
-			return [][]Step{at[:i+1]}
-		}
-	}
-	return [][]Step{at[:foreignFrom+1]}
+	return [][]Step{at[:max(foreignFrom, innermost)+1]}
 }
 
 func (r typeRef) foreignBelow(want, have any, at []Step) (found [][]Step) {
