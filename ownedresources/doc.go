@@ -25,11 +25,6 @@
 // Fields that others set and fields that the API server defaults are no difference. Items of lists are matched by the keys
 // in the API's own schema. A change of a child's status sends no request.
 //
-<<<<<<< HEAD
-// An admission plug-in may rewrite what is sent. If the answer to the last write has the same difference as the live object,
-// a [ChildSet] tolerates the difference. The metric opblocks_settled_differences counts such children. They are remembered
-// in memory only: after a restart, each is applied once more.
-=======
 // The API server or an admission plug-in may rewrite what is sent. Then the answer to the last write has the same
 // difference, and the difference is tolerated. The metric opblocks_settled_differences counts such children. The annotation
 // records a hash of the differences, so that neither a restart nor Apply, which remembers nothing, sends the same again.
@@ -44,7 +39,6 @@
 // Defaults and fields of others may contradict what is desired: the parameters of another strategy, the former source of a
 // volume, an item that has our node port. They are found by dry runs and removed in one write, with the live resource version
 // as precondition. Other fields of others stay. Only if that is refused too does [Recreate] delete the object.
->>>>>>> efa7778 (Put unions, host ports and explicit zeros into the corpus, and document what cannot be had)
 //
 // # What is sent
 //
