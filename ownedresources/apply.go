@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -148,6 +149,9 @@ func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object
 
 // create creates an absent object. If it exists after all, create goes on with the live one.
 func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
+	if err := d.checkKeys(); err != nil {
+		return Result{}, err
+	}
 	answer, err := a.post(ctx, d)
 	if apierrors.IsAlreadyExists(err) {
 		return a.updateUnseen(ctx, d, err)
@@ -155,7 +159,7 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	a.remember(d, answer)
+	answer = a.remember(ctx, d, answer)
 	a.record(d.owner, d.kind, answer, outcomeCreated, "")
 	return Result{Object: answer, Operation: Created}, nil
 }
@@ -190,6 +194,9 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	}
 	needed, differences := a.needsApply(d, live)
 	if !needed {
+		if err := silentRefusal(d, live); err != nil {
+			return Result{}, a.refuse(ctx, d, err)
+		}
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	paths := pathsOf(differences)
@@ -199,39 +206,94 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	if err := a.slowDown(d, live, paths); err != nil {
 		return Result{}, err
 	}
-	if err := a.takeOver(ctx, d, live); err != nil {
+	if err := d.checkKeys(); err != nil {
 		return Result{}, err
 	}
-	answer, err := a.serverSideApply(ctx, d, live.GetUID())
+	last := lastAppliedOf(live)
+	d.rewritten = last.rewritten
+	live, err := a.takeOver(ctx, d, live)
 	if err != nil {
+		return Result{}, err
+	}
+	answer, err := a.applyTo(ctx, d, live)
+	if err == nil {
+		answer, err = a.reclaim(ctx, d, last, answer)
+	}
+	switch {
+	case isTooLarge(err):
+		answer, err = a.writeLarge(ctx, d, last, err)
+	case err != nil:
 		answer, err = a.recoverFrom(ctx, d, err)
 	}
 	if err != nil {
 		return Result{}, err
 	}
 	a.children.countWrite(d, answer.GetUID(), paths, a.clock.Now())
-	a.remember(d, answer)
+	answer = a.remember(ctx, d, answer)
 	if len(differences) == 0 { // the desired object has changed, in a way that the live one already covers
 		paths = ""
 	}
 	a.record(d.owner, d.kind, answer, outcomeApplied, paths)
+	if err := silentRefusal(d, answer); err != nil {
+		return Result{}, a.refuse(ctx, d, err)
+	}
 	return Result{Object: answer, Operation: Applied}, nil
 }
 
 // needsApply reports whether the live object has to be applied, and in which fields it differs. It sends no request.
 func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
-	sameAsSent := lastAppliedOf(live).hash == string(d.sum[:]) &&
+	last := lastAppliedOf(live)
+	sameAsSent := last.hash == string(d.sum[:]) &&
 		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.owner.isReferencedBy(live)
 	if sameAsSent && d.kind.comparer.Covers(d.object, live) {
 		return false, nil
 	}
 	differences = d.kind.comparer.Differences(d.object, live)
-	return !sameAsSent || !a.children.tolerates(live.GetUID(), differences), differences
+	if sameAsSent && a.children.tolerates(live.GetUID(), differences) {
+		return false, differences
+	}
+	if sameAsSent && last.rewritten != "" && last.rewritten == fingerprint(differences) { // remembered by the process before
+		a.children.setTolerated(d.kind.gvk.Kind, live.GetUID(), differences)
+		return false, differences
+	}
+	return true, differences
 }
 
-// remember keeps the answer to a write until the cache shows it, and the differences that the API server made.
-func (a *applier) remember(d *desired, answer client.Object) {
+// remember keeps the answer to a write until the cache shows it, and the differences that the API server made. It returns
+// the live object.
+func (a *applier) remember(ctx context.Context, d *desired, answer client.Object) client.Object {
+	differences := d.kind.comparer.Differences(d.object, answer)
+	answer = a.recordRewritten(ctx, d, answer, fingerprint(differences))
 	a.writes.Record(answer)
 	a.owners.endRecreated(d)
-	a.children.setTolerated(d.kind.gvk.Kind, answer.GetUID(), d.kind.comparer.Differences(d.object, answer))
+	a.children.setTolerated(d.kind.gvk.Kind, answer.GetUID(), differences)
+	return answer
+}
+
+// recordRewritten records in the object's annotation how the API server has rewritten what was sent. Otherwise every
+// process that does not remember it, and every call of [Apply], would send the same again. This takes a second write, but
+// only where the record changes: the first write had the record of the write before.
+//
+// It ignores errors. Without the record the object is applied again.
+func (a *applier) recordRewritten(ctx context.Context, d *desired, answer client.Object, rewritten string) client.Object {
+	last := lastAppliedOf(answer)
+	if last.rewritten == rewritten || last.method == byOthers {
+		return answer
+	}
+	before := last.String()
+	last.rewritten = rewritten
+	pointer := jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: AnnotationApplied}})
+	patch, err := json.Marshal([]jsonPatchOperation{
+		{"test", "/metadata/uid", answer.GetUID()}, {"test", pointer, before}, {"replace", pointer, last.String()},
+	})
+	if err != nil {
+		return answer
+	}
+	recorded := d.kind.empty()
+	recorded.SetNamespace(answer.GetNamespace())
+	recorded.SetName(answer.GetName())
+	if err := a.jsonPatch(ctx, d, recorded, patch); err != nil {
+		return answer
+	}
+	return recorded
 }

@@ -139,7 +139,7 @@ func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	if s.kind(t).gvk.Kind == "Pod" {
 		return nil // admission adds a volume with another name to each
 	}
-	encoded, err := s.kind(t).comparer.AppendApply(nil, withData(want), s.kind(t).gvk, "")
+	encoded, err := s.kind(t).comparer.AppendApply(nil, withData(want), s.kind(t).gvk, "", "")
 	require.NoError(t, err)
 	text := string(encoded)
 	if s.rename != nil {

@@ -59,17 +59,10 @@ type exceptions []struct {
 // unrepairable fields cannot be set again by server-side apply after they were changed or dropped.
 var unrepairable = exceptions{
 	{regexp.MustCompile(`/immutable$`), "the API never allows it"},
-	{regexp.MustCompile(`^/spec/ports/0/port$`), "an item with a changed key belongs to somebody else, and two ports would need names"},
-	{regexp.MustCompile(`/volumeDevices/\d+/devicePath$`), "an item with a changed key belongs to somebody else, and has the volume of ours"},
-	{regexp.MustCompile(`/containers/\d+/name$`), "a container with a changed name belongs to somebody else, and has the host port of ours"},
-	{regexp.MustCompile(`/validationActions/\d+$`), "an item of somebody else excludes ours"},
-	{regexp.MustCompile(`/(strategy|updateStrategy)(/type)?$`), "the default strategy has parameters that ours must not have"},
-	{regexp.MustCompile(`/volumes/\d+/\w+(/\w+)?$`), "a volume without a source becomes an emptyDir"},
 }
 
 // undroppable fields stay after an apply without them.
 var undroppable = exceptions{
-	{regexp.MustCompile(`/serviceAccountName$`), "the API server restores it from its older name, serviceAccount, which nobody sent"},
 	{regexp.MustCompile(`/dataSourceRef$`), "the API server restores it from its older name, dataSource, which nobody sent"},
 	{regexp.MustCompile(`/targetCPUUtilizationPercentage$`), "an autoscaler in the older version keeps its metrics"},
 	{regexp.MustCompile(`/updateStrategy(/\w+)*$`), "the parameters of the default stay"},

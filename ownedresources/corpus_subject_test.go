@@ -46,7 +46,7 @@ type writeCounter struct {
 
 func (w *writeCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := w.next.RoundTrip(r)
-	if r.Method != http.MethodGet && err == nil && answer.StatusCode < http.StatusMultipleChoices {
+	if r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && err == nil && answer.StatusCode < http.StatusMultipleChoices {
 		w.n.Add(1)
 	}
 	return answer, err
@@ -88,12 +88,27 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 	if s.client.last != nil {
 		s.applier.children.change(s.client.last.GetUID(), s.applier.children.dropLoop) // so that no write is held back, as if the changes were hours apart
 	}
+	rewritten := ""
+	if s.client.last != nil {
+		rewritten = lastAppliedOf(s.client.last).rewritten
+	}
 	s.writes.n.Store(0)
 	result, err := s.applier.apply(ctx, &o, children[0])
-	if err == nil {
-		s.client.last = result.Object
+	for apierrors.IsConflict(err) && s.client.last != nil { // a controller was faster
+		live := s.client.last.DeepCopyObject().(client.Object)
+		if err = s.other.Get(ctx, client.ObjectKeyFromObject(live), live); err == nil {
+			s.client.last = live
+			s.writes.n.Store(0)
+			result, err = s.applier.apply(ctx, &o, children[0])
+		}
 	}
-	return result.Operation, s.writes.n.Load(), err
+	sent := s.writes.n.Load()
+	if err == nil {
+		if s.client.last = result.Object; lastAppliedOf(result.Object).rewritten != rewritten {
+			sent-- // the write that records it
+		}
+	}
+	return result.Operation, sent, err
 }
 
 // expect applies want and requires an operation and a number of writes.
@@ -201,15 +216,10 @@ func (s *subject) restartOperator(t *testing.T, n *counts) {
 	before := s.applier
 	s.applier = newApplier()
 	s.applier.apiReader, s.applier.kinds = before.apiReader, before.kinds
-	if s.kind(t).comparer.Covers(withData(s.want), s.client.last) {
-		s.expect(t, s.want, Unchanged, 0, "after a restart")
-		return
+	if !s.kind(t).comparer.Covers(withData(s.want), s.client.last) {
+		n.settled.Add(1) // admission adds tolerations to a pod, for example
 	}
-	// Admission adds tolerations to a pod, and hostNetwork: false of an unstructured object is absent afterwards. The
-	// answer to the last write, which had these differences, is no longer remembered.
-	n.settled.Add(1)
-	s.expect(t, s.want, Applied, 2, "after a restart, what the API server rewrites is sent once more")
-	s.expect(t, s.want, Unchanged, 0, "after that")
+	s.expect(t, s.want, Unchanged, 0, "after a restart")
 }
 
 // migrate makes an apply happen, which first moves the fields of the POST to our field manager for server-side apply.

@@ -70,6 +70,7 @@ func (s *subject) check(t *testing.T, n *counts) {
 	}
 	s.leaveForeignFields(t, n)
 	s.refresh(t)
+	s.clearManagedFields(t)
 	s.expect(t, s.want, Unchanged, 0, "in the end, the live object is as in the answers to the writes")
 	n.subjects.Add(1)
 }
@@ -107,11 +108,11 @@ func (n *counts) String() string {
 // requireEnough fails unless a run over all manifests checked about as much as it did when it was written.
 func (n *counts) requireEnough(t *testing.T) {
 	t.Helper()
-	require.GreaterOrEqual(t, n.subjects.Load(), int64(2*60))
-	require.GreaterOrEqual(t, n.repaired.Load(), int64(2100))
-	require.GreaterOrEqual(t, n.noticed.Load(), int64(1300))
+	require.GreaterOrEqual(t, n.subjects.Load(), int64(2*95))
+	require.GreaterOrEqual(t, n.repaired.Load(), int64(2500))
+	require.GreaterOrEqual(t, n.noticed.Load(), int64(1650))
 	require.GreaterOrEqual(t, n.dropped.Load(), int64(1150))
-	require.GreaterOrEqual(t, n.foreign.Load(), int64(400))
+	require.GreaterOrEqual(t, n.foreign.Load(), int64(600))
 	require.Less(t, n.refused.Load(), n.fields.Load()/2, "what the API server refuses proves nothing")
 	require.Less(t, n.stuck.Load(), n.repaired.Load()/20)
 }

@@ -8,11 +8,13 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -111,6 +113,8 @@ type desired struct {
 	sum     sum           // of object
 	owner   *owner
 	options *childOptions
+	// rewritten is the fingerprint of the differences that the API server is expected to make: those of the last write.
+	rewritten string
 }
 
 func (d *desired) String() string { return d.kind.describe(d.object) }
@@ -134,6 +138,23 @@ func (a *applier) desire(o *owner, obj client.Object, options *childOptions) (*d
 		return nil, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
 	return &desired{kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: options}, nil
+}
+
+// checkKeys returns an error if two items of a list have the same key. The API server would create such an object, and
+// would then refuse every apply of it.
+func (d *desired) checkKeys() error {
+	tree, err := d.tree(byCreate)
+	if err != nil {
+		return err
+	}
+	path := d.kind.comparer.Schema().Duplicate(tree)
+	if path == "" {
+		return nil
+	}
+	const remedy = "another item of the list has this key, by which items are told apart: give each item its own key"
+	return fmt.Errorf("%s is not written: %w", d, apierrors.NewInvalid(d.kind.gvk.GroupKind(), d.object.GetName(), field.ErrorList{
+		&field.Error{Type: field.ErrorTypeDuplicate, Field: path, Detail: remedy, BadValue: field.OmitValueType{}},
+	}))
 }
 
 // normalize returns the object as it is compared and sent, without and with the fields of [CreateOnly].

@@ -72,6 +72,9 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 	if err != nil {
 		return Change{}, err
 	}
+	if err := d.checkKeys(); err != nil {
+		return Change{}, err
+	}
 	change := Change{Object: obj, Operation: Unchanged}
 	live, err := a.readLive(ctx, d)
 	switch {
@@ -85,6 +88,9 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 	if err := o.mayWrite(d, live); err != nil {
 		return Change{}, err
 	}
+	if err := silentRefusal(d, live); err != nil {
+		return Change{}, fmt.Errorf("apply %s: %w", d, err)
+	}
 	if needed, _ := a.needsApply(d, live); !needed {
 		return change, nil
 	}
@@ -95,7 +101,7 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 
 // differencesOfApply finds out by dry runs which fields an apply would change.
 func (a *applier) differencesOfApply(ctx context.Context, d *desired, live client.Object) ([]Difference, error) {
-	answer, err := a.serverSideApply(ctx, d, live.GetUID(), client.DryRunAll)
+	answer, err := a.serverSideApply(ctx, d, live, client.DryRunAll)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +117,11 @@ func (a *applier) differencesOfApply(ctx context.Context, d *desired, live clien
 		return nil, err
 	}
 	found.addChanged(before, after)
-	if lastAppliedOf(live).method == byApply {
-		return found.found, nil
+	removed, err := a.removedByTakeOver(d, live, answer)
+	if err != nil || len(removed) == 0 {
+		return found.found, err
 	}
-	// What the POST set still belongs to its managed fields entry. The first apply takes it over, and then removes what is
-	// not desired, unless the API server would default it again.
+	// What is not desired goes, unless the API server would default it again.
 	fresh, err := a.postDryRun(ctx, d, "")
 	if err != nil {
 		return nil, err
@@ -124,12 +130,32 @@ func (a *applier) differencesOfApply(ctx context.Context, d *desired, live clien
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == string(d.owner.fieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
-			found.addRemoved(entry.FieldsV1, before, after)
-		}
+	for _, fields := range removed {
+		found.addRemoved(fields, before, after)
 	}
 	return found.found, nil
+}
+
+// removedByTakeOver returns the fields that the next apply takes over, and then removes where they are not desired: those
+// of the POST's managed fields entry, and those of an object whose managed fields were cleared.
+func (a *applier) removedByTakeOver(d *desired, live, answer client.Object) (removed []*metav1.FieldsV1, err error) {
+	last := lastAppliedOf(live)
+	if last.method != byApply {
+		for _, entry := range live.GetManagedFields() {
+			if entry.Manager == string(d.owner.fieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
+				removed = append(removed, entry.FieldsV1)
+			}
+		}
+	}
+	if formerEntry(answer) < 0 || d.ourEntry(answer) < 0 || last.method == byOthers || last.hash == string(d.sum[:]) {
+		return removed, nil
+	}
+	taken, err := d.reclaimable(answer, true)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := fieldsV1Of(taken)
+	return append(removed, fields), err
 }
 
 // authored returns two objects as trees of the fields that an author may set.
@@ -202,6 +228,11 @@ func (d *differ) addRemovedFields(path diff.Path, fields map[string]any, before,
 			d.addRemovedFields(at, below, b, a)
 		}
 	}
+}
+
+func fieldOf(tree any, name string) any {
+	m, _ := tree.(map[string]any)
+	return m[name]
 }
 
 // item returns the item of a list that has these keys, which are JSON, or nil.

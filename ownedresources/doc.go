@@ -9,8 +9,9 @@
 //   - It is absent: it is created by POST. Creating it by server-side apply would take over an object of that name which
 //     the cache does not show.
 //   - It is ours, which means that its controller reference has the owner's UID: it is applied by server-side apply if it
-//     differs, with a precondition on its UID. Before the first apply after a POST, the fields that the POST's entry in
-//     managedFields owns are moved to the apply's entry. Otherwise fields that are no longer desired would stay for ever.
+//     differs, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields that
+//     the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer desired
+//     would stay for ever.
 //   - It has another controller, or none: it is left alone, unless it has none and the option [Adopt] is set. The error is
 //     an [OwnershipError], which names the controller.
 //   - It is being deleted, or belongs to a deleted object that had the owner's name: the error is a [WaitingError], and the
@@ -24,9 +25,20 @@
 // Fields that others set and fields that the API server defaults are no difference. Items of lists are matched by the keys
 // in the API's own schema. A change of a child's status sends no request.
 //
-// An admission plug-in may rewrite what is sent. If the answer to the last write has the same difference as the live object,
-// a [ChildSet] tolerates the difference. The metric opblocks_settled_differences counts such children. They are remembered
-// in memory only: after a restart, each is applied once more.
+// The API server or an admission plug-in may rewrite what is sent. Then the answer to the last write has the same
+// difference, and the difference is tolerated. The metric opblocks_settled_differences counts such children. The annotation
+// records a hash of the differences, so that neither a restart nor Apply, which remembers nothing, sends the same again.
+//
+// The record is written after the answer, by a second write, since no rule could replace it: what the API server makes of a
+// zero depends on the field's type, on defaults that no schema shows, and on its plug-ins. A write starts with the record of
+// the write before, so a second one is sent only if the record changes. One rule spares most records: a zero that is stored
+// as absent, because the API server's Go type has no pointer there, is no difference.
+//
+// # When an apply is refused
+//
+// Defaults and fields of others may contradict what is desired: the parameters of another strategy, the former source of a
+// volume, an item that has our node port. They are found by dry runs and removed in one write, with the live resource version
+// as precondition. Other fields of others stay. Only if that is refused too does [Recreate] delete the object.
 //
 // # What is sent
 //

@@ -24,9 +24,10 @@ type kind struct {
 // comparer encodes what is sent, and compares that with what is live.
 type comparer interface {
 	AppendJSON(b []byte, obj runtime.Object) ([]byte, error)
-	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error)
+	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error)
 	Covers(want, have runtime.Object) bool
 	Differences(want, have runtime.Object) []compare.Difference
+	Schema() compare.Schema
 }
 
 var (

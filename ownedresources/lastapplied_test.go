@@ -28,11 +28,12 @@ func TestParseLastApplied(t *testing.T) {
 		annotation string
 		want       lastApplied
 	}{
-		"Created":  {reason: "The object was written by POST.", annotation: "v1:created:0a", want: lastApplied{method: byCreate, hash: "0a"}},
-		"Applied":  {reason: "The object was applied.", annotation: "v1:applied:0a", want: lastApplied{method: byApply, hash: "0a"}},
-		"Replicas": {reason: "Replicas were sent.", annotation: "v1:applied:0a:replicas", want: lastApplied{method: byApply, hash: "0a", replicas: true}},
-		"Absent":   {reason: "The object was written by others.", annotation: "", want: lastApplied{method: byOthers}},
-		"Later":    {reason: "A later version of the format is not known.", annotation: "v2:applied:0a:replicas", want: lastApplied{method: byOthers}},
+		"Created":   {reason: "The object was written by POST.", annotation: "v1:created:0a", want: lastApplied{method: byCreate, hash: "0a"}},
+		"Applied":   {reason: "The object was applied.", annotation: "v1:applied:0a", want: lastApplied{method: byApply, hash: "0a"}},
+		"Replicas":  {reason: "Replicas were sent.", annotation: "v1:applied:0a:replicas", want: lastApplied{method: byApply, hash: "0a", replicas: true}},
+		"Rewritten": {reason: "The API server has stored something else.", annotation: "v1:applied:0a:rewritten-0b:replicas", want: lastApplied{method: byApply, hash: "0a", rewritten: "0b", replicas: true}},
+		"Absent":    {reason: "The object was written by others.", annotation: "", want: lastApplied{method: byOthers}},
+		"Later":     {reason: "A later version of the format is not known.", annotation: "v2:applied:0a:replicas", want: lastApplied{method: byOthers}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,23 +17,23 @@ import (
 )
 
 // takeOver prepares the fields of a live object for the next apply, which would otherwise leave fields behind that are no
-// longer desired, or remove fields that should stay.
-func (a *applier) takeOver(ctx context.Context, d *desired, live client.Object) error {
+// longer desired, or remove fields that should stay. It returns the live object as it is then.
+func (a *applier) takeOver(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
 	last := lastAppliedOf(live)
 	migrates, releases := takeOverSteps(d, last)
 	var err error
 	switch {
 	case migrates:
 		if live, err = a.migrate(ctx, d); err != nil {
-			return err
+			return nil, err
 		}
 	case releases:
 		if live, err = a.readLive(ctx, d); err != nil {
-			return fmt.Errorf("read %s: %w", d, err)
+			return nil, fmt.Errorf("read %s: %w", d, err)
 		}
 	}
 	if !releases {
-		return nil
+		return live, nil
 	}
 	return a.release(ctx, d, live)
 }
@@ -79,10 +79,10 @@ func (a *applier) migrate(ctx context.Context, d *desired) (client.Object, error
 //
 // They are the fields of [CreateOnly], and replicas that go from set to unset: those would fall to 1, although an
 // autoscaler is to have them.
-func (a *applier) release(ctx context.Context, d *desired, live client.Object) error {
+func (a *applier) release(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
 	fields, err := d.releasedFields(live)
 	if err != nil || fields == nil {
-		return err
+		return live, err
 	}
 	metadata, _ := fields["metadata"].(map[string]any)
 	if metadata == nil {
@@ -96,12 +96,13 @@ func (a *applier) release(ctx context.Context, d *desired, live client.Object) e
 	fields["apiVersion"], fields["kind"] = d.kind.gvk.GroupVersion().String(), d.kind.gvk.Kind
 	body, err := json.Marshal(fields)
 	if err != nil {
-		return fmt.Errorf("release fields of %s: %w", d, err)
+		return nil, fmt.Errorf("release fields of %s: %w", d, err)
 	}
-	if _, err := a.applyPatch(ctx, d, body, fieldmanager.Released(d.owner.fieldManager)); err != nil {
-		return fmt.Errorf("release fields of %s: %w", d, withoutValues(lostRaceAsConflict(err)))
+	answer, err := a.applyPatch(ctx, d, body, fieldmanager.Released(d.owner.fieldManager))
+	if err != nil {
+		return nil, fmt.Errorf("release fields of %s: %w", d, withoutValues(lostRaceAsConflict(err)))
 	}
-	return nil
+	return answer, nil
 }
 
 // releasedFields returns the live values of the fields that were sent and are not sent any more, or nil.

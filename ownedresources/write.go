@@ -23,6 +23,7 @@ func (d *desired) toSend(method writeMethod) client.Object {
 		obj = d.full
 	}
 	obj = obj.DeepCopyObject().(client.Object)
+	withCopiedFields(obj)
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -44,7 +45,7 @@ func (d *desired) toSend(method writeMethod) client.Object {
 
 // lastApplied is the value of [AnnotationApplied] for a write of the object.
 func (d *desired) lastApplied(method writeMethod) string {
-	return lastApplied{method: method, hash: string(d.sum[:]), replicas: setsReplicas(d.object)}.String()
+	return lastApplied{method: method, hash: string(d.sum[:]), rewritten: d.rewritten, replicas: setsReplicas(d.object)}.String()
 }
 
 // post creates the object by POST. A server-side apply can create too, but it would take over an object of that name
@@ -73,16 +74,34 @@ func (a *applier) postDryRun(ctx context.Context, d *desired, name string) (clie
 	return obj, nil
 }
 
-// serverSideApply applies the object to the live one of this UID. It is forced: a field of ours that another manager took
-// is drift. The UID is a precondition, so that no object is created, and none that replaced the live one is written.
-func (a *applier) serverSideApply(ctx context.Context, d *desired, uid types.UID, options ...client.PatchOption) (client.Object, error) {
-	body, err := d.kind.comparer.AppendApply(nil, d.toSend(byApply), d.kind.gvk, string(uid))
+// applyTo applies the object to the live one. If that has changed meanwhile, it is read and tried again, unless it is not
+// ours any more: the cache may show an owner reference that somebody has removed.
+func (a *applier) applyTo(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
+	answer, err := a.serverSideApply(ctx, d, live)
+	if !apierrors.IsConflict(err) {
+		return answer, err
+	}
+	current, readErr := a.readLive(ctx, d)
+	if readErr != nil || current.GetUID() != live.GetUID() || lastAppliedOf(current) != lastAppliedOf(live) {
+		return nil, err // a lost race
+	}
+	if err := d.owner.mayWrite(d, current); err != nil {
+		return nil, err
+	}
+	return a.serverSideApply(ctx, d, current)
+}
+
+// serverSideApply applies the object to the live one. It is forced: a field of ours that another manager took is drift. The
+// UID and the resource version are preconditions, so that no object is created, and none that has another owner by now is
+// written.
+func (a *applier) serverSideApply(ctx context.Context, d *desired, live client.Object, options ...client.PatchOption) (client.Object, error) {
+	body, err := d.kind.comparer.AppendApply(nil, d.toSend(byApply), d.kind.gvk, string(live.GetUID()), live.GetResourceVersion())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
 	answer, err := a.applyPatch(ctx, d, body, d.owner.fieldManager, options...)
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", d, withoutValues(unknownFieldAsInvalid(lostRaceAsConflict(err))))
+		return nil, fmt.Errorf("apply %s: %w", d, withoutValues(duplicateNodePortAsInvalid(unknownFieldAsInvalid(lostRaceAsConflict(err)))))
 	}
 	return answer, nil
 }
@@ -97,8 +116,8 @@ func (a *applier) applyPatch(ctx context.Context, d *desired, body []byte, manag
 }
 
 // jsonPatch sends a JSON patch of the live object, and replaces that by the API server's answer.
-func (a *applier) jsonPatch(ctx context.Context, d *desired, live client.Object, patch []byte) error {
-	return d.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), d.owner.fieldManager)
+func (a *applier) jsonPatch(ctx context.Context, d *desired, live client.Object, patch []byte, options ...client.PatchOption) error {
+	return d.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.owner.fieldManager)...)
 }
 
 // deleteExactly deletes an object, unless it has changed since it was read: by now it may belong to another owner or set.
@@ -121,6 +140,17 @@ func (a *applier) readLive(ctx context.Context, d *desired) (client.Object, erro
 		return nil, err
 	}
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
+}
+
+// readTree reads the object from the API server as it is there, with fields that its Go type may not have.
+func (a *applier) readTree(ctx context.Context, d *desired) (*unstructured.Unstructured, error) {
+	reader := a.apiReader
+	if reader == nil {
+		reader = d.owner.client
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(d.kind.gvk)
+	return u, reader.Get(ctx, d.key(), u)
 }
 
 // lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or replaced
@@ -147,6 +177,15 @@ func lostRaceAsConflict(err error) error {
 func unknownFieldAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !isUntypable(err) {
+		return err
+	}
+	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
+}
+
+// duplicateNodePortAsInvalid turns the 500 with which the API server answers two ports with one node port into a 422.
+func duplicateNodePortAsInvalid(err error) error {
+	var status apierrors.APIStatus
+	if !isDuplicateNodePort(err) || !errors.As(err, &status) {
 		return err
 	}
 	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)

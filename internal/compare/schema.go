@@ -77,10 +77,14 @@ func (s Schemas) lookup(kind schema.GroupVersionKind) (typeRef, error) {
 		return typeRef{}, err
 	}
 	metadata, _ := known.atom.FindField("metadata")
+	deduced := deducedType
 	return typeRef{schema: known.schema, atom: smdschema.Atom{Map: &smdschema.Map{
-		Fields: []smdschema.StructField{metadata},
+		Fields: []smdschema.StructField{metadata}, ElementType: smdschema.TypeRef{NamedType: &deduced},
 	}}}, nil
 }
+
+// deducedType is the name of the type of values without a schema: maps are merged, and lists are atomic.
+const deducedType = "__untyped_deduced_"
 
 // BuiltInTypes returns a converter for objects of the kinds in client-go. An API server in memory shares it with
 // BuiltIn, since parsing takes 0.1 s.

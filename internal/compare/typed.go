@@ -12,8 +12,9 @@ import (
 // Typed serialises and compares objects of one Go type. [Compile] returns it. It is safe for concurrent use. Its methods
 // panic for objects of another type and for nil.
 type Typed struct {
-	typ  reflect.Type // the struct, not the pointer
-	root *structComparer
+	typ    reflect.Type // the struct, not the pointer
+	root   *structComparer
+	schema Schema
 }
 
 // serverOwned are the fields of an object's metadata that a client does not send.
@@ -42,8 +43,11 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 	}
 	root := c.compileStruct(t.Elem(), typ)
 	// withoutServerOwned copies: where the type occurs inside itself, its fields are not the server's.
-	return &Typed{typ: t.Elem(), root: withoutServerOwned(root)}, nil
+	return &Typed{typ: t.Elem(), root: withoutServerOwned(root), schema: Schema{typ}}, nil
 }
+
+// Schema returns the schema of the kind.
+func (t *Typed) Schema() Schema { return t.schema }
 
 // withoutServerOwned returns a copy of an object's comparer that neither sends nor compares what the API server owns.
 func withoutServerOwned(root *structComparer) *structComparer {
@@ -64,8 +68,8 @@ func (t *Typed) AppendJSON(b []byte, obj runtime.Object) (encoded []byte, err er
 }
 
 // AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON with apiVersion and kind, and with
-// metadata.uid unless uid is empty. An apply with a uid fails if the object of that name has another one.
-func (t *Typed) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) (encoded []byte, err error) {
+// the uid and resource version that the live object must have, unless they are empty.
+func (t *Typed) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) (encoded []byte, err error) {
 	defer recoverEncodeError(&err)
 	b = append(b, `{"apiVersion":`...)
 	b = appendString(b, kind.GroupVersion().String())
@@ -84,12 +88,20 @@ func (t *Typed) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersi
 		switch {
 		case len(b) == field:
 			b = b[:start]
-		case f.name == "metadata" && uid != "":
-			b = append(b[:len(b)-1], `,"uid":`...)
-			b = append(appendString(b, uid), '}')
+		case f.name == "metadata":
+			b = appendPrecondition(b[:len(b)-1], "resourceVersion", version)
+			b = append(appendPrecondition(b, "uid", uid), '}')
 		}
 	}
 	return append(b, '}'), nil
+}
+
+func appendPrecondition(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(appendString(append(b, ','), name), ':')
+	return appendString(b, value)
 }
 
 // recoverEncodeError is deferred. It returns the panic of a jsonComparer as an error.

@@ -310,7 +310,7 @@ func TestEmptySelectorMustStayEmpty(t *testing.T) {
 
 func TestAppendApply(t *testing.T) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "stale"}, Data: map[string]string{"k": "v"}}
-	got, err := compiled(t, cm).AppendApply(nil, cm, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "u-1")
+	got, err := compiled(t, cm).AppendApply(nil, cm, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "u-1", "")
 	require.NoError(t, err)
 	require.Equal(t, `{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"v"},"metadata":{"name":"a","uid":"u-1"}}`, string(got))
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,10 @@ import (
 //
 // Unlike [Typed] it sends zeros and `{}`: without a Go type, nobody can have meant an unset field by them. Only nulls
 // and what the API server owns are left out.
-type Untyped struct{ root typeRef }
+type Untyped struct {
+	root   typeRef
+	goType reflect.Type // of the kinds in client-go, nil for others
+}
 
 // CompileUntyped returns the Untyped for a kind. A kind without a schema is compared by the defaults of custom
 // resources. It returns errors of schemas.
@@ -25,8 +29,15 @@ func CompileUntyped(kind schema.GroupVersionKind, schemas Schemas) (*Untyped, er
 	if err != nil {
 		return nil, err
 	}
-	return &Untyped{root: root}, nil
+	u := &Untyped{root: root}
+	if builtIn, err := clientGoKinds().New(kind); err == nil {
+		u.goType = reflect.TypeOf(builtIn).Elem()
+	}
+	return u, nil
 }
+
+// Schema returns the schema of the kind.
+func (u *Untyped) Schema() Schema { return Schema{u.root} }
 
 // sentContent returns a copy of the object's top level without what the API server owns.
 func sentContent(obj runtime.Object) map[string]any {
@@ -64,18 +75,26 @@ func (*Untyped) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
 }
 
 // AppendApply appends the body of a server-side apply of obj, as [Typed.AppendApply] does. The error is always nil.
-func (*Untyped) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid string) ([]byte, error) {
+func (*Untyped) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error) {
 	content := sentContent(obj)
 	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Kind
-	if metadata, ok := content["metadata"].(map[string]any); ok && uid != "" {
-		metadata["uid"] = uid // withoutKeys has copied it
+	if metadata, ok := content["metadata"].(map[string]any); ok { // withoutKeys has copied it
+		if uid != "" {
+			metadata["uid"] = uid
+		}
+		if version != "" {
+			metadata["resourceVersion"] = version
+		}
 	}
 	return appendUnstructured(b, content), nil
 }
 
 // Covers reports whether have has everything that would be sent of want.
 func (u *Untyped) Covers(want, have runtime.Object) bool {
-	return u.covers(nil, want, have)
+	if u.goType == nil {
+		return u.covers(nil, want, have)
+	}
+	return u.covers(nil, want, have) || len(u.Differences(want, have)) == 0
 }
 
 // Differences returns the places where have does not cover want, as [Typed.Differences] does.
@@ -87,6 +106,9 @@ func (u *Untyped) Differences(want, have runtime.Object) []Difference {
 
 func (u *Untyped) covers(r *recorder, want, have runtime.Object) bool {
 	c := unstructuredComparison{recorder: r}
+	if r != nil {
+		c.goType = u.goType
+	}
 	return c.covers(u.root, sentContent(want), have.(runtime.Unstructured).UnstructuredContent())
 }
 
@@ -94,6 +116,8 @@ func (u *Untyped) covers(r *recorder, want, have runtime.Object) bool {
 type unstructuredComparison struct {
 	recorder *recorder
 	atomic   bool // inside an atomic value, which belongs to one writer as a whole
+	// goType is the API server's type of the value, nil if it is unknown or if nothing is recorded.
+	goType reflect.Type
 }
 
 func (c *unstructuredComparison) covers(ref typeRef, want, have any) bool {
@@ -128,7 +152,8 @@ func (c *unstructuredComparison) record(want, have any) bool {
 func (c *unstructuredComparison) coversMap(ref typeRef, want, have map[string]any) bool {
 	outer := c.atomic
 	c.atomic = outer || ref.isAtomicMap()
-	defer func() { c.atomic = outer }()
+	goType := c.goType
+	defer func() { c.atomic, c.goType = outer, goType }()
 	isStruct := ref.atom.Map != nil && len(ref.atom.Fields) > 0
 	if (c.atomic && !isStruct || ref.isSelector()) && countNonNull(want) != countNonNull(have) {
 		return c.record(want, have)
@@ -149,10 +174,14 @@ func (c *unstructuredComparison) coversMap(ref typeRef, want, have map[string]an
 			value = ref.element()
 			c.recorder.enterMapKey(k)
 		}
-		var ok bool
-		if live, there := have[k]; there {
+		var dropsEmpty, ok bool
+		c.goType, dropsEmpty = goField(goType, k)
+		switch live, there := have[k]; {
+		case there:
 			ok = c.covers(value, want[k], live)
-		} else {
+		case dropsEmpty && isEmpty(want[k]):
+			ok = true
+		default:
 			ok = c.record(want[k], nil)
 		}
 		c.recorder.leave()
@@ -164,6 +193,62 @@ func (c *unstructuredComparison) coversMap(ref typeRef, want, have map[string]an
 		}
 	}
 	return all
+}
+
+// goField returns the Go type of a struct's field, or of a map's value. It reports whether the API server drops the
+// field if it is empty: there it is no pointer, so that an empty value is the same as none.
+func goField(t reflect.Type, name string) (field reflect.Type, dropsEmpty bool) {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == nil:
+		return nil, false
+	case t.Kind() == reflect.Map:
+		return t.Elem(), false
+	case t.Kind() != reflect.Struct:
+		return nil, false
+	}
+	for f := range t.Fields() {
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && tag == "":
+			if field, dropsEmpty = goField(f.Type, name); field != nil {
+				return field, dropsEmpty
+			}
+		case tag == name:
+			kind := f.Type.Kind()
+			return f.Type, kind != reflect.Pointer && kind != reflect.Interface && kind != reflect.Struct && omitsEmpty(options, kind)
+		}
+	}
+	return nil, false
+}
+
+// goElem returns the Go type of a list's items.
+func goElem(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Slice {
+		return nil
+	}
+	return t.Elem()
+}
+
+// isEmpty reports whether encoding/json takes a value for empty.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	}
+	n, ok := number(v)
+	return ok && n == 0
 }
 
 // countNonNull returns the number of keys that are sent.
@@ -180,6 +265,9 @@ func (c *unstructuredComparison) coversList(ref typeRef, want, have []any) bool 
 	if c.atomic || !ref.isAssociative() {
 		return c.coversAtomicList(ref, want, have)
 	}
+	goType := c.goType
+	c.goType = goElem(goType)
+	defer func() { c.goType = goType }()
 	keys := ref.atom.List.Keys
 	all, next := true, 0
 	for _, item := range want {
@@ -215,7 +303,9 @@ func (c *unstructuredComparison) coversAtomicList(ref typeRef, want, have []any)
 	}
 	outer := c.atomic
 	c.atomic = true
-	defer func() { c.atomic = outer }()
+	goType := c.goType
+	c.goType = goElem(goType)
+	defer func() { c.atomic, c.goType = outer, goType }()
 	all := true
 	for i, item := range want {
 		c.recorder.enterIndex(i)

@@ -1,0 +1,152 @@
+package compare
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+func builtInSchema(t *testing.T, kind schema.GroupVersionKind) Schema {
+	t.Helper()
+	u, err := CompileUntyped(kind, BuiltIn)
+	require.NoError(t, err)
+	return u.Schema()
+}
+
+func tree(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(text), &m))
+	return m
+}
+
+var (
+	deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+	serviceKind    = corev1.SchemeGroupVersion.WithKind("Service")
+	customKind     = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Custom"}
+)
+
+func TestForeign(t *testing.T) {
+	const pod = "{spec: {strategy: {type: Recreate}, template: {spec: {containers: [{name: web, ports: [{containerPort: 80}]}]}}}}"
+	const live = `{spec: {strategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}, selector: {matchLabels: {a: b}}, template: {spec: {containers: [
+		{name: mesh, ports: [{containerPort: 81, protocol: TCP}]},
+		{name: web, image: x, ports: [{containerPort: 80, protocol: TCP, name: http}, {containerPort: 82, protocol: TCP}]}]}}}}`
+	containers := []Step{"spec", "template", "spec", "containers"}
+	at := func(steps ...Step) []Step { return append(append([]Step{}, containers...), steps...) }
+	tests := map[string]struct {
+		reason     string
+		kind       schema.GroupVersionKind
+		want, have string
+		at         []Step
+		found      [][]Step
+	}{
+		"Field":          {reason: "The field itself is not desired.", at: []Step{"spec", "strategy", "rollingUpdate"}, found: [][]Step{{"spec", "strategy", "rollingUpdate"}}},
+		"Sibling":        {reason: "A field of the struct is not desired.", at: []Step{"spec", "strategy"}, found: [][]Step{{"spec", "strategy", "rollingUpdate"}}},
+		"Desired":        {reason: "A desired field is not foreign.", at: []Step{"spec", "strategy", "type"}},
+		"InForeignItem":  {reason: "The innermost item goes, and not the whole container.", at: at(0, "ports", 0, "hostPort"), found: [][]Step{at(0, "ports", 0)}},
+		"InForeignField": {reason: "There is no such field.", at: at(1, "ports", 0, "hostPort")},
+		"ItemOfOurList":  {reason: "An item of others in a list of ours.", at: at(1, "ports"), found: [][]Step{at(1, "ports", 1)}},
+		"FieldsOfItem":   {reason: "Fields of our item, but no lists in it.", at: at(1), found: [][]Step{at(1, "image")}},
+		"Items":          {reason: "A container of others.", at: containers, found: [][]Step{at(0)}},
+		"AtomicForeign":  {reason: "A label selector is one value.", at: []Step{"spec", "selector", "matchLabels", "a"}, found: [][]Step{{"spec", "selector"}}},
+		"AtomicList": {
+			reason: "Without a schema a list is one value.", kind: customKind,
+			want: "{spec: {a: [1]}}", have: "{spec: {a: [1, 2], b: [3]}}", at: []Step{"spec", "a", 1},
+		},
+		"ForeignAtomicList": {
+			reason: "An item of an atomic list goes with the list.", kind: customKind,
+			want: "{spec: {a: [1]}}", have: "{spec: {a: [1, 2], b: [3]}}", at: []Step{"spec", "b", 0}, found: [][]Step{{"spec", "b"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.want == "" {
+				tc.kind, tc.want, tc.have = deploymentKind, pod, live
+			}
+			found := builtInSchema(t, tc.kind).Foreign(tree(t, tc.want), tree(t, tc.have), tc.at)
+			if diff := cmp.Diff(tc.found, found); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDuplicate(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		kind   schema.GroupVersionKind
+		tree   string
+		want   string
+	}{
+		"None":            {reason: "The protocol is part of the key.", kind: serviceKind, tree: "{spec: {ports: [{port: 53}, {port: 53, protocol: UDP}]}}"},
+		"DefaultedKey":    {reason: "The protocol is defaulted.", kind: serviceKind, tree: "{spec: {ports: [{port: 53}, {port: 53, protocol: TCP}]}}", want: "spec.ports[port=53,protocol=TCP]"},
+		"Set":             {reason: "A set has each value once.", kind: serviceKind, tree: "{metadata: {finalizers: [a, b, a]}}", want: "metadata.finalizers[a]"},
+		"AtomicList":      {reason: "A list without keys may repeat.", kind: serviceKind, tree: "{spec: {externalIPs: [a, a]}}"},
+		"WithoutASchema":  {reason: "Lists are atomic.", kind: customKind, tree: "{spec: {items: [{name: a}, {name: a}]}}"},
+		"InAnItem":        {reason: "Items may have lists.", kind: deploymentKind, tree: "{spec: {template: {spec: {containers: [{name: a, env: [{name: X}, {name: X}]}]}}}}", want: "spec.template.spec.containers[name=a].env[name=X]"},
+		"NotInAnAtomic":   {reason: "Inside an atomic list nothing is merged.", kind: deploymentKind, tree: "{spec: {template: {spec: {tolerations: [{key: a}, {key: a}]}}}}"},
+		"VolumeMountPath": {reason: "The key is that of the schema.", kind: deploymentKind, tree: "{spec: {template: {spec: {containers: [{name: a, volumeMounts: [{name: x, mountPath: /a}, {name: y, mountPath: /a}]}]}}}}", want: "spec.template.spec.containers[name=a].volumeMounts[mountPath=/a]"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, builtInSchema(t, tc.kind).Duplicate(tree(t, tc.tree)), tc.reason)
+		})
+	}
+}
+
+func TestWithout(t *testing.T) {
+	before := tree(t, "{a: [{n: 0}, {n: 1}, {n: 2}, {n: 3}], b: {c: x, d: y}}")
+	removed := [][]Step{{"a", 0}, {"a", 2}, {"b", "c"}}
+	after := Without(before, removed)
+	require.Empty(t, cmp.Diff(any(tree(t, "{a: [{n: 1}, {n: 3}], b: {d: y}}")), after))
+	require.Empty(t, cmp.Diff(tree(t, "{a: [{n: 0}, {n: 1}, {n: 2}, {n: 3}], b: {c: x, d: y}}"), before), "it is a copy")
+	for i, want := range []int{1, 3} {
+		require.Equal(t, []Step{"a", want, "n"}, PathBefore(before, removed, []Step{"a", i, "n"}))
+		require.Equal(t, At(before, []Step{"a", want, "n"}), At(after, []Step{"a", i, "n"}))
+	}
+}
+
+func TestFillEmpty(t *testing.T) {
+	want := tree(t, "{spec: {subject: {}, list: [], deep: {a: {}}, kept: {}}}")
+	have := tree(t, "{spec: {subject: null, list: null, deep: null, kept: {theirs: x}}}")
+	builtInSchema(t, customKind).FillEmpty(want, have)
+	require.Empty(t, cmp.Diff(tree(t, "{spec: {subject: {}, list: [], deep: {a: {}}, kept: {theirs: x}}}"), have))
+}
+
+func TestUntypedCoversZeros(t *testing.T) {
+	tests := map[string]struct {
+		reason     string
+		want, have string
+		covers     bool
+	}{
+		"Number":          {reason: "No pointer.", want: "{spec: {minReadySeconds: 0}}", have: "{spec: {}}", covers: true},
+		"OtherNumber":     {reason: "Another value.", want: "{spec: {minReadySeconds: 0}}", have: "{spec: {minReadySeconds: 3}}"},
+		"Pointer":         {reason: "A pointer to zero is stored.", want: "{spec: {replicas: 0}}", have: "{spec: {}}"},
+		"Map":             {reason: "An empty map is stored as none.", want: "{spec: {template: {spec: {nodeSelector: {}}}}}", have: "{spec: {template: {spec: {}}}}", covers: true},
+		"StructPointer":   {reason: "An empty struct behind a pointer is stored.", want: "{spec: {template: {spec: {volumes: [{name: a, emptyDir: {}}]}}}}", have: "{spec: {template: {spec: {volumes: [{name: a}]}}}}"},
+		"InItem":          {reason: "Items of lists are walked.", want: "{spec: {template: {spec: {containers: [{name: a, args: []}]}}}}", have: "{spec: {template: {spec: {containers: [{name: a}]}}}}", covers: true},
+		"BoolPointer":     {reason: "It may mean the opposite of none.", want: "{spec: {template: {spec: {automountServiceAccountToken: false}}}}", have: "{spec: {template: {spec: {}}}}"},
+		"InlineStruct":    {reason: "A volume's sources are embedded.", want: "{spec: {template: {spec: {volumes: [{name: a, secret: {secretName: \"\"}}]}}}}", have: "{spec: {template: {spec: {volumes: [{name: a, secret: {}}]}}}}", covers: true},
+		"UnknownField":    {reason: "Nothing is known of it.", want: "{spec: {unknown: 0}}", have: "{spec: {}}"},
+		"AnnotationEmpty": {reason: "A key of a map is stored.", want: "{metadata: {annotations: {a: \"\"}}}", have: "{metadata: {annotations: {}}}"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			u, err := CompileUntyped(deploymentKind, BuiltIn)
+			require.NoError(t, err)
+			want, have := unstructuredOf(tree(t, tc.want)), unstructuredOf(tree(t, tc.have))
+			require.Equal(t, tc.covers, u.Covers(want, have), tc.reason)
+			require.Equal(t, tc.covers, len(u.Differences(want, have)) == 0)
+		})
+	}
+}
+
+func unstructuredOf(content map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: content}
+}

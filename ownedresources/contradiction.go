@@ -1,0 +1,411 @@
+package ownedresources
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/merge"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/opblocks/opblocks/internal/compare"
+)
+
+// A server-side apply leaves alone what it does not send. What it leaves may contradict what it sends:
+//
+//   - a field of another choice of a union, which was defaulted or set by somebody else: spec.strategy.rollingUpdate beside
+//     the type Recreate, or the configMap of a volume beside its emptyDir;
+//   - an item of a list whose key somebody changed, which is another item to server-side apply, and which has a value of our
+//     item that must be unique: the name or node port of a port, or the host port of a container.
+//
+// The API server then refuses every apply of the object, that of other changes too. The object is written in another way:
+// by one patch of what the apply would have made of it, without what contradicts. What that is is found by dry runs: at
+// first the fields that the API server names in its refusal, then their siblings, and so on outwards.
+
+// maxAttempts is the number of dry runs for one refusal.
+const maxAttempts = 6
+
+// overrule writes the object without the live fields that contradict what is desired. It returns nil if the refusal has
+// another reason, which is that a field cannot be changed or that the desired object is wrong.
+func (a *applier) overrule(ctx context.Context, d *desired, live *unstructured.Unstructured, refusal error) (client.Object, error) {
+	c, err := newContradiction(d, live, refusal)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	for range maxAttempts {
+		candidate := c.next()
+		if candidate == nil {
+			return nil, nil
+		}
+		patch, err := replacePatch(d, live, candidate, c.entries)
+		if err != nil {
+			return nil, fmt.Errorf("fields of %s: %w", d, err)
+		}
+		if _, err = a.replace(ctx, d, patch, client.DryRunAll); err == nil {
+			return a.replace(ctx, d, patch)
+		}
+		if !isInvalid(err) {
+			return nil, err
+		}
+		c.learn(err)
+	}
+	return nil, nil
+}
+
+// replace sends a JSON patch that replaces parts of the live object.
+func (a *applier) replace(ctx context.Context, d *desired, patch []byte, options ...client.PatchOption) (client.Object, error) {
+	answer := d.kind.empty()
+	answer.SetNamespace(d.object.GetNamespace())
+	answer.SetName(d.object.GetName())
+	if err := a.jsonPatch(ctx, d, answer, patch, options...); err != nil {
+		return nil, fmt.Errorf("replace fields of %s that contradict it: %w", d, withoutValues(duplicateNodePortAsInvalid(err)))
+	}
+	return answer, nil
+}
+
+// contradiction searches for the parts of a live object that contradict a desired one.
+type contradiction struct {
+	schema  compare.Schema
+	want    map[string]any
+	merged  map[string]any // what the refused apply would have made of the live object
+	entries []metav1.ManagedFieldsEntry
+	causes  [][]compare.Step
+	level   int // how far from the causes parts are removed
+	removed [][]compare.Step
+	asIs    bool // merged has not been tried, and the API server may accept it although it refused the apply
+}
+
+// newContradiction returns nil if the refusal names no field that may be replaced.
+func newContradiction(d *desired, live *unstructured.Unstructured, refusal error) (*contradiction, error) {
+	want, err := d.tree(byApply)
+	if err != nil {
+		return nil, err
+	}
+	merged, entries, err := d.mergeInto(live, want)
+	if err != nil {
+		return nil, nil // the live object has fields of a newer API server, which the schema lacks
+	}
+	c := &contradiction{schema: d.kind.comparer.Schema(), want: want, merged: merged, entries: entries}
+	c.schema.FillEmpty(want, merged)
+	for _, cause := range causesOf(refusal, merged) {
+		c.causes = append(c.causes, cause)
+		switch empty := compare.At(merged, cause).(type) {
+		case map[string]any:
+			c.asIs = c.asIs || len(empty) == 0
+		case []any:
+			c.asIs = c.asIs || len(empty) == 0
+		}
+	}
+	if len(c.causes) == 0 {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// next returns the next tree to try, or nil if there is none.
+func (c *contradiction) next() map[string]any {
+	if c.asIs {
+		c.asIs = false
+		return c.merged
+	}
+	for deepest := c.deepest(); c.level <= deepest; c.level++ {
+		if removed := c.contradicting(); len(removed) > len(c.removed) {
+			c.removed = removed
+			tree, _ := compare.Without(c.merged, removed).(map[string]any)
+			return tree
+		}
+	}
+	return nil
+}
+
+// learn takes in the refusal of the last tree. If it names no other field than before, parts farther from it are removed.
+func (c *contradiction) learn(refusal error) {
+	tree := compare.Without(c.merged, c.removed)
+	news := false
+	for _, cause := range causesOf(refusal, tree) {
+		before := compare.PathBefore(c.merged, c.removed, cause)
+		if !slices.ContainsFunc(c.causes, func(known []compare.Step) bool { return reflect.DeepEqual(known, before) }) {
+			c.causes, news = append(c.causes, before), true
+		}
+	}
+	if !news {
+		c.level++
+	}
+}
+
+func (c *contradiction) deepest() (most int) {
+	for _, cause := range c.causes {
+		most = max(most, len(cause))
+	}
+	return most + 1
+}
+
+// contradicting returns the parts to remove at the current level: the fields named at level 0, the items that have the
+// same value in such a field at level 1, and then what is foreign around the field, one step outwards each.
+func (c *contradiction) contradicting() (found [][]compare.Step) {
+	add := func(paths [][]compare.Step) {
+		for _, path := range paths {
+			if !slices.ContainsFunc(found, func(known []compare.Step) bool { return reflect.DeepEqual(known, path) }) {
+				found = append(found, path)
+			}
+		}
+	}
+	for _, cause := range c.causes {
+		if isReplaceable(cause) {
+			add(c.schema.Foreign(c.want, c.merged, cause))
+		}
+		if c.level >= 1 {
+			add(c.clashing(cause))
+		}
+		for outwards := 1; outwards < c.level; outwards++ {
+			if scope := cause[:max(0, len(cause)-outwards)]; isReplaceable(scope) {
+				add(c.schema.Foreign(c.want, c.merged, scope))
+			}
+		}
+	}
+	return found
+}
+
+// clashing returns the foreign items that have the value of a cause's field in the same field.
+func (c *contradiction) clashing(cause []compare.Step) (found [][]compare.Step) {
+	value := compare.At(c.merged, cause)
+	switch value.(type) {
+	case string, int64, float64:
+	default:
+		return nil
+	}
+	for _, path := range pathsLike(c.merged, cause, nil) {
+		if !reflect.DeepEqual(path, cause) && reflect.DeepEqual(compare.At(c.merged, path), value) {
+			for _, foreign := range c.schema.Foreign(c.want, c.merged, path) {
+				if len(foreign) < len(path) || reflect.DeepEqual(foreign, path) {
+					found = append(found, foreign)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// pathsLike returns the paths of a tree that differ from a path in the indices of items only.
+func pathsLike(tree any, like, at []compare.Step) (paths [][]compare.Step) {
+	if len(at) == len(like) {
+		return [][]compare.Step{slices.Clone(at)}
+	}
+	switch step := like[len(at)].(type) {
+	case string:
+		return pathsLike(tree, like, append(slices.Clip(at), step))
+	case int:
+		items, _ := compare.At(tree, at).([]any)
+		for i := range items {
+			paths = append(paths, pathsLike(tree, like, append(slices.Clip(at), i))...)
+		}
+	}
+	return paths
+}
+
+// isReplaceable reports whether foreign fields at a path may be removed: it is not the whole spec of the object or of a pod,
+// nor metadata.
+func isReplaceable(path []compare.Step) bool {
+	if len(path) < 2 || path[0] == "metadata" || path[0] == "status" {
+		return false
+	}
+	switch path[len(path)-1] {
+	case "spec", "template", "jobTemplate", "metadata":
+		return false
+	}
+	return true
+}
+
+// causesOf returns the paths of the fields that a refusal names, in the tree that was refused.
+func causesOf(refusal error, tree any) (causes [][]compare.Step) {
+	if isDuplicateNodePort(refusal) {
+		return pathsLike(tree, []compare.Step{"spec", "ports", 0, "nodePort"}, nil)
+	}
+	var status apierrors.APIStatus
+	if !errors.As(refusal, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if path, ok := parseFieldPath(cause.Field); ok {
+			causes = append(causes, path.steps())
+		}
+	}
+	return causes
+}
+
+func (p fieldPath) steps() []compare.Step {
+	steps := make([]compare.Step, len(p))
+	for i, element := range p {
+		if steps[i] = element.name; element.isIndex {
+			steps[i] = element.index
+		}
+	}
+	return steps
+}
+
+// tree returns what is sent, as decoded JSON.
+func (d *desired) tree(method writeMethod) (map[string]any, error) {
+	body, err := d.kind.comparer.AppendApply(nil, d.toSend(method), d.kind.gvk, "", "")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	tree := map[string]any{}
+	return tree, utiljson.Unmarshal(body, &tree)
+}
+
+// mergeInto returns what a server-side apply makes of the live object: merged with what is sent, and without what was sent
+// before and is not sent any more. It also returns the managed fields entries, with our own as the apply would make it.
+func (d *desired) mergeInto(live *unstructured.Unstructured, want map[string]any) (map[string]any, []metav1.ManagedFieldsEntry, error) {
+	content := live.DeepCopy()
+	content.SetManagedFields(nil)
+	schema := d.kind.comparer.Schema().Type()
+	before, err := schema.FromUnstructured(content.Object, typed.AllowDuplicates)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := schema.FromUnstructured(want)
+	if err != nil {
+		return nil, nil, err
+	}
+	managers := fieldpath.ManagedFields{}
+	for _, entry := range live.GetManagedFields() {
+		set := &fieldpath.Set{}
+		if entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
+			continue
+		}
+		applied := entry.Operation == metav1.ManagedFieldsOperationApply
+		name := fmt.Sprint(entry.Manager, "|", entry.Operation, "|", entry.Subresource, "|", entry.APIVersion)
+		if d.isOurs(entry) {
+			name = string(d.owner.fieldManager)
+		}
+		managers[name] = fieldpath.NewVersionedSet(set, fieldpath.APIVersion(entry.APIVersion), applied)
+	}
+	updater := (&merge.UpdaterBuilder{Converter: oneVersion(d.kind.gvk.GroupVersion().String()), ReturnInputOnNoop: true}).BuildUpdater()
+	after, managers, err := updater.Apply(before, config, fieldpath.APIVersion(d.kind.gvk.GroupVersion().String()), managers, string(d.owner.fieldManager), true)
+	if err != nil {
+		return nil, nil, err
+	}
+	encoded, err := json.Marshal(after.AsValue().Unstructured())
+	if err != nil {
+		return nil, nil, err
+	}
+	merged := map[string]any{}
+	if err := utiljson.Unmarshal(encoded, &merged); err != nil {
+		return nil, nil, err
+	}
+	entries := live.GetManagedFields()
+	if i := d.ourEntry(live); i >= 0 {
+		entries[i].FieldsV1, err = fieldsV1Of(managers[string(d.owner.fieldManager)].Set().Difference(untracked))
+	}
+	return merged, entries, err
+}
+
+// untracked are fields that the API server leaves out of managed fields.
+var untracked = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
+	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
+)
+
+// isOurs reports whether a managed fields entry is that of our server-side applies.
+func (d *desired) isOurs(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == string(d.owner.fieldManager) && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
+// oneVersion converts nothing: what was written in another version of the API is not removed.
+type oneVersion fieldpath.APIVersion
+
+type otherVersionError struct{}
+
+func (otherVersionError) Error() string { return "another version" }
+
+func (v oneVersion) Convert(obj *typed.TypedValue, version fieldpath.APIVersion) (*typed.TypedValue, error) {
+	if version != fieldpath.APIVersion(v) {
+		return nil, otherVersionError{}
+	}
+	return obj, nil
+}
+
+func (oneVersion) IsMissingVersionError(err error) bool {
+	_, is := errors.AsType[otherVersionError](err)
+	return is
+}
+
+type jsonPatchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// replacePatch returns a JSON patch that makes a tree of the live object. It has the live resource version as
+// precondition, and marks the object as created, so that its fields are migrated before the next apply.
+func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry) ([]byte, error) {
+	patch := []jsonPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
+	if entries != nil && d.ourEntry(live) >= 0 {
+		patch = append(patch, jsonPatchOperation{"replace", "/metadata/managedFields", entries})
+	}
+	replace := func(before, after map[string]any, prefix, name string) {
+		value, wanted := after[name]
+		old, there := before[name]
+		pointer := prefix + jsonPointer(fieldPath{{name: name}})
+		switch {
+		case wanted && value != nil && !reflect.DeepEqual(old, value):
+			patch = append(patch, jsonPatchOperation{"add", pointer, value})
+		case there && value == nil:
+			patch = append(patch, jsonPatchOperation{Op: "remove", Path: pointer})
+		}
+	}
+	names := map[string]bool{}
+	for name := range live.Object {
+		names[name] = true
+	}
+	for name := range tree {
+		names[name] = true
+	}
+	metadata, _ := tree["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations == nil {
+		return nil, errors.New("no annotations")
+	}
+	annotations[AnnotationApplied] = d.lastApplied(byCreate)
+	liveMetadata, _ := live.Object["metadata"].(map[string]any)
+	for _, name := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
+		replace(liveMetadata, metadata, "/metadata", name)
+	}
+	for _, name := range sortedNames(names) {
+		switch name {
+		case "apiVersion", "kind", "metadata", "status":
+		default:
+			replace(live.Object, tree, "", name)
+		}
+	}
+	return json.Marshal(patch)
+}
+
+func sortedNames(names map[string]bool) []string {
+	sorted := make([]string, 0, len(names))
+	for name := range names {
+		sorted = append(sorted, name)
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+// isInvalid reports whether the API server refused an object for its content.
+func isInvalid(err error) bool { return apierrors.IsInvalid(err) && !isUntypable(err) }
+
+// isDuplicateNodePort reports whether two ports of a Service would have the same node port. The API server answers that
+// with a 500, without a reason.
+func isDuplicateNodePort(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "duplicate nodePort")
+}

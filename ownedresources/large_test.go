@@ -1,0 +1,60 @@
+package ownedresources
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The names of the keys take as much as their values, so that the managed fields double the object's size.
+func TestApplyOfALargeObject(t *testing.T) {
+	env := newTestEnv(t)
+	key := func(i int) string { return fmt.Sprintf("%05d%s", i, strings.Repeat("k", 50)) }
+	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large", Labels: map[string]string{"dropped": "x"}}, Data: map[string]string{}}
+	for i := range 10_000 {
+		want.Data[key(i)] = strings.Repeat("x", 35)
+	}
+	live := &corev1.ConfigMap{}
+	read := func() {
+		require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "large"}, live))
+	}
+	env.expect(t, want, Created, "POST configmaps")
+	env.expect(t, want, Unchanged, none...)
+	read()
+	require.Empty(t, live.ManagedFields, "the API server drops what is too large")
+
+	for _, value := range []string{"1", "2"} {
+		want = want.DeepCopy()
+		want.Labels = nil
+		want.Data[key(0)] = value
+		delete(want.Data, key(len(want.Data)-1))
+		_, err := env.apply(t, want)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(env.sent.Sent()), 5)
+		read()
+		require.Equal(t, want.Data, live.Data)
+		require.Empty(t, live.Labels)
+		env.expect(t, want, Unchanged, none...)
+	}
+
+	live.Data[key(1)], live.Data["theirs"] = "drift", "x"
+	require.NoError(t, env.other.Update(t.Context(), live))
+	_, err := env.apply(t, want)
+	require.NoError(t, err)
+	read()
+	require.Equal(t, "x", live.Data["theirs"], "a repair removes nothing")
+	require.Equal(t, want.Data[key(1)], live.Data[key(1)])
+	env.expect(t, want, Unchanged, none...)
+
+	small := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": "b"}}
+	_, err = env.apply(t, small)
+	require.NoError(t, err)
+	read()
+	require.Equal(t, small.Data, live.Data, "it becomes an ordinary object again")
+	env.expect(t, small, Unchanged, none...)
+}

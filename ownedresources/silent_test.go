@@ -1,0 +1,131 @@
+package ownedresources
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestHeadlessServiceToOneWithAddress(t *testing.T) {
+	for _, form := range []string{"Typed", "Unstructured"} {
+		t.Run(form, func(t *testing.T) {
+			env := newTestEnv(t)
+			service := func(clusterIP string, port int32) client.Object {
+				s := env.service()
+				s.Spec.ClusterIP, s.Spec.Ports[0].Port = clusterIP, port
+				if form == "Typed" {
+					return s
+				}
+				return asUnstructured(t, env, s)
+			}
+			env.expect(t, service("None", 80), Created, "POST services")
+			for range 2 {
+				_, err := env.apply(t, service("", 81))
+				require.True(t, apierrors.IsInvalid(err), "%v", err)
+				require.ErrorContains(t, err, "headless")
+				require.ErrorContains(t, err, "Recreate")
+			}
+			var live corev1.Service
+			env.live(t, &live)
+			require.EqualValues(t, 81, live.Spec.Ports[0].Port, "other changes are made nevertheless")
+			_, err := Diff(t.Context(), env.client, env.owner, service("", 81))
+			require.ErrorContains(t, err, "headless")
+
+			_, err = env.apply(t, service("", 81), Recreate())
+			require.ErrorAs(t, err, new(*WaitingError))
+			result, err := env.apply(t, service("", 81), Recreate())
+			require.NoError(t, err)
+			require.Equal(t, Created, result.Operation)
+			env.live(t, &live)
+			require.NotEqual(t, "None", live.Spec.ClusterIP)
+		})
+	}
+}
+
+func TestDropServiceAccountName(t *testing.T) {
+	for _, form := range []string{"Typed", "Unstructured"} {
+		for _, start := range []string{"AfterPost", "AfterApply"} {
+			t.Run(form+start, func(t *testing.T) {
+				env := newTestEnv(t)
+				deployment := func(account string) client.Object {
+					d := env.deployment()
+					d.Spec.Template.Spec.ServiceAccountName = account
+					if form == "Typed" {
+						return d
+					}
+					return asUnstructured(t, env, d)
+				}
+				env.expect(t, deployment("a"), Created, "POST deployments")
+				last := "a"
+				if start == "AfterApply" {
+					last = "b"
+					_, err := env.apply(t, deployment(last))
+					require.NoError(t, err)
+				}
+				env.expect(t, deployment(last), Unchanged, none...)
+				_, err := env.apply(t, deployment(""))
+				require.NoError(t, err)
+				var live appsv1.Deployment
+				env.live(t, &live)
+				require.Empty(t, live.Spec.Template.Spec.ServiceAccountName)
+				require.Empty(t, live.Spec.Template.Spec.DeprecatedServiceAccount)
+				env.expect(t, deployment(""), Unchanged, none...)
+			})
+		}
+	}
+}
+
+// staleClient is a client whose cache still shows an object as it was.
+type staleClient struct {
+	client.Client
+	was *appsv1.Deployment
+}
+
+func (c staleClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if d, ok := obj.(*appsv1.Deployment); ok {
+		c.was.DeepCopyInto(d)
+		return nil
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+func TestApplyWithAStaleCache(t *testing.T) {
+	setUp := func(t *testing.T, edit func(*appsv1.Deployment)) (env *testEnv, changed *appsv1.Deployment) {
+		env = newTestEnv(t)
+		env.expect(t, env.deployment(), Created, "POST deployments")
+		changed = env.deployment()
+		changed.Labels["example.com/changed"] = "1"
+		env.expect(t, changed, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+		was := &appsv1.Deployment{}
+		env.live(t, was)
+		byHand(t, env, &appsv1.Deployment{}, edit)
+		env.applier = newApplier()
+		env.client = staleClient{env.client, was}
+		changed.Labels["example.com/changed"] = "2"
+		return env, changed
+	}
+	t.Run("OwnerReferenceRemoved", func(t *testing.T) {
+		env, changed := setUp(t, func(d *appsv1.Deployment) { d.OwnerReferences = nil })
+		_, err := env.apply(t, changed)
+		require.ErrorAs(t, err, new(*OwnershipError), "somebody has taken it away from its owner")
+		live := &appsv1.Deployment{}
+		env.live(t, live)
+		require.Empty(t, live.OwnerReferences)
+		require.Equal(t, "1", live.Labels["example.com/changed"])
+	})
+	t.Run("SomethingElseChanged", func(t *testing.T) {
+		env, changed := setUp(t, func(d *appsv1.Deployment) { d.Labels["theirs"] = "x" })
+		_, err := env.apply(t, changed)
+		require.NoError(t, err)
+		require.Equal(t, []string{"PATCH deployments", "GET deployments", "PATCH deployments"}, env.sent.Sent())
+		live := &appsv1.Deployment{}
+		env.live(t, live)
+		require.Equal(t, "2", live.Labels["example.com/changed"])
+		require.Equal(t, "x", live.Labels["theirs"])
+	})
+}
