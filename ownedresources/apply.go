@@ -56,9 +56,9 @@ type Result struct {
 //     in another namespace.
 //
 // Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as
-// controller-runtime's Owns does. Apply remembers nothing between calls. An object that an admission plug-in rewrites, or
-// that another writer changes back, is therefore applied in every call. [Ensure] remembers its own writes and the
-// differences that it tolerates, and does not repeat a write that the cache does not show yet.
+// controller-runtime's Owns does. Apply remembers nothing between calls. An object that another writer changes back is
+// therefore applied in every call. [Ensure] remembers its own writes, does not repeat a write that the cache does not show
+// yet, and slows down where another writer changes a child back again and again.
 func Apply(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Result, error) {
 	o, err := newOwner(owner, c)
 	if err != nil {
@@ -78,7 +78,8 @@ func Apply(ctx context.Context, c client.Client, owner client.Object, desired ..
 	return results, errors.Join(errs...)
 }
 
-// applier applies objects. What it remembers saves requests and comparisons.
+// applier applies objects. What it remembers saves requests and comparisons, and keeps it from repeating a recreation or
+// a write loop.
 type applier struct {
 	kinds     *kinds
 	scopes    sync.Map      // *kind → bool: whether it is namespaced
@@ -184,7 +185,9 @@ func (a *applier) updateUnseen(ctx context.Context, d *desired, alreadyExists er
 	return result, err
 }
 
-// update applies the object if the live one is ours and differs.
+// update brings a live object to the desired state: it repairs drift, in whatever kind. It returns an error if the live
+// object is not ours. The request is in write.go; refusal.go and contradiction.go handle a request that the API server
+// refuses, such as that for a changed port of a Service.
 func (a *applier) update(ctx context.Context, d *desired, live client.Object) (Result, error) {
 	if err := d.owner.mayWrite(d, live); err != nil {
 		if orphan, ok := errors.AsType[orphanError](err); ok {
@@ -200,8 +203,11 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	paths := pathsOf(differences)
-	if live.GetAnnotations()[AnnotationSet] != d.owner.set {
-		paths = "metadata.annotations[" + AnnotationSet + "], by another step that builds the same object"
+	if set := live.GetAnnotations()[AnnotationSet]; set != d.owner.set {
+		paths = "metadata.annotations[" + AnnotationSet + "]"
+		if set != "" {
+			paths += ", by another step that builds the same object"
+		}
 	}
 	if err := a.slowDown(d, live, paths); err != nil {
 		return Result{}, err
@@ -240,7 +246,8 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	return Result{Object: answer, Operation: Applied}, nil
 }
 
-// needsApply reports whether the live object has to be applied, and in which fields it differs. It sends no request.
+// needsApply reports whether the live object has to be applied, and in which fields it differs. It sends no request. Which
+// fields are compared is in fields.go of internal/compare.
 func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
 	last := lastAppliedOf(live)
 	sameAsSent := last.hash == string(d.sum[:]) &&

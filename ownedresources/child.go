@@ -46,9 +46,9 @@ func BuildOrError[T client.Object, C any, P interface {
 	for _, o := range options {
 		o(&child.options)
 	}
-	if is, of := reflect.TypeFor[P](), child.options.unsets; of != nil && !is.AssignableTo(of) {
+	if childType, optionType := reflect.TypeFor[P](), child.options.createOnlyType; optionType != nil && !childType.AssignableTo(optionType) {
 		child.build = func(T) (client.Object, error) {
-			return nil, fmt.Errorf("child %s: its CreateOnly is for %s: give that a function of %[1]s", is, of)
+			return nil, fmt.Errorf("child %s: its CreateOnly is for %s: give that a function of %[1]s", childType, optionType)
 		}
 	}
 	return child
@@ -78,8 +78,8 @@ type childOptions struct {
 	formerManagers []string
 	adopt          bool
 	recreate       bool
-	unset          func(client.Object) // unsets the fields of CreateOnly
-	unsets         reflect.Type        // the argument's type of unset, nil without it
+	createOnly     func(client.Object) // unsets the fields that are applied at creation only; nil for none
+	createOnlyType reflect.Type        // the type that createOnly takes, nil without it
 }
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
@@ -93,25 +93,26 @@ func FormerManagers(names ...string) ChildOption {
 }
 
 // Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with an
-// [*OwnershipError]. An object that has another controller is left alone in any case.
+// [*OwnershipError]. An object that has another controller is left alone, with one exception: if that controller was an
+// earlier owner of the same name, the garbage collector deletes the object, or [Ensure] does after a minute.
 func Adopt() ChildOption {
 	return func(o *childOptions) { o.adopt = true }
 }
 
 // Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.
-// Everything that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. A child is
-// recreated at most once per change: if the API server refuses the change again, the error is that refusal. Until the old
+// Everything that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. A process
+// recreates a child at most once per change: if the API server refuses the change again, the error is that refusal. Until the old
 // child is gone, the error is a [*WaitingError].
 func Recreate() ChildOption {
 	return func(o *childOptions) { o.recreate = true }
 }
 
-// CreateOnly applies some fields only when the child is created. Afterwards they are neither compared nor written. The
+// CreateOnly applies some fields only when the child is created. Afterwards they are not compared, and keep their values. The
 // function unsets these fields in the object that it is given. They may be anywhere but inside a list. P is the type of the
 // child, or an interface that it implements; with any other type [ChildSet.Reconcile] returns an error.
 func CreateOnly[P client.Object](unset func(P)) ChildOption {
 	return func(o *childOptions) {
-		o.unset = func(obj client.Object) { unset(obj.(P)) }
-		o.unsets = reflect.TypeFor[P]()
+		o.createOnly = func(obj client.Object) { unset(obj.(P)) }
+		o.createOnlyType = reflect.TypeFor[P]()
 	}
 }

@@ -66,7 +66,8 @@ func (s *ChildSet[T]) SetName(name string) { s.name = name }
 // [*FailedError]. If there is no such error but a child is not ready yet by the rules of kstatus, the error is a
 // [*WaitingError]. Nothing is pruned if there is any other error than a [*WaitingError].
 //
-// In a pass of package reconcile the set prunes after all steps of the pass, so a child can move from one set to another.
+// In a pass of package reconcile the set prunes after all steps of the pass, if each of them succeeded or waits. So a child
+// can move from one set to another.
 func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	o, err := newOwner(obj, c)
 	if err != nil {

@@ -163,12 +163,12 @@ func (k *kind) normalize(obj client.Object, options *childOptions) (object, full
 		return nil, nil, fmt.Errorf("%s: %w", k.describe(obj), err)
 	}
 	obj = withoutOwnAnnotations(obj)
-	if options.unset == nil {
+	if options.createOnly == nil {
 		obj = withData(obj)
 		return obj, obj, nil
 	}
 	full = withData(obj.DeepCopyObject().(client.Object))
-	options.unset(obj)
+	options.createOnly(obj)
 	return withData(obj), full, nil
 }
 

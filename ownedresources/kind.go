@@ -18,11 +18,11 @@ import (
 type kind struct {
 	gvk      schema.GroupVersionKind
 	typ      reflect.Type // the struct, not the pointer
-	comparer comparer
+	comparer objectComparer
 }
 
-// comparer encodes what is sent, and compares that with what is live.
-type comparer interface {
+// objectComparer encodes what is sent, and compares that with what is live.
+type objectComparer interface {
 	AppendJSON(b []byte, obj runtime.Object) ([]byte, error)
 	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error)
 	Covers(want, have runtime.Object) bool
@@ -31,8 +31,8 @@ type comparer interface {
 }
 
 var (
-	_ comparer = &compare.Typed{}
-	_ comparer = &compare.Untyped{}
+	_ objectComparer = &compare.Typed{}
+	_ objectComparer = &compare.Untyped{}
 )
 
 // kinds caches them.

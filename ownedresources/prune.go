@@ -16,8 +16,8 @@ import (
 )
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
-// reconcile it does so after all steps. It lists the children in the cache, and only if the desired names have changed, a
-// child was deleted, or the process is new.
+// reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only if
+// the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours yet.
 func (s *ChildSet[T]) prune(ctx context.Context, o *owner, children []declared) error {
 	digest := s.applier.owners.digest(children)
 	if s.applier.owners.isPruned(o.reference.UID, digest) {
@@ -37,7 +37,7 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, children []declare
 		return err
 	}
 	defer s.applier.emitEvents(o)
-	// Asked before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
+	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
 	complete := !s.applier.writes.Pending()
 	for i, k := range kinds {
 		if slices.Index(kinds, k) < i {
@@ -85,7 +85,7 @@ func (s *ChildSet[T]) isPrunable(o *owner, k *kind, live client.Object, children
 		!slices.ContainsFunc(children, func(d declared) bool { return d.isNamed(k.gvk, live) })
 }
 
-// list returns the owner's children of a kind, and other objects. They may be the cache's own.
+// list returns objects of a kind, the owner's children among them. They may be the cache's own.
 func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
 	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	var list client.ObjectList

@@ -157,7 +157,7 @@ func isOfKubernetes(key string) bool {
 
 // createOnlyFields returns the fields that [CreateOnly] unsets.
 func (d *desired) createOnlyFields() (*fieldpath.Set, error) {
-	if d.options.unset == nil {
+	if d.options.createOnly == nil {
 		return &fieldpath.Set{}, nil
 	}
 	var sets [2]*fieldpath.Set

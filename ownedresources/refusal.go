@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recoverFrom does what can be done when the API server has refused an apply. It returns the live object if that has been
-// written in another way, or an error. That is the refusal if nothing can be done.
+// recoverFrom handles an apply that the API server has refused. It returns the object if that has been written in another
+// way, or an error: the refusal itself if it cannot help.
 func (a *applier) recoverFrom(ctx context.Context, d *desired, refusal error) (client.Object, error) {
 	if !isInvalid(refusal) {
 		return nil, refusal

@@ -41,7 +41,7 @@ func (a *applier) takeOver(ctx context.Context, d *desired, live client.Object) 
 // takeOverSteps decides what has to be done before the next apply, from how the object was last written.
 func takeOverSteps(d *desired, last lastApplied) (migrates, releases bool) {
 	migrates = last.method != byApply
-	releases = migrates && d.options.unset != nil || last.replicas && !setsReplicas(d.object)
+	releases = migrates && d.options.createOnly != nil || last.replicas && !setsReplicas(d.object)
 	return migrates, releases
 }
 

@@ -24,8 +24,8 @@ func TestTakeOverSteps(t *testing.T) {
 		"Applied":           {reason: "All fields are those of our last apply.", last: lastApplied{method: byApply}, object: &appsv1.Deployment{}},
 		"Created":           {reason: "The fields of the POST have to be migrated.", last: lastApplied{method: byCreate}, object: &appsv1.Deployment{}, migrates: true},
 		"ByOthers":          {reason: "So have those of a former manager.", last: lastApplied{method: byOthers}, object: &appsv1.Deployment{}, migrates: true},
-		"CreateOnly":        {reason: "After the migration an apply would remove fields that are set at creation only.", last: lastApplied{method: byCreate}, object: &appsv1.Deployment{}, options: childOptions{unset: unset}, migrates: true, releases: true},
-		"CreateOnlyApplied": {reason: "They were released before the first apply.", last: lastApplied{method: byApply}, object: &appsv1.Deployment{}, options: childOptions{unset: unset}},
+		"CreateOnly":        {reason: "After the migration an apply would remove fields that are set at creation only.", last: lastApplied{method: byCreate}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}, migrates: true, releases: true},
+		"CreateOnlyApplied": {reason: "They were released before the first apply.", last: lastApplied{method: byApply}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}},
 		"ReplicasUnset":     {reason: "An apply would reset replicas that were sent and are not sent any more.", last: lastApplied{method: byApply, replicas: true}, object: &appsv1.Deployment{}, releases: true},
 		"ReplicasStillSet":  {reason: "They are sent again.", last: lastApplied{method: byApply, replicas: true}, object: scaled},
 	}

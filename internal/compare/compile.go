@@ -96,50 +96,6 @@ func (c *compiler) compileStruct(t reflect.Type, ref typeRef) *structComparer {
 	return n
 }
 
-func (c *compiler) structFields(t reflect.Type, ref typeRef, offset uintptr) []field {
-	var own, embedded []field
-	for f := range t.Fields() {
-		name, options, more := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "-" && !more:
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			embedded = append(embedded, c.structFields(f.Type, ref, offset+f.Offset)...)
-		case !f.IsExported():
-		default:
-			if name == "" {
-				name = f.Name
-			}
-			typ, _ := ref.field(name)
-			omitEmpty := omitsEmpty(options, f.Type.Kind())
-			unset, inner := newProbe(f.Type, offset+f.Offset, omitEmpty), c.compile(f.Type, typ)
-			own = append(own, field{
-				name:      name,
-				quoted:    string(appendString(nil, name)) + ":",
-				offset:    offset + f.Offset,
-				omitEmpty: omitEmpty,
-				unset:     unset,
-				decided:   unset.decides(f.Type, inner, omitEmpty),
-				comparer:  inner,
-			})
-		}
-	}
-	// As in encoding/json, a field hides an embedded one of the same name.
-	for _, e := range embedded {
-		if !slices.ContainsFunc(own, func(f field) bool { return f.name == e.name }) {
-			own = append(own, e)
-		}
-	}
-	return own
-}
-
-// omitsEmpty reports whether the options of a JSON tag leave out an empty value. For lists and maps, omitzero leaves out
-// only nil, which is left out in any case.
-func omitsEmpty(options string, kind reflect.Kind) bool {
-	list := strings.Split(options, ",")
-	return slices.Contains(list, "omitempty") ||
-		slices.Contains(list, "omitzero") && kind != reflect.Slice && kind != reflect.Map
-}
-
 func (c *compiler) compileList(t reflect.Type, ref typeRef) comparer {
 	if t.Elem().Kind() == reflect.Uint8 {
 		return bytesComparer{}

@@ -17,12 +17,6 @@ type Typed struct {
 	schema Schema
 }
 
-// serverOwned are the fields of an object's metadata that a client does not send.
-var serverOwned = []string{
-	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp",
-	"generation", "managedFields", "resourceVersion", "selfLink", "uid",
-}
-
 // Compile returns the Typed for objects of obj's type, which must be a pointer to a struct. The schema is that of kind.
 // A kind without a schema is compared by the defaults of custom resources.
 //
@@ -48,17 +42,6 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 
 // Schema returns the schema of the kind.
 func (t *Typed) Schema() Schema { return t.schema }
-
-// withoutServerOwned returns a copy of an object's comparer that neither sends nor compares what the API server owns.
-func withoutServerOwned(root *structComparer) *structComparer {
-	object := root.without("apiVersion", "kind", "status")
-	for i, f := range object.fields {
-		if metadata, ok := f.comparer.(*structComparer); ok && f.name == "metadata" {
-			object.fields[i].comparer = metadata.without(serverOwned...)
-		}
-	}
-	return object
-}
 
 // AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid. The JSON is deterministic: it
 // depends on the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
