@@ -57,8 +57,12 @@ type Result struct {
 //
 // Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as
 // controller-runtime's Owns does. Apply remembers nothing between calls. An object that another writer changes back is
-// therefore applied in every call. [Ensure] remembers its own writes, does not repeat a write that the cache does not show
-// yet, and slows down where another writer changes a child back again and again.
+// therefore applied in every call. [Ensure] remembers its own writes, does not repeat one that the cache does not show yet,
+// and slows down where another writer changes a child back again and again. What the API server or an admission plug-in
+// rewrites is recorded in the object, and is not applied again by either.
+//
+// If two items of a list in an object have the same key, the error satisfies IsInvalid and names them, and the object is
+// neither created nor applied.
 func Apply(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Result, error) {
 	o, err := newOwner(owner, c)
 	if err != nil {

@@ -39,28 +39,39 @@ const maxAttempts = 6
 // overrule writes the object without the live fields that contradict what is desired. It returns nil if the refusal has
 // another reason, which is that a field cannot be changed or that the desired object is wrong.
 func (a *applier) overrule(ctx context.Context, d *desired, live *unstructured.Unstructured, refusal error) (client.Object, error) {
+	patch, _, err := a.resolve(ctx, d, live, refusal)
+	if err != nil || patch == nil {
+		return nil, err
+	}
+	return a.replace(ctx, d, patch)
+}
+
+// resolve finds by dry runs which fields contradict what is desired. It returns the patch without them and the object as it
+// would be then, or nil.
+func (a *applier) resolve(ctx context.Context, d *desired, live *unstructured.Unstructured, refusal error) ([]byte, client.Object, error) {
 	c, err := newContradiction(d, live, refusal)
 	if err != nil || c == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for range maxAttempts {
 		candidate := c.next()
 		if candidate == nil {
-			return nil, nil
+			return nil, nil, nil
 		}
 		patch, err := replacePatch(d, live, candidate, c.entries)
 		if err != nil {
-			return nil, fmt.Errorf("fields of %s: %w", d, err)
+			return nil, nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
-		if _, err = a.replace(ctx, d, patch, client.DryRunAll); err == nil {
-			return a.replace(ctx, d, patch)
+		trial, err := a.replace(ctx, d, patch, client.DryRunAll)
+		if err == nil {
+			return patch, trial, nil
 		}
 		if !isInvalid(err) {
-			return nil, err
+			return nil, nil, err
 		}
 		c.learn(err)
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // replace sends a JSON patch that replaces parts of the live object.

@@ -205,6 +205,9 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 					tc.change(want)
 				}
 				want.SetAnnotations(nil) // dropped at the same time
+				changes, err := Diff(t.Context(), env.client, env.owner, asForm(want))
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, len(changes[0].Differences), 2, "%v", changes[0].Differences)
 				result, err := env.apply(t, asForm(want), Recreate())
 				require.NoError(t, err, tc.reason)
 				require.Equal(t, Applied, result.Operation)

@@ -102,6 +102,9 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 // differencesOfApply finds out by dry runs which fields an apply would change.
 func (a *applier) differencesOfApply(ctx context.Context, d *desired, live client.Object) ([]Difference, error) {
 	answer, err := a.serverSideApply(ctx, d, live, client.DryRunAll)
+	if isInvalid(err) {
+		answer, err = a.resolvedAnswer(ctx, d, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +137,20 @@ func (a *applier) differencesOfApply(ctx context.Context, d *desired, live clien
 		found.addRemoved(fields, before, after)
 	}
 	return found.found, nil
+}
+
+// resolvedAnswer returns the object as it would be after an apply that is refused, without what contradicts it. The error
+// is the refusal if that does not help.
+func (a *applier) resolvedAnswer(ctx context.Context, d *desired, refusal error) (client.Object, error) {
+	live, err := a.readTree(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	_, trial, err := a.resolve(ctx, d, live, refusal)
+	if err == nil && trial == nil {
+		err = refusal
+	}
+	return trial, err
 }
 
 // removedByTakeOver returns the fields that the next apply takes over, and then removes where they are not desired: those
