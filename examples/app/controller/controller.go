@@ -25,8 +25,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=services,verbs=create;get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;get;list;watch;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=list;watch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
+// +kubebuilder:rbac:groups="",namespace=system,resources=events,verbs=create
 
 // formerManagers are the field managers of the tutorial's operator: its binary in the image, and when run from source.
 var formerManagers = ownedresources.FormerManagers("manager", "app", "app-operator", "main", "__debug_bin")

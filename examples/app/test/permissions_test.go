@@ -1,6 +1,7 @@
 package test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -8,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -16,6 +19,7 @@ import (
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 	"github.com/opblocks/opblocks/examples/app/controller"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/ownedresources"
 )
 
 // TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
@@ -71,7 +75,6 @@ func TestPermissionsAreMinimal(t *testing.T) {
 		"poddisruptionbudgets.policy":    write,
 		"configmaps":                     "list watch",
 		"secrets":                        "list watch",
-		"events":                         "create patch",
 		"events.events.k8s.io":           "create patch",
 	})
 }
@@ -97,4 +100,81 @@ func TestMissingPermission(t *testing.T) {
 			assert.Contains(c, got.Message, says)
 		})
 	}
+}
+
+// TestEachVerbIsUsed takes away each verb of each rule, where owner references are enforced.
+func TestEachVerbIsUsed(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, apiServer(t))
+	operatortest.Install(t, u.User, "app").AssertEachVerbUsed(t, func(of *operatortest.User) *operatortest.Lifecycle { return lifecycle(t, of) })
+}
+
+// lifecycle uses all permissions of the operator.
+func lifecycle(t *testing.T, of *operatortest.User) *operatortest.Lifecycle {
+	u := &user{of}
+	named := func(name string) *appv1.App {
+		app := u.app(name)
+		app.Spec = appv1.AppSpec{
+			Replicas: new(int32(1)), Image: "nginx:1.16.1", MinAvailable: new(intstr.FromInt32(1)),
+			Ports: []corev1.ServicePort{{Port: 8080, TargetPort: intstr.FromInt32(80)}},
+		}
+		return app
+	}
+	edit := func(edit func(*appv1.AppSpec)) func(context.Context) error {
+		return operatortest.Edit(of, u.app("web"), func(app *appv1.App) { edit(&app.Spec) })
+	}
+	hidden := metav1.LabelSelector{MatchLabels: map[string]string{"app": "hidden"}}
+	return &operatortest.Lifecycle{
+		Options: ctrl.Options{Scheme: scheme, Cache: controller.Cache(u.Namespace)},
+		Setup:   controller.SetupWithManager,
+		Before: func(ctx context.Context) error {
+			old := named("old")
+			if err := u.Create(ctx, old); err != nil {
+				return err
+			}
+			createTutorialChildren(t, u, old)
+			return u.CreateAll(
+				&appsv1.Deployment{ObjectMeta: u.Hidden(), Spec: appsv1.DeploymentSpec{Selector: &hidden, Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: hidden.MatchLabels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+				}}},
+				&corev1.Service{ObjectMeta: u.Hidden(), Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}},
+				&policyv1.PodDisruptionBudget{ObjectMeta: u.Hidden(), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &hidden}},
+			)(ctx)
+		},
+		Steps: []operatortest.LifecycleStep{
+			{Do: u.CreateAll(named("web")), Until: u.reason("web", "ServiceReady", conditions.ReasonSucceeded)},
+			{
+				Do:    edit(func(s *appv1.AppSpec) { s.Replicas = new(int32(2)) }),
+				Until: operatortest.Shows(of, u.Deployment("web"), func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 }),
+			},
+			{
+				Do:    edit(func(s *appv1.AppSpec) { s.MinAvailable = new(intstr.FromInt32(2)) }),
+				Until: operatortest.Shows(of, u.budget("web"), func(b *policyv1.PodDisruptionBudget) bool { return b.Spec.MinAvailable.IntVal == 2 }),
+			},
+			{
+				Do:    edit(func(s *appv1.AppSpec) { s.Ports[0].Port = 8081 }),
+				Until: operatortest.Shows(of, u.Service("web"), func(s *corev1.Service) bool { return s.Spec.Ports[0].Port == 8081 }),
+			},
+			{
+				Do:    operatortest.Edit(of, u.Deployment("web"), func(d *appsv1.Deployment) { d.OwnerReferences[0].BlockOwnerDeletion = nil }),
+				Until: operatortest.Shows(of, u.Deployment("web"), func(d *appsv1.Deployment) bool { return d.OwnerReferences[0].BlockOwnerDeletion != nil }),
+			},
+			{Do: edit(func(s *appv1.AppSpec) { s.Ports = nil }), Until: u.Absent(u.Service("web"))},
+			{Do: edit(func(s *appv1.AppSpec) { s.MinAvailable = nil }), Until: u.Absent(u.budget("web"))},
+			{Until: operatortest.Shows(of, u.app("old"), func(app *appv1.App) bool { return app.Annotations["spec"] == "" })},
+			{Until: operatortest.Shows(of, u.Service("old"), func(s *corev1.Service) bool { return s.Annotations[ownedresources.AnnotationApplied] != "" })},
+			{Do: u.CreateAll(named(operatortest.Unseen)), Until: u.reason(operatortest.Unseen, "ServiceReady", "OwnedByAnother")},
+			{Until: u.reason(operatortest.Unseen, conditions.Ready, "OwnedByAnother")},
+			{Do: u.CreateAll(named(operatortest.Vanishing)), Until: u.Absent(u.app(operatortest.Vanishing))},
+		},
+	}
+}
+
+// reason returns a function that returns an error unless a condition has a reason.
+func (u *user) reason(name, conditionType, reason string) func(context.Context) error {
+	return operatortest.Shows(u.User, u.app(name), func(app *appv1.App) bool {
+		c, _ := controller.Conditions.Get(app.Status.Conditions, conditionType)
+		return c.Reason == reason
+	})
 }

@@ -22,10 +22,10 @@ import (
 // watches only their metadata.
 // +kubebuilder:rbac:groups=mygroup.handsomeguy.cn,resources=databaseusers,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=mygroup.handsomeguy.cn,resources=databaseusers/status,verbs=patch
-// +kubebuilder:rbac:groups=mygroup.handsomeguy.cn,resources=databaseusers/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
+// +kubebuilder:rbac:groups="",namespace=system,resources=events,verbs=create
 
 const (
 	// Finalizer is on every DatabaseUser before the first statement.

@@ -1,12 +1,19 @@
 package test
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/opblocks/opblocks/examples/databaseuser/accounts/accountstest"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
@@ -76,11 +83,52 @@ func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	n := newTenant(t)
 	operatortest.Install(t, n.User, "databaseuser").AssertMinimal(t, map[string]string{
-		"databaseusers.mygroup.handsomeguy.cn":            "get list patch watch",
-		"databaseusers/status.mygroup.handsomeguy.cn":     "patch",
-		"databaseusers/finalizers.mygroup.handsomeguy.cn": "update",
+		"databaseusers.mygroup.handsomeguy.cn":        "get list patch watch",
+		"databaseusers/status.mygroup.handsomeguy.cn": "patch",
 		"secrets":              "get list watch",
-		"events":               "create patch",
 		"events.events.k8s.io": "create patch",
 	})
+}
+
+// TestEachVerbIsUsed takes away each verb of each rule. The accounts are in memory.
+func TestEachVerbIsUsed(t *testing.T) {
+	t.Parallel()
+	n := newTenant(t)
+	operatortest.Install(t, n.User, "databaseuser").AssertEachVerbUsed(t, lifecycle)
+}
+
+// lifecycle uses all permissions of the operator.
+func lifecycle(u *operatortest.User) *operatortest.Lifecycle {
+	meta := func(name string) metav1.ObjectMeta {
+		meta := u.Meta(name)
+		meta.Labels = map[string]string{userv1alpha1.TargetLabel: "shop"}
+		return meta
+	}
+	named := func(name string) *userv1alpha1.DatabaseUser {
+		return &userv1alpha1.DatabaseUser{ObjectMeta: meta(name), Spec: spec{
+			User:     name,
+			Password: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "password"}, Key: "password"},
+		}}
+	}
+	says := func(words string) func(context.Context) error {
+		return operatortest.Shows(u, named("alice"), func(u *userv1alpha1.DatabaseUser) bool { return strings.Contains(ready(u).Message, words) })
+	}
+	rename := func(name string) func(context.Context) error {
+		return operatortest.Edit(u, named("alice"), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = name })
+	}
+	operator := &controller.Operator{Database: &accountstest.Database{}, Target: "shop", Resync: time.Hour}
+	return &operatortest.Lifecycle{
+		Options: ctrl.Options{Scheme: scheme, Cache: controller.Cache(u.Namespace)},
+		Setup:   operator.SetupWithManager,
+		Before:  u.CreateAll(&corev1.Secret{ObjectMeta: u.Meta("password"), StringData: map[string]string{"password": "swordfish"}}),
+		Steps: []operatortest.LifecycleStep{
+			{Do: u.CreateAll(named("alice")), Until: says("has succeeded")},
+			{Do: rename("root"), Until: says("is root")},
+			{Do: rename("Public"), Until: says("is Public")}, // with the same event once more
+			{
+				Do:    func(ctx context.Context) error { return u.Delete(ctx, named("alice")) },
+				Until: u.Absent(named("alice")),
+			},
+		},
+	}
 }

@@ -19,12 +19,12 @@ import (
 )
 
 // The operator's permissions, from which `make manifests` generates the roles.
-// +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus/status,verbs=patch
-// +kubebuilder:rbac:groups=mtsre.meitu.com,resources=erus/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
+// +kubebuilder:rbac:groups="",namespace=system,resources=events,verbs=create
 
 // DeploymentSteps returns the steps of a pass over a Deployment.
 func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {

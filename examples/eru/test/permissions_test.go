@@ -1,16 +1,21 @@
 package test
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/examples/eru/controller"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/ownedresources/workload"
 )
 
 // TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
@@ -46,12 +51,10 @@ func TestPermissionsSuffice(t *testing.T) {
 func TestPermissionsAreMinimal(t *testing.T) {
 	u := newUser(t, cluster(t))
 	operatortest.Install(t, u.User, "eru").AssertMinimal(t, map[string]string{
-		"erus.mtsre.meitu.com":            "create delete get list patch watch",
-		"erus/status.mtsre.meitu.com":     "patch",
-		"erus/finalizers.mtsre.meitu.com": "update",
-		"deployments.apps":                "get list patch watch",
-		"events":                          "create patch",
-		"events.events.k8s.io":            "create patch",
+		"erus.mtsre.meitu.com":        "create get list patch watch",
+		"erus/status.mtsre.meitu.com": "patch",
+		"deployments.apps":            "list patch watch",
+		"events.events.k8s.io":        "create patch",
 	})
 }
 
@@ -74,4 +77,49 @@ func TestMissingPermission(t *testing.T) {
 	operatortest.Eventually(t, "an event tells", func(c *assert.CollectT) {
 		assert.Contains(c, u.events(c, "Deployment", "asking"), "CreateEruFailed")
 	})
+}
+
+// TestEachVerbIsUsed takes away each verb of each rule.
+func TestEachVerbIsUsed(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, apiServer(t))
+	operatortest.Install(t, u.User, "eru").AssertEachVerbUsed(t, func(of *operatortest.User) *operatortest.Lifecycle { return lifecycle(t, of) })
+}
+
+// lifecycle uses all permissions of the operator.
+func lifecycle(t *testing.T, of *operatortest.User) *operatortest.Lifecycle {
+	u := &user{of}
+	becomes := func(name, want string) func(context.Context) error {
+		return operatortest.Shows(of, u.eru(name), func(eru *eruv1.Eru) bool { return state(eru) == want })
+	}
+	schedule := func(schedule string) operatortest.LifecycleStep {
+		return operatortest.LifecycleStep{
+			Do: operatortest.Edit(of, u.eru("web"), func(eru *eruv1.Eru) { eru.Spec.Enabled, eru.Spec.Schedule = true, schedule }),
+			Until: operatortest.Shows(of, u.eru("web"), func(eru *eruv1.Eru) bool {
+				return eru.Status.Phase == eruv1.PhaseFailure && strings.Contains(eru.LastCondition().Message, schedule)
+			}),
+		}
+	}
+	vanishing := u.eru(operatortest.Vanishing)
+	vanishing.Spec = enabled("web", "@daily")
+	return &operatortest.Lifecycle{
+		Options: ctrl.Options{Scheme: scheme, Cache: controller.Cache(u.Namespace)},
+		Setup:   func(mgr ctrl.Manager) error { return controller.SetupWithManager(mgr, realTime) },
+		Before: func(context.Context) error {
+			u.rolledOut(t, "web", true)
+			return nil
+		},
+		Steps: []operatortest.LifecycleStep{
+			{Until: becomes("web", created)},
+			schedule("bad"),
+			schedule("worse"), // the event of it is that of the last step once more
+			{
+				Do: operatortest.Edit(of, u.eru("web"), func(eru *eruv1.Eru) { eru.Spec.Schedule = "@every 1s" }),
+				Until: operatortest.Shows(of, u.Deployment("web"), func(d *appsv1.Deployment) bool {
+					return d.Spec.Template.Annotations[workload.AnnotationRestartedAt] != ""
+				}),
+			},
+			{Do: u.CreateAll(vanishing), Until: u.Absent(u.eru(operatortest.Vanishing))},
+		},
+	}
 }

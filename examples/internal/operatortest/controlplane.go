@@ -14,9 +14,15 @@ import (
 
 // ControlPlanes returns two control planes that the tests of a package share, with the CRDs of a folder, such as
 // ../config/crd/bases. On cluster all controllers of Kubernetes run, with simulated nodes. On apiServer there are none: only
-// the test and the operator write.
-func ControlPlanes(crds string) (cluster, apiServer func(testing.TB) *controlplane.ControlPlane) {
-	return WithCRDs(crds, controlplanetest.Shared(controlplane.WithControllers())), WithCRDs(crds, controlplanetest.Shared())
+// the test and the operator write; the options are for it.
+func ControlPlanes(crds string, options ...controlplane.Option) (cluster, apiServer func(testing.TB) *controlplane.ControlPlane) {
+	return WithCRDs(crds, controlplanetest.Shared(controlplane.WithControllers())), WithCRDs(crds, controlplanetest.Shared(options...))
+}
+
+// EnforceOwnerReferences enables the admission plug-in that lets nobody change the owners of an object who may not delete it,
+// and nobody block the deletion of an owner whose finalizers he may not change. Some distributions enable it.
+func EnforceOwnerReferences() controlplane.Option {
+	return controlplane.WithAPIServerArgs("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
 }
 
 // WithCRDs installs the CRDs of a folder when a control plane is first used.

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Installation is what an example's operator has in a cluster: its ServiceAccount and its roles.
@@ -58,13 +57,18 @@ func (i *Installation) Rules(t testing.TB) []rbacv1.PolicyRule {
 	return Live(t, i, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: i.role()}}).Rules
 }
 
-// AssertMinimal asserts that the operator has exactly some permissions, given as sorted verbs by resource, and that for a
-// lease in its own namespace.
+// ownRules returns the rules of the operator's Role in its own namespace.
+func (i *Installation) ownRules(t testing.TB) []rbacv1.PolicyRule {
+	t.Helper()
+	return Live(t, i, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: i.SystemNamespace(), Name: i.role()}}).Rules
+}
+
+// AssertMinimal asserts that the operator has exactly some permissions, given as sorted verbs by resource, and those to elect a
+// leader in its own namespace.
 func (i *Installation) AssertMinimal(t testing.TB, want map[string]string) {
 	t.Helper()
 	assert.Equal(t, want, verbs(i.Rules(t)))
-	own := Live(t, i, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: i.SystemNamespace(), Name: i.role()}})
-	assert.Equal(t, map[string]string{"leases.coordination.k8s.io": "create get update"}, verbs(own.Rules))
+	assert.Equal(t, map[string]string{"leases.coordination.k8s.io": "create get update", "events": "create"}, verbs(i.ownRules(t)))
 
 	var bindings rbacv1.ClusterRoleBindingList
 	require.NoError(t, i.List(t.Context(), &bindings))
@@ -80,19 +84,11 @@ func (i *Installation) AssertMinimal(t testing.TB, want map[string]string) {
 // Restricted returns a config for a user of a name who has the operator's rules, edited, in all namespaces.
 func (i *Installation) Restricted(t testing.TB, user string, edit func(*rbacv1.PolicyRule)) *rest.Config {
 	t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: i.Rules(t)}
-	for r := range role.Rules {
-		edit(&role.Rules[r])
+	rules := i.Rules(t)
+	for r := range rules {
+		edit(&rules[r])
 	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	}
-	for _, obj := range []client.Object{role, binding} {
-		require.NoError(t, i.Create(t.Context(), obj))
-	}
-	return i.ControlPlane.ConfigFor(user)
+	return i.grant(t, user, rules, permission{rules[0].Verbs[0], rules[0].APIGroups[0], rules[0].Resources[0]})
 }
 
 // verbs returns the sorted verbs by resource.

@@ -15,13 +15,14 @@ import (
 // The operator's permissions, from which `make manifests` generates the roles. The operator sets no finalizers, but the API
 // server requires the permission for an owner reference that blocks the owner's deletion.
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
-// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=update;patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;get;list;watch;update;patch;delete
-// +kubebuilder:rbac:groups="",resources=services,verbs=create;get;list;watch;update;patch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;get;list;watch;patch;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=create;get;list;watch;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=system,resources=leases,verbs=create;get;update
+// +kubebuilder:rbac:groups="",namespace=system,resources=events,verbs=create
 
 // formerManagers are the field managers of the tutorial's operator: its binary in the image, and when run from source.
 var formerManagers = ownedresources.FormerManagers("manager", "memcached-operator", "main", "memcached-operator-local", "__debug_bin")

@@ -1,0 +1,374 @@
+package operatortest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// Names of objects in a [Lifecycle] for which the operator's cache is behind.
+const (
+	// Unseen is the name of children that the operator's cache does not show.
+	Unseen = "unseen"
+	// Vanishing is the name of an object that is deleted right before the operator writes its status.
+	Vanishing = "vanishing"
+)
+
+// Lifecycle is what users do in one namespace, so that the operator uses all its permissions.
+type Lifecycle struct {
+	// Options of the operator's manager: Scheme and Cache.
+	Options ctrl.Options
+	// Setup adds the operator to its manager.
+	Setup func(ctrl.Manager) error
+	// Before is what users did before the operator starts. It may be nil.
+	Before func(ctx context.Context) error
+	// Steps are done in order, after the operator has started.
+	Steps []LifecycleStep
+}
+
+// LifecycleStep is something that a user does, and what the operator does then.
+type LifecycleStep struct {
+	// Do is what the user does.
+	Do func(ctx context.Context) error
+	// Until is called again until it returns nil.
+	Until func(ctx context.Context) error
+}
+
+// permission is one verb of a rule, for one resource.
+type permission struct{ verb, group, resource string }
+
+func (p permission) String() string {
+	return strings.TrimSuffix(p.verb+" "+p.resource+"."+p.group, ".")
+}
+
+// rule returns a rule of this permission only.
+func (p permission) rule() rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{p.group}, Resources: []string{p.resource}, Verbs: []string{p.verb}}
+}
+
+// permissions returns all verbs of the operator's ClusterRole and of its Role.
+func (i *Installation) permissions(t testing.TB) (all []permission) {
+	t.Helper()
+	for _, rule := range slices.Concat(i.Rules(t), i.ownRules(t)) {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					all = append(all, permission{verb, group, resource})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// AssertEachVerbUsed asserts that the operator needs each verb of each rule of its roles. It runs a lifecycle once with all of
+// them, in which nothing is refused, and once without each of them, in which the API server refuses a request and the operator
+// reports that. A run ends with the first refusal.
+func (i *Installation) AssertEachVerbUsed(t *testing.T, lifecycle func(*User) *Lifecycle) {
+	t.Helper()
+	all := i.permissions(t)
+	t.Run("all", func(t *testing.T) {
+		t.Parallel()
+		r := i.run(t, lifecycle, all)
+		require.NoError(t, r.err, r.log.String())
+		require.Empty(t, r.requests.Denied())
+	})
+	for n, missing := range all {
+		t.Run("without "+missing.String(), func(t *testing.T) {
+			t.Parallel()
+			r := i.run(t, lifecycle, slices.Delete(slices.Clone(all), n, n+1))
+			require.NotEmpty(t, r.requests.Denied(), "no request needs this verb; the lifecycle ends with %v", r.err)
+			// client-go writes to another log if it cannot write the lease or an event about it.
+			if missing.resource != "leases" && (missing.resource != "events" || missing.group != "") {
+				assert.True(t, r.isReported(), "the refusal of %v is not reported", r.requests.Denied())
+			}
+		})
+	}
+}
+
+// lifecycleRun is one run of a [Lifecycle].
+type lifecycleRun struct {
+	requests Requests
+	log      lines // the operator's log, and the error that it ended with
+	err      error // nil if the last step was reached
+}
+
+// isReported reports whether the operator has reported that a request was refused.
+func (r *lifecycleRun) isReported() bool { return strings.Contains(r.log.String(), "forbidden") }
+
+// run runs a lifecycle in a new namespace, with an operator that has some permissions. It ends after the last step, or a
+// moment after the API server has refused a request.
+func (i *Installation) run(t *testing.T, lifecycle func(*User) *Lifecycle, allowed []permission) *lifecycleRun {
+	t.Helper()
+	u := NewUser(t, i.ControlPlane, i.Scheme())
+	l := lifecycle(u)
+	var rules []rbacv1.PolicyRule
+	for _, p := range allowed {
+		rules = append(rules, p.rule())
+	}
+	access := i.grant(t, "operator-"+u.Namespace, rules, allowed[0])
+	access.Wrap(func(next http.RoundTripper) http.RoundTripper { return withoutWatchList{next} })
+	if l.Before != nil {
+		require.NoError(t, l.Before(t.Context()))
+	}
+
+	r := &lifecycleRun{}
+	options := l.Options
+	options.Logger = funcr.New(r.log.add, funcr.Options{})
+	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.Controller = config.Controller{SkipNameValidation: new(true)}
+	options.NewClient = Intercept(u.behind())
+	options.LeaderElection, options.LeaderElectionReleaseOnCancel = true, true
+	options.LeaderElectionNamespace, options.LeaderElectionID = u.Namespace, i.Name
+	mgr, err := reconcile.NewManager(r.requests.Count(access), options)
+	require.NoError(t, err)
+	require.NoError(t, l.Setup(mgr))
+
+	running, stop := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		if err := mgr.Start(running); err != nil {
+			r.log.add("", err.Error())
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil && len(r.requests.Denied()) == 0 {
+			pause(ctx, interval)
+		}
+		for n := 0; n < 50 && ctx.Err() == nil && !r.isReported(); n++ { // a second
+			pause(ctx, interval)
+		}
+	}()
+	r.err = l.do(ctx, u)
+	if len(r.requests.Denied()) > 0 {
+		<-ctx.Done()
+	}
+	stop()
+	ended.Wait()
+	utilnet.CloseIdleConnectionsFor(mgr.GetHTTPClient().Transport)
+	return r
+}
+
+// pause waits for some time, or until the context is cancelled.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// withoutWatchList answers as an API server that cannot stream lists: the cache then lists and watches. Otherwise it would
+// only watch, and not need the permission to list.
+type withoutWatchList struct{ next http.RoundTripper }
+
+func (w withoutWatchList) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Get("sendInitialEvents") == "" {
+		return w.next.RoundTrip(request)
+	}
+	status := apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", field.ErrorList{
+		field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"),
+	}).Status()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	body, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status: "422 Unprocessable Entity", StatusCode: http.StatusUnprocessableEntity, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: request,
+	}, nil
+}
+
+// WrappedRoundTripper lets client-go find the connections to close.
+func (w withoutWatchList) WrappedRoundTripper() http.RoundTripper { return w.next }
+
+// do does the steps of a lifecycle. In the end, there are all kinds of events.
+func (l *Lifecycle) do(ctx context.Context, u *User) error {
+	for n, step := range append(slices.Clone(l.Steps), LifecycleStep{Until: u.hasEvents}) {
+		if step.Do != nil {
+			if err := step.Do(ctx); err != nil {
+				return fmt.Errorf("step %d: %w", n+1, err)
+			}
+		}
+		for step.Until != nil {
+			err := step.Until(ctx)
+			if err == nil {
+				break
+			}
+			if pause(ctx, interval); ctx.Err() != nil {
+				return fmt.Errorf("step %d: %w", n+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// hasEvents returns nil if the leader election has emitted an event, and the operator one twice.
+func (u *User) hasEvents(ctx context.Context) error {
+	var list corev1.EventList
+	if err := u.List(ctx, &list, client.InNamespace(u.Namespace)); err != nil {
+		return err
+	}
+	elected, repeated := false, false
+	for _, e := range list.Items {
+		elected = elected || e.Reason == "LeaderElection"
+		repeated = repeated || e.Series != nil
+	}
+	if !elected || !repeated {
+		return fmt.Errorf("leader elected: %t, event repeated: %t", elected, repeated)
+	}
+	return nil
+}
+
+// behind returns functions that let the operator's cache be behind for objects of the names [Unseen] and [Vanishing].
+func (u *User) behind() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, obj, opts...)
+			if err == nil && key.Name == Unseen && metav1.GetControllerOfNoCopy(obj) == nil && obj.GetLabels()[Unseen] != "" {
+				return apierrors.NewNotFound(corev1.Resource("objects"), key.Name)
+			}
+			return err
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if obj.GetName() == Vanishing {
+				theirs := obj.DeepCopyObject().(client.Object)
+				if err := client.IgnoreNotFound(u.Delete(ctx, theirs)); err != nil {
+					return err
+				}
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	}
+}
+
+// Hidden returns the metadata of a child that the operator's cache does not show.
+func (u *User) Hidden() metav1.ObjectMeta {
+	meta := u.Meta(Unseen)
+	meta.Labels = map[string]string{Unseen: "true"}
+	return meta
+}
+
+// CreateAll returns a function that creates objects.
+func (u *User) CreateAll(objects ...client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, obj := range objects {
+			if err := u.Create(ctx, obj); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Edit returns a function that reads an object, edits it, and sends a merge patch.
+func Edit[T client.Object](u *User, obj T, edit func(T)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := u.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		before := obj.DeepCopyObject().(T)
+		edit(obj)
+		return u.Patch(ctx, obj, client.MergeFrom(before))
+	}
+}
+
+// Shows returns a function that reads an object and returns an error unless it is as expected.
+func Shows[T client.Object](u *User, obj T, expected func(T) bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := u.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		if !expected(obj) {
+			return fmt.Errorf("%T %s is %+v", obj, obj.GetName(), obj)
+		}
+		return nil
+	}
+}
+
+// Absent returns a function that returns an error while an object exists.
+func (u *User) Absent(obj client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		switch err := u.Get(ctx, client.ObjectKeyFromObject(obj), obj); {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		return errors.New(obj.GetName() + " exists")
+	}
+}
+
+// grant gives rules to a user, in all namespaces, and returns the config for the user when the API server knows them, which it
+// shows by allowing one of them.
+func (i *Installation) grant(t testing.TB, user string, rules []rbacv1.PolicyRule, one permission) *rest.Config {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	for _, obj := range []client.Object{role, binding} {
+		require.NoError(t, i.Create(t.Context(), obj))
+	}
+	resource, subresource, _ := strings.Cut(one.resource, "/")
+	Eventually(t, "the role is in force", func(c *assert.CollectT) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: one.verb, Group: one.group, Resource: resource, Subresource: subresource},
+		}}
+		require.NoError(c, i.Create(context.Background(), review))
+		assert.True(c, review.Status.Allowed)
+	})
+	return i.ControlPlane.ConfigFor(user)
+}
+
+// lines are the lines of a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) add(prefix, args string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.WriteString(prefix + " " + args + "\n")
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
