@@ -8,5 +8,11 @@ func Statements(a Account, p Password, g Grant) (create, granted, drop string) {
 	return createUser(a, p, Settings{}), grant(a, g), dropUser(a)
 }
 
+// PowersOf returns the powers of an account because of the lines of SHOW GRANTS for an account.
+var PowersOf = powers
+
+// IsLocked reports whether a line of SHOW CREATE USER is of a locked account.
+var IsLocked = isLocked
+
 // Pattern returns a database's name as it is stored.
 var Pattern = pattern

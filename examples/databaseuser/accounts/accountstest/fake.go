@@ -19,6 +19,7 @@ type Database struct {
 	mu        sync.Mutex
 	calls     []string
 	accounts  map[accounts.Account]*accounts.State
+	powers    map[accounts.Account][]string
 	passwords map[accounts.Account]accounts.Password
 }
 
@@ -52,11 +53,21 @@ func (d *Database) Password(a accounts.Account) string {
 	return string(d.passwords[a])
 }
 
-// GrantGlobally gives an account privileges on the server as a whole.
-func (d *Database) GrantGlobally(a accounts.Account) {
+// SetPowers sets what Powers returns for an account, which need not exist. They are gone when it is dropped.
+func (d *Database) SetPowers(a accounts.Account, powers ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.accounts[a].Global = true
+	if d.powers == nil {
+		d.powers = map[accounts.Account][]string{}
+	}
+	d.powers[a] = powers
+}
+
+// SetLocked locks or unlocks an account.
+func (d *Database) SetLocked(a accounts.Account, locked bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accounts[a].Locked = locked
 }
 
 // Lookup implements [accounts.Database].
@@ -68,6 +79,15 @@ func (d *Database) Lookup(_ context.Context, a accounts.Account) (*accounts.Stat
 	s := *d.accounts[a]
 	s.Grants = accounts.Normalize(s.Grants)
 	return &s, nil
+}
+
+// Powers implements [accounts.Database].
+func (d *Database) Powers(_ context.Context, a accounts.Account) ([]string, error) {
+	defer d.mu.Unlock()
+	if err := d.begin("Powers", a); err != nil {
+		return nil, err
+	}
+	return slices.Clone(d.powers[a]), nil
 }
 
 // Create implements [accounts.Database].
@@ -123,6 +143,7 @@ func (d *Database) Drop(_ context.Context, a accounts.Account) error {
 	}
 	delete(d.accounts, a)
 	delete(d.passwords, a)
+	delete(d.powers, a)
 	return nil
 }
 
