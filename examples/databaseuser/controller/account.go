@@ -47,9 +47,9 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if err != nil {
 		return provisionError(err)
 	}
-	last := a.syncs.get(u)
-	if last.generation == u.Generation && last.version == version && a.Clock.Now().Before(last.due) && a.isRecorded(u) {
-		return a.succeeded()
+	last, now := a.syncs.get(u), a.Clock.Now()
+	if last.generation == u.Generation && last.version == version && now.Before(last.due) && a.isRecorded(u) {
+		return succeeded(last.due.Sub(now)) // not a whole interval: events would put the resync off
 	}
 	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
 		return provisionError(err)
@@ -64,7 +64,7 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 		return provisionError(err)
 	}
 	record.generation, record.version, record.due = u.Generation, want.version, a.Clock.Now().Add(a.Resync)
-	return a.succeeded()
+	return succeeded(a.Resync)
 }
 
 func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (accounts.Password, string, error) {

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +108,58 @@ func TestResync(t *testing.T) {
 	_, calls = h.reconcile(t)
 	assert.Contains(t, calls, "SetPassword 'alice'@'%'", "a resync repairs what somebody else has changed")
 	assert.Equal(t, "swordfish", h.database.Password(alice))
+}
+
+// TestResyncBesideAnEvent checks that a pass that an event triggers right before a resync is due does not put the resync off.
+func TestResyncBesideAnEvent(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sample())}
+	h.reconcile(t)
+	for _, before := range []time.Duration{10 * time.Minute, time.Minute, time.Second, time.Millisecond} {
+		h.clock.SetTime(noon.Add(10*time.Minute - before))
+		result, err := h.reconciler.Reconcile(t.Context(), request)
+		require.NoError(t, err)
+		assert.Empty(t, h.database.Calls(), "%s before it is due", before)
+		assert.GreaterOrEqual(t, result.RequeueAfter, before, "not too early, which would be a pass for nothing")
+		assert.LessOrEqual(t, result.RequeueAfter, before+before/10, "with the spread of up to a tenth")
+	}
+	h.clock.SetTime(noon.Add(10 * time.Minute))
+	result, err := h.reconciler.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Lookup 'alice'@'%'"}, h.database.Calls(), "now it is due")
+	assert.GreaterOrEqual(t, result.RequeueAfter, 10*time.Minute, "and the next one after the interval")
+}
+
+// TestOlderWins has two DatabaseUsers for an account that does not exist yet: the older one gets it, though the other one is the
+// first by name.
+func TestOlderWins(t *testing.T) {
+	for name, reverse := range map[string]bool{"older first": false, "younger first": true} {
+		t.Run(name, func(t *testing.T) {
+			older, younger := sample(), sample()
+			older.CreationTimestamp = metav1.NewTime(noon)
+			younger.Name, younger.UID = "a-"+older.Name, "younger-uid"
+			younger.CreationTimestamp = metav1.NewTime(noon.Add(time.Second))
+			h := newHarness(t, older, younger, secret("swordfish"))
+			both := []*userv1alpha1.DatabaseUser{older, younger}
+			if reverse {
+				slices.Reverse(both)
+			}
+			for _, u := range both {
+				_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(u)})
+				require.NoError(t, err)
+			}
+			reasons := map[string]string{}
+			for _, u := range both {
+				require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(u), u))
+				c, _ := controller.Conditions.Get(u.Status.Conditions, conditions.Ready)
+				reasons[u.Name] = c.Reason + ": " + c.Message
+			}
+			assert.Equal(t, map[string]string{
+				older.Name:   "ProvisionSucceeded: The user provisioning has succeeded.",
+				younger.Name: "AccountClaimed: DatabaseUser default/sample has the better claim to the account",
+			}, reasons)
+		})
+	}
 }
 
 func TestPasswordRotation(t *testing.T) {

@@ -27,9 +27,9 @@ const (
 	reasonAbandoned   = "Abandoned"
 )
 
-// succeeded returns the result of a pass after which the accounts are as specified.
-func (o *Operator) succeeded() error {
-	return reconcile.Success(reasonSucceeded, o.Resync, "The user provisioning has succeeded.")
+// succeeded returns the result of a pass after which the accounts are as specified, with the time until the next resync.
+func succeeded(resync time.Duration) error {
+	return reconcile.Success(reasonSucceeded, resync, "The user provisioning has succeeded.")
 }
 
 // provisionError returns err with the reason and the words of the API. It returns waits and nil unchanged.
