@@ -2,7 +2,9 @@
 package accountstest
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // see setPassword
 	"fmt"
 	"slices"
@@ -13,6 +15,9 @@ import (
 
 // Database is an [accounts.Database] in memory. It refuses what a server's client refuses. The zero value has no accounts.
 type Database struct {
+	// Plugin is the authentication plugin of new passwords. Default: mysql_native_password, as on MariaDB.
+	Plugin string
+
 	// Fail, if set, is called before each method with its name. If it returns an error, the method returns it and does nothing.
 	Fail func(method string) error
 
@@ -196,5 +201,9 @@ func (d *Database) setPassword(a accounts.Account, p accounts.Password) {
 	d.passwords[a] = p
 	once := sha1.Sum([]byte(p)) //nolint:gosec // as MariaDB does by default
 	twice := sha1.Sum(once[:])  //nolint:gosec // likewise
-	d.accounts[a].Fingerprint = accounts.NewFingerprint("mysql_native_password", fmt.Sprintf("*%X", twice))
+	stored := fmt.Sprintf("*%X", twice)
+	if d.Plugin != "" {
+		stored = rand.Text() // with a salt, the same password is stored differently each time
+	}
+	d.accounts[a].Fingerprint = accounts.NewFingerprint(cmp.Or(d.Plugin, "mysql_native_password"), stored)
 }
