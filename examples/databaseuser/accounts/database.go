@@ -9,6 +9,11 @@ type Database interface {
 	// Lookup returns the state of an account, or nil if there is none. It never reports an error as absence.
 	Lookup(ctx context.Context, a Account) (*State, error)
 
+	// Powers returns what whoever logs in as the account can do besides using databases, in a few words each: privileges on the
+	// server as a whole or in its own databases, roles, PROXY, GRANT OPTION. The account need not exist: some privileges of
+	// other accounts would hold for it too. It returns nothing for what this package itself grants.
+	Powers(ctx context.Context, a Account) ([]string, error)
+
 	// Create creates an account. It returns [ErrExists] if the account exists, whatever its password.
 	Create(ctx context.Context, a Account, p Password, s Settings) error
 

@@ -31,7 +31,7 @@
 //
 // # What the client's account needs
 //
-// CREATE USER on *.*; SELECT on the tables mysql.user, mysql.db and mysql.tables_priv; and the privileges that it grants, WITH
-// GRANT OPTION, on their databases. RELOAD and SUPER are not needed. CREATE USER is powerful: it allows changing the password of
+// CREATE USER on *.*; SELECT on mysql.*, without which the server does not show the grants of others; and the privileges that it
+// grants, WITH GRANT OPTION, on their databases. RELOAD and SUPER are not needed. CREATE USER is powerful: it allows changing the password of
 // every account.
 package accounts

@@ -1,5 +1,7 @@
 package accounts
 
+import "github.com/go-sql-driver/mysql"
+
 // NewInServersMode is New without the client's own SQL mode, to test what must hold in every mode.
 func NewInServersMode(o Options) (*Client, error) { return newClient(o, "") }
 
@@ -7,6 +9,15 @@ func NewInServersMode(o Options) (*Client, error) { return newClient(o, "") }
 func Statements(a Account, p Password, g Grant) (create, granted, drop string) {
 	return createUser(a, p, Settings{}), grant(a, g), dropUser(a)
 }
+
+// PowersOf returns the powers of an account because of the lines of SHOW GRANTS for an account.
+var PowersOf = powers
+
+// IsLocked reports whether a line of SHOW CREATE USER is of a locked account.
+var IsLocked = isLocked
+
+// Refusal returns the error of a statement with a password that the server refuses.
+func Refusal(e *mysql.MySQLError) error { return withoutText(refusal(e)) }
 
 // Pattern returns a database's name as it is stored.
 var Pattern = pattern

@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -13,22 +12,20 @@ const sessionMode = `CONCAT('NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES', IF(VERSION
 // Queries of an account. mysql.user is a view on MariaDB and a table on MySQL.
 const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
 
-// serverPrivileges are the columns of mysql.user that mysql.db does not have.
-var serverPrivileges = []string{
-	"Grant_priv", "Reload_priv", "Shutdown_priv", "Process_priv", "File_priv", "Show_db_priv", "Super_priv",
-	"Repl_slave_priv", "Repl_client_priv", "Create_user_priv", "Create_tablespace_priv",
+const selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, max_user_connections, max_connections, " +
+	"max_questions, max_updates, @@lower_case_table_names FROM mysql.user WHERE User = ? AND Host = ?"
+
+// selectHolders selects all accounts of a user name, the anonymous ones, and MariaDB's PUBLIC.
+const selectHolders = "SELECT User, Host FROM mysql.user WHERE User = ? OR User = '' OR User = 'PUBLIC' AND Host = '' ORDER BY User DESC, Host"
+
+func showGrants(holder Account) string {
+	if holder == public {
+		return "SHOW GRANTS FOR PUBLIC"
+	}
+	return "SHOW GRANTS FOR " + account(holder)
 }
 
-// selectAccount also selects whether any privilege is global.
-func selectAccount() string {
-	columns := slices.Clone(serverPrivileges)
-	for _, p := range privileges {
-		columns = append(columns, p.column)
-	}
-	return "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, max_user_connections, max_connections, " +
-		"max_questions, max_updates, @@lower_case_table_names, 'Y' IN (" + strings.Join(columns, ", ") + ") " +
-		"FROM mysql.user WHERE User = ? AND Host = ?"
-}
+func showCreateUser(a Account) string { return "SHOW CREATE USER " + account(a) }
 
 // selectDatabaseGrants selects the privileges in the order of the variable privileges.
 func selectDatabaseGrants() string {

@@ -45,8 +45,8 @@ type State struct {
 	Fingerprint Fingerprint
 	Grants      []Grant // those that this package could have granted; sorted
 
-	// Global is true if the account has privileges on the server as a whole, which this package never grants.
-	Global bool
+	// Locked is true if somebody has locked the account: nobody can log in. This package never locks or unlocks one.
+	Locked bool
 
 	// NamesIgnoreCase is true if this server stores the names of databases and tables in lower case.
 	NamesIgnoreCase bool

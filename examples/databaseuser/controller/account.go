@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,6 +14,9 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/reconcile"
 )
+
+// maxPowersShown limits the length of a message.
+const maxPowersShown = 3
 
 // account is the step that keeps the accounts of a DatabaseUser as specified. Each account is recorded in the status before
 // it is created. An account in the status is therefore ours, whatever happened since.
@@ -43,9 +47,9 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if err != nil {
 		return provisionError(err)
 	}
-	last := a.syncs.get(u)
-	if last.generation == u.Generation && last.version == version && a.Clock.Now().Before(last.due) && a.isRecorded(u) {
-		return a.succeeded()
+	last, now := a.syncs.get(u), a.Clock.Now()
+	if last.generation == u.Generation && last.version == version && now.Before(last.due) && a.isRecorded(u) {
+		return succeeded(last.due.Sub(now)) // not a whole interval: events would put the resync off
 	}
 	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
 		return provisionError(err)
@@ -54,13 +58,13 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if err != nil {
 		return provisionError(err)
 	}
-	record := syncRecord{fingerprints: maps.Clone(last.fingerprints)}
+	record := syncRecord{fingerprints: maps.Clone(last.fingerprints), refused: maps.Clone(last.refused)}
 	defer func() { a.syncs.set(u, record) }()
 	if err := a.apply(ctx, u, want, absent, &record); err != nil {
 		return provisionError(err)
 	}
 	record.generation, record.version, record.due = u.Generation, want.version, a.Clock.Now().Add(a.Resync)
-	return a.succeeded()
+	return succeeded(a.Resync)
 }
 
 func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (accounts.Password, string, error) {
@@ -82,21 +86,8 @@ func (a *account) acquire(ctx context.Context, c client.Reader, u *userv1alpha1.
 	case other != nil:
 		return nil, a.wait(reasonClaimed, "DatabaseUser %s has the better claim to the account", other)
 	}
-	for _, w := range want.accounts { // first: nothing is dropped if one of them cannot be ours
-		if a.hasAccount(u, w) {
-			continue
-		}
-		state, err := a.database.Lookup(ctx, w)
-		switch {
-		case err != nil:
-			return nil, err
-		case state == nil:
-			absent = append(absent, w)
-		case !u.Spec.Adopt:
-			return nil, a.accountExists(w)
-		case state.Global: // whoever may write DatabaseUsers would get these privileges
-			return nil, a.wait(reasonExists, "account %s has privileges on the server as a whole: it is not taken over, not even by spec.adopt; choose another name", w)
-		}
+	if absent, err = a.findAbsent(ctx, u, want); err != nil { // first: nothing is dropped if one of them cannot be ours
+		return nil, err
 	}
 	for _, m := range recordedAccounts(u) {
 		if slices.Contains(want.accounts, m) {
@@ -118,6 +109,56 @@ func (a *account) acquire(ctx context.Context, c client.Reader, u *userv1alpha1.
 	}
 	setRecordedGrants(u, accounts.Normalize(append(recordedGrants(u), want.grants...)))
 	return absent, nil
+}
+
+// findAbsent returns the specified accounts that do not exist, or an error if one of them must not become ours.
+func (a *account) findAbsent(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
+	created := u.Status.PasswordVersion != "" // whatever is recorded
+	var acquired []accounts.Account
+	for _, w := range want.accounts {
+		isRecorded := a.hasAccount(u, w)
+		if isRecorded && created {
+			continue
+		}
+		state, err := a.database.Lookup(ctx, w)
+		if err == nil && state != nil && !isRecorded {
+			unrecord(u, w)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case state == nil:
+			absent = append(absent, w)
+		case isRecorded && state.Fingerprint.Is(want.Password): // created just before a crash
+			continue
+		case !isRecorded && !u.Spec.Adopt:
+			return nil, a.accountExists(w)
+		case !isRecorded && state.Locked:
+			return nil, a.wait(reasonExists, "account %s is locked: it is not taken over, not even by spec.adopt; choose another name, or ask an administrator of the database to unlock it", w)
+		}
+		acquired = append(acquired, w)
+	}
+	for _, w := range acquired { // whoever may write DatabaseUsers would get these powers
+		powers, err := a.database.Powers(ctx, w)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(powers) > 0:
+			return nil, a.tooPowerful(w, slices.Contains(absent, w), powers)
+		}
+	}
+	return absent, nil
+}
+
+func (a *account) tooPowerful(w accounts.Account, isAbsent bool, powers []string) error {
+	what := strings.Join(powers[:min(len(powers), maxPowersShown)], ", ")
+	if more := len(powers) - maxPowersShown; more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
+	}
+	if isAbsent {
+		return a.wait(reasonExists, "account %s would have privileges of others, beyond the use of databases: %s; it is not created; choose another name", w, what)
+	}
+	return a.wait(reasonExists, "account %s has privileges beyond the use of databases: %s; it is not taken over, not even by spec.adopt; choose another name", w, what)
 }
 
 func (a *account) accountExists(w accounts.Account) error {

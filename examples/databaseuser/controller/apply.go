@@ -16,6 +16,9 @@ func (a *account) apply(ctx context.Context, u *userv1alpha1.DatabaseUser, want 
 	if record.fingerprints == nil {
 		record.fingerprints = map[string]accounts.Fingerprint{}
 	}
+	if record.refused == nil {
+		record.refused = map[string]bool{}
+	}
 	var states []*accounts.State
 	for _, w := range want.accounts {
 		var state *accounts.State
@@ -25,7 +28,7 @@ func (a *account) apply(ctx context.Context, u *userv1alpha1.DatabaseUser, want 
 				return err
 			}
 		}
-		state, err := a.applyAccount(ctx, u, w, want, state, record.fingerprints)
+		state, err := a.applyAccount(ctx, u, w, want, state, record)
 		if err != nil {
 			return err
 		}
@@ -33,18 +36,33 @@ func (a *account) apply(ctx context.Context, u *userv1alpha1.DatabaseUser, want 
 	}
 	err := a.applyGrants(ctx, u, want, states)
 	u.Status.PasswordVersion = want.version // not earlier: a checkpoint would write it in a request of its own
-	return err
+	if err != nil {
+		return err
+	}
+	return a.checkLocks(want.accounts, states)
+}
+
+// checkLocks returns a wait for an account that somebody has locked. The operator does not unlock it.
+func (a *account) checkLocks(all []accounts.Account, states []*accounts.State) error {
+	for i, w := range all {
+		if states[i].Locked {
+			return a.wait(reasonLocked, "account %s is locked, so that nobody can log in: ask an administrator of the database to unlock it with ALTER USER … ACCOUNT UNLOCK", w)
+		}
+	}
+	return nil
 }
 
 // applyAccount makes an account and its settings as specified, and returns its state.
 func (a *account) applyAccount(ctx context.Context, u *userv1alpha1.DatabaseUser, w accounts.Account, want desired,
-	state *accounts.State, fingerprints map[string]accounts.Fingerprint) (*accounts.State, error) {
-	last, known := fingerprints[w.Host]
+	state *accounts.State, record *syncRecord) (*accounts.State, error) {
+	last, known := record.fingerprints[w.Host]
 	var err error
 	written := true
 	switch {
 	case state == nil:
 		err = a.database.Create(ctx, w, want.Password, want.settings)
+		_, refused := errors.AsType[*accounts.StatementError](err)
+		record.refused[w.Host] = refused
 	case u.Status.PasswordVersion != want.version, known && last != state.Fingerprint, state.Fingerprint.Differs(want.Password):
 		err = a.database.SetPassword(ctx, w, want.Password)
 	default:
@@ -54,8 +72,8 @@ func (a *account) applyAccount(ctx context.Context, u *userv1alpha1.DatabaseUser
 		state, err = a.createdByReplica(ctx, w, want, err)
 	}
 	switch {
-	case errors.Is(err, accounts.ErrExists) && !u.Spec.Adopt: // somebody else has created it since the lookup
-		u.Status.Hosts = slices.DeleteFunc(u.Status.Hosts, func(host string) bool { return host == w.Host })
+	case errors.Is(err, accounts.ErrExists): // somebody else has created it since the lookup
+		unrecord(u, w)
 		return nil, a.accountExists(w)
 	case err != nil:
 		return nil, err
@@ -71,7 +89,7 @@ func (a *account) applyAccount(ctx context.Context, u *userv1alpha1.DatabaseUser
 			return nil, cmp.Or(err, fmt.Errorf("account %s was dropped by somebody else just now", w))
 		}
 	}
-	fingerprints[w.Host] = state.Fingerprint
+	record.fingerprints[w.Host] = state.Fingerprint
 	return state, nil
 }
 
@@ -82,7 +100,13 @@ func (a *account) createdByReplica(ctx context.Context, w accounts.Account, want
 	switch {
 	case err != nil:
 		return nil, err
-	case state == nil || state.Global || !state.Fingerprint.Is(want.Password):
+	case state == nil || !state.Fingerprint.Is(want.Password):
+		return nil, exists
+	}
+	switch powers, err := a.database.Powers(ctx, w); {
+	case err != nil:
+		return nil, err
+	case len(powers) > 0:
 		return nil, exists
 	}
 	return state, nil

@@ -78,6 +78,9 @@ func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alp
 // dropAccount drops an account, unless another DatabaseUser has recorded and specifies it too: both may have acquired it at the
 // same time.
 func (a *account) dropAccount(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, m accounts.Account) error {
+	if !a.hasAccount(u, m) {
+		return nil
+	}
 	others, err := a.others(ctx, r, u, m.User)
 	if err != nil {
 		return err
@@ -90,9 +93,11 @@ func (a *account) dropAccount(ctx context.Context, r client.Reader, u *userv1alp
 	return a.database.Drop(ctx, m)
 }
 
-// hasAccount reports whether the status of u records the account, in this database.
+// hasAccount reports whether the status of u records the account, in this database, and the server has not refused to create
+// it since. Else a password that the server refuses would reserve a name: an account that somebody else creates by this name
+// would be taken for ours.
 func (o *Operator) hasAccount(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
-	return o.isRecorded(u) && u.Status.User == w.User && slices.Contains(u.Status.Hosts, w.Host)
+	return o.isRecorded(u) && u.Status.User == w.User && slices.Contains(u.Status.Hosts, w.Host) && !o.syncs.get(u).refused[w.Host]
 }
 
 // specifies reports whether the spec of u asks for the account.

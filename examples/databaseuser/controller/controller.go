@@ -12,9 +12,11 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/predicates"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
@@ -69,7 +71,19 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &userv1alpha1.DatabaseUser{}, UserIndex, IndexUsers); err != nil {
 		return err
 	}
-	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithFilter(o.Serves).Complete()
+	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithPredicates(o.events()).WithFilter(o.Serves).Complete()
+}
+
+// events passes events of the DatabaseUsers whose label names this operator's target, as the article's operator does, also if
+// only the old or only the new object has it. The label is not all that counts: an account that the status records as this
+// operator's has to be dropped although the label was changed while the operator was down, and any operator may finish a
+// deletion; [Operator.Serves] decides then. A deletion always passes: what is remembered of the object has to be forgotten.
+func (o *Operator) events() predicate.Predicate {
+	return predicate.Or(
+		predicates.Label(userv1alpha1.TargetLabel, o.Target, predicates.FoldCase()),
+		predicates.Matching(func(u *userv1alpha1.DatabaseUser) bool { return o.isRecorded(u) || u.DeletionTimestamp != nil }),
+		predicates.DeletionStarted(),
+	)
 }
 
 // Cache returns cache options for some namespaces, or for all if none is given. The cache is not filtered by the label: the

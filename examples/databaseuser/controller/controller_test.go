@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,6 +110,58 @@ func TestResync(t *testing.T) {
 	assert.Equal(t, "swordfish", h.database.Password(alice))
 }
 
+// TestResyncBesideAnEvent checks that a pass that an event triggers right before a resync is due does not put the resync off.
+func TestResyncBesideAnEvent(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sample())}
+	h.reconcile(t)
+	for _, before := range []time.Duration{10 * time.Minute, time.Minute, time.Second, time.Millisecond} {
+		h.clock.SetTime(noon.Add(10*time.Minute - before))
+		result, err := h.reconciler.Reconcile(t.Context(), request)
+		require.NoError(t, err)
+		assert.Empty(t, h.database.Calls(), "%s before it is due", before)
+		assert.GreaterOrEqual(t, result.RequeueAfter, before, "not too early, which would be a pass for nothing")
+		assert.LessOrEqual(t, result.RequeueAfter, before+before/10, "with the spread of up to a tenth")
+	}
+	h.clock.SetTime(noon.Add(10 * time.Minute))
+	result, err := h.reconciler.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Lookup 'alice'@'%'"}, h.database.Calls(), "now it is due")
+	assert.GreaterOrEqual(t, result.RequeueAfter, 10*time.Minute, "and the next one after the interval")
+}
+
+// TestOlderWins has two DatabaseUsers for an account that does not exist yet: the older one gets it, though the other one is the
+// first by name.
+func TestOlderWins(t *testing.T) {
+	for name, reverse := range map[string]bool{"older first": false, "younger first": true} {
+		t.Run(name, func(t *testing.T) {
+			older, younger := sample(), sample()
+			older.CreationTimestamp = metav1.NewTime(noon)
+			younger.Name, younger.UID = "a-"+older.Name, "younger-uid"
+			younger.CreationTimestamp = metav1.NewTime(noon.Add(time.Second))
+			h := newHarness(t, older, younger, secret("swordfish"))
+			both := []*userv1alpha1.DatabaseUser{older, younger}
+			if reverse {
+				slices.Reverse(both)
+			}
+			for _, u := range both {
+				_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(u)})
+				require.NoError(t, err)
+			}
+			reasons := map[string]string{}
+			for _, u := range both {
+				require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(u), u))
+				c, _ := controller.Conditions.Get(u.Status.Conditions, conditions.Ready)
+				reasons[u.Name] = c.Reason + ": " + c.Message
+			}
+			assert.Equal(t, map[string]string{
+				older.Name:   "ProvisionSucceeded: The user provisioning has succeeded.",
+				younger.Name: "AccountClaimed: DatabaseUser default/sample has the better claim to the account",
+			}, reasons)
+		})
+	}
+}
+
 func TestPasswordRotation(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.reconcile(t)
@@ -173,15 +226,15 @@ func TestWaitingReasons(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	adopting := sample()
 	adopting.Spec.Adopt = true
-	for global, want := range map[bool]string{false: "ProvisionSucceeded", true: "AccountExists"} {
+	for powerful, want := range map[bool]string{false: "ProvisionSucceeded", true: "AccountExists"} {
 		h := newHarness(t, adopting.DeepCopy(), secret("swordfish"))
 		require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
-		if global {
-			h.database.GrantGlobally(alice)
+		if powerful {
+			h.database.SetPowers(alice, "SUPER on *.*")
 		}
 		ready, _ := h.reconcile(t)
 		assert.Equal(t, want, ready.Reason, ready.Message)
-		assert.Equal(t, global, h.database.Password(alice) == "theirs", "who may write DatabaseUsers must not become a DBA")
+		assert.Equal(t, powerful, h.database.Password(alice) == "theirs", "who may write DatabaseUsers must not become a DBA")
 	}
 }
 
@@ -201,6 +254,72 @@ func TestRecordBeforeCreate(t *testing.T) {
 	h.database.Fail = nil
 	ready, _ := h.reconcile(t)
 	assert.Equal(t, "ProvisionSucceeded", ready.Reason, "what is recorded is ours, and not refused")
+}
+
+// TestRefusedNameIsNotReserved checks that an account that somebody else creates is not taken for ours because the server had
+// refused to create it for us before.
+func TestRefusedNameIsNotReserved(t *testing.T) {
+	h := newHarness(t, sample(), secret("weak"))
+	h.database.Fail = func(method string) error {
+		if method == "Create" {
+			return &accounts.StatementError{Number: 1819, State: "HY000", Message: "Your password does not satisfy the current policy requirements"}
+		}
+		return nil
+	}
+	ready, _ := h.reconcile(t)
+	assert.Equal(t, "ProvisionFailed", ready.Reason)
+	h.database.Fail = nil
+	require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
+	ready, calls := h.reconcile(t)
+	assert.Equal(t, "AccountExists", ready.Reason, "the name was never ours")
+	assert.NotContains(t, calls, "SetPassword 'alice'@'%'")
+	require.NoError(t, h.Delete(t.Context(), sample()))
+	h.reconcile(t)
+	assert.Equal(t, []string{"'alice'@'%'"}, h.database.Accounts(), "nor is it dropped")
+	assert.Equal(t, "theirs", h.database.Password(alice))
+}
+
+// TestRecordedIsJudged checks that an account that is recorded, but was perhaps never created, is not taken over if it can do
+// more than use databases. It may be somebody else's, created while the operator was down.
+func TestRecordedIsJudged(t *testing.T) {
+	for powerful, want := range map[bool]string{false: "ProvisionSucceeded", true: "AccountExists"} {
+		recorded := sample()
+		recorded.Finalizers = []string{controller.Finalizer}
+		recorded.Status = userv1alpha1.DatabaseUserStatus{User: "alice", Hosts: []string{"%"}, Target: "Shop"}
+		h := newHarness(t, recorded, secret("swordfish"))
+		require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
+		if powerful {
+			h.database.SetPowers(alice, "SUPER on *.*")
+		}
+		ready, _ := h.reconcile(t)
+		assert.Equal(t, want, ready.Reason, ready.Message)
+		assert.Equal(t, powerful, h.database.Password(alice) == "theirs")
+	}
+}
+
+func TestLocked(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	h.reconcile(t)
+	h.database.SetLocked(alice, true)
+	h.clock.SetTime(noon.Add(time.Hour))
+	ready, calls := h.reconcile(t)
+	assert.Equal(t, metav1.ConditionFalse, ready.Status)
+	assert.Equal(t, "AccountLocked", ready.Reason)
+	assert.Contains(t, ready.Message, "ask an administrator of the database to unlock it")
+	assert.Equal(t, []string{"Lookup 'alice'@'%'"}, calls, "nothing is changed")
+	h.database.SetLocked(alice, false)
+	ready, _ = h.reconcile(t)
+	assert.Equal(t, "ProvisionSucceeded", ready.Reason)
+
+	adopting := sample()
+	adopting.Spec.Adopt = true
+	h = newHarness(t, adopting, secret("swordfish"))
+	require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
+	h.database.SetLocked(alice, true)
+	ready, _ = h.reconcile(t)
+	assert.Equal(t, "AccountExists", ready.Reason, "somebody has shut it on purpose")
+	assert.Contains(t, ready.Message, "account 'alice'@'%' is locked")
+	assert.Equal(t, "theirs", h.database.Password(alice))
 }
 
 func TestRename(t *testing.T) {

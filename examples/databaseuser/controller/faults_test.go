@@ -53,6 +53,11 @@ func (c connection) Lookup(ctx context.Context, a accounts.Account) (state *acco
 	return state, err
 }
 
+func (c connection) Powers(ctx context.Context, a accounts.Account) (powers []string, err error) {
+	err = do(ctx, c.process.Query, "ask for powers of", a, func() (err error) { powers, err = c.Database.Powers(ctx, a); return err })
+	return powers, err
+}
+
 func (c connection) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {
 	return do(ctx, c.process.Effect, "create", a, func() error { return c.Database.Create(ctx, a, p, s) })
 }

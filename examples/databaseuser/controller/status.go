@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ const (
 	reasonFailed      = "ProvisionFailed"
 	reasonUnreachable = "DatabaseUnreachable"
 	reasonExists      = "AccountExists"
+	reasonLocked      = "AccountLocked"
 	reasonClaimed     = "AccountClaimed"
 	reasonRelease     = "WaitingForRelease"
 	reasonReleased    = "Released"
@@ -25,9 +27,9 @@ const (
 	reasonAbandoned   = "Abandoned"
 )
 
-// succeeded returns the result of a pass after which the accounts are as specified.
-func (o *Operator) succeeded() error {
-	return reconcile.Success(reasonSucceeded, o.Resync, "The user provisioning has succeeded.")
+// succeeded returns the result of a pass after which the accounts are as specified, with the time until the next resync.
+func succeeded(resync time.Duration) error {
+	return reconcile.Success(reasonSucceeded, resync, "The user provisioning has succeeded.")
 }
 
 // provisionError returns err with the reason and the words of the API. It returns waits and nil unchanged.
@@ -87,6 +89,13 @@ func recordedAccounts(u *userv1alpha1.DatabaseUser) []accounts.Account {
 		all = append(all, accounts.Account{User: u.Status.User, Host: host})
 	}
 	return all
+}
+
+// unrecord removes an account from the status: it is not ours.
+func unrecord(u *userv1alpha1.DatabaseUser, w accounts.Account) {
+	if u.Status.User == w.User {
+		u.Status.Hosts = slices.DeleteFunc(slices.Clone(u.Status.Hosts), func(host string) bool { return host == w.Host })
+	}
 }
 
 // recordedGrants returns the grants in the status.

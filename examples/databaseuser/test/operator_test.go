@@ -121,6 +121,13 @@ func (c *calls) Lookup(ctx context.Context, a accounts.Account) (*accounts.State
 	return c.Database.Lookup(ctx, a)
 }
 
+func (c *calls) Powers(ctx context.Context, a accounts.Account) ([]string, error) {
+	if err := c.begin("Powers", a); err != nil {
+		return nil, err
+	}
+	return c.Database.Powers(ctx, a)
+}
+
 func (c *calls) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {
 	if err := c.begin("Create", a); err != nil {
 		return err

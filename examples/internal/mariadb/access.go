@@ -19,9 +19,7 @@ func newPassword() string { return rand.Text() }
 // in production it lists the databases that the operator is for, such as `app\_%`, and not the server's own.
 var privileges = []string{
 	"CREATE USER ON *.* TO %s",
-	"SELECT ON mysql.user TO %s",
-	"SELECT ON mysql.db TO %s",
-	"SELECT ON mysql.tables_priv TO %s",
+	"SELECT ON mysql.* TO %s",
 	"SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, " +
 		"CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER ON `%%`.* TO %s WITH GRANT OPTION",
 }

@@ -2,7 +2,9 @@
 package accountstest
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // see setPassword
 	"fmt"
 	"slices"
@@ -13,12 +15,16 @@ import (
 
 // Database is an [accounts.Database] in memory. It refuses what a server's client refuses. The zero value has no accounts.
 type Database struct {
+	// Plugin is the authentication plugin of new passwords. Default: mysql_native_password, as on MariaDB.
+	Plugin string
+
 	// Fail, if set, is called before each method with its name. If it returns an error, the method returns it and does nothing.
 	Fail func(method string) error
 
 	mu        sync.Mutex
 	calls     []string
 	accounts  map[accounts.Account]*accounts.State
+	powers    map[accounts.Account][]string
 	passwords map[accounts.Account]accounts.Password
 }
 
@@ -52,11 +58,21 @@ func (d *Database) Password(a accounts.Account) string {
 	return string(d.passwords[a])
 }
 
-// GrantGlobally gives an account privileges on the server as a whole.
-func (d *Database) GrantGlobally(a accounts.Account) {
+// SetPowers sets what Powers returns for an account, which need not exist. They are gone when it is dropped.
+func (d *Database) SetPowers(a accounts.Account, powers ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.accounts[a].Global = true
+	if d.powers == nil {
+		d.powers = map[accounts.Account][]string{}
+	}
+	d.powers[a] = powers
+}
+
+// SetLocked locks or unlocks an account.
+func (d *Database) SetLocked(a accounts.Account, locked bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accounts[a].Locked = locked
 }
 
 // Lookup implements [accounts.Database].
@@ -68,6 +84,15 @@ func (d *Database) Lookup(_ context.Context, a accounts.Account) (*accounts.Stat
 	s := *d.accounts[a]
 	s.Grants = accounts.Normalize(s.Grants)
 	return &s, nil
+}
+
+// Powers implements [accounts.Database].
+func (d *Database) Powers(_ context.Context, a accounts.Account) ([]string, error) {
+	defer d.mu.Unlock()
+	if err := d.begin("Powers", a); err != nil {
+		return nil, err
+	}
+	return slices.Clone(d.powers[a]), nil
 }
 
 // Create implements [accounts.Database].
@@ -123,6 +148,7 @@ func (d *Database) Drop(_ context.Context, a accounts.Account) error {
 	}
 	delete(d.accounts, a)
 	delete(d.passwords, a)
+	delete(d.powers, a)
 	return nil
 }
 
@@ -175,5 +201,9 @@ func (d *Database) setPassword(a accounts.Account, p accounts.Password) {
 	d.passwords[a] = p
 	once := sha1.Sum([]byte(p)) //nolint:gosec // as MariaDB does by default
 	twice := sha1.Sum(once[:])  //nolint:gosec // likewise
-	d.accounts[a].Fingerprint = accounts.NewFingerprint("mysql_native_password", fmt.Sprintf("*%X", twice))
+	stored := fmt.Sprintf("*%X", twice)
+	if d.Plugin != "" {
+		stored = rand.Text() // with a salt, the same password is stored differently each time
+	}
+	d.accounts[a].Fingerprint = accounts.NewFingerprint(cmp.Or(d.Plugin, "mysql_native_password"), stored)
 }

@@ -56,8 +56,8 @@ type DatabaseUserSpec struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// Adopt takes over an account that exists and was not created for this DatabaseUser: its password, limits and
-	// requirement are changed, and it is dropped with the DatabaseUser. An account with privileges on the server as a whole is
-	// never taken over. Default: existing accounts are left alone.
+	// requirement are changed, and it is dropped with the DatabaseUser. An account that can do more than use databases, or
+	// that is locked, is never taken over. Default: existing accounts are left alone.
 	// +optional
 	Adopt bool `json:"adopt,omitempty"`
 }

@@ -1,0 +1,157 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Powers implements [Database].
+//
+// The server lets an account use not only its own privileges: those in databases hold for every account of the same user name
+// whose host matches the connection, so that bob@10.1.2.3 has those of bob@10.% too. Those of the anonymous user hold for
+// everybody, and PUBLIC is a role of everybody.
+func (c *Client) Powers(ctx context.Context, a Account) ([]string, error) {
+	if err := c.validate(a); err != nil {
+		return nil, err
+	}
+	var found []string
+	err := c.do(ctx, func(ctx context.Context) error {
+		holders, err := c.readHolders(ctx, a)
+		if err != nil {
+			return err
+		}
+		for _, h := range holders {
+			lines, err := c.readLines(ctx, showGrants(h))
+			if err != nil {
+				return err
+			}
+			found = append(found, powers(a, h, lines)...)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// readHolders returns the accounts whose privileges may hold for an account.
+func (c *Client) readHolders(ctx context.Context, a Account) ([]Account, error) {
+	rows, err := c.db.QueryContext(ctx, selectHolders, a.User)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Account
+	for rows.Next() {
+		var h Account
+		if err := rows.Scan(&h.User, &h.Host); err != nil {
+			return nil, err
+		}
+		if h.Host != "" || h == public { // other accounts without a host are roles, whose privileges hold for their members only
+			all = append(all, h)
+		}
+	}
+	return all, rows.Err()
+}
+
+// readLines returns the first column of the rows of a statement that has no parameters.
+func (c *Client) readLines(ctx context.Context, statement string) ([]string, error) {
+	rows, err := c.db.QueryContext(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var lines []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, rows.Err()
+}
+
+// public is MariaDB's role of everybody, as an account.
+var public = Account{User: "PUBLIC"}
+
+// harmless are the privileges that only use a database. All others count as powers, also those that a later server adds.
+var harmless = append(Privileges(false), "ALL PRIVILEGES", "USAGE", "DELETE HISTORY", "SHOW CREATE ROUTINE")
+
+// powers returns what account a can do, besides using databases, because of the lines that SHOW GRANTS has for the account
+// holder. It is empty if they are only privileges in databases other than the server's own, without GRANT OPTION. What it does
+// not understand counts as a power.
+func powers(a, holder Account, lines []string) []string {
+	var found []string
+	add := func(what string, args ...any) {
+		what = fmt.Sprintf(what, args...)
+		if holder != a {
+			what += " of " + holder.shown()
+		}
+		if !slices.Contains(found, what) {
+			found = append(found, what)
+		}
+	}
+	for _, line := range lines {
+		g, ok := parseGrantLine(line)
+		everywhere := g.database == "*" && !g.quoted
+		switch {
+		case ok && (everywhere || g.role != "") && holder != a && holder != public: // they hold for this account only
+		case !ok:
+			add("something unknown in the list of the server")
+		case g.role != "":
+			add("the role %s", g.role)
+		case slices.Contains(g.privileges, "PROXY"):
+			add("PROXY")
+		default:
+			isSystem := everywhere || matchesSystemDatabase(g.database, g.object == "*")
+			for _, p := range g.privileges {
+				if p != "USAGE" && (isSystem || !slices.Contains(harmless, p)) {
+					add("%s on %s.%s", p, g.database, g.object)
+				}
+			}
+			if g.grantable {
+				add("GRANT OPTION on %s.%s", g.database, g.object)
+			}
+		}
+	}
+	return found
+}
+
+func (a Account) shown() string {
+	if a == public {
+		return a.User
+	}
+	return a.String()
+}
+
+// matchesSystemDatabase reports whether a name, or a pattern, matches one of the server's own databases.
+func matchesSystemDatabase(name string, isPattern bool) bool {
+	return slices.ContainsFunc(systemDatabases, func(system string) bool {
+		if isPattern {
+			return matches(strings.ToLower(name), system)
+		}
+		return strings.EqualFold(name, system)
+	})
+}
+
+// matches reports whether a pattern of the server, with % and _ and \ before a literal one, matches a name.
+func matches(pattern, name string) bool {
+	var expression strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '%':
+			expression.WriteString(".*")
+		case c == '_':
+			expression.WriteString(".")
+		default:
+			if c == '\\' && i+1 < len(pattern) {
+				i++
+			}
+			expression.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
+		}
+	}
+	found, err := regexp.MatchString("^(?:"+expression.String()+")$", name)
+	return found || err != nil // such as a name that is not ASCII: the server's own are
+}
