@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -77,17 +78,23 @@ func (p *pass[T]) report(ctx context.Context, o *outcome) {
 		log.FromContext(ctx).V(1).Info("Step waits", "step", step, "reason", o.reason, "message", o.message)
 	case conflicted:
 		log.FromContext(ctx).V(1).Info("Step lost a race and is tried again", "step", step, "reason", o.reason, "message", o.message)
-	case failed:
-		p.warn(ctx, o, "Step failed")
-	case stalled:
-		p.warn(ctx, o, "Step cannot succeed until something changes")
+	case failed, stalled:
+		if p.memory.addWarning(p.name, step, o.message) {
+			logFailure(log.FromContext(ctx).WithValues("step", step), o)
+			p.event(corev1.EventTypeWarning, o.reason, step, o.message)
+		}
 	}
 }
 
-// warn logs an outcome as an error and emits a warning event, unless the last warning of the step had the same message.
-func (p *pass[T]) warn(ctx context.Context, o *outcome, text string) {
-	if step := o.step.name; p.memory.addWarning(p.name, step, o.message) {
-		log.FromContext(ctx).Error(o.err, text, "step", step)
-		p.event(corev1.EventTypeWarning, o.reason, step, o.message)
+// logFailure logs a step that has failed or is stalled. An error is for whoever runs the operator: that the database is away
+// or that a role lacks a verb. What its user has to correct in the object is information, which has no stack trace.
+func logFailure(logger logr.Logger, o *outcome) {
+	switch {
+	case o.state == failed:
+		logger.Error(o.err, "Step failed")
+	case o.forbidden:
+		logger.Error(o.err, "Step cannot succeed until something changes")
+	default:
+		logger.Info("Step cannot succeed until something changes", "reason", o.reason, "message", o.message)
 	}
 }

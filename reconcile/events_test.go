@@ -57,6 +57,41 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// The log of an operator is for whoever runs it. What a user has to correct in an object is not an error there.
+func TestLogs(t *testing.T) {
+	forbidden := apierrors.NewForbidden(resource, "x", errors.New("no rule allows it"))
+	tests := map[string]struct {
+		reason string
+		err    error
+		want   []string
+	}{
+		"Fails":     {"something is wrong with the operator or with what it depends on", errors.New("boom"), []string{"error"}},
+		"Forbidden": {"a role lacks a verb", forbidden, []string{"error"}},
+		"Stalled":   {"the user has to correct the object", Stalled("BadName", errors.New("boom")), []string{"info"}},
+		"Invalid":   {"the API server refuses what the object asks for", apierrors.NewBadRequest("boom"), []string{"info"}},
+		"Waits":     {"a wait is logged with verbosity 1 only", Wait("X", time.Minute, "x"), nil},
+		"Succeeds":  {"there is nothing to log", nil, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, interceptor.Funcs{}, Named("one", returning(tc.err)))
+			var levels []string
+			ctx := log.IntoContext(t.Context(), funcr.NewJSON(func(line string) {
+				if strings.Contains(line, `"error"`) {
+					levels = append(levels, "error")
+				} else {
+					levels = append(levels, "info")
+				}
+			}, funcr.Options{}))
+			_, err := h.Reconcile(ctx, request)
+			require.NoError(t, err)
+			if diff := cmp.Diff(tc.want, levels); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // The event Ready is emitted when the condition is written.
 func TestNoReadyEventWithoutStatusWrite(t *testing.T) {
 	fail, recorder := true, &recorder{}

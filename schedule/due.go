@@ -125,7 +125,7 @@ func Due(now time.Time, in Input) (Decision, error) {
 	if in.Suspend {
 		return Decision{Verdict: Suspended}, nil
 	}
-	after, until := in.after(), now.Add(-in.Offset)
+	after, until := in.notDueUpTo(), now.Add(-in.Offset)
 	d := Decision{Verdict: Waiting, offset: in.Offset}
 	switch {
 	case after.After(now):
@@ -172,8 +172,8 @@ func (in *Input) validate() error {
 	return nil
 }
 
-// after returns the time up to which nothing is due.
-func (in *Input) after() time.Time {
+// notDueUpTo returns the time up to which nothing is due.
+func (in *Input) notDueUpTo() time.Time {
 	switch {
 	case in.Since.IsZero():
 		return in.LastScheduleTime.Time
