@@ -58,7 +58,7 @@ func (a *applier) resolve(ctx context.Context, d *desired, live *unstructured.Un
 		if candidate == nil {
 			return nil, nil, nil
 		}
-		patch, err := replacePatch(d, live, candidate, c.entries)
+		patch, err := replacePatch(d, live, candidate, c.entries, byCreate)
 		if err != nil {
 			return nil, nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
@@ -352,6 +352,9 @@ func (oneVersion) IsMissingVersionError(err error) bool {
 	return is
 }
 
+// annotationPointer is the path of [AnnotationApplied] in a JSON patch.
+var annotationPointer = jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: AnnotationApplied}})
+
 type jsonPatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -359,8 +362,8 @@ type jsonPatchOperation struct {
 }
 
 // replacePatch returns a JSON patch that makes a tree of the live object. It has the live resource version as
-// precondition, and marks the object as created, so that its fields are migrated before the next apply.
-func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry) ([]byte, error) {
+// precondition. If values are added, mark the object as byCreate, so that its fields are migrated before the next apply.
+func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry, mark writeMethod) ([]byte, error) {
 	patch := []jsonPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
 	if entries != nil && d.ourEntry(live) >= 0 {
 		patch = append(patch, jsonPatchOperation{"replace", "/metadata/managedFields", entries})
@@ -388,7 +391,7 @@ func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]a
 	if annotations == nil {
 		return nil, errors.New("no annotations")
 	}
-	annotations[AnnotationApplied] = d.lastApplied(byCreate)
+	annotations[AnnotationApplied] = d.lastApplied(mark)
 	liveMetadata, _ := live.Object["metadata"].(map[string]any)
 	for _, name := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		replace(liveMetadata, metadata, "/metadata", name)
