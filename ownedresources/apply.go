@@ -293,9 +293,8 @@ func (a *applier) recordRewritten(ctx context.Context, d *desired, answer client
 	}
 	before := last.String()
 	last.rewritten = rewritten
-	pointer := jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: AnnotationApplied}})
 	patch, err := json.Marshal([]jsonPatchOperation{
-		{"test", "/metadata/uid", answer.GetUID()}, {"test", pointer, before}, {"replace", pointer, last.String()},
+		{"test", "/metadata/uid", answer.GetUID()}, {"test", annotationPointer, before}, {"replace", annotationPointer, last.String()},
 	})
 	if err != nil {
 		return answer

@@ -1,9 +1,7 @@
 package ownedresources
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -13,11 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/merge"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/opblocks/opblocks/internal/compare"
 )
@@ -58,7 +52,7 @@ func (a *applier) resolve(ctx context.Context, d *desired, live *unstructured.Un
 		if candidate == nil {
 			return nil, nil, nil
 		}
-		patch, err := replacePatch(d, live, candidate, c.entries)
+		patch, err := replacePatch(d, live, candidate, c.entries, byCreate)
 		if err != nil {
 			return nil, nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
@@ -263,153 +257,6 @@ func (p fieldPath) steps() []compare.Step {
 		}
 	}
 	return steps
-}
-
-// tree returns what is sent, as decoded JSON.
-func (d *desired) tree(method writeMethod) (map[string]any, error) {
-	body, err := d.kind.comparer.AppendApply(nil, d.toSend(method), d.kind.gvk, "", "")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d, err)
-	}
-	tree := map[string]any{}
-	return tree, utiljson.Unmarshal(body, &tree)
-}
-
-// mergeInto returns what a server-side apply makes of the live object: merged with what is sent, and without what was sent
-// before and is not sent any more. It also returns the managed fields entries, with our own as the apply would make it.
-func (d *desired) mergeInto(live *unstructured.Unstructured, want map[string]any) (map[string]any, []metav1.ManagedFieldsEntry, error) {
-	content := live.DeepCopy()
-	content.SetManagedFields(nil)
-	schema := d.kind.comparer.Schema().Type()
-	before, err := schema.FromUnstructured(content.Object, typed.AllowDuplicates)
-	if err != nil {
-		return nil, nil, err
-	}
-	config, err := schema.FromUnstructured(want)
-	if err != nil {
-		return nil, nil, err
-	}
-	managers := fieldpath.ManagedFields{}
-	for _, entry := range live.GetManagedFields() {
-		set := &fieldpath.Set{}
-		if entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
-			continue
-		}
-		applied := entry.Operation == metav1.ManagedFieldsOperationApply
-		name := fmt.Sprint(entry.Manager, "|", entry.Operation, "|", entry.Subresource, "|", entry.APIVersion)
-		if d.isOurs(entry) {
-			name = string(d.owner.fieldManager)
-		}
-		managers[name] = fieldpath.NewVersionedSet(set, fieldpath.APIVersion(entry.APIVersion), applied)
-	}
-	updater := (&merge.UpdaterBuilder{Converter: oneVersion(d.kind.gvk.GroupVersion().String()), ReturnInputOnNoop: true}).BuildUpdater()
-	after, managers, err := updater.Apply(before, config, fieldpath.APIVersion(d.kind.gvk.GroupVersion().String()), managers, string(d.owner.fieldManager), true)
-	if err != nil {
-		return nil, nil, err
-	}
-	encoded, err := json.Marshal(after.AsValue().Unstructured())
-	if err != nil {
-		return nil, nil, err
-	}
-	merged := map[string]any{}
-	if err := utiljson.Unmarshal(encoded, &merged); err != nil {
-		return nil, nil, err
-	}
-	entries := live.GetManagedFields()
-	if i := d.ourEntry(live); i >= 0 {
-		entries[i].FieldsV1, err = fieldsV1Of(managers[string(d.owner.fieldManager)].Set().Difference(untracked))
-	}
-	return merged, entries, err
-}
-
-// untracked are fields that the API server leaves out of managed fields.
-var untracked = fieldpath.NewSet(
-	fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
-	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
-)
-
-// isOurs reports whether a managed fields entry is that of our server-side applies.
-func (d *desired) isOurs(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == string(d.owner.fieldManager) && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-}
-
-// oneVersion converts nothing: what was written in another version of the API is not removed.
-type oneVersion fieldpath.APIVersion
-
-type otherVersionError struct{}
-
-func (otherVersionError) Error() string { return "another version" }
-
-func (v oneVersion) Convert(obj *typed.TypedValue, version fieldpath.APIVersion) (*typed.TypedValue, error) {
-	if version != fieldpath.APIVersion(v) {
-		return nil, otherVersionError{}
-	}
-	return obj, nil
-}
-
-func (oneVersion) IsMissingVersionError(err error) bool {
-	_, is := errors.AsType[otherVersionError](err)
-	return is
-}
-
-type jsonPatchOperation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-// replacePatch returns a JSON patch that makes a tree of the live object. It has the live resource version as
-// precondition, and marks the object as created, so that its fields are migrated before the next apply.
-func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry) ([]byte, error) {
-	patch := []jsonPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
-	if entries != nil && d.ourEntry(live) >= 0 {
-		patch = append(patch, jsonPatchOperation{"replace", "/metadata/managedFields", entries})
-	}
-	replace := func(before, after map[string]any, prefix, name string) {
-		value, wanted := after[name]
-		old, there := before[name]
-		pointer := prefix + jsonPointer(fieldPath{{name: name}})
-		switch {
-		case wanted && value != nil && !reflect.DeepEqual(old, value):
-			patch = append(patch, jsonPatchOperation{"add", pointer, value})
-		case there && value == nil:
-			patch = append(patch, jsonPatchOperation{Op: "remove", Path: pointer})
-		}
-	}
-	names := map[string]bool{}
-	for name := range live.Object {
-		names[name] = true
-	}
-	for name := range tree {
-		names[name] = true
-	}
-	metadata, _ := tree["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if annotations == nil {
-		return nil, errors.New("no annotations")
-	}
-	annotations[AnnotationApplied] = d.lastApplied(byCreate)
-	liveMetadata, _ := live.Object["metadata"].(map[string]any)
-	for _, name := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
-		replace(liveMetadata, metadata, "/metadata", name)
-	}
-	for _, name := range sortedNames(names) {
-		switch name {
-		case "apiVersion", "kind", "metadata", "status":
-		default:
-			replace(live.Object, tree, "", name)
-		}
-	}
-	return json.Marshal(patch)
-}
-
-func sortedNames(names map[string]bool) []string {
-	sorted := make([]string, 0, len(names))
-	for name := range names {
-		sorted = append(sorted, name)
-	}
-	slices.Sort(sorted)
-	return sorted
 }
 
 // isInvalid reports whether the API server refused an object for its content.

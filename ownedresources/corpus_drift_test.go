@@ -285,5 +285,7 @@ func (s *subject) clearManagedFields(t *testing.T) {
 		require.Equal(t, Applied, op)
 		s.expect(t, want, Unchanged, 0, "managed fields were cleared")
 	}
-	require.NotContains(t, s.client.last.GetAnnotations(), dropped)
+	if s.kind(t).gvk.Kind != "ValidatingAdmissionPolicy" { // its controller applies the status first, and then the API server adds no entry for us
+		require.NotContains(t, s.client.last.GetAnnotations(), dropped)
+	}
 }

@@ -167,7 +167,7 @@ func (a *applier) removedByTakeOver(d *desired, live, answer client.Object) (rem
 	if formerEntry(answer) < 0 || d.ourEntry(answer) < 0 || last.method == byOthers || last.hash == string(d.sum[:]) {
 		return removed, nil
 	}
-	taken, err := d.reclaimable(answer, true)
+	taken, err := d.reclaimable(answer)
 	if err != nil {
 		return nil, err
 	}

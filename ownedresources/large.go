@@ -7,8 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/opblocks/opblocks/internal/compare"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // An object and its managed fields must fit into one request to etcd, of 1.5 MiB by default. A managed fields entry takes
@@ -47,14 +47,13 @@ func (a *applier) writeLarge(ctx context.Context, d *desired, last lastApplied, 
 		return nil, refusal
 	}
 	for _, withSpec := range []bool{true, false} {
-		var removed [][]compare.Step
+		tree := merged
 		if d.ourEntry(live) < 0 && last.method != byOthers && last.hash != string(d.sum[:]) {
-			if removed, err = d.unwanted(merged, withSpec); err != nil {
+			if tree, err = d.withoutUndesired(merged, want, withSpec); err != nil {
 				return nil, err
 			}
 		}
-		tree, _ := compare.Without(merged, removed).(map[string]any)
-		patch, err := replacePatch(d, live, tree, nil)
+		patch, err := replacePatch(d, live, tree, nil, byCreate)
 		if err != nil {
 			return nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
@@ -69,36 +68,21 @@ func (a *applier) writeLarge(ctx context.Context, d *desired, last lastApplied, 
 	return nil, refusal
 }
 
-// unwanted returns what a tree contains and the desired object does not, without what is surely of others.
-func (d *desired) unwanted(tree map[string]any, withSpec bool) (paths [][]compare.Step, err error) {
-	full, err := d.tree(byCreate)
+// withoutUndesired returns a tree without what is not desired, and not surely of others.
+func (d *desired) withoutUndesired(tree, want map[string]any, withSpec bool) (map[string]any, error) {
+	var sets [2]*fieldpath.Set
+	for i, object := range []map[string]any{tree, want} {
+		value, err := d.kind.comparer.Schema().Type().FromUnstructured(object, typed.AllowDuplicates)
+		if err == nil {
+			sets[i], err = value.ToFieldSet()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("fields of %s: %w", d, err)
+		}
+	}
+	removed, err := d.removable(sets[0].Difference(sets[1]), sets[1], withSpec)
 	if err != nil {
 		return nil, err
 	}
-	schema := d.kind.comparer.Schema()
-	for name := range tree {
-		switch name {
-		case "apiVersion", "kind", "metadata", "status":
-			continue
-		case "spec":
-			if !withSpec {
-				continue
-			}
-		}
-		for _, path := range schema.Foreign(full, tree, []compare.Step{name}) {
-			if len(path) != 2 || path[0] != "spec" || path[1] != "replicas" {
-				paths = append(paths, path)
-			}
-		}
-	}
-	for _, shared := range []string{"labels", "annotations"} {
-		wanted, _ := compare.At(full, []compare.Step{"metadata", shared}).(map[string]any)
-		live, _ := compare.At(tree, []compare.Step{"metadata", shared}).(map[string]any)
-		for key := range live {
-			if wanted[key] == nil && !isOfKubernetes(key) {
-				paths = append(paths, []compare.Step{"metadata", shared, key})
-			}
-		}
-	}
-	return paths, nil
+	return d.without(tree, removed)
 }

@@ -8,9 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // Some tools clear the managed fields of an object to save space. Then the API server does not know any more which fields
@@ -26,39 +30,48 @@ const (
 // reclaim gives our fields back to us after an apply, if the managed fields had been cleared.
 //
 // If the apply has sent what was last sent, our fields are those that it sent. Otherwise nobody knows which of the others
-// were ours. All are taken over and so removed, except those that are surely of others: owner references, finalizers,
+// were ours. All are removed, except those that are surely of others: owner references, finalizers,
 // labels and annotations of Kubernetes itself, and replicas or other fields that were handed over.
+//
+// Our fields are taken from the former entry, and the others are removed, by one patch. It has the live resource version as
+// precondition.
 func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, answer client.Object) (client.Object, error) {
-	former, ours := formerEntry(answer), d.ourEntry(answer)
-	if former < 0 || ours < 0 {
+	if !isReclaimable(d, answer) {
 		return answer, nil
 	}
 	dropped := last.method != byOthers && last.hash != string(d.sum[:])
-	for _, withSpec := range []bool{true, false} {
-		taken := &fieldpath.Set{}
-		if dropped {
-			var err error
-			if taken, err = d.reclaimable(answer, withSpec); err != nil {
-				return nil, err
-			}
+	var err error
+	for range maxAttempts { // controllers may be faster
+		live, readErr := a.readTree(ctx, d)
+		if readErr != nil {
+			return nil, fmt.Errorf("read %s: %w", d, readErr)
 		}
-		patched, err := a.moveFields(ctx, d, answer, taken)
-		if err != nil || taken.Empty() {
-			return patched, err
+		if err := d.owner.mayWrite(d, live); err != nil {
+			return nil, err
 		}
-		applied, err := a.serverSideApply(ctx, d, patched)
-		if err == nil || !isInvalid(err) || !withSpec {
-			return applied, err
+		if !isReclaimable(d, live) {
+			return answer, nil
 		}
-		answer.SetResourceVersion(patched.GetResourceVersion()) // some of the fields cannot be removed
+		var reclaimed client.Object
+		if reclaimed, err = a.reclaimFrom(ctx, d, live, dropped, true); isInvalid(err) && dropped {
+			reclaimed, err = a.reclaimFrom(ctx, d, live, dropped, false) // something in the spec cannot be removed
+		}
+		if !apierrors.IsConflict(err) {
+			return reclaimed, err
+		}
 	}
-	return answer, nil
+	return nil, err
 }
 
-// moveFields takes what we have applied from the former entry, and adds the fields that are taken to ours.
-func (a *applier) moveFields(ctx context.Context, d *desired, answer client.Object, taken *fieldpath.Set) (client.Object, error) {
-	entries := slices.Clone(answer.GetManagedFields())
-	former, ours := formerEntry(answer), d.ourEntry(answer)
+// isReclaimable reports whether the managed fields had been cleared before our last apply.
+func isReclaimable(d *desired, obj client.Object) bool {
+	return formerEntry(obj) >= 0 && d.ourEntry(obj) >= 0
+}
+
+// reclaimFrom removes from the live object what is not desired, if something was dropped.
+func (a *applier) reclaimFrom(ctx context.Context, d *desired, live *unstructured.Unstructured, dropped, withSpec bool) (client.Object, error) {
+	entries := live.GetManagedFields()
+	former, ours := formerEntry(live), d.ourEntry(live)
 	formerSet, err := fieldSet(entries[former])
 	if err != nil {
 		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
@@ -67,29 +80,31 @@ func (a *applier) moveFields(ctx context.Context, d *desired, answer client.Obje
 	if err != nil {
 		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
 	}
-	for i, set := range map[int]*fieldpath.Set{former: formerSet.Difference(ourSet).Difference(taken), ours: ourSet.Union(taken)} {
-		if entries[i].FieldsV1, err = fieldsV1Of(set); err != nil {
-			return nil, fmt.Errorf("managed fields of %s: %w", d, err)
+	formerSet = formerSet.Difference(ourSet)
+	tree := live.Object
+	if dropped {
+		removed, err := d.removable(formerSet, ourSet, withSpec)
+		if err != nil {
+			return nil, err
 		}
+		if tree, err = d.without(tree, removed); err != nil {
+			return nil, err
+		}
+		formerSet = formerSet.Difference(removed)
 	}
 	entries[former].Manager = foundBefore
-	patch, err := json.Marshal([]jsonPatchOperation{
-		{"replace", "/metadata/resourceVersion", answer.GetResourceVersion()}, {"replace", "/metadata/managedFields", entries},
-	})
-	if err != nil {
+	if entries[former].FieldsV1, err = fieldsV1Of(formerSet); err != nil {
 		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
 	}
-	patched := d.kind.empty()
-	patched.SetNamespace(answer.GetNamespace())
-	patched.SetName(answer.GetName())
-	if err := a.jsonPatch(ctx, d, patched, patch); err != nil {
-		return nil, fmt.Errorf("take back the fields of %s: %w", d, withoutValues(err))
+	patch, err := replacePatch(d, live, tree, entries, byApply)
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
-	return patched, nil
+	return a.replace(ctx, d, patch)
 }
 
-// reclaimable returns the fields of the former entry that an apply may remove.
-func (d *desired) reclaimable(answer client.Object, withSpec bool) (*fieldpath.Set, error) {
+// reclaimable returns the fields that [applier.reclaim] removes after an apply with this answer.
+func (d *desired) reclaimable(answer client.Object) (*fieldpath.Set, error) {
 	entries := answer.GetManagedFields()
 	former, err := fieldSet(entries[formerEntry(answer)])
 	if err != nil {
@@ -99,17 +114,56 @@ func (d *desired) reclaimable(answer client.Object, withSpec bool) (*fieldpath.S
 	if err != nil {
 		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
 	}
-	released, err := d.createOnlyFields()
+	return d.removable(former.Difference(ours), ours, true)
+}
+
+// removable returns those of some fields that are not surely of others, and that hold none of these or of ours.
+func (d *desired) removable(fields, ours *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
+	createOnly, err := d.createOnlyFields()
 	if err != nil {
 		return nil, err
 	}
-	taken := &fieldpath.Set{}
-	former.Difference(ours).Difference(released).Iterate(func(path fieldpath.Path) {
+	removable := &fieldpath.Set{}
+	fields.Difference(createOnly).Iterate(func(path fieldpath.Path) {
 		if d.mayRemove(path, withSpec) {
-			taken.Insert(path.Copy())
+			removable.Insert(path.Copy())
 		}
 	})
-	return taken, nil
+	kept := fields.Difference(removable).Union(ours).Union(createOnly)
+	holding := &fieldpath.Set{}
+	removable.Iterate(func(path fieldpath.Path) {
+		below := kept
+		for _, element := range path {
+			below = below.WithPrefix(element)
+		}
+		if !below.Empty() {
+			holding.Insert(path.Copy())
+		}
+	})
+	return removable.Difference(holding), nil
+}
+
+// without returns a copy of a tree without some fields. Empty structs that are desired stay.
+func (d *desired) without(tree map[string]any, fields *fieldpath.Set) (map[string]any, error) {
+	want, err := d.tree(byApply)
+	if err != nil {
+		return nil, err
+	}
+	schema := d.kind.comparer.Schema()
+	value, err := schema.Type().FromUnstructured(tree, typed.AllowDuplicates)
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	encoded, err := json.Marshal(value.RemoveItems(fields).AsValue().Unstructured())
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	kept := map[string]any{}
+	if err := utiljson.Unmarshal(encoded, &kept); err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	schema.FillEmpty(want, kept)
+	return kept, nil
 }
 
 // mayRemove reports whether a field that nobody is known to own may be removed.
