@@ -140,13 +140,13 @@ func matchesSystemDatabase(name string, isPattern bool) bool {
 func matches(pattern, name string) bool {
 	var expression strings.Builder
 	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '%':
+		switch pattern[i] {
+		case '%':
 			expression.WriteString(".*")
-		case c == '_':
+		case '_':
 			expression.WriteString(".")
 		default:
-			if c == '\\' && i+1 < len(pattern) {
+			if pattern[i] == '\\' && i+1 < len(pattern) {
 				i++
 			}
 			expression.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
