@@ -2,7 +2,8 @@ package test
 
 import (
 	"context"
-	"strings"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,21 +111,40 @@ func lifecycle(u *operatortest.User) *operatortest.Lifecycle {
 			Password: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "password"}, Key: "password"},
 		}}
 	}
-	says := func(words string) func(context.Context) error {
-		return operatortest.Shows(u, named("alice"), func(u *userv1alpha1.DatabaseUser) bool { return strings.Contains(ready(u).Message, words) })
+	provisioned := func(name string) func(context.Context) error {
+		return operatortest.Shows(u, named(name), func(u *userv1alpha1.DatabaseUser) bool { return ready(u).Reason == "ProvisionSucceeded" })
 	}
-	rename := func(name string) func(context.Context) error {
-		return operatortest.Edit(u, named("alice"), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = name })
-	}
-	operator := &controller.Operator{Database: &accountstest.Database{}, Target: "shop", Resync: time.Hour}
+	var lookups atomic.Int32
+	database := &accountstest.Database{Fail: func(method string) error {
+		if method != "Lookup" {
+			return nil
+		}
+		if n := lookups.Add(1); n <= 3 {
+			return fmt.Errorf("try %d", n)
+		}
+		return nil
+	}}
+	operator := &controller.Operator{Database: database, Target: "shop", Resync: time.Hour}
 	return &operatortest.Lifecycle{
 		Options: ctrl.Options{Scheme: scheme, Cache: controller.Cache(u.Namespace)},
 		Setup:   operator.SetupWithManager,
-		Before:  u.CreateAll(&corev1.Secret{ObjectMeta: u.Meta("password"), StringData: map[string]string{"password": "swordfish"}}),
+		Before: func(ctx context.Context) error {
+			former := named("former") // of a former process, and being deleted
+			former.Finalizers = []string{controller.Finalizer}
+			secret := &corev1.Secret{ObjectMeta: u.Meta("password"), StringData: map[string]string{"password": "swordfish"}}
+			if err := u.CreateAll(secret, former)(ctx); err != nil {
+				return err
+			}
+			former.Status.User, former.Status.Hosts, former.Status.Target = "former", []string{"%"}, "shop"
+			if err := u.Status().Update(ctx, former); err != nil {
+				return err
+			}
+			return u.Delete(ctx, former)
+		},
 		Steps: []operatortest.LifecycleStep{
-			{Do: u.CreateAll(named("alice")), Until: says("has succeeded")},
-			{Do: rename("root"), Until: says("is root")},
-			{Do: rename("Public"), Until: says("is Public")}, // with the same event once more
+			{Until: u.Absent(named("former"))},
+			{Do: u.CreateAll(named(operatortest.Refused)), Until: provisioned(operatortest.Refused)},
+			{Do: u.CreateAll(named("alice")), Until: provisioned("alice")},
 			{
 				Do:    func(ctx context.Context) error { return u.Delete(ctx, named("alice")) },
 				Until: u.Absent(named("alice")),

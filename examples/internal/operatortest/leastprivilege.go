@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,13 +35,18 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Names of objects in a [Lifecycle] for which the operator's cache is behind.
+// Names of objects in a [Lifecycle] with which something is wrong.
 const (
 	// Unseen is the name of children that the operator's cache does not show.
 	Unseen = "unseen"
 	// Vanishing is the name of an object that is deleted right before the operator writes its status.
 	Vanishing = "vanishing"
+	// Refused is the name of objects that the API server fails to create, and whose status it fails to write, for some tries. Each
+	// time it says something else. The events of that regard the same version of an object: client-go takes them for a series.
+	Refused = "refused"
 )
+
+const tries = 3
 
 // Lifecycle is what users do in one namespace, so that the operator uses all its permissions.
 type Lifecycle struct {
@@ -145,7 +151,7 @@ func (i *Installation) run(t *testing.T, lifecycle func(*User) *Lifecycle, allow
 	options.Logger = funcr.New(r.log.add, funcr.Options{})
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
 	options.Controller = config.Controller{SkipNameValidation: new(true)}
-	options.NewClient = Intercept(u.behind())
+	options.NewClient = Intercept(u.disturb())
 	options.LeaderElection, options.LeaderElectionReleaseOnCancel = true, true
 	options.LeaderElectionNamespace, options.LeaderElectionID = u.Namespace, i.Name
 	mgr, err := reconcile.NewManager(r.requests.Count(access), options)
@@ -251,9 +257,24 @@ func (u *User) hasEvents(ctx context.Context) error {
 	return nil
 }
 
-// behind returns functions that let the operator's cache be behind for objects of the names [Unseen] and [Vanishing].
-func (u *User) behind() interceptor.Funcs {
+// disturb returns functions that disturb the operator at objects of the names [Unseen], [Vanishing] and [Refused].
+func (u *User) disturb() interceptor.Funcs {
+	var failures atomic.Int32
+	refuse := func(obj client.Object) error {
+		if obj.GetName() == Refused {
+			if n := failures.Add(1); n <= tries {
+				return apierrors.NewInternalError(fmt.Errorf("try %d", n))
+			}
+		}
+		return nil
+	}
 	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if err := refuse(obj); err != nil {
+				return err
+			}
+			return c.Create(ctx, obj, opts...)
+		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, key, obj, opts...)
 			if err == nil && key.Name == Unseen && metav1.GetControllerOfNoCopy(obj) == nil && obj.GetLabels()[Unseen] != "" {
@@ -262,6 +283,9 @@ func (u *User) behind() interceptor.Funcs {
 			return err
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if err := refuse(obj); err != nil {
+				return err
+			}
 			if obj.GetName() == Vanishing {
 				theirs := obj.DeepCopyObject().(client.Object)
 				if err := client.IgnoreNotFound(u.Delete(ctx, theirs)); err != nil {
