@@ -151,7 +151,8 @@ func (i *Installation) run(t *testing.T, lifecycle func(*User) *Lifecycle, allow
 	options.Logger = funcr.New(r.log.add, funcr.Options{})
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
 	options.Controller = config.Controller{SkipNameValidation: new(true)}
-	options.NewClient = Intercept(u.disturb())
+	vanished := &atomic.Bool{}
+	options.NewClient = Intercept(u.disturb(vanished))
 	options.LeaderElection, options.LeaderElectionReleaseOnCancel = true, true
 	options.LeaderElectionNamespace, options.LeaderElectionID = u.Namespace, i.Name
 	mgr, err := reconcile.NewManager(r.requests.Count(access), options)
@@ -177,6 +178,9 @@ func (i *Installation) run(t *testing.T, lifecycle func(*User) *Lifecycle, allow
 		}
 	}()
 	r.err = l.do(ctx, u)
+	for vanished.Load() && !r.requests.IsRead(Vanishing) && ctx.Err() == nil { // the operator finds out why its write failed
+		pause(ctx, interval)
+	}
 	if len(r.requests.Denied()) > 0 {
 		<-ctx.Done()
 	}
@@ -257,8 +261,9 @@ func (u *User) hasEvents(ctx context.Context) error {
 	return nil
 }
 
-// disturb returns functions that disturb the operator at objects of the names [Unseen], [Vanishing] and [Refused].
-func (u *User) disturb() interceptor.Funcs {
+// disturb returns functions that disturb the operator at objects of the names [Unseen], [Vanishing] and [Refused]. It sets
+// vanished once an object of that name is deleted.
+func (u *User) disturb(vanished *atomic.Bool) interceptor.Funcs {
 	var failures atomic.Int32
 	refuse := func(obj client.Object) error {
 		if obj.GetName() == Refused {
@@ -291,6 +296,7 @@ func (u *User) disturb() interceptor.Funcs {
 				if err := client.IgnoreNotFound(u.Delete(ctx, theirs)); err != nil {
 					return err
 				}
+				vanished.Store(true)
 			}
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ type Requests struct {
 	mu     sync.Mutex
 	counts map[string]int
 	denied []string
+	read   map[string]bool // names of objects that were read from the API server
 }
 
 // Count returns a config whose requests are counted.
@@ -59,6 +61,7 @@ type transport struct {
 
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	t.requests.count(request) // before the test can see its effect
+	defer t.requests.countRead(request)
 	response, err := t.next.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusForbidden {
 		return response, err
@@ -89,16 +92,36 @@ func (r *Requests) count(request *http.Request) {
 	r.counts[request.Method+" "+resource]++
 }
 
+// countRead records a read of one object, after its answer.
+func (r *Requests) countRead(request *http.Request) {
+	if request.Method != http.MethodGet || resourceOf(request) == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.read == nil {
+		r.read = map[string]bool{}
+	}
+	r.read[path.Base(request.URL.Path)] = true
+}
+
+// IsRead reports whether the operator has read an object of this name from the API server, and has the answer.
+func (r *Requests) IsRead(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.read[name]
+}
+
 // WrappedRoundTripper lets client-go find the connections to close.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // resourceOf returns the resource and subresource of a request, or "" if the request does not count.
 func resourceOf(request *http.Request) string {
-	_, path, namespaced := strings.Cut(request.URL.Path, "/namespaces/")
+	_, below, namespaced := strings.Cut(request.URL.Path, "/namespaces/")
 	if !namespaced {
 		return ""
 	}
-	parts := strings.Split(path, "/") // namespace, resource, name, subresource
+	parts := strings.Split(below, "/") // namespace, resource, name, subresource
 	switch {
 	case len(parts) < 2, parts[1] == "events", parts[1] == "leases":
 		return ""
