@@ -127,7 +127,9 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	if live != nil && a.children.isVerified(o, live, encoded) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
-	d := &desired{kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options}
+	d := &desired{
+		kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, order: child.order, hold: child.hold,
+	}
 	if live == nil {
 		return a.create(ctx, d)
 	}
@@ -154,6 +156,9 @@ func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object
 
 // create creates an absent object. If it exists after all, create goes on with the live one.
 func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
+	if d.hold != "" {
+		return Result{}, d.held("is not created")
+	}
 	if err := d.checkKeys(); err != nil {
 		return Result{}, err
 	}
@@ -205,6 +210,9 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 			return Result{}, a.refuse(ctx, d, err)
 		}
 		return Result{Object: live, Operation: Unchanged}, nil
+	}
+	if d.hold != "" && lastAppliedOf(live).hash != string(d.sum[:]) {
+		return Result{}, d.held("is not changed")
 	}
 	paths := pathsOf(differences)
 	if set := live.GetAnnotations()[AnnotationSet]; set != d.owner.set {

@@ -9,25 +9,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Child is one object that a T owns, declared as a function of the T. Use [Build], [BuildOrError] or [BuildUnstructured]
-// to make one, and [Ensure] to apply it.
+// Child is what a T owns of one kind: an object, or a list of objects. It is a pure function of the T and of declared
+// inputs. Make one with [Build], [BuildOrError], [BuildEach], [BuildFrom], [BuildEachFrom] or [BuildUnstructured], and apply
+// it with [Ensure].
+//
+// A function that builds must return the same for the same owner and inputs. It must have no side effects, read no clock and
+// no global, and copy nothing from the live object. It must not change the owner.
 type Child[T client.Object] struct {
-	build   func(T) (client.Object, error)
-	sample  client.Object // an empty object of the child's kind
+	build   func(*reconciliation[T]) error // adds what is desired
+	sample  client.Object                  // an empty object of the child's kind
+	inputs  []anyInput[T]                  // what build reads
+	after   []*Child[T]
 	options childOptions
 }
 
-// Build returns a child that f builds. f returns the desired object, or nil if there should be none. f must return the same
-// for the same owner, have no side effects, and copy nothing from the live object. The namespace may be left empty; it is
-// then the owner's.
+// Build returns a child that f builds. f returns the desired object, or nil if there should be none. The namespace may be
+// left empty; it is then the owner's.
 //
 // A set prunes only kinds that it builds. To prune the children of a kind that is no longer needed, keep a Build that
 // returns nil for as long as such children may exist.
 func Build[T client.Object, C any, P interface {
 	*C
 	client.Object
-}](f func(owner T) P, options ...ChildOption) Child[T] {
-	return BuildOrError(func(owner T) (P, error) { return f(owner), nil }, options...)
+}](f func(owner T) P, options ...ChildOption) *Child[T] {
+	return newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+		addObject(r, f(r.object))
+		return nil
+	})
 }
 
 // BuildOrError is [Build] for a function that may fail. [ChildSet.Reconcile] returns its error. The other children of the
@@ -35,43 +43,134 @@ func Build[T client.Object, C any, P interface {
 func BuildOrError[T client.Object, C any, P interface {
 	*C
 	client.Object
-}](f func(owner T) (P, error), options ...ChildOption) Child[T] {
-	child := Child[T]{sample: P(new(C))}
-	child.build = func(owner T) (client.Object, error) {
-		if obj, err := f(owner); err != nil || obj != nil {
-			return obj, err
+}](f func(owner T) (P, error), options ...ChildOption) *Child[T] {
+	return newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+		obj, err := f(r.object)
+		if err == nil {
+			addObject(r, obj)
 		}
-		return nil, nil
-	}
-	for _, o := range options {
-		o(&child.options)
-	}
-	if childType, optionType := reflect.TypeFor[P](), child.options.createOnlyType; optionType != nil && !childType.AssignableTo(optionType) {
-		child.build = func(T) (client.Object, error) {
-			return nil, fmt.Errorf("child %s: its CreateOnly is for %s: give that a function of %[1]s", childType, optionType)
+		return err
+	})
+}
+
+// BuildEach returns a list of children of one kind, which are told apart by their names. What falls out of the list is
+// pruned, also if the list becomes empty, and also after a restart. If two objects have one name, neither is applied.
+func BuildEach[T client.Object, C any, P interface {
+	*C
+	client.Object
+}](f func(owner T) ([]P, error), options ...ChildOption) *Child[T] {
+	return newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+		objs, err := f(r.object)
+		if err == nil {
+			addObjects(r, objs)
 		}
-	}
+		return err
+	})
+}
+
+// BuildFrom returns a child that f builds from the owner and an input. f is called with the value of the input, unless the
+// input cannot be read: see [From] and [KeepWhileMissing]. f may return nil, as that of [Build].
+func BuildFrom[T client.Object, S, C any, P interface {
+	*C
+	client.Object
+}](input *Input[T, S], f func(owner T, value S) (P, error), options ...ChildOption) *Child[T] {
+	child := newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+		value, err := input.value(r)
+		if err != nil {
+			return err
+		}
+		obj, err := f(r.object, value)
+		if err == nil {
+			addObject(r, obj)
+		}
+		return err
+	})
+	child.inputs = []anyInput[T]{input}
+	return child
+}
+
+// BuildEachFrom is [BuildEach] with an input, as [BuildFrom] is [Build] with one.
+func BuildEachFrom[T client.Object, S, C any, P interface {
+	*C
+	client.Object
+}](input *Input[T, S], f func(owner T, value S) ([]P, error), options ...ChildOption) *Child[T] {
+	child := newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+		value, err := input.value(r)
+		if err != nil {
+			return err
+		}
+		objs, err := f(r.object, value)
+		if err == nil {
+			addObjects(r, objs)
+		}
+		return err
+	})
+	child.inputs = []anyInput[T]{input}
 	return child
 }
 
 // BuildUnstructured is [BuildOrError] for a kind without a Go type. It sets the kind of the object that f returns. A
 // manager's client reads unstructured objects past its cache, with one request each, unless its option
 // Cache.Unstructured is set.
-func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(owner T) (*unstructured.Unstructured, error), options ...ChildOption) Child[T] {
-	child := BuildOrError(func(owner T) (*unstructured.Unstructured, error) {
-		obj, err := f(owner)
-		if obj != nil {
+func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(owner T) (*unstructured.Unstructured, error), options ...ChildOption) *Child[T] {
+	sample := &unstructured.Unstructured{}
+	sample.SetGroupVersionKind(kind)
+	return newChild(sample, options, func(r *reconciliation[T]) error {
+		obj, err := f(r.object)
+		if err == nil && obj != nil {
 			obj.SetGroupVersionKind(kind)
+			r.add(obj)
 		}
-		return obj, err
-	}, options...)
-	child.sample.GetObjectKind().SetGroupVersionKind(kind)
+		return err
+	})
+}
+
+func newChild[T client.Object](sample client.Object, options []ChildOption, build func(*reconciliation[T]) error) *Child[T] {
+	child := &Child[T]{sample: sample, build: build}
+	for _, o := range options {
+		o(&child.options)
+	}
 	return child
+}
+
+// addObject adds an object unless it is nil. An interface that holds a nil pointer is not nil, so the type is needed here.
+func addObject[T client.Object, C any, P interface {
+	*C
+	client.Object
+}](r *reconciliation[T], obj P) {
+	if obj != nil {
+		r.add(obj)
+	}
+}
+
+// addObjects adds the objects of a list that are not nil.
+func addObjects[T client.Object, C any, P interface {
+	*C
+	client.Object
+}](r *reconciliation[T], objs []P) {
+	for _, obj := range objs {
+		addObject(r, obj)
+	}
 }
 
 func (c *Child[T]) empty() client.Object { return c.sample.DeepCopyObject().(client.Object) }
 
-// ChildOption changes how one child is applied: [FormerManagers], [Adopt], [Recreate] or [CreateOnly].
+// After sets what the child comes after, and returns the child. Its objects are created, and changed for a new desired
+// state, only while all objects of the others are ready: by kstatus, or by [ReadyWhen]. Until then the error of
+// [ChildSet.Reconcile] says which object waits for which.
+//
+// An object that exists is repaired all the same: only changes of what is desired wait. Objects that fall out of the desired
+// state are pruned in the reverse order, each after those that came after it are gone. The garbage collector ignores the order
+// when the owner is deleted: see [ChildSet.RemoveInOrder].
+//
+// The others must be children of the same set. A cycle is an error of the set.
+func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
+	c.after = append(c.after, others...)
+	return c
+}
+
+// ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
+// [KeepWhileMissing] or [ReadyWhen].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
@@ -80,6 +179,20 @@ type childOptions struct {
 	recreate       bool
 	createOnly     func(client.Object) // unsets the fields that are applied at creation only; nil for none
 	createOnlyType reflect.Type        // the type that createOnly takes, nil without it
+
+	keepWhileMissing     func(live, desired client.Object) // nil if the child is not built while an input is missing
+	keepWhileMissingType reflect.Type
+	readyCondition       string // the condition that decides readiness; empty for kstatus
+}
+
+// mistake returns what is wrong with the options of a child whose objects have this type.
+func (o *childOptions) mistake(childType reflect.Type) error {
+	for option, optionType := range map[string]reflect.Type{"CreateOnly": o.createOnlyType, "KeepWhileMissing": o.keepWhileMissingType} {
+		if optionType != nil && !childType.AssignableTo(optionType) {
+			return fmt.Errorf("its %s is for %s: give that a function of %s", option, optionType, childType)
+		}
+	}
+	return nil
 }
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
@@ -116,4 +229,24 @@ func CreateOnly[P client.Object](unset func(P)) ChildOption {
 		o.createOnly = func(obj client.Object) { unset(obj.(P)) }
 		o.createOnlyType = reflect.TypeFor[P]()
 	}
+}
+
+// KeepWhileMissing applies the child although an object that its input reads is missing. The function copies from the live
+// object what must not change meanwhile, such as the annotation by which pods are replaced, into the desired one. It is not
+// called if there is no live object yet. P is the type of the child.
+//
+// Without this option, the child is neither built nor changed while an object is missing, and is not pruned either. In both
+// cases the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
+func KeepWhileMissing[P client.Object](keep func(live, desired P)) ChildOption {
+	return func(o *childOptions) {
+		o.keepWhileMissing = func(live, desired client.Object) { keep(live.(P), desired.(P)) }
+		o.keepWhileMissingType = reflect.TypeFor[P]()
+	}
+}
+
+// ReadyWhen sets the condition in the status of the child's objects that has to be True for them to be ready, such as
+// "Available". A condition with an observedGeneration counts only for the generation that it observed. The default is the
+// rules of kstatus.
+func ReadyWhen(conditionType string) ChildOption {
+	return func(o *childOptions) { o.readyCondition = conditionType }
 }

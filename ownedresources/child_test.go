@@ -14,7 +14,7 @@ func TestCreateOnlyOfAnotherType(t *testing.T) {
 	w := newTestEnv(t)
 	set := Ensure(Build(settings, CreateOnly(func(*appsv1.Deployment) {})))
 	require.EqualError(t, set.Reconcile(t.Context(), w.client, w.owner),
-		"child *v1.ConfigMap: its CreateOnly is for *v1.Deployment: give that a function of *v1.ConfigMap")
+		"child 1, a ConfigMap: its CreateOnly is for *v1.Deployment: give that a function of *v1.ConfigMap")
 	set = Ensure(Build(settings, CreateOnly(func(client.Object) {})))
 	require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner), "it may be an interface that the child implements")
 }

@@ -23,6 +23,14 @@ type declared struct {
 	kind    *kind
 	object  client.Object
 	options *childOptions
+	order   int           // the rank of its child, see [Child.After]
+	hold    string        // what is not ready and has to be, before the object may be created or changed; empty for nothing
+	err     error         // what is wrong with it
+	live    client.Object // after it was applied; nil if there is none
+}
+
+func (d *declared) objectName() objectName {
+	return objectName{d.kind.gvk.GroupKind(), client.ObjectKeyFromObject(d.object)}
 }
 
 // isNamed reports whether an object of this kind has the declared one's name.
@@ -42,7 +50,7 @@ func (a *applier) declare(o *owner, objs []client.Object) ([]declared, error) {
 		if err != nil {
 			return nil, fmt.Errorf("desired object %d: %w", i+1, err)
 		}
-		all[i] = declared{k, obj, &childOptions{}}
+		all[i] = declared{kind: k, object: obj, options: &childOptions{}}
 	}
 	return all, a.validate(o, all)
 }
@@ -113,11 +121,18 @@ type desired struct {
 	sum     sum           // of object
 	owner   *owner
 	options *childOptions
+	order   int
+	hold    string // see declared
 	// rewritten is the fingerprint of the differences that the API server is expected to make: those of the last write.
 	rewritten string
 }
 
 func (d *desired) String() string { return d.kind.describe(d.object) }
+
+// held returns the error of an object that has to wait, which says for what.
+func (d *desired) held(what string) error {
+	return &WaitingError{reason: reasonDependencyNotReady, message: fmt.Sprintf("%s %s until %s is ready", d, what, d.hold)}
+}
 
 func (d *desired) name() childName { return childName{d.kind, client.ObjectKeyFromObject(d.object)} }
 

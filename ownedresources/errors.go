@@ -9,8 +9,12 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// The reason of a [WaitingError] while an object is being deleted.
-const reasonTerminating = "ChildTerminating"
+// Reasons of a [WaitingError].
+const (
+	reasonTerminating        = "ChildTerminating"   // an object is being deleted
+	reasonDependencyNotReady = "DependencyNotReady" // what a child comes after is not ready
+	reasonReferenceNotFound  = "ReferenceNotFound"  // an object that an input reads does not exist
+)
 
 // OwnershipError is returned for an object that has the desired name and another controller, or none. The object was left
 // alone. Find it with errors.As:
@@ -71,7 +75,8 @@ func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 // deleted object that had the owner's name, or has been written too often (see [ChildSet]). Find it with errors.As. Nothing
 // has failed, so log it as information at most.
 //
-// Its reason is ChildTerminating until an object is deleted, Recreating after [Recreate] has deleted one, WriteLoop while a
+// Its reason is ChildTerminating until an object is deleted, DependencyNotReady while a child waits for another one
+// ([Child.After]), ReferenceNotFound while an object that an input reads does not exist ([From]), Recreating after [Recreate] has deleted one, WriteLoop while a
 // write is delayed, or the reason why a child is not ready, by the rules of kstatus. For several children it is the reason
 // of the first.
 type WaitingError struct {

@@ -20,6 +20,9 @@ const (
 	// AnnotationSet is set on the children of a [ChildSet] that has a name. Its value is that name. Sets of one owner
 	// with children of the same kind use it to leave each other's children alone.
 	AnnotationSet = "opblocks.dev/set"
+	// AnnotationOrder is set on children that come after others ([Child.After]). Its value is a number: children with a
+	// higher one are pruned first.
+	AnnotationOrder = "opblocks.dev/order"
 )
 
 // writeMethod is how an object was last written, as [AnnotationApplied] begins.
@@ -100,6 +103,7 @@ func withoutOwnAnnotations(obj client.Object) client.Object {
 	annotations = obj.GetAnnotations()
 	delete(annotations, AnnotationApplied)
 	delete(annotations, AnnotationSet)
+	delete(annotations, AnnotationOrder)
 	obj.SetAnnotations(annotations)
 	return obj
 }

@@ -185,6 +185,8 @@ type ownerRecord struct {
 	pruned uint64
 	// recreated holds the hash of the desired child for which a live one was last deleted.
 	recreated map[childName]sum
+	// inputs are the values of inputs that were read from the API server, by the inputs.
+	inputs map[any]inputMemory
 }
 
 type childName struct {
@@ -216,7 +218,7 @@ func (m *ownerMemory) change(owner types.UID, f func(*ownerRecord)) {
 	defer m.mu.Unlock()
 	record := m.byUID[owner]
 	f(&record)
-	if record.pruned == 0 && len(record.recreated) == 0 {
+	if record.pruned == 0 && len(record.recreated) == 0 && len(record.inputs) == 0 {
 		delete(m.byUID, owner)
 		return
 	}
@@ -224,10 +226,16 @@ func (m *ownerMemory) change(owner types.UID, f func(*ownerRecord)) {
 }
 
 // digest is the same for the same names, and never 0. It is valid in this process only.
-func (m *ownerMemory) digest(children []declared) uint64 {
+func (m *ownerMemory) digest(desired desiredNames) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
-	for _, d := range children {
+	for _, k := range desired.unbuilt {
+		h.WriteString(k.gvk.Group)
+		h.WriteByte(0)
+		h.WriteString(k.gvk.Kind)
+		h.WriteByte(1)
+	}
+	for _, d := range desired.objects {
 		for _, s := range [...]string{d.kind.gvk.Group, d.kind.gvk.Kind, d.object.GetNamespace(), d.object.GetName()} {
 			h.WriteString(s)
 			h.WriteByte(0)

@@ -147,7 +147,7 @@ func TestOwnerMemory(t *testing.T) {
 	d := &desired{kind: k, object: child("a").object, owner: &owner{reference: metav1.OwnerReference{UID: "o"}}, sum: sumOf([]byte("a"))}
 	t.Run("ForgetEverything", func(t *testing.T) {
 		m := newOwnerMemory()
-		m.setPruned("o", m.digest([]declared{child("a")}))
+		m.setPruned("o", m.digest(desiredNames{objects: []declared{child("a")}}))
 		m.setRecreated(d)
 		m.setBlocked(child("b").object, client.ObjectKeyFromObject(ownerObject))
 		m.forget(ownerObject)
@@ -156,7 +156,7 @@ func TestOwnerMemory(t *testing.T) {
 	})
 	t.Run("Pruned", func(t *testing.T) {
 		m := newOwnerMemory()
-		one, two := m.digest([]declared{child("a")}), m.digest([]declared{child("a"), child("b")})
+		one, two := m.digest(desiredNames{objects: []declared{child("a")}}), m.digest(desiredNames{objects: []declared{child("a"), child("b")}})
 		require.False(t, m.isPruned("o", one), "after a restart")
 		m.setPruned("o", one)
 		require.True(t, m.isPruned("o", one))

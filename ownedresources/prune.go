@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,15 +17,41 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
+// desiredNames are the objects that are desired in one reconcile, and the kinds of which that is not known: a child of them
+// could not be built.
+type desiredNames struct {
+	objects []declared
+	unbuilt []*kind
+}
+
+// without returns the objects that are certainly not desired.
+func (d desiredNames) without(found []written) (undesired []written) {
+	names := make(map[objectName]bool, len(d.objects))
+	for i := range d.objects {
+		names[d.objects[i].objectName()] = true
+	}
+	kinds := map[schema.GroupKind]bool{}
+	for _, k := range d.unbuilt {
+		kinds[k.gvk.GroupKind()] = true
+	}
+	for _, w := range found {
+		kind := w.kind.gvk.GroupKind()
+		if !kinds[kind] && !names[objectName{kind, client.ObjectKeyFromObject(w.object)}] {
+			undesired = append(undesired, w)
+		}
+	}
+	return undesired
+}
+
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
 // reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only if
 // the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours yet.
-func (s *ChildSet[T]) prune(ctx context.Context, o *owner, children []declared) error {
-	digest := s.applier.owners.digest(children)
+func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) error {
+	digest := s.applier.owners.digest(desired)
 	if s.applier.owners.isPruned(o.reference.UID, digest) {
 		return nil
 	}
-	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, children, digest) }
+	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, desired, digest) }
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		pass.AfterSteps(now)
 		return nil
@@ -31,21 +59,15 @@ func (s *ChildSet[T]) prune(ctx context.Context, o *owner, children []declared) 
 	return now(ctx)
 }
 
-func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, children []declared, digest uint64) error {
-	kinds, err := s.kindsIn(o.client.Scheme())
+func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNames, digest uint64) error {
+	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
+	complete := !s.applier.writes.Pending()
+	found, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer s.applier.emitEvents(o)
-	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
-	complete := !s.applier.writes.Pending()
-	for i, k := range kinds {
-		if slices.Index(kinds, k) < i {
-			continue
-		}
-		if err := s.pruneKind(ctx, o, s.children[i].sample, k, children); err != nil {
-			return err
-		}
+	if err := s.deleteInOrder(ctx, o, desired.without(found), "no longer desired"); err != nil {
+		return err
 	}
 	if complete {
 		s.applier.owners.setPruned(o.reference.UID, digest)
@@ -53,36 +75,77 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, children []declare
 	return nil
 }
 
-func (s *ChildSet[T]) pruneKind(ctx context.Context, o *owner, sample client.Object, k *kind, children []declared) error {
-	list, err := s.list(ctx, o, sample, k.gvk)
+// written is a live object that a set wrote for an owner.
+type written struct {
+	kind   *kind
+	object client.Object
+	order  int // see [AnnotationOrder]
+}
+
+// listWritten returns the objects that this set wrote for the owner, also those that are being deleted.
+func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []written, err error) {
+	kinds, err := s.kindsIn(o.client.Scheme())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, obj := range list {
-		if !s.isPrunable(o, k, obj, children) {
+	for i, k := range kinds {
+		if slices.Index(kinds, k) < i {
+			continue
+		}
+		list, err := s.list(ctx, o, s.children[i].sample, k.gvk)
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range list {
+			if s.isWritten(o, obj) {
+				order, _ := strconv.Atoi(obj.GetAnnotations()[AnnotationOrder]) // absent is 0
+				found = append(found, written{k, obj, order})
+			}
+		}
+	}
+	return found, nil
+}
+
+// isWritten reports whether a live object was written by this set for this owner.
+func (s *ChildSet[T]) isWritten(o *owner, live client.Object) bool {
+	return metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) &&
+		live.GetAnnotations()[AnnotationSet] == s.name &&
+		lastAppliedOf(live).method != byOthers
+}
+
+// deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are gone:
+// then the error is a [*WaitingError]. why is for the errors.
+func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) error {
+	defer s.applier.emitEvents(o)
+	highest := 0
+	for _, w := range found {
+		highest = max(highest, w.order)
+	}
+	var deleting []string
+	for _, w := range found {
+		if w.order < highest {
+			continue
+		}
+		deleting = append(deleting, w.kind.describe(w.object))
+		if w.object.GetDeletionTimestamp() != nil {
 			continue
 		}
 		if err := s.applier.confirm(ctx, o); err != nil {
 			return err
 		}
-		err := deleteExactly(ctx, o.client, obj)
+		err := deleteExactly(ctx, o.client, w.object)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s %s, which is no longer desired: %w", k.gvk.Kind, client.ObjectKeyFromObject(obj), err)
+			return fmt.Errorf("delete %s, which is %s: %w", w.kind.describe(w.object), why, err)
 		}
 		if err == nil {
-			s.applier.record(o, k, obj, outcomeDeleted, "")
+			s.applier.record(o, w.kind, w.object, outcomeDeleted, "")
 		}
 	}
-	return nil
-}
-
-// isPrunable reports whether a live object was written by this set for this owner, and is not among the children.
-func (s *ChildSet[T]) isPrunable(o *owner, k *kind, live client.Object, children []declared) bool {
-	return metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) &&
-		live.GetAnnotations()[AnnotationSet] == s.name &&
-		lastAppliedOf(live).method != byOthers &&
-		live.GetDeletionTimestamp() == nil &&
-		!slices.ContainsFunc(children, func(d declared) bool { return d.isNamed(k.gvk, live) })
+	if len(deleting) == len(found) {
+		return nil
+	}
+	return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+		"%d objects that are %s are deleted after %s, which came after them", len(found)-len(deleting), why, strings.Join(deleting, ", "))}
 }
 
 // list returns objects of a kind, the owner's children among them. They may be the cache's own.

@@ -27,7 +27,7 @@ func TestPruneRunsAfterAllSteps(t *testing.T) {
 	owner := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: controlplanetest.Namespace(t, cp), Name: "web"}}
 	require.NoError(t, c.Create(t.Context(), owner))
 
-	named := func(name string, wanted bool) ownedresources.Child[*budget] {
+	named := func(name string, wanted bool) *ownedresources.Child[*budget] {
 		return ownedresources.Build(func(*budget) *corev1.ConfigMap {
 			if !wanted {
 				return nil

@@ -1,18 +1,26 @@
 package ownedresources
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/readiness"
 )
 
-// ready returns nil if the live object is ready by the rules of kstatus, a *FailedError if it does not become ready
-// unless something changes, and a *WaitingError otherwise.
-func (k *kind) ready(live client.Object) error {
+// ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes, and a
+// *WaitingError otherwise. A condition decides it if one is given, and else the rules of kstatus.
+func (k *kind) ready(live client.Object, condition string) error {
+	if condition != "" {
+		return k.readyByCondition(live, condition)
+	}
 	result, err := readiness.Compute(live, k.gvk)
 	if err != nil {
 		return err
@@ -25,6 +33,38 @@ func (k *kind) ready(live client.Object) error {
 	}
 	return &WaitingError{reason: result.Reason, message: k.describe(live) + ": " + result.Message}
 }
+
+// readyByCondition returns nil if the condition is True for the generation of the live object, and a *WaitingError otherwise.
+func (k *kind) readyByCondition(live client.Object, conditionType string) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return fmt.Errorf("conditions of %s: %w", k.describe(live), err)
+	}
+	list, _, _ := unstructured.NestedSlice(content, "status", "conditions") // a status without conditions has not reported any
+	wait := &WaitingError{reason: reasonConditionMissing, message: fmt.Sprintf("%s: condition %s is not reported yet", k.describe(live), conditionType)}
+	for _, item := range list {
+		condition, _ := item.(map[string]any)
+		if condition["type"] != conditionType {
+			continue
+		}
+		if observed, ok := condition["observedGeneration"].(int64); ok && observed != live.GetGeneration() {
+			return &WaitingError{reason: readiness.ReasonNotObserved, message: fmt.Sprintf("%s: condition %s is of an earlier generation", k.describe(live), conditionType)}
+		}
+		if condition["status"] == string(metav1.ConditionTrue) {
+			return nil
+		}
+		reason, _ := condition["reason"].(string)
+		message, _ := condition["message"].(string)
+		wait = &WaitingError{
+			reason:  cmp.Or(reason, reasonConditionMissing),
+			message: fmt.Sprintf("%s: condition %s is %v: %s", k.describe(live), conditionType, condition["status"], message),
+		}
+	}
+	return wait
+}
+
+// reasonConditionMissing is the reason of a child that waits for a condition without a reason.
+const reasonConditionMissing = "ConditionNotTrue"
 
 // joinWaits returns one error for several children that are not ready, or nil for none. It has the reason of the first
 // and the shortest of the delays that are set.

@@ -20,7 +20,7 @@ func TestReadyReturnsAFailedError(t *testing.T) {
 	for reason, obj := range map[string]client.Object{"JobFailed": job, "ProgressDeadlineExceeded": late} {
 		k, err := builtInKinds.of(obj, scheme.Scheme)
 		require.NoError(t, err)
-		err = k.ready(obj)
+		err = k.ready(obj, "")
 		var failed *FailedError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, reason, failed.Reason())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,9 @@ func (d *desired) toSend(method writeMethod) client.Object {
 	annotations[AnnotationApplied] = d.lastApplied(method)
 	if d.owner.set != "" {
 		annotations[AnnotationSet] = d.owner.set
+	}
+	if d.order > 0 {
+		annotations[AnnotationOrder] = strconv.Itoa(d.order)
 	}
 	obj.SetAnnotations(annotations)
 	var references []metav1.OwnerReference

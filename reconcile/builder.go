@@ -16,6 +16,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/ownwrites"
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 // For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller. A pass is
@@ -152,7 +153,11 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 			return err
 		}
 	}
-	if err := r.watchReferencedKinds(mgr, b); err != nil {
+	var all []references.Reference
+	for i := range r.steps {
+		all = append(all, r.steps[i].references...)
+	}
+	if err := references.Watch(mgr, b, r.empty(), r, all); err != nil {
 		return err
 	}
 	r.stepClient.live = mgr.GetAPIReader()

@@ -90,6 +90,13 @@ func (s *stepClient) List(ctx context.Context, list client.ObjectList, opts ...c
 	return s.Client.List(ctx, list, opts...)
 }
 
+// CachesWhole reports whether the cache holds whole objects of this kind, and not only their metadata. The inputs of package
+// ownedresources ask for it.
+func (s *stepClient) CachesWhole(obj client.Object) bool {
+	access, err := s.accessTo(obj)
+	return err == nil && access == watched
+}
+
 // accessTo returns how steps may read the kind of an object or a list.
 func (s *stepClient) accessTo(obj runtime.Object) (access, error) {
 	t := reflect.TypeOf(obj)

@@ -154,10 +154,10 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 	for i := range r.steps {
 		watchedKinds = append(watchedKinds, r.steps[i].watched()...)
 		for _, ref := range r.steps[i].references {
-			if ref.cached {
-				watchedKinds = append(watchedKinds, ref.object)
+			if ref.Cached {
+				watchedKinds = append(watchedKinds, ref.Object)
 			} else {
-				referencedKinds = append(referencedKinds, ref.object)
+				referencedKinds = append(referencedKinds, ref.Object)
 			}
 		}
 		if name := r.steps[i].finalizer; name != "" {

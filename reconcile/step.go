@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 // Step is one part of a pass.
@@ -85,7 +87,7 @@ type stepOptions struct {
 	condition   string
 	optional    bool
 	watches     []watch
-	references  []reference
+	references  []references.Reference
 	finalizer   string
 	giveUpAfter time.Duration // 0: never
 }
@@ -98,6 +100,9 @@ type stepOptions struct {
 // If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the
 // name on its children, to prune those that it no longer builds. So do not rename such a step in the release in which it
 // stops building a child: that child would stay.
+//
+// If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no option
+// [Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
 func Named[T client.Object](name string, step Step[T], options ...StepOption) NamedStep[T] {
 	n := NamedStep[T]{step: step, stepOptions: stepOptions{name: name}}
 	for _, o := range options {
@@ -107,7 +112,23 @@ func Named[T client.Object](name string, step Step[T], options ...StepOption) Na
 	if s, ok := step.(interface{ SetName(name string) }); ok {
 		s.SetName(name)
 	}
+	if s, ok := step.(interface{ FinalizerName() string }); ok {
+		n.finalizer = cmp.Or(n.finalizer, s.FinalizerName())
+		if n.finalizer == "" {
+			n.finalizing = nil
+		}
+	}
+	if s, ok := step.(referencer); ok {
+		n.references = append(n.references, s.References()...)
+	}
 	return n
+}
+
+// referencer is a step that references objects itself. The reconciler watches them together with those of [Referencing], and
+// calls WatchChildren instead of SetupWithBuilder.
+type referencer interface {
+	References() []references.Reference
+	WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error
 }
 
 // StepOption is an option of [Named].
@@ -155,10 +176,15 @@ func (n *NamedStep[T]) watched() []client.Object {
 
 // setupWatches adds the watches of the step to the builder. Their mapping functions read through r.
 func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, r client.Reader) error {
+	setup := func(ctrl.Manager, *ctrl.Builder) error { return nil }
 	if w, ok := n.step.(Watcher); ok {
-		if err := w.SetupWithBuilder(mgr, b); err != nil {
-			return fmt.Errorf("watches of step %q: %w", n.name, err)
-		}
+		setup = w.SetupWithBuilder
+	}
+	if w, ok := n.step.(referencer); ok {
+		setup = w.WatchChildren
+	}
+	if err := setup(mgr, b); err != nil {
+		return fmt.Errorf("watches of step %q: %w", n.name, err)
 	}
 	for i := range n.watches {
 		n.watches[i].setup(b, r)
@@ -200,8 +226,8 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 			return fmt.Errorf("step %q: %w", s.name, err)
 		}
 		for _, ref := range s.references {
-			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.from) {
-				return fmt.Errorf("step %q declares references of %s, but it is a step of %s: no event would ever trigger a reconcile", s.name, ref.from, t)
+			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.From) {
+				return fmt.Errorf("step %q declares references of %s, but it is a step of %s: no event would ever trigger a reconcile", s.name, ref.From, t)
 			}
 		}
 		names, conditionTypes, finalizerNames = append(names, s.name), append(conditionTypes, s.condition), append(finalizerNames, s.finalizer)

@@ -2,22 +2,16 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
-	"reflect"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 // MapFunc returns the requests to enqueue for an event of obj. It may read other objects through r: of the reconciler's own
@@ -86,103 +80,12 @@ func ReferencingCached[T client.Object](obj client.Object, names func(T) []types
 	return referencing(true, obj, names)
 }
 
-// reference is a kind that a step references.
-type reference struct {
-	object client.Object
-	cached bool         // as a whole, not only its metadata
-	from   reflect.Type // of the argument of names
-	names  func(client.Object) []types.NamespacedName
-}
-
 func referencing[T client.Object](cached bool, obj client.Object, names func(T) []types.NamespacedName) StepOption {
-	return func(o *stepOptions) {
-		o.references = append(o.references, reference{object: obj, cached: cached, from: reflect.TypeFor[T](), names: func(referrer client.Object) []types.NamespacedName {
-			typed, ok := referrer.(T)
-			if !ok {
-				return nil
-			}
-			all := slices.Clone(names(typed)) // the slice may belong to the object in the cache
-			for i := range all {
-				if all[i].Namespace == "" {
-					all[i].Namespace = referrer.GetNamespace()
-				}
-			}
-			return all
-		}})
-	}
+	return func(o *stepOptions) { o.references = append(o.references, references.New(cached, obj, names)) }
 }
 
 // VersionOf returns a string that changes whenever the object is changed, or deleted and created again: its UID and its
 // resource version.
 func VersionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
-}
-
-// watchReferencedKinds adds one watch for each kind that the steps reference.
-func (r *Reconciler[T]) watchReferencedKinds(mgr ctrl.Manager, b *ctrl.Builder) error {
-	byKind := map[schema.GroupVersionKind][]reference{}
-	var kinds []schema.GroupVersionKind
-	for i := range r.steps {
-		for _, ref := range r.steps[i].references {
-			kind, err := apiutil.GVKForObject(ref.object, mgr.GetScheme())
-			if err != nil {
-				return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", ref.object, err)
-			}
-			if byKind[kind] == nil {
-				kinds = append(kinds, kind)
-			}
-			byKind[kind] = append(byKind[kind], ref)
-		}
-	}
-	for _, kind := range kinds {
-		if err := r.watchReferencedKind(mgr, b, kind, byKind[kind]); err != nil {
-			return fmt.Errorf("references of %s to %s: %w", r.kind.Kind, kind.Kind, err)
-		}
-	}
-	return nil
-}
-
-// watchReferencedKind indexes the reconciler's objects by the names of the objects of one kind that they reference, and
-// watches that kind.
-func (r *Reconciler[T]) watchReferencedKind(mgr ctrl.Manager, b *ctrl.Builder, kind schema.GroupVersionKind, references []reference) error {
-	// The pointer is in the name because another reconciler of the same kind has an index of its own.
-	index := fmt.Sprintf("opblocks.dev/%p-refers-to-%s", r, kind.GroupKind())
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), r.empty(), index, func(obj client.Object) []string {
-		var keys []string
-		for _, ref := range references {
-			for _, name := range ref.names(obj) {
-				keys = append(keys, name.String())
-			}
-		}
-		return keys
-	})
-	if err != nil {
-		return err
-	}
-	list, err := mgr.GetScheme().New(r.kind.GroupVersion().WithKind(r.kind.Kind + "List"))
-	if err != nil {
-		return err
-	}
-	referrers := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []ctrl.Request {
-		found := list.DeepCopyObject().(client.ObjectList)
-		key := client.ObjectKeyFromObject(obj).String()
-		if err := mgr.GetClient().List(ctx, found, client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy); err != nil {
-			log.FromContext(ctx).Error(err, "Cannot list the objects that reference an object", "kind", kind.Kind, "object", key)
-			return nil
-		}
-		var requests []ctrl.Request
-		_ = meta.EachListItem(found, func(item runtime.Object) error { // the function returns no error
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))})
-			return nil
-		})
-		return requests
-	})
-	if slices.ContainsFunc(references, func(ref reference) bool { return ref.cached }) {
-		b.Watches(references[0].object, referrers)
-		return nil
-	}
-	watched := &metav1.PartialObjectMetadata{}
-	watched.SetGroupVersionKind(kind)
-	b.WatchesMetadata(watched, referrers)
-	return nil
 }

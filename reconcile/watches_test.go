@@ -27,7 +27,7 @@ func TestReferencingNamespace(t *testing.T) {
 	kept := []types.NamespacedName{{Name: "own"}, {Namespace: "other", Name: "given"}}
 	n := Named("one", returning(nil), Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName { return kept }))
 	want := []types.NamespacedName{{Namespace: "ns", Name: "own"}, {Namespace: "other", Name: "given"}}
-	if diff := cmp.Diff(want, n.references[0].names(newBudget())); diff != "" {
+	if diff := cmp.Diff(want, n.references[0].Names(newBudget())); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	require.Empty(t, kept[0].Namespace, "the returned slice, which may belong to the object in the cache, is not changed")

@@ -1,0 +1,129 @@
+// Package references watches the objects that another object refers to by name. A change of such an object enqueues the
+// objects that refer to it. Packages reconcile and ownedresources both use it.
+package references
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Reference declares which objects of a kind an object refers to.
+type Reference struct {
+	// Object is an empty object of the kind.
+	Object client.Object
+	// Cached is whether the cache holds the whole objects, and not only their metadata.
+	Cached bool
+	// From is the type of the objects that refer.
+	From reflect.Type
+	// Names returns the names of the objects that an object refers to, each with its namespace.
+	Names func(client.Object) []types.NamespacedName
+}
+
+// New returns the reference of a T to the objects that names returns. An empty namespace is that of the T.
+func New[T client.Object](cached bool, obj client.Object, names func(T) []types.NamespacedName) Reference {
+	return Reference{Object: obj, Cached: cached, From: reflect.TypeFor[T](), Names: func(referrer client.Object) []types.NamespacedName {
+		typed, ok := referrer.(T)
+		if !ok {
+			return nil
+		}
+		all := slices.Clone(names(typed)) // the slice may belong to the object in the cache
+		for i := range all {
+			if all[i].Namespace == "" {
+				all[i].Namespace = referrer.GetNamespace()
+			}
+		}
+		return all
+	}}
+}
+
+// Watch adds one watch for each kind that objects of a type refer to. from is an empty object of that type. holder is a
+// pointer that belongs to the caller alone: it makes the names of the indexes unique.
+func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, references []Reference) error {
+	fromKind, err := apiutil.GVKForObject(from, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", from, err)
+	}
+	byKind := map[schema.GroupVersionKind][]Reference{}
+	var kinds []schema.GroupVersionKind
+	for _, ref := range references {
+		kind, err := apiutil.GVKForObject(ref.Object, mgr.GetScheme())
+		if err != nil {
+			return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", ref.Object, err)
+		}
+		if byKind[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		byKind[kind] = append(byKind[kind], ref)
+	}
+	for _, kind := range kinds {
+		w := watch{mgr: mgr, from: from, fromKind: fromKind, kind: kind, references: byKind[kind]}
+		// The pointer is in the name because another reconciler of the same kind has an index of its own.
+		if err := w.add(b, fmt.Sprintf("opblocks.dev/%p-refers-to-%s", holder, kind.GroupKind())); err != nil {
+			return fmt.Errorf("references of %s to %s: %w", fromKind.Kind, kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// watch is the watch of one kind.
+type watch struct {
+	mgr            ctrl.Manager
+	from           client.Object
+	fromKind, kind schema.GroupVersionKind
+	references     []Reference
+}
+
+// add indexes the objects that refer by the names of the objects that they refer to, and watches the kind.
+func (w *watch) add(b *ctrl.Builder, index string) error {
+	err := w.mgr.GetFieldIndexer().IndexField(context.Background(), w.from, index, func(obj client.Object) []string {
+		var keys []string
+		for _, ref := range w.references {
+			for _, name := range ref.Names(obj) {
+				keys = append(keys, name.String())
+			}
+		}
+		return keys
+	})
+	if err != nil {
+		return err
+	}
+	list, err := w.mgr.GetScheme().New(w.fromKind.GroupVersion().WithKind(w.fromKind.Kind + "List"))
+	if err != nil {
+		return err
+	}
+	referrers := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []ctrl.Request {
+		found := list.DeepCopyObject().(client.ObjectList)
+		key := client.ObjectKeyFromObject(obj).String()
+		if err := w.mgr.GetClient().List(ctx, found, client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "Cannot list the objects that reference an object", "kind", w.kind.Kind, "object", key)
+			return nil
+		}
+		var requests []ctrl.Request
+		_ = meta.EachListItem(found, func(item runtime.Object) error { // the function returns no error
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))})
+			return nil
+		})
+		return requests
+	})
+	if slices.ContainsFunc(w.references, func(ref Reference) bool { return ref.Cached }) {
+		b.Watches(w.references[0].Object, referrers)
+		return nil
+	}
+	watched := &metav1.PartialObjectMetadata{}
+	watched.SetGroupVersionKind(w.kind)
+	b.WatchesMetadata(watched, referrers)
+	return nil
+}

@@ -1,0 +1,50 @@
+package ownedresources
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// RemoveInOrder deletes the children in the reverse order of [Child.After] when the owner is deleted, each after those that
+// came after it are gone. It returns the set. The owner gets a finalizer for it, see [ChildSet.FinalizerName].
+//
+// The garbage collector takes no notice of the order. So it holds only if the owner is deleted with background propagation,
+// which is the default of kubectl and of most clients: with foreground propagation the collector deletes all children at
+// once. What a child owns itself, such as the pods of a Deployment, may outlive it for a moment.
+func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
+	s.removeInOrder = true
+	return s
+}
+
+// FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to clean
+// up. It is "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and removes it.
+func (s *ChildSet[T]) FinalizerName() string {
+	if !s.removeInOrder {
+		return ""
+	}
+	return "children.opblocks.dev/" + cmp.Or(s.name, "set")
+}
+
+// Finalize deletes the children of an owner that is being deleted, in the order of [ChildSet.RemoveInOrder]. The error is a
+// [*WaitingError] until they are gone: the event of a child's deletion triggers the next reconcile. Package reconcile calls it.
+func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
+	if s.mistake != nil {
+		return s.mistake
+	}
+	o, err := newOwner(obj, c)
+	if err != nil {
+		return err
+	}
+	o.set = s.name
+	found, err := s.listWritten(ctx, &o)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if err := s.deleteInOrder(ctx, &o, found, "removed with "+o.String()); err != nil {
+		return err
+	}
+	return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%d children of %s are being deleted", len(found), &o)}
+}

@@ -1,0 +1,161 @@
+package ownedresources
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/references"
+)
+
+// SetupWithBuilder watches the children and what their inputs read, so that their events enqueue the owner. It also registers the metrics, and takes
+// the manager's event recorder, API reader and cache. It returns an error if the manager's scheme does not have the type of
+// a child, and for a mistake in the children. Package reconcile does the same.
+func (s *ChildSet[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if err := s.WatchChildren(mgr, b); err != nil {
+		return err
+	}
+	return references.Watch(mgr, b, reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), s, s.References())
+}
+
+// References returns what the inputs read. Package reconcile calls it, and watches it together with what other steps
+// reference.
+func (s *ChildSet[T]) References() (all []references.Reference) {
+	var seen []anyInput[T]
+	for _, child := range s.children {
+		if child == nil { // a mistake, which Reconcile returns
+			continue
+		}
+		for _, in := range child.inputs {
+			if !slices.Contains(seen, in) {
+				seen, all = append(seen, in), append(all, in.referenceList()...)
+			}
+		}
+	}
+	return all
+}
+
+// WatchChildren is SetupWithBuilder without what the inputs read. Package reconcile calls it.
+func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if s.mistake != nil {
+		return s.mistake
+	}
+	s.applier.apiReader = mgr.GetAPIReader()
+	s.cache = mgr.GetCache()
+	s.applier.recorder = mgr.GetEventRecorder("opblocks")
+	if err := s.applier.metrics.register(ctrlmetrics.Registry); err != nil {
+		return err
+	}
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("client for the API server's schemas: %w", err)
+	}
+	s.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
+	s.kinds.Store(nil)
+	b.Watches(reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), s.forgetOwners())
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, child := range s.Watched() {
+		gvk, err := apiutil.GVKForObject(child, mgr.GetScheme())
+		if err != nil {
+			return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", child, err)
+		}
+		if seen[gvk] {
+			continue
+		}
+		seen[gvk] = true
+		if err := indexByController(context.Background(), mgr, child); err != nil {
+			return err
+		}
+		b.Owns(child, builder.WithPredicates(s.observe()))
+		b.Watches(child, s.enqueueBlocked())
+	}
+	return nil
+}
+
+// observe lets every event of a child through, and keeps what is remembered of children up to date.
+func (s *ChildSet[T]) observe() predicate.Predicate {
+	a := s.applier
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { a.writes.Observe(e.Object); return true },
+		UpdateFunc: func(e event.UpdateEvent) bool { a.writes.Observe(e.ObjectNew); return true },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			a.writes.Observe(e.Object)
+			a.children.forget(e.Object.GetUID())
+			a.owners.childDeleted(e.Object)
+			return true
+		},
+	}
+}
+
+// forgetOwners forgets owners that were deleted. It enqueues nothing.
+func (s *ChildSet[T]) forgetOwners() handler.EventHandler {
+	return handler.Funcs{
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			s.applier.owners.forget(e.Object)
+		},
+	}
+}
+
+// enqueueBlocked enqueues the owner that waits for an object's name, when that object is deleted or gets another controller.
+func (s *ChildSet[T]) enqueueBlocked() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	enqueue := func(child client.Object, q queue) {
+		if owner, ok := s.applier.owners.takeBlocked(child); ok {
+			q.Add(ctrl.Request{NamespacedName: owner})
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if !reflect.DeepEqual(metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)) {
+				enqueue(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
+	}
+}
+
+// controllerIndex is the name of the index that finds an owner's children in the cache. It also finds those of some other
+// owners, see controllerBucket.
+const controllerIndex = "opblocks.dev/controller"
+
+// indexByController adds the index, unless another set has added it: there is one per kind and manager.
+func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, child, controllerIndex, func(obj client.Object) []string {
+		if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+			return []string{controllerBucket(ref.UID)}
+		}
+		return nil
+	})
+	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
+		return fmt.Errorf("index of %T by controller: %w", child, err)
+	}
+	return nil
+}
+
+// controllerBucket returns one of 1,024 values for an owner. An index holds two maps for each of its values, which would
+// take nearly a kilobyte for the children of each owner. It costs less to skip some dozens of other owners' children, once
+// after a start.
+func controllerBucket(owner types.UID) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(owner))
+	return strconv.Itoa(int(h.Sum32() % 1024))
+}
