@@ -46,5 +46,9 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	if err := s.deleteInOrder(ctx, &o, found, "removed with "+o.String()); err != nil {
 		return err
 	}
-	return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%d children of %s are being deleted", len(found), &o)}
+	names := make([]string, len(found))
+	for i, w := range found {
+		names[i] = w.kind.describe(w.object)
+	}
+	return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("removed with %s: %s; waits for their deletion", &o, enumerate(names))}
 }

@@ -121,9 +121,10 @@ func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []writt
 	for _, w := range found {
 		highest = max(highest, w.order)
 	}
-	var deleting []string
+	var deleting, waiting []string
 	for _, w := range found {
 		if w.order < highest {
+			waiting = append(waiting, w.kind.describe(w.object))
 			continue
 		}
 		deleting = append(deleting, w.kind.describe(w.object))
@@ -135,17 +136,26 @@ func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []writt
 		}
 		err := deleteExactly(ctx, o.client, w.object)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s, which is %s: %w", w.kind.describe(w.object), why, err)
+			return fmt.Errorf("delete %s, %s: %w", w.kind.describe(w.object), why, err)
 		}
 		if err == nil {
 			s.applier.record(o, w.kind, w.object, outcomeDeleted, "")
 		}
 	}
-	if len(deleting) == len(found) {
+	if len(waiting) == 0 {
 		return nil
 	}
 	return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
-		"%d objects that are %s are deleted after %s, which came after them", len(found)-len(deleting), why, strings.Join(deleting, ", "))}
+		"%s: %s; waits for the deletion of %s, which came after", why, enumerate(waiting), enumerate(deleting))}
+}
+
+// enumerate lists the first three names, and the number of the others.
+func enumerate(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // list returns objects of a kind, the owner's children among them. They may be the cache's own.

@@ -122,15 +122,15 @@ func (r *reconciliation[T]) indexOf(j int) int {
 func (r *reconciliation[T]) apply(i int) {
 	child, state := r.set.children[i], &r.states[i]
 	hold := r.holdFor(child)
+	if state.missing != nil {
+		r.fail(i, child.describe(), state.missing)
+	}
 	for j := state.from; j < state.to; j++ {
 		d := &r.objects[j]
 		d.hold = hold
 		if err := r.applyObject(d, state); err != nil {
 			r.fail(i, d.kind.describe(d.object), err)
 		}
-	}
-	if state.missing != nil {
-		r.fail(i, child.describe(), state.missing)
 	}
 }
 
@@ -166,10 +166,13 @@ func (r *reconciliation[T]) fail(i int, subject string, err error) {
 	if r.states[i].notReady == "" {
 		r.states[i].notReady = subject
 	}
-	if wait, ok := errors.AsType[*WaitingError](err); ok {
-		r.waits = append(r.waits, wait)
-	} else {
+	switch wait, ok := errors.AsType[*WaitingError](err); {
+	case !ok:
 		r.failures = append(r.failures, err)
+	case wait.reason == reasonReferenceNotFound: // only its user can do something about it, so its reason comes first
+		r.waits = slices.Insert(r.waits, 0, wait)
+	default:
+		r.waits = append(r.waits, wait)
 	}
 }
 

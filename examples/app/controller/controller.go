@@ -4,7 +4,6 @@ package controller
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -36,10 +35,9 @@ var formerManagers = ownedresources.FormerManagers("manager", "app", "app-operat
 func Steps() []reconcile.NamedStep[*appv1.App] {
 	return []reconcile.NamedStep[*appv1.App]{
 		reconcile.Named("annotation", reconcile.Func(removeSpecAnnotation)),
-		reconcile.Named("configuration", reconcile.Func(hashConfiguration),
-			reconcile.Referencing(&corev1.ConfigMap{}, configMaps), reconcile.Referencing(&corev1.Secret{}, secrets)),
 		reconcile.Named("workload", ownedresources.Ensure(
-			ownedresources.Build(deployment, formerManagers), ownedresources.Build(disruptionBudget))),
+			ownedresources.BuildFrom(configuration(), deployment, formerManagers, ownedresources.KeepWhileMissing(keepConfiguration)),
+			ownedresources.Build(disruptionBudget))),
 		reconcile.Named("service", serviceStep{ownedresources.Ensure(ownedresources.BuildOrError(service, formerManagers))},
 			reconcile.Reporting(conditionServiceReady)),
 		reconcile.Named("status", reconcile.Func(updateStatus)),

@@ -262,7 +262,7 @@ func TestDuplicateEnv(t *testing.T) {
 		h.deployment(t).Spec.Template.Spec.Containers[0].Env)
 }
 
-func TestHashConfiguration(t *testing.T) {
+func TestConfiguration(t *testing.T) {
 	mark := func(h *harness) string {
 		return h.deployment(t).Spec.Template.Annotations["app.huolala.cn/configuration"]
 	}

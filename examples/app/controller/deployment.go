@@ -18,8 +18,8 @@ func podLabels(app *appv1.App) map[string]string {
 }
 
 // deployment returns the Deployment of an App: that of the tutorial, with what the spec adds. The pods have no security
-// context but the spec's.
-func deployment(app *appv1.App) *appsv1.Deployment {
+// context but the spec's. configuration is the hash of what the App refers to.
+func deployment(app *appv1.App, configuration string) (*appsv1.Deployment, error) {
 	spec := &app.Spec
 	d := ownedresources.NewDeployment(app, podLabels(app), corev1.Container{
 		Name:            app.Name,
@@ -37,10 +37,10 @@ func deployment(app *appv1.App) *appsv1.Deployment {
 	pod := &d.Spec.Template.Spec
 	pod.ServiceAccountName = spec.ServiceAccountName
 	pod.SecurityContext, pod.Containers[0].SecurityContext = spec.PodSecurityContext, spec.SecurityContext
-	if hash, ok := app.Annotations[annotationConfiguration]; ok {
-		d.Spec.Template.Annotations = map[string]string{annotationConfiguration: hash}
+	if configuration != "" {
+		d.Spec.Template.Annotations = map[string]string{annotationConfiguration: configuration}
 	}
-	return d
+	return d, nil
 }
 
 // lastOfEachName returns the last variable of each name. It keeps the order: a value may refer to variables before it.

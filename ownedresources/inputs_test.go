@@ -1,0 +1,233 @@
+package ownedresources
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// names returns a function that names objects in the owner's namespace.
+func names(all ...string) func(*configMap) []types.NamespacedName {
+	return func(*configMap) (found []types.NamespacedName) {
+		for _, name := range all {
+			found = append(found, types.NamespacedName{Name: name})
+		}
+		return found
+	}
+}
+
+// content is an input that reads the field "content" of a ConfigMap.
+func content(name string, reads ...Read[*configMap]) *Input[*configMap, string] {
+	return From(func(ctx context.Context, r client.Reader, owner *configMap) (string, error) {
+		var read configMap
+		err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: name}, &read)
+		return read.Data["content"], err
+	}, reads...)
+}
+
+// copied is a child with the value of an input.
+func copied(input *Input[*configMap, string], options ...ChildOption) *Child[*configMap] {
+	return BuildFrom(input, func(owner *configMap, value string) (*configMap, error) { return constant("copied", value)(owner), nil }, options...)
+}
+
+func (env *testEnv) write(t *testing.T, name, content string) {
+	t.Helper()
+	obj := &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if !env.exists(t, obj) {
+		obj.Data = map[string]string{"content": content}
+		require.NoError(t, env.other.Create(t.Context(), obj))
+		return
+	}
+	obj.Data = map[string]string{"content": content}
+	require.NoError(t, env.other.Update(t.Context(), obj))
+}
+
+func (env *testEnv) content(t *testing.T, name string) string {
+	t.Helper()
+	obj := &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	require.True(t, env.exists(t, obj), name)
+	return obj.Data["content"]
+}
+
+func TestBuildFrom(t *testing.T) {
+	env := newTestEnv(t)
+	env.write(t, "source", "one")
+	calls := 0
+	input := From(func(ctx context.Context, r client.Reader, owner *configMap) (string, error) {
+		calls++
+		var read configMap
+		err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "source"}, &read)
+		return read.Data["content"], err
+	}, Reads(&configMap{}, names("source")))
+	s := Ensure(copied(input), BuildEachFrom(input, func(owner *configMap, value string) ([]*configMap, error) {
+		return []*configMap{constant("each", value)(owner)}, nil
+	}))
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.Equal(t, "one", env.content(t, "copied"))
+	require.Equal(t, "one", env.content(t, "each"))
+	require.Equal(t, 1, calls, "it is read once for all children")
+
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.Equal(t, 1, calls, "nothing of what was read has changed: metadata says so")
+	env.write(t, "source", "two")
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.Equal(t, "two", env.content(t, "copied"))
+	require.Equal(t, 2, calls)
+	env.owner.Annotations = map[string]string{"changed": "yes"}
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.Equal(t, 3, calls, "the input is a function of the owner too")
+}
+
+func TestInputReader(t *testing.T) {
+	tests := map[string]struct {
+		reason, wantErr string
+		input           *Input[*configMap, string]
+	}{
+		"UndeclaredKind": {
+			reason:  "A change of the object would trigger nothing.",
+			input:   content("source"),
+			wantErr: "input of child ConfigMap: the input reads a ConfigMap, which it does not declare: add ownedresources.Reads of that kind to it, so that a change triggers a reconcile",
+		},
+		"UnnamedObject": {
+			reason:  "Nor would that of an object that the function of Reads does not name.",
+			input:   content("source", Reads(&configMap{}, names("another"))),
+			wantErr: "/source, which the function of its Reads does not name: return that name there, so that a change triggers a reconcile",
+		},
+		"List": {
+			reason: "An input learns of changes of named objects only.",
+			input: From(func(ctx context.Context, r client.Reader, _ *configMap) (string, error) {
+				return "", r.List(ctx, &corev1.ConfigMapList{})
+			}, Reads(&configMap{}, names("source"))),
+			wantErr: "list of *v1.ConfigMapList by an input: an input reads objects by the names that it declares; list in a step of your own",
+		},
+		"Fails": {
+			reason: "An error of the function names the child.",
+			input: From(func(context.Context, client.Reader, *configMap) (string, error) {
+				return "", errors.New("no such option")
+			}),
+			wantErr: "input of child ConfigMap: no such option",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			env.write(t, "source", "one")
+			before := Ensure(Build(constant("copied", "before")), Build(constant("beside", "before")))
+			require.NoError(t, before.Reconcile(t.Context(), env.client, env.owner))
+			s := Ensure(copied(test.input), Build(constant("beside", "after")))
+			require.ErrorContains(t, s.Reconcile(t.Context(), env.client, env.owner), test.wantErr, test.reason)
+			require.Equal(t, "before", env.content(t, "copied"), "the child stays as it is, and is not pruned")
+			require.Equal(t, "after", env.content(t, "beside"), "nothing else is held up")
+		})
+	}
+}
+
+// What an input reads may be missing: the child stays as it is until it exists.
+func TestInputMissing(t *testing.T) {
+	env := newTestEnv(t)
+	s := Ensure(copied(content("source", Reads(&configMap{}, names("source")))), Build(constant("beside", "")))
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
+	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
+	require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
+
+	env.write(t, "source", "one")
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
+	for _, process := range []*ChildSet[*configMap]{s, Ensure(copied(content("source", Reads(&configMap{}, names("source")))))} {
+		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound")
+		require.Equal(t, "one", env.content(t, "copied"), "it is neither changed nor pruned")
+	}
+}
+
+func TestKeepWhileMissing(t *testing.T) {
+	env := newTestEnv(t)
+	keep := KeepWhileMissing(func(live, desired *configMap) { desired.Data["content"] = live.Data["content"] })
+	newSet := func() *ChildSet[*configMap] {
+		return Ensure(copied(VersionHash(Reads(&configMap{}, names("source", "second"))), keep))
+	}
+	s := newSet()
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", "child ConfigMap: ConfigMap second, ConfigMap source: not found")
+	empty := env.content(t, "copied")
+	env.write(t, "source", "one")
+	env.write(t, "second", "one")
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	both := env.content(t, "copied")
+	require.NotEqual(t, empty, both)
+
+	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "second"}}))
+	env.write(t, "source", "two")
+	for _, process := range []*ChildSet[*configMap]{s, newSet()} {
+		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", "ConfigMap second: not found")
+		require.Equal(t, both, env.content(t, "copied"), "what is there is kept while an object is missing")
+	}
+	live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}
+	require.True(t, env.exists(t, live))
+	live.Labels = map[string]string{"foreign": "yes"}
+	delete(live.Data, "content")
+	require.NoError(t, env.other.Update(t.Context(), live))
+	env.write(t, "second", "again")
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NotEqual(t, both, env.content(t, "copied"))
+}
+
+func TestVersionHash(t *testing.T) {
+	env := newTestEnv(t)
+	read := func(input *Input[*configMap, string]) string {
+		require.NoError(t, Ensure(copied(input)).Reconcile(t.Context(), env.client, env.owner))
+		return env.content(t, "copied")
+	}
+	require.Empty(t, read(VersionHash[*configMap]()), "nothing is referenced")
+	env.write(t, "source", "one")
+	input := VersionHash(Reads(&configMap{}, names("source")))
+	one := read(input)
+	require.Equal(t, one, read(input))
+	env.write(t, "source", "two")
+	require.NotEqual(t, one, read(input))
+}
+
+func TestLive(t *testing.T) {
+	env := newTestEnv(t)
+	service := Build(func(*configMap) *corev1.Service { return env.service() })
+	fromService := BuildFrom(Live[*corev1.Service](service), func(owner *configMap, live *corev1.Service) (*configMap, error) {
+		return constant("address", live.Spec.ClusterIP)(owner), nil
+	})
+	s := Ensure(fromService, service)
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	var live corev1.Service
+	env.live(t, &live)
+	require.NotEmpty(t, live.Spec.ClusterIP)
+	require.Equal(t, live.Spec.ClusterIP, env.content(t, "address"), "what the API server has set is read in the same reconcile")
+}
+
+// The live object of a child that has to wait does not exist yet.
+func TestLiveOfAChildThatWaits(t *testing.T) {
+	env := newTestEnv(t)
+	database := Build(func(*configMap) *corev1.Service { return env.service() }, ReadyWhen("Never"))
+	waiting := Build(constant("waiting", "")).After(database)
+	from := BuildFrom(Live[*configMap](waiting), func(owner *configMap, live *configMap) (*configMap, error) {
+		return constant("from", live.Name)(owner), nil
+	})
+	each := BuildEachFrom(LiveEach[*configMap](waiting), func(owner *configMap, live []*configMap) ([]*configMap, error) {
+		return nil, errors.New("is not called")
+	})
+	err := Ensure(database, waiting, from, each).Reconcile(t.Context(), env.client, env.owner)
+	requireWaits(t, err, "ConditionNotTrue", "child ConfigMap: it waits for ConfigMap "+env.namespace+"/waiting")
+	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "from"}}))
+}
+
+func TestLiveOfNothing(t *testing.T) {
+	env := newTestEnv(t)
+	none := Build(func(*configMap) *corev1.Service { return nil })
+	s := Ensure(none, BuildFrom(Live[*corev1.Service](none), func(owner *configMap, live *corev1.Service) (*configMap, error) {
+		require.Nil(t, live)
+		return constant("from", "nothing")(owner), nil
+	}))
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.Equal(t, "nothing", env.content(t, "from"))
+}

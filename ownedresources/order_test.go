@@ -1,0 +1,253 @@
+package ownedresources
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+type configMap = corev1.ConfigMap
+
+// constant returns a function that builds a ConfigMap with this name and content.
+func constant(name, content string) func(*configMap) *configMap {
+	return func(*configMap) *configMap {
+		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"content": content}}
+	}
+}
+
+func TestNewOrder(t *testing.T) {
+	first, second, third := Build(constant("a", "")), Build(constant("b", "")), Build(constant("c", ""))
+	elsewhere := Build(constant("d", ""))
+	withFunc := From(func(context.Context, client.Reader, *configMap) (struct{ Call []func() }, error) {
+		return struct{ Call []func() }{}, nil
+	})
+	chain := Build(constant("e", "")).After(third.After(second.After(first)))
+	tests := map[string]struct {
+		reason   string
+		children []*Child[*configMap]
+		sequence []int
+		rank     []int
+		wantErr  string
+	}{
+		"AsDeclared": {
+			reason:   "Children without an order keep that in which they are declared.",
+			children: []*Child[*configMap]{Build(constant("a", "")), Build(constant("b", ""))}, sequence: []int{0, 1}, rank: []int{0, 0},
+		},
+		"DeclaredBackwards": {
+			reason:   "A child may be declared before what it comes after.",
+			children: []*Child[*configMap]{chain, third, second, first}, sequence: []int{3, 2, 1, 0}, rank: []int{3, 2, 1, 0},
+		},
+		"LiveInput": {
+			reason: "A child that is built from the live object of another one comes after it.",
+			children: func() []*Child[*configMap] {
+				other := Build(constant("a", ""))
+				from := BuildFrom(Live[*configMap](other), func(*configMap, *configMap) (*configMap, error) { return nil, nil })
+				return []*Child[*configMap]{from, other}
+			}(),
+			sequence: []int{1, 0}, rank: []int{1, 0},
+		},
+		"Cycle": {
+			reason: "A cycle would wait for itself.",
+			children: func() []*Child[*configMap] {
+				a, b := Build(constant("a", "")), Build(constant("b", ""))
+				return []*Child[*configMap]{a.After(b), b.After(a)}
+			}(),
+			wantErr: "the order of the children is a cycle: child 1, a ConfigMap, after child 2, a ConfigMap, after child 1, a ConfigMap: take one After away",
+		},
+		"AfterItself": {
+			reason:   "The shortest cycle.",
+			children: func() []*Child[*configMap] { a := Build(constant("a", "")); return []*Child[*configMap]{a.After(a)} }(),
+			wantErr:  "the order of the children is a cycle: child 1, a ConfigMap, after child 1, a ConfigMap: take one After away",
+		},
+		"AnotherSet": {
+			reason:   "A set knows nothing of the children of another one.",
+			children: []*Child[*configMap]{Build(constant("a", "")).After(elsewhere)},
+			wantErr:  "child 1, a ConfigMap: it comes after a ConfigMap that is not in this set: give both to one Ensure",
+		},
+		"Nil":      {reason: "A nil child is a mistake of the caller.", children: []*Child[*configMap]{nil}, wantErr: "child 1 is nil"},
+		"AfterNil": {reason: "So is nil in After.", children: []*Child[*configMap]{Build(constant("a", "")).After(nil)}, wantErr: "child 1, a ConfigMap: it comes after a child that is nil"},
+		"Twice":    {reason: "One child given twice would build its objects twice.", children: []*Child[*configMap]{elsewhere, elsewhere}, wantErr: "child 2, a ConfigMap, is given twice"},
+		"LiveOfAnotherType": {
+			reason: "The type of a live object is known at setup.",
+			children: []*Child[*configMap]{elsewhere, BuildFrom(Live[*corev1.Secret](elsewhere),
+				func(*configMap, *corev1.Secret) (*configMap, error) { return nil, nil })},
+			wantErr: "child 2, a ConfigMap: the input is the live object of a child of type *v1.ConfigMap: give Live that type instead of *v1.Secret",
+		},
+		"InputNotComparable": {
+			reason: "Nobody can tell whether a function has changed.",
+			children: []*Child[*configMap]{BuildFrom(withFunc,
+				func(*configMap, struct{ Call []func() }) (*configMap, error) { return nil, nil })},
+			wantErr: "child 1, a ConfigMap: an input of type struct { Call []func() } cannot be compared, so nobody could tell whether it has changed: leave func() out of its value",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			order, err := newOrder(test.children)
+			if test.wantErr != "" {
+				require.EqualError(t, err, test.wantErr, test.reason)
+				require.EqualError(t, Ensure(test.children...).Reconcile(t.Context(), nil, nil), test.wantErr, "every use of the set says so")
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.sequence, order.sequence, test.reason)
+			require.Equal(t, test.rank, order.rank, test.reason)
+		})
+	}
+}
+
+// databaseAndWeb returns a set with a Deployment, and a ConfigMap of this content that comes after it.
+func databaseAndWeb(env *testEnv, content string) *ChildSet[*configMap] {
+	database := Build(func(*configMap) *appsv1.Deployment { return env.deployment() })
+	s := Ensure(Build(constant("after", content)).After(database), database)
+	s.SetName("step")
+	return s
+}
+
+func (env *testEnv) setReady(t *testing.T, ready bool) {
+	t.Helper()
+	var live appsv1.Deployment
+	env.live(t, &live)
+	status := appsv1.DeploymentStatus{ObservedGeneration: live.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
+		Conditions: []appsv1.DeploymentCondition{
+			{Type: "Available", Status: "True"}, {Type: "Progressing", Status: "True", Reason: "NewReplicaSetAvailable"},
+		}}
+	if !ready {
+		status.ReadyReplicas, status.AvailableReplicas = 0, 0
+	}
+	live.Status = status
+	require.NoError(t, env.other.Status().Update(t.Context(), &live))
+}
+
+func requireWaits(t *testing.T, err error, reason string, messages ...string) {
+	t.Helper()
+	wait, ok := errors.AsType[*WaitingError](err)
+	require.True(t, ok, "%v", err)
+	is, _ := wait.Waiting()
+	require.Equal(t, reason, is)
+	for _, message := range messages {
+		require.ErrorContains(t, err, message)
+	}
+}
+
+func TestAfter(t *testing.T) {
+	env := newTestEnv(t)
+	after := func() *configMap { return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}} }
+
+	s := databaseAndWeb(env, "first")
+	err := s.Reconcile(t.Context(), env.client, env.owner)
+	requireWaits(t, err, "LessReplicas", "ConfigMap "+env.namespace+"/after is not created until Deployment "+env.namespace+"/web is ready")
+	require.False(t, env.exists(t, after()), "it is created only when the Deployment is ready")
+
+	env.setReady(t, true)
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.True(t, env.exists(t, after()))
+
+	env.setReady(t, false)
+	live := after()
+	require.True(t, env.exists(t, live))
+	require.Equal(t, "1", live.Annotations[AnnotationOrder])
+	live.Data["content"] = "by hand"
+	require.NoError(t, env.other.Update(t.Context(), live))
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessAvailable")
+	require.True(t, env.exists(t, live))
+	require.Equal(t, "first", live.Data["content"], "what exists is repaired although the Deployment is not ready")
+
+	s = databaseAndWeb(env, "second")
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessAvailable", "after is not changed until Deployment")
+	require.True(t, env.exists(t, live))
+	require.Equal(t, "first", live.Data["content"], "a new desired state waits")
+
+	env.setReady(t, true)
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.True(t, env.exists(t, live))
+	require.Equal(t, "second", live.Data["content"])
+}
+
+// A dependency that cannot even be built holds up what comes after it, and nothing else.
+func TestAfterAFailure(t *testing.T) {
+	env := newTestEnv(t)
+	broken := errors.New("no image")
+	failing := BuildOrError(func(*configMap) (*appsv1.Deployment, error) { return nil, broken })
+	s := Ensure(failing, Build(constant("after", "")).After(failing), Build(constant("beside", "")))
+	err := s.Reconcile(t.Context(), env.client, env.owner)
+	require.ErrorIs(t, err, broken)
+	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}}))
+	require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
+}
+
+// What falls out of the desired state goes in the reverse order, also after a restart.
+func TestPruneInOrder(t *testing.T) {
+	env := newTestEnv(t)
+	release := func(wanted bool) *ChildSet[*configMap] {
+		build := func(name string) *Child[*configMap] {
+			return Build(func(owner *configMap) *configMap {
+				if !wanted {
+					return nil
+				}
+				return constant(name, "")(owner)
+			})
+		}
+		one, two := build("one"), build("two")
+		s := Ensure(one, two.After(one), build("beside"))
+		s.SetName("step")
+		return s
+	}
+	require.NoError(t, release(true).Reconcile(t.Context(), env.client, env.owner))
+	two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
+	require.True(t, env.exists(t, two))
+	two.Finalizers = []string{"example.com/slow"}
+	require.NoError(t, env.other.Update(t.Context(), two))
+
+	for range 2 { // each is a new process
+		requireWaits(t, release(false).Reconcile(t.Context(), env.client, env.owner), "ChildTerminating",
+			"no longer desired: ConfigMap "+env.namespace+"/beside, ConfigMap "+env.namespace+"/one; waits for the deletion of ConfigMap "+env.namespace+"/two, which came after")
+		require.True(t, env.exists(t, two))
+		require.NotNil(t, two.DeletionTimestamp)
+		require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
+	}
+	two.Finalizers = nil
+	require.NoError(t, env.other.Update(t.Context(), two))
+	require.NoError(t, release(false).Reconcile(t.Context(), env.client, env.owner))
+	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
+	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
+}
+
+func TestRemoveInOrder(t *testing.T) {
+	env := newTestEnv(t)
+	one := Build(constant("one", ""))
+	s := Ensure(one, Build(constant("two", "")).After(one))
+	require.Empty(t, s.FinalizerName(), "without RemoveInOrder the garbage collector removes the children")
+	s.RemoveInOrder().SetName("step")
+	require.Equal(t, "children.opblocks.dev/step", s.FinalizerName())
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+
+	exists := func(name string) bool { return env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}) }
+	requireWaits(t, s.Finalize(t.Context(), env.client, env.owner), "ChildTerminating", "/one; waits for the deletion of ConfigMap "+env.namespace+"/two, which came after")
+	require.False(t, exists("two"))
+	require.True(t, exists("one"), "it goes after what came after it")
+	requireWaits(t, s.Finalize(t.Context(), env.client, env.owner), "ChildTerminating", "/one; waits for their deletion")
+	require.False(t, exists("one"))
+	require.NoError(t, s.Finalize(t.Context(), env.client, env.owner), "nothing is left")
+}
+
+func TestReadyWhen(t *testing.T) {
+	env := newTestEnv(t)
+	s := Ensure(Build(func(*configMap) *appsv1.Deployment { return env.deployment() }, ReadyWhen("Available")))
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ConditionNotTrue", "condition Available is not reported yet")
+	set := func(status corev1.ConditionStatus, reason, message string) {
+		var live appsv1.Deployment
+		env.live(t, &live)
+		live.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Available", Status: status, Reason: reason, Message: message}}
+		require.NoError(t, env.other.Status().Update(t.Context(), &live))
+	}
+	set("False", "MinimumReplicasUnavailable", "no pod is up")
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "MinimumReplicasUnavailable", "condition Available is False: no pod is up")
+	set("True", "", "")
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner), "the rules of kstatus, which ask for updated replicas, do not count")
+}
