@@ -10,17 +10,19 @@ import (
 )
 
 // Child is what a T owns of one kind: an object, or a list of objects. It is a pure function of the T and of declared
-// inputs. Make one with [Build], [BuildOrError], [BuildEach], [BuildFrom], [BuildEachFrom] or [BuildUnstructured], and apply
-// it with [Ensure].
+// inputs. Make one with [Build], [BuildOrError], [BuildEach], [BuildFrom], [BuildEachFrom], [BuildApply] or [BuildUnstructured], and
+// apply it with [Ensure].
 //
 // A function that builds must return the same for the same owner and inputs. It must have no side effects, read no clock and
 // no global, and copy nothing from the live object. It must not change the owner.
 type Child[T client.Object] struct {
 	build   func(*reconciliation[T]) error // adds what is desired
-	sample  client.Object                  // an empty object of the child's kind
+	sample  client.Object                  // an empty object of the child's kind, in the type of its live objects
 	inputs  []anyInput[T]                  // what build reads
 	after   []*Child[T]
 	options childOptions
+
+	configuration bool // it is built by apply configurations
 }
 
 // Build returns a child that f builds. f returns the desired object, or nil if there should be none. The namespace may be
@@ -237,6 +239,8 @@ func CreateOnly[P client.Object](unset func(P)) ChildOption {
 //
 // Without this option, the child is neither built nor changed while an object is missing, and is not pruned either. In both
 // cases the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
+//
+// A child of apply configurations ([BuildApplyFrom]) gives both as *unstructured.Unstructured.
 func KeepWhileMissing[P client.Object](keep func(live, desired P)) ChildOption {
 	return func(o *childOptions) {
 		o.keepWhileMissing = func(live, desired client.Object) { keep(live.(P), desired.(P)) }

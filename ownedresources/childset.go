@@ -90,8 +90,12 @@ func (s *ChildSet[T]) kindsIn(scheme *runtime.Scheme) ([]*kind, error) {
 		return known.kinds, nil
 	}
 	found := &childKinds{scheme: scheme}
-	for i := range s.children {
-		k, err := s.applier.kinds.of(s.children[i].sample, scheme)
+	for _, child := range s.children {
+		kindOf := s.applier.kinds.of
+		if child.configuration {
+			kindOf = s.applier.kinds.ofConfiguration
+		}
+		k, err := kindOf(child.sample, scheme)
 		if err != nil {
 			return nil, err
 		}

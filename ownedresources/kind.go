@@ -45,6 +45,8 @@ type kindKey struct {
 	scheme *runtime.Scheme
 	typ    reflect.Type
 	gvk    schema.GroupVersionKind // of an unstructured object
+	// configuration is set for what is desired by apply configurations
+	configuration bool
 }
 
 // builtInKinds is used where no API server can be asked for schemas. What it caches is a function of the key alone.

@@ -45,7 +45,11 @@ func newOrder[T client.Object](children []*Child[T]) (*order[T], error) {
 }
 
 func (o *order[T]) checkChild(child *Child[T]) error {
-	if err := child.options.mistake(reflect.TypeOf(child.sample)); err != nil {
+	desiredType := reflect.TypeOf(child.sample)
+	if child.configuration {
+		desiredType = reflect.TypeFor[*unstructured.Unstructured]()
+	}
+	if err := child.options.mistake(desiredType); err != nil {
 		return err
 	}
 	for _, in := range child.inputs {

@@ -144,6 +144,9 @@ func (r *reconciliation[T]) applyObject(d *declared, state *childState) error {
 		if live, err := a.read(r.ctx, r.owner, d.kind, d.object); err != nil {
 			return err
 		} else if live != nil {
+			if live, err = d.likeDesired(live); err != nil {
+				return err
+			}
 			d.options.keepWhileMissing(live, d.object)
 		}
 	}

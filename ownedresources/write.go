@@ -63,7 +63,7 @@ func (a *applier) post(ctx context.Context, d *desired) (client.Object, error) {
 	case err != nil:
 		return nil, fmt.Errorf("create %s: %w", d, withoutValues(err))
 	}
-	return obj, nil
+	return d.kind.asLive(obj)
 }
 
 // postDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.

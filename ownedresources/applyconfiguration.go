@@ -1,0 +1,155 @@
+package ownedresources
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	k8sjson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/compare"
+)
+
+// BuildApply is [BuildOrError] for an apply configuration, such as those of k8s.io/client-go/applyconfigurations. sample is an
+// empty object of the same kind, such as &appsv1.Deployment{}: the live object is read as such, from the cache.
+//
+// An apply configuration says exactly which fields are desired: a zero that it sets is applied, where a Go struct leaves it out.
+// [CreateOnly] takes the configuration as a *unstructured.Unstructured.
+//
+//	ownedresources.BuildApply(&appsv1.Deployment{}, func(app *App) (*appsv1ac.DeploymentApplyConfiguration, error) { … })
+func BuildApply[T client.Object, C any, P interface {
+	*C
+	runtime.ApplyConfiguration
+}](sample client.Object, f func(owner T) (P, error), options ...ChildOption) *Child[T] {
+	return newConfigured(sample, options, func(r *reconciliation[T]) error {
+		configuration, err := f(r.object)
+		if err != nil || configuration == nil {
+			return err
+		}
+		return r.addConfiguration(configuration)
+	})
+}
+
+// BuildApplyFrom is [BuildApply] with an input, as [BuildFrom] is [Build] with one.
+func BuildApplyFrom[T client.Object, S, C any, P interface {
+	*C
+	runtime.ApplyConfiguration
+}](sample client.Object, input *Input[T, S], f func(owner T, value S) (P, error), options ...ChildOption) *Child[T] {
+	child := newConfigured(sample, options, func(r *reconciliation[T]) error {
+		value, err := input.value(r)
+		if err != nil {
+			return err
+		}
+		configuration, err := f(r.object, value)
+		if err != nil || configuration == nil {
+			return err
+		}
+		return r.addConfiguration(configuration)
+	})
+	child.inputs = []anyInput[T]{input}
+	return child
+}
+
+func newConfigured[T client.Object](sample client.Object, options []ChildOption, build func(*reconciliation[T]) error) *Child[T] {
+	child := newChild(sample, options, build)
+	child.configuration = true
+	return child
+}
+
+func (r *reconciliation[T]) addConfiguration(configuration runtime.ApplyConfiguration) error {
+	obj, err := fromConfiguration(configuration, r.kinds[r.building].gvk)
+	if err == nil {
+		r.add(obj)
+	}
+	return err
+}
+
+// fromConfiguration returns an apply configuration as an unstructured object of a kind.
+func fromConfiguration(configuration runtime.ApplyConfiguration, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("apply configuration %T: it has no JSON form: %w", configuration, err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := k8sjson.Unmarshal(data, &obj.Object); err != nil {
+		return nil, fmt.Errorf("apply configuration %T: %w", configuration, err)
+	}
+	if given := obj.GroupVersionKind(); !given.Empty() && given != gvk {
+		return nil, fmt.Errorf("apply configuration %T is of %s, and the sample that was given with it of %s: give a sample of the same kind", configuration, given, gvk)
+	}
+	obj.SetGroupVersionKind(gvk)
+	return obj, nil
+}
+
+// configurationComparer compares an apply configuration, as an unstructured object, with a live object of a Go type.
+type configurationComparer struct {
+	*compare.Untyped
+	gvk schema.GroupVersionKind
+}
+
+func (c configurationComparer) Covers(want, have runtime.Object) bool {
+	tree, err := c.tree(have)
+	return err == nil && c.Untyped.Covers(want, tree)
+}
+
+func (c configurationComparer) Differences(want, have runtime.Object) []compare.Difference {
+	tree, err := c.tree(have)
+	if err != nil {
+		return []compare.Difference{{Path: err.Error()}}
+	}
+	return c.Untyped.Differences(want, tree)
+}
+
+func (c configurationComparer) tree(obj runtime.Object) (*unstructured.Unstructured, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(c.gvk)
+	return u, nil
+}
+
+// ofConfiguration returns the kind of apply configurations whose live objects have the type of sample.
+func (ks *kinds) ofConfiguration(sample client.Object, scheme *runtime.Scheme) (*kind, error) {
+	key := kindKey{scheme: scheme, typ: reflect.TypeOf(sample), configuration: true}
+	if known, ok := ks.known.Load(key); ok {
+		return known.(*kind), nil
+	}
+	gvk, err := apiutil.GVKForObject(sample, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
+	}
+	untyped, err := compare.CompileUntyped(gvk, ks.schemas)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := ks.known.LoadOrStore(key, &kind{gvk: gvk, typ: key.typ.Elem(), comparer: configurationComparer{untyped, gvk}})
+	return known.(*kind), nil
+}
+
+// asLive returns an object that was sent and answered in the type of the kind's live objects.
+func (k *kind) asLive(obj client.Object) (client.Object, error) {
+	u, untyped := obj.(*unstructured.Unstructured)
+	if !untyped || reflect.TypeOf(obj).Elem() == k.typ {
+		return obj, nil
+	}
+	live := k.empty()
+	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
+}
+
+// likeDesired returns a live object in the type of the desired one.
+func (d *declared) likeDesired(live client.Object) (client.Object, error) {
+	if c, ok := d.kind.comparer.(configurationComparer); ok {
+		return c.tree(live)
+	}
+	return live, nil
+}

@@ -1,0 +1,106 @@
+package ownedresources
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+// configured returns a Deployment as an apply configuration, with a zero that a Go struct would leave out.
+func configured(owner *configMap) *appsv1ac.DeploymentApplyConfiguration {
+	selector := map[string]string{"app": "web"}
+	return appsv1ac.Deployment(owner.Name, owner.Namespace).WithSpec(appsv1ac.DeploymentSpec().
+		WithReplicas(2).WithMinReadySeconds(0).
+		WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)).
+		WithTemplate(corev1ac.PodTemplateSpec().WithLabels(selector).WithSpec(corev1ac.PodSpec().
+			WithContainers(corev1ac.Container().WithName("web").WithImage("nginx:1.27")))))
+}
+
+func TestBuildApply(t *testing.T) {
+	env := newTestEnv(t)
+	build := func(owner *configMap) (*appsv1ac.DeploymentApplyConfiguration, error) { return configured(owner), nil }
+	s := Ensure(BuildApply(&appsv1.Deployment{}, build))
+	s.SetName("step")
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	env.sent.Sent()
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	require.Equal(t, []string{"GET deployments"}, env.sent.Sent(), "it is as desired")
+
+	byHand(t, env, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 5; d.Spec.Paused = true })
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	var live appsv1.Deployment
+	env.live(t, &live)
+	require.Zero(t, live.Spec.MinReadySeconds, "the configuration sets the zero")
+	require.True(t, live.Spec.Paused, "a field that it does not set stays")
+
+	restarted := Ensure(BuildApply(&appsv1.Deployment{}, func(*configMap) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, nil }))
+	restarted.SetName("step")
+	require.NoError(t, restarted.Reconcile(t.Context(), env.client, env.owner))
+	require.False(t, env.exists(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}), "nil is no object")
+}
+
+func TestBuildApplyErrors(t *testing.T) {
+	broken := errors.New("no image")
+	tests := map[string]struct {
+		reason  string
+		child   *Child[*configMap]
+		wantErr string
+	}{
+		"AnotherKind": {
+			reason: "The sample decides how the live object is read.",
+			child: BuildApply(&corev1.Service{}, func(owner *configMap) (*appsv1ac.DeploymentApplyConfiguration, error) {
+				return configured(owner), nil
+			}),
+			wantErr: "apply configuration *v1.DeploymentApplyConfiguration is of apps/v1, Kind=Deployment, and the sample that was given with it of /v1, Kind=Service: give a sample of the same kind",
+		},
+		"Fails": {
+			reason:  "The error of the function is returned.",
+			child:   BuildApply(&appsv1.Deployment{}, func(*configMap) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, broken }),
+			wantErr: "no image",
+		},
+		"CreateOnlyOfTheGoType": {
+			reason: "What is desired is not of the Go type.",
+			child: BuildApply(&appsv1.Deployment{}, func(owner *configMap) (*appsv1ac.DeploymentApplyConfiguration, error) {
+				return configured(owner), nil
+			}, CreateOnly(func(*appsv1.Deployment) {})),
+			wantErr: "child 1, a Deployment: its CreateOnly is for *v1.Deployment: give that a function of *unstructured.Unstructured",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			require.EqualError(t, Ensure(test.child).Reconcile(t.Context(), env.client, env.owner), test.wantErr, test.reason)
+		})
+	}
+}
+
+func TestBuildApplyFrom(t *testing.T) {
+	env := newTestEnv(t)
+	env.write(t, "source", "nginx:1.27")
+	image := content("source", Reads(&configMap{}, names("source")))
+	s := Ensure(BuildApplyFrom(&appsv1.Deployment{}, image, func(owner *configMap, image string) (*appsv1ac.DeploymentApplyConfiguration, error) {
+		d := configured(owner)
+		d.Spec.Template.Spec.Containers[0].WithImage(image + "-alpine")
+		return d, nil
+	}, KeepWhileMissing(func(live, desired *unstructured.Unstructured) {
+		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
+		_ = unstructured.SetNestedMap(desired.Object, spec, "spec")
+	})))
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	var live appsv1.Deployment
+	env.live(t, &live)
+	require.Equal(t, "nginx:1.27-alpine", live.Spec.Template.Spec.Containers[0].Image)
+
+	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
+	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound")
+	env.live(t, &live)
+	require.Equal(t, "nginx:1.27-alpine", live.Spec.Template.Spec.Containers[0].Image, "what is there is kept")
+}
