@@ -210,7 +210,7 @@ func grantRow(a attempt) string {
 	return fmt.Sprintf("%X@%X %X grant", a.account.User, a.account.Host, accounts.Pattern(a.database))
 }
 
-// lookup reads some accounts back: parameters find what literals created.
+// lookup reads some accounts back: parameters find what literals created, and none has powers.
 func (b *siege) lookup(there []attempt) {
 	for _, a := range there[:len(there)/5] {
 		b.looked++
@@ -220,6 +220,9 @@ func (b *siege) lookup(there []attempt) {
 		for _, g := range state.Grants {
 			assert.Equal(b, accounts.Grant{Database: a.database, Privileges: []string{"SELECT"}}, g)
 		}
+		powers, err := b.client.Powers(b.Context(), a.account)
+		require.NoError(b, err)
+		assert.Empty(b, powers, "%q", a.account)
 	}
 }
 

@@ -21,3 +21,6 @@ func Refusal(e *mysql.MySQLError) error { return withoutText(refusal(e)) }
 
 // Pattern returns a database's name as it is stored.
 var Pattern = pattern
+
+// PowersOfRow returns the powers of an account because of a row of its own in a table such as mysql.db.
+func PowersOfRow(row map[string]string) []string { return grantOf(row).powers(true) }

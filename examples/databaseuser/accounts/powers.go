@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,14 +11,18 @@ import (
 //
 // The server lets an account use not only its own privileges: those in databases hold for every account of the same user name
 // whose host matches the connection, so that bob@10.1.2.3 has those of bob@10.% too. Those of the anonymous user hold for
-// everybody, and PUBLIC is a role of everybody.
+// everybody, and PUBLIC is a role of everybody. Rows in the server's tables hold even if there is no such account any more.
 func (c *Client) Powers(ctx context.Context, a Account) ([]string, error) {
 	if err := c.validate(a); err != nil {
 		return nil, err
 	}
 	var found []string
 	err := c.do(ctx, func(ctx context.Context) error {
-		holders, err := c.readHolders(ctx, a)
+		var mariaDB bool
+		if err := c.db.QueryRowContext(ctx, "SELECT "+isMariaDB).Scan(&mariaDB); err != nil {
+			return err
+		}
+		holders, err := c.readHolders(ctx, a, mariaDB)
 		if err != nil {
 			return err
 		}
@@ -30,14 +33,19 @@ func (c *Client) Powers(ctx context.Context, a Account) ([]string, error) {
 			}
 			found = append(found, powers(a, h, lines)...)
 		}
-		return nil
+		leftovers, err := c.readLeftovers(ctx, a, mariaDB)
+		for _, l := range leftovers {
+			found = appendPowers(found, l.grant.powers(l.holder == a), of(a, l.holder), " by a row in "+l.table)
+		}
+		return err
 	})
 	return found, err
 }
 
-// readHolders returns the accounts whose privileges may hold for an account.
-func (c *Client) readHolders(ctx context.Context, a Account) ([]Account, error) {
-	rows, err := c.db.QueryContext(ctx, selectHolders, a.User)
+// readHolders returns the accounts whose privileges may hold for an account. Roles are not among them, except PUBLIC: what a role
+// has holds for its members only.
+func (c *Client) readHolders(ctx context.Context, a Account, isMariaDB bool) ([]Account, error) {
+	rows, err := c.db.QueryContext(ctx, selectHolders(isMariaDB), a.User)
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +56,7 @@ func (c *Client) readHolders(ctx context.Context, a Account) ([]Account, error) 
 		if err := rows.Scan(&h.User, &h.Host); err != nil {
 			return nil, err
 		}
-		if h.Host != "" || h == public { // other accounts without a host are roles, whose privileges hold for their members only
-			all = append(all, h)
-		}
+		all = append(all, h)
 	}
 	return all, rows.Err()
 }
@@ -84,39 +90,57 @@ var harmless = append(Privileges(false), "ALL PRIVILEGES", "USAGE", "DELETE HIST
 // not understand counts as a power.
 func powers(a, holder Account, lines []string) []string {
 	var found []string
-	add := func(what string, args ...any) {
-		what = fmt.Sprintf(what, args...)
-		if holder != a {
-			what += " of " + holder.shown()
-		}
-		if !slices.Contains(found, what) {
-			found = append(found, what)
-		}
-	}
 	for _, line := range lines {
-		g, ok := parseGrantLine(line)
-		everywhere := g.database == "*" && !g.quoted
-		switch {
-		case ok && (everywhere || g.role != "") && holder != a && holder != public: // they hold for this account only
-		case !ok:
-			add("something unknown in the list of the server")
-		case g.role != "":
-			add("the role %s", g.role)
-		case slices.Contains(g.privileges, "PROXY"):
-			add("PROXY")
-		default:
-			isSystem := everywhere || matchesSystemDatabase(g.database, g.object == "*")
-			for _, p := range g.privileges {
-				if p != "USAGE" && (isSystem || !slices.Contains(harmless, p)) {
-					add("%s on %s.%s", p, g.database, g.object)
-				}
+		what := []string{"something unknown in the list of the server"}
+		if g, ok := parseGrantLine(line); ok {
+			what = g.powers(holder == a || holder == public)
+		}
+		found = appendPowers(found, what, of(a, holder), "")
+	}
+	return found
+}
+
+// powers returns what the grant allows besides using databases. If it is of another account, only what is in databases, and
+// PROXY, holds for the account that is judged.
+func (g grantLine) powers(isOwn bool) (found []string) {
+	everywhere := g.database == "*" && !g.quoted
+	switch {
+	case (everywhere || g.role != "") && !isOwn:
+	case g.role != "":
+		found = append(found, "the role "+g.role)
+	case slices.Contains(g.privileges, "PROXY"):
+		found = append(found, "PROXY")
+	default:
+		on := " on " + g.database + "." + g.object
+		isSystem := everywhere || matchesSystemDatabase(g.database, g.object == "*")
+		for _, p := range g.privileges {
+			if p != "USAGE" && (isSystem || !slices.Contains(harmless, p)) {
+				found = append(found, p+on)
 			}
-			if g.grantable {
-				add("GRANT OPTION on %s.%s", g.database, g.object)
-			}
+		}
+		if g.grantable {
+			found = append(found, grantOption+on)
 		}
 	}
 	return found
+}
+
+// appendPowers appends what is not among the powers found yet: what is said of a holder, and where it was found.
+func appendPowers(found, what []string, holder, where string) []string {
+	for _, w := range what {
+		if w += holder; !slices.Contains(found, w) && !slices.Contains(found, w+where) {
+			found = append(found, w+where)
+		}
+	}
+	return found
+}
+
+// of returns the words that name the holder of a power, unless it is the account itself.
+func of(a, holder Account) string {
+	if holder == a {
+		return ""
+	}
+	return " of " + holder.shown()
 }
 
 func (a Account) shown() string {

@@ -7,7 +7,9 @@ import (
 
 // sessionMode is an expression for the SQL mode of the client's sessions: backslashes are not special in literals, values that
 // do not fit are errors, and GRANT never creates an account. (In MySQL since 8.0 it never does, and there is no such mode.)
-const sessionMode = `CONCAT('NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES', IF(VERSION() LIKE '%MariaDB%', ',NO_AUTO_CREATE_USER', ''))`
+const sessionMode = `CONCAT('NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES', IF(` + isMariaDB + `, ',NO_AUTO_CREATE_USER', ''))`
+
+const isMariaDB = `VERSION() LIKE '%MariaDB%'`
 
 // Queries of an account. mysql.user is a view on MariaDB and a table on MySQL.
 const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
@@ -15,8 +17,25 @@ const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_p
 const selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, max_user_connections, max_connections, " +
 	"max_questions, max_updates, @@lower_case_table_names FROM mysql.user WHERE User = ? AND Host = ?"
 
-// selectHolders selects all accounts of a user name, the anonymous ones, and MariaDB's PUBLIC.
-const selectHolders = "SELECT User, Host FROM mysql.user WHERE User = ? OR User = '' OR User = 'PUBLIC' AND Host = '' ORDER BY User DESC, Host"
+// selectHolders selects all accounts of a user name, the anonymous ones, and MariaDB's PUBLIC. The host may be empty: such an
+// account is for every host. On MariaDB, roles have no host either. MySQL's roles are accounts.
+func selectHolders(isMariaDB bool) string {
+	if !isMariaDB {
+		return "SELECT User, Host FROM mysql.user WHERE User = ? OR User = '' ORDER BY User DESC, Host"
+	}
+	return "SELECT User, Host FROM mysql.user WHERE (User = ? OR User = '') AND is_role = 'N' OR User = 'PUBLIC' AND Host = '' " +
+		"ORDER BY User DESC, Host"
+}
+
+// selectLeftovers selects the rows of a table, such as mysql.db, of a user name and of the anonymous user that belong to no
+// account and to no role. It selects all columns: which privileges there are depends on the server.
+func selectLeftovers(table string) string {
+	return "SELECT * FROM " + table + " p WHERE (User = ? OR User = '') " +
+		"AND NOT EXISTS (SELECT * FROM mysql.user u WHERE u.User = p.User AND u.Host = p.Host) ORDER BY User DESC, Host"
+}
+
+// selectRolesMapping selects the roles of an account, also if there is no such account: it would get them if it were created.
+const selectRolesMapping = "SELECT User, Host, Role FROM mysql.roles_mapping WHERE User = ? AND Host = ? ORDER BY Role"
 
 func showGrants(holder Account) string {
 	if holder == public {

@@ -165,6 +165,13 @@ func (a *account) accountExists(w accounts.Account) error {
 	return a.wait(reasonExists, "account %s exists and was not made for this DatabaseUser: it is left alone; choose another name, or set spec.adopt to take it over", w)
 }
 
+// cannotCreate returns a wait for an account that does not exist, although the server answers that it does: it refuses CREATE
+// USER if its tables have privileges for the account, or, on MariaDB, an account of this name for the empty host.
+func (a *account) cannotCreate(w accounts.Account) error {
+	return a.wait(reasonExists, "account %s cannot be created: the server has privileges for it, or an account for the empty host, so that CREATE USER fails; "+
+		"choose another name, or ask an administrator of the database to drop them with DROP USER", w)
+}
+
 // release drops the accounts of a DatabaseUser whose label now names another target. Until the status is cleared, the operator
 // for that target writes the conditions.
 func (a *account) release(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {

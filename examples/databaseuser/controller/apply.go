@@ -72,6 +72,9 @@ func (a *account) applyAccount(ctx context.Context, u *userv1alpha1.DatabaseUser
 		state, err = a.createdByReplica(ctx, w, want, err)
 	}
 	switch {
+	case errors.Is(err, accounts.ErrExists) && state == nil:
+		record.refused[w.Host] = true // it stays recorded: without that, each pass would write the status twice
+		return nil, a.cannotCreate(w)
 	case errors.Is(err, accounts.ErrExists): // somebody else has created it since the lookup
 		unrecord(u, w)
 		return nil, a.accountExists(w)
@@ -93,21 +96,22 @@ func (a *account) applyAccount(ctx context.Context, u *userv1alpha1.DatabaseUser
 	return state, nil
 }
 
-// createdByReplica returns the state of an account that was created since the lookup, if another replica of this operator
-// created it and has ended since: then it has the specified password. Otherwise it returns the error exists.
+// createdByReplica returns the state of an account that was created since the lookup, or nil if there is still none. The error is
+// nil if another replica of this operator created it and has ended since: then it has the specified password. Otherwise it
+// returns the error exists.
 func (a *account) createdByReplica(ctx context.Context, w accounts.Account, want desired, exists error) (*accounts.State, error) {
 	state, err := a.database.Lookup(ctx, w)
 	switch {
 	case err != nil:
 		return nil, err
 	case state == nil || !state.Fingerprint.Is(want.Password):
-		return nil, exists
+		return state, exists
 	}
 	switch powers, err := a.database.Powers(ctx, w); {
 	case err != nil:
 		return nil, err
 	case len(powers) > 0:
-		return nil, exists
+		return state, exists
 	}
 	return state, nil
 }

@@ -279,6 +279,39 @@ func TestRefusedNameIsNotReserved(t *testing.T) {
 	assert.Equal(t, "theirs", h.database.Password(alice))
 }
 
+// TestCannotBeCreated checks that an account which the server refuses to create, although it does not exist, is waited for without
+// further writes, and that it is not dropped.
+func TestCannotBeCreated(t *testing.T) {
+	refuse := func(method string) error {
+		if method == "Create" {
+			return accounts.ErrExists
+		}
+		return nil
+	}
+	h := newHarness(t, sample(), secret("swordfish"))
+	h.database.Fail = refuse
+	ready, _ := h.reconcile(t)
+	assert.Equal(t, "AccountExists", ready.Reason)
+	assert.Contains(t, ready.Message, "account 'alice'@'%' cannot be created")
+	var before, after userv1alpha1.DatabaseUser
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(sample()), &before))
+	_, calls := h.reconcile(t)
+	assert.Contains(t, calls, "Create 'alice'@'%'", "it is tried again")
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(sample()), &after))
+	assert.Equal(t, before.ResourceVersion, after.ResourceVersion, "nothing is written, which would trigger the next pass")
+
+	h.database.Fail = nil
+	ready, _ = h.reconcile(t)
+	assert.Equal(t, "ProvisionSucceeded", ready.Reason, ready.Message)
+
+	h = newHarness(t, sample(), secret("swordfish"))
+	h.database.Fail = refuse
+	h.reconcile(t)
+	require.NoError(t, h.Delete(t.Context(), sample()))
+	_, calls = h.reconcile(t)
+	assert.NotContains(t, calls, "Drop 'alice'@'%'", "what the server has of it is not ours")
+}
+
 // TestRecordedIsJudged checks that an account that is recorded, but was perhaps never created, is not taken over if it can do
 // more than use databases. It may be somebody else's, created while the operator was down.
 func TestRecordedIsJudged(t *testing.T) {

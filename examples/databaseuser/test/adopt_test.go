@@ -152,6 +152,25 @@ func TestNewAccountWithPowersOfOthers(t *testing.T) {
 			want:       "the role admins of PUBLIC",
 			revoke:     "REVOKE admins FROM PUBLIC",
 		},
+		"RowWithoutAccount": {
+			reason:     "the server does not ask whether dba@127.% exists",
+			statements: []string{"INSERT INTO mysql.db (Host, Db, User, Insert_priv) VALUES ('127.%', 'mysql', 'dba', 'Y')", "FLUSH PRIVILEGES"},
+			want:       "INSERT on mysql.* of 'dba'@'127.%' by a row in mysql.db",
+			revoke:     "DROP USER dba@'127.%'",
+		},
+		"RowWithoutHost": {
+			reason:     "no host is every host",
+			statements: []string{"INSERT INTO mysql.tables_priv (Host, Db, User, Table_name, Table_priv) VALUES ('', 'mysql', 'dba', 'global_priv', 'Update')", "FLUSH PRIVILEGES"},
+			want:       "UPDATE on mysql.global_priv of 'dba'@'' by a row in mysql.tables_priv",
+			revoke:     "DELETE FROM mysql.tables_priv WHERE User = 'dba'",
+		},
+		"RowOfARole": {
+			reason: "the account would have the role after a restart of the server",
+			statements: []string{"CREATE ROLE admins", "GRANT SUPER ON *.* TO admins",
+				"INSERT INTO mysql.roles_mapping (Host, User, Role) VALUES ('127.0.0.1', 'dba', 'admins')"},
+			want:   "the role admins by a row in mysql.roles_mapping",
+			revoke: "DELETE FROM mysql.roles_mapping WHERE User = 'dba'",
+		},
 		"Harmless": {
 			reason: "the server's other privileges do not hold for another host",
 			statements: []string{"CREATE USER dba@'10.%'", "GRANT SUPER ON *.* TO dba@'10.%'", "GRANT SELECT ON shop.* TO dba@'10.%'",
@@ -179,6 +198,41 @@ func TestNewAccountWithPowersOfOthers(t *testing.T) {
 			assert.NoError(t, db.login("dba", "swordfish"), tc.reason)
 		})
 	}
+}
+
+// TestPrivilegesWithoutAccount has privileges for an account that does not exist, so that CREATE USER fails: they are not harmed, and
+// the message says what to do.
+func TestPrivilegesWithoutAccount(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, startServer(t))
+	rows := func() []string {
+		return db.lines(t, "SELECT CONCAT(User, '@', Host, ' ', Db) FROM mysql.db WHERE User <> 'operator'")
+	}
+	insert := "INSERT INTO mysql.db (Host, Db, User, Select_priv) VALUES ('%', 'shop', '" + n.unique("alice") + "', 'Y')"
+	db.execute(t, insert, "FLUSH PRIVILEGES")
+	left := rows()
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "alice", "swordfish")
+	user := n.create(t, "alice").Spec.User
+	u := n.settled(t, "alice", "AccountExists")
+	assert.Equal(t, "account '"+user+"'@'%' cannot be created: the server has privileges for it, or an account for the empty host, so that CREATE USER fails; "+
+		"choose another name, or ask an administrator of the database to drop them with DROP USER", ready(u).Message)
+	o.pass(t, n, "alice")
+	o.Requests.Take()
+	o.calls.Take()
+	o.pass(t, n, "alice")
+	assert.Empty(t, o.Requests.Take()["PATCH databaseusers/status"], "it waits")
+	assert.Contains(t, o.calls.Take(), "Create "+user)
+
+	n.delete(t, "alice")
+	n.Gone(t, u)
+	assert.Equal(t, left, rows(), "nothing of it is ours")
+	n.create(t, "alice")
+	n.settled(t, "alice", "AccountExists")
+	db.execute(t, "DROP USER `"+user+"`")
+	o.pass(t, n, "alice")
+	n.provisioned(t, "alice")
+	assert.Empty(t, rows())
 }
 
 // TestCreatedWhileAdopting checks that an account that somebody else creates between the lookup and CREATE USER is judged
