@@ -32,7 +32,7 @@ func TestUnreachable(t *testing.T) {
 		want          string
 		reason        string
 	}{
-		"no such host":    {func(o *accounts.Options) { o.Address = "no-such-host.invalid:3306" }, nothing, nothing, "no-such-host.invalid: ", "a typing error"},
+		"no such host":    {func(o *accounts.Options) { o.Address = "no-such-host..invalid:3306" }, nothing, nothing, "no-such-host..invalid: no such host", "a typing error; no DNS server is asked for an empty label"},
 		"wrong password":  {answer("wrong", nil), nothing, nothing, "Access denied for user 'operator'@'127.0.0.1' (using password: YES)", "nothing can be asked"},
 		"unread password": {answer("", errors.New("no file")), nothing, nothing, "no file", "the Secret is not mounted"},
 		"no TLS there":    {func(o *accounts.Options) { o.TLS = &tls.Config{} }, nothing, nothing, "TLS requested but server does not support TLS", "passwords must not go in clear text"},
@@ -78,7 +78,7 @@ func calls(db accounts.Database) map[string]func(context.Context) error {
 // TestReconnect checks that a connection that broke while idle is replaced, and that one that breaks during a call is an error.
 func TestReconnect(t *testing.T) {
 	s := startServer(t)
-	c := connect(t, s, func(o *accounts.Options) { o.Timeout = time.Second })
+	c := connect(t, s)
 	require.NoError(t, c.Create(t.Context(), bob, "secret", accounts.Settings{}))
 	require.NoError(t, s.Down())
 	require.NoError(t, s.Up(t.Context()))
@@ -86,12 +86,20 @@ func TestReconnect(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotNil(t, state)
 
+	impatient := connect(t, s, func(o *accounts.Options) { o.Timeout = time.Second })
+	answers := func() { // on a busy machine it may take longer than a second
+		t.Helper()
+		require.EventuallyWithT(t, func(collect *assert.CollectT) {
+			_, err := impatient.Lookup(t.Context(), bob)
+			assert.NoError(collect, err)
+		}, time.Minute, time.Millisecond)
+	}
+	answers()
 	require.NoError(t, s.Freeze())
-	_, err = c.Lookup(t.Context(), bob)
+	_, err = impatient.Lookup(t.Context(), bob)
 	assert.ErrorContains(t, err, "cannot be reached: no answer within 1s")
 	require.NoError(t, s.Thaw())
-	_, err = c.Lookup(t.Context(), bob)
-	assert.NoError(t, err)
+	answers()
 }
 
 func TestNothingIsOpenedBeforeItIsNeeded(t *testing.T) {

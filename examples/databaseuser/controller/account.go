@@ -168,8 +168,8 @@ func (a *account) accountExists(w accounts.Account) error {
 // cannotCreate returns a wait for an account that does not exist, although the server answers that it does: it refuses CREATE
 // USER if its tables have privileges for the account, or, on MariaDB, an account of this name for the empty host.
 func (a *account) cannotCreate(w accounts.Account) error {
-	return a.wait(reasonExists, "account %s cannot be created: the server has privileges for it, or an account for the empty host, so that CREATE USER fails; "+
-		"choose another name, or ask an administrator of the database to drop them with DROP USER", w)
+	return a.wait(reasonExists, "account %s cannot be created: the server still has privileges for it, which DROP USER removes, or an account of this name for the empty host; "+
+		"choose another name, or ask an administrator of the database", w)
 }
 
 // release drops the accounts of a DatabaseUser whose label now names another target. Until the status is cleared, the operator

@@ -215,8 +215,8 @@ func TestPrivilegesWithoutAccount(t *testing.T) {
 	n.setPassword(t, "alice", "swordfish")
 	user := n.create(t, "alice").Spec.User
 	u := n.settled(t, "alice", "AccountExists")
-	assert.Equal(t, "account '"+user+"'@'%' cannot be created: the server has privileges for it, or an account for the empty host, so that CREATE USER fails; "+
-		"choose another name, or ask an administrator of the database to drop them with DROP USER", ready(u).Message)
+	assert.Equal(t, "account '"+user+"'@'%' cannot be created: the server still has privileges for it, which DROP USER removes, or an account of this name for the empty host; "+
+		"choose another name, or ask an administrator of the database", ready(u).Message)
 	o.pass(t, n, "alice")
 	o.Requests.Take()
 	o.calls.Take()
