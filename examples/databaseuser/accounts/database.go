@@ -11,10 +11,12 @@ type Database interface {
 
 	// Powers returns what whoever logs in as the account can do besides using databases, in a few words each: privileges on the
 	// server as a whole or in its own databases, roles, PROXY, GRANT OPTION. The account need not exist: some privileges of
-	// other accounts would hold for it too. It returns nothing for what this package itself grants.
+	// other accounts would hold for it too, and so would those that are left of accounts that are gone. It returns nothing for
+	// what this package itself grants.
 	Powers(ctx context.Context, a Account) ([]string, error)
 
-	// Create creates an account. It returns [ErrExists] if the account exists, whatever its password.
+	// Create creates an account. It returns [ErrExists] if the account exists, whatever its password, and if there is no such
+	// account, but the server has privileges for it.
 	Create(ctx context.Context, a Account, p Password, s Settings) error
 
 	// SetPassword changes the password of an account. It returns [ErrNotFound] if there is no such account. Open sessions

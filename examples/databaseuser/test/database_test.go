@@ -2,6 +2,7 @@ package test
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -56,6 +57,10 @@ func TestDatabaseUnreachable(t *testing.T) {
 	assert.NoError(t, db.login(n.unique("bob"), "tuna"), "without a restart")
 }
 
+// ends are the lines of the general log for the end of a prepared statement or a connection. The server does not answer these
+// requests, so it may log them later.
+var ends = regexp.MustCompile(`(?m)^(\d{6} [ \d]\d:\d\d:\d\d\t|\t\t) *\d+ (Quit|Close stmt)\t\n`)
+
 // TestQuiet checks that no statement is sent while nothing changes, and that a resync repairs differences.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
@@ -64,7 +69,7 @@ func TestQuiet(t *testing.T) {
 	log := func() string {
 		content, err := os.ReadFile(db.GeneralLog())
 		require.NoError(t, err)
-		return string(content)
+		return ends.ReplaceAllString(string(content), "")
 	}
 	names := []string{"alice", "bob"}
 	for _, name := range names {

@@ -74,7 +74,8 @@ func TestCreated(t *testing.T) {
 	assert.NoError(t, db.login(name, "swordfish ' \\ ü"))
 }
 
-// TestPasswordIsRotated checks that a new password works within seconds, and the old one does not.
+// TestPasswordIsRotated checks that the change of a Secret makes a new password work, and the old one not. The clock that decides
+// when a resync is due stands still. The log shows how long it took: a second or two on a machine that is not busy.
 func TestPasswordIsRotated(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))
@@ -87,12 +88,10 @@ func TestPasswordIsRotated(t *testing.T) {
 
 	n.setPassword(t, "alice", "marlin")
 	began := time.Now()
-	for db.login(user, "marlin") != nil {
-		require.Less(t, time.Since(began), operatortest.Patience)
-	}
-	took := time.Since(began)
-	t.Logf("the new password worked %s after the Secret had changed", took.Round(time.Millisecond))
-	assert.Less(t, took, 10*time.Second, "a second or two on a machine that is not busy")
+	operatortest.Eventually(t, "the new password works, though no resync is due", func(c *assert.CollectT) {
+		assert.NoError(c, db.login(user, "marlin"))
+	})
+	t.Logf("the new password worked %s after the Secret had changed", time.Since(began).Round(time.Millisecond))
 	assert.Error(t, db.login(user, "swordfish"))
 	operatortest.Eventually(t, "the version is recorded", func(c *assert.CollectT) {
 		assert.NotEqual(c, before.Status.PasswordVersion, operatortest.Live(c, n, n.user("alice")).Status.PasswordVersion)

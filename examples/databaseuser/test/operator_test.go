@@ -39,7 +39,8 @@ type settings struct {
 // connect returns the operator's client of a server.
 func connect(t *testing.T, s *mariadb.Server, password func() (string, error)) *accounts.Client {
 	t.Helper()
-	c, err := accounts.New(accounts.Options{Address: s.Address(), User: s.Admin().User, Password: password, Timeout: 5 * time.Second})
+	c, err := accounts.New(accounts.Options{Address: s.Address(), User: s.Admin().User, Password: password,
+		Timeout: 30 * time.Second}) // the machine may be busy
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	return c

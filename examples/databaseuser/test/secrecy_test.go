@@ -61,6 +61,7 @@ var build = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
+// start starts the program and waits until it serves its metrics. It is stopped when the test ends.
 func (n *tenant) start(t *testing.T, db *database, args ...string) *program {
 	t.Helper()
 	path, err := build()
@@ -68,20 +69,53 @@ func (n *tenant) start(t *testing.T, db *database, args ...string) *program {
 	credentials := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(credentials, "username"), []byte(db.Admin().User+"\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(credentials, "password"), []byte(db.Admin().Password+"\n"), 0o600))
+	args = append([]string{"--target=" + n.unique("SHOP"), "--namespaces=" + n.Namespace, "--database-address=" + db.Address(), "--database-credentials=" + credentials,
+		"--health-probe-bind-address=0", "--zap-log-level=debug"}, args...)
+	for {
+		p := &program{metrics: freeAddress(t)}
+		p.Cmd = exec.Command(path, append(args, "--metrics-bind-address="+p.metrics)...)
+		p.Env = append(os.Environ(), "KUBECONFIG="+n.ControlPlane.Kubeconfig())
+		p.Stdout, p.Stderr = &p.output, &p.output
+		require.NoError(t, p.Start())
+		ended, wanted := make(chan error, 1), true
+		go func() { ended <- p.Wait() }()
+		t.Cleanup(func() {
+			if wanted {
+				assert.NoError(t, p.Process.Signal(syscall.SIGTERM))
+				assert.NoError(t, <-ended, "it ends in order")
+			}
+		})
+		if p.serves(t, ended) {
+			return p
+		}
+		wanted = false
+		require.Contains(t, p.output.String(), "address already in use", "it has ended")
+	}
+}
+
+// freeAddress returns an address that nobody listens on. Another process may take it before it is used.
+func freeAddress(t *testing.T) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	p := &program{metrics: listener.Addr().String()}
-	p.Cmd = exec.Command(path, append([]string{"--target=" + n.unique("SHOP"), "--namespaces=" + n.Namespace, "--database-address=" + db.Address(), "--database-credentials=" + credentials,
-		"--metrics-bind-address=" + p.metrics, "--health-probe-bind-address=0", "--zap-log-level=debug"}, args...)...)
-	p.Env = append(os.Environ(), "KUBECONFIG="+n.ControlPlane.Kubeconfig())
-	p.Stdout, p.Stderr = &p.output, &p.output
-	require.NoError(t, p.Start())
-	t.Cleanup(func() {
-		assert.NoError(t, p.Process.Signal(syscall.SIGTERM))
-		assert.NoError(t, p.Wait(), "it ends in order")
+	return listener.Addr().String()
+}
+
+// serves waits until the program serves its metrics, and returns false if it has ended before.
+func (p *program) serves(t *testing.T, ended <-chan error) (served bool) {
+	t.Helper()
+	operatortest.Eventually(t, "the program serves its metrics or has ended", func(c *assert.CollectT) {
+		if len(ended) > 0 {
+			return
+		}
+		response, err := http.Get("http://" + p.metrics + "/metrics")
+		if assert.NoError(c, err) {
+			served = true
+			assert.NoError(c, response.Body.Close())
+		}
 	})
-	return p
+	return served && len(ended) == 0
 }
 
 // TestPasswordsAreSecret checks that passwords appear nowhere but in Secrets and in the database, whatever fails.
