@@ -31,6 +31,7 @@ func (c *Client) Powers(ctx context.Context, a Account) ([]string, error) {
 			if err != nil {
 				return err
 			}
+			slices.Sort(lines) // the server's order changes with the grants of others, and what users see must not
 			found = append(found, powers(a, h, lines)...)
 		}
 		leftovers, err := c.readLeftovers(ctx, a, mariaDB)

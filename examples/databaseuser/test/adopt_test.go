@@ -1,6 +1,7 @@
 package test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,10 +107,13 @@ func TestAdoptRefusesPowerfulAccounts(t *testing.T) {
 	}
 }
 
-// all returns all that the server lists for the accounts of a user name, with the stored passwords.
+// all returns all that the server lists for the accounts of a user name, with the stored passwords, sorted: the order of SHOW GRANTS
+// changes with the grants of other accounts.
 func (d *database) all(t require.TestingT, user string) []string {
 	all := d.lines(t, "SELECT CONCAT(Host, ' ', Priv) FROM mysql.global_priv WHERE User = ? ORDER BY 1", user)
-	return append(all, d.lines(t, "SHOW GRANTS FOR `"+user+"`@`%`")...)
+	all = append(all, d.lines(t, "SHOW GRANTS FOR `"+user+"`@`%`")...)
+	slices.Sort(all)
+	return all
 }
 
 // TestNewAccountWithPowersOfOthers checks that an account is not created if the server would let it use privileges of other
