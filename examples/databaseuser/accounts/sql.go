@@ -28,10 +28,11 @@ func selectHolders(isMariaDB bool) string {
 }
 
 // selectLeftovers selects the rows of a table, such as mysql.db, of a user name and of the anonymous user that belong to no
-// account and to no role. It selects all columns: which privileges there are depends on the server.
+// account and to no role. It selects all columns: which privileges there are depends on the server. The rows are sorted by their
+// key, which is in the first columns.
 func selectLeftovers(table string) string {
 	return "SELECT * FROM " + table + " p WHERE (User = ? OR User = '') " +
-		"AND NOT EXISTS (SELECT * FROM mysql.user u WHERE u.User = p.User AND u.Host = p.Host) ORDER BY User DESC, Host"
+		"AND NOT EXISTS (SELECT * FROM mysql.user u WHERE u.User = p.User AND u.Host = p.Host) ORDER BY 1, 2, 3, 4"
 }
 
 // selectRolesMapping selects the roles of an account, also if there is no such account: it would get them if it were created.
