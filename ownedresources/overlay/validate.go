@@ -1,0 +1,384 @@
+package overlay
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// maxErrors is how many errors are returned at once: they are shown in a condition.
+const maxErrors = 10
+
+// Validate checks the patch without a base: that it is JSON, its size, that all fields exist and have values of the right
+// type, that items of lists have their keys, and that directives stand where they have an effect. It returns at most ten
+// errors, whose paths begin with path. They contain no values of the patch.
+//
+// Call it in a webhook. [PodTemplate.Apply] makes the same checks, and those that need the base.
+func (p PodTemplate) Validate(path *field.Path) field.ErrorList {
+	if p.isEmpty() {
+		return nil
+	}
+	_, invalid := p.parse(path)
+	return invalid
+}
+
+// parse returns the patch, and the errors that Validate returns.
+func (p PodTemplate) parse(path *field.Path) (patch map[string]any, invalid field.ErrorList) {
+	if len(p) > MaxSize {
+		return nil, field.ErrorList{field.TooLong(path, "", MaxSize)}
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(p), []byte("{")) {
+		return nil, field.ErrorList{invalidValue(path, "must be a JSON object with the fields metadata and spec")}
+	}
+	duplicates, err := kjson.UnmarshalStrict(p, &patch)
+	if err != nil {
+		return nil, field.ErrorList{invalidValue(path, "must be JSON: "+err.Error())}
+	}
+	c := &checker{}
+	for _, err := range duplicates {
+		c.add(invalidValue(path, shorten(err.Error())+": keep one of the two"))
+	}
+	if _, found := patch[patchDirective]; found {
+		c.add(field.Forbidden(path.Child(patchDirective), "the pod template cannot be replaced or deleted as a whole: write what is to be changed"))
+	} else {
+		c.object(path, patch, podTemplateType, false)
+	}
+	return patch, c.errors
+}
+
+// checkResult checks the merged pod template. Comparing it with the base finds every way in which a patch can change what
+// is protected.
+func checkResult(root *field.Path, base, merged *corev1.PodTemplateSpec, selector *metav1.LabelSelector, protected []protectedPath) field.ErrorList {
+	c := &checker{}
+	if len(base.Spec.Containers) > 0 && len(merged.Spec.Containers) == 0 {
+		c.add(field.Required(root.Child("spec", "containers"), "the patch removes all containers of the pod: keep one"))
+	}
+	labels := root.Child("metadata", "labels")
+	for _, key := range keysOf(selector) {
+		was, wasSet := base.Labels[key]
+		is, isSet := merged.Labels[key]
+		switch {
+		case was == is && wasSet == isSet:
+		case wasSet:
+			c.add(field.Forbidden(labels.Key(key), fmt.Sprintf("must stay %q, by which the workload selects its pods: do not change or remove it", was)))
+		default:
+			c.add(field.Forbidden(labels.Key(key), "must stay unset, since the workload selects its pods by it: remove it from the patch"))
+		}
+	}
+	for _, p := range protected {
+		if p.changed(base, merged) {
+			c.add(field.Forbidden(root.Child(p.text), "belongs to the operator: remove it, and what replaces or deletes it, from the patch"))
+		}
+	}
+	return c.errors
+}
+
+// keysOf returns the labels that a selector names, sorted.
+func keysOf(selector *metav1.LabelSelector) []string {
+	if selector == nil {
+		return nil
+	}
+	keys := slices.Collect(maps.Keys(selector.MatchLabels))
+	for _, e := range selector.MatchExpressions {
+		keys = append(keys, e.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// checker collects errors. It checks values against Go types, so that the merge meets nothing that it does not expect: the
+// API server's library panics on some of that.
+type checker struct{ errors field.ErrorList }
+
+func (c *checker) add(err *field.Error) {
+	if len(c.errors) < maxErrors {
+		c.errors = append(c.errors, err)
+	}
+}
+
+// object checks the members of a JSON object. It is inert in an item of an atomic list, where directives have no effect.
+func (c *checker) object(path *field.Path, value map[string]any, t reflect.Type, inert bool) {
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		at := path.Child(shorten(name))
+		if t.Kind() == reflect.Map {
+			at = path.Key(shorten(name))
+		}
+		m, found := memberOf(t, name)
+		switch {
+		case strings.HasPrefix(name, directivePrefix) && inert:
+			c.add(field.Forbidden(at, "has no effect here, because the list around it is replaced as a whole: write the list as it is to be"))
+		case strings.HasPrefix(name, directivePrefix):
+			c.directive(at, name, value, t)
+		case !found:
+			c.add(invalidValue(at, unknownField(t, name)))
+		case value[name] != nil: // null deletes
+			c.value(at, value[name], m, inert)
+		}
+	}
+}
+
+func (c *checker) value(path *field.Path, value any, m member, inert bool) {
+	if isScalar(m.goType) {
+		if mismatch := checkScalar(value, m.goType); mismatch != "" {
+			c.add(invalidValue(path, mismatch))
+		}
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if m.goType.Kind() != reflect.Slice {
+			c.object(path, value, m.goType, inert)
+			return
+		}
+	case []any:
+		if m.goType.Kind() == reflect.Slice {
+			c.items(path, value, m, inert)
+			return
+		}
+	}
+	want := "an object"
+	if m.goType.Kind() == reflect.Slice {
+		want = "a list"
+	}
+	c.add(invalidValue(path, "must be "+want))
+}
+
+// items checks a list.
+func (c *checker) items(path *field.Path, items []any, list member, inert bool) {
+	merged := list.mergeKey != "" && !inert
+	replaced := merged && slices.ContainsFunc(items, isReplaceMarker)
+	keys := map[any]bool{}
+	for i, item := range items {
+		at := path.Index(i)
+		switch object, isObject := item.(map[string]any); {
+		case item == nil:
+			c.add(invalidValue(at, "must not be null: leave the item out"))
+		case !isObject || !merged:
+			c.value(at, item, member{goType: withoutPointer(list.goType.Elem())}, true)
+		case isReplaceMarker(item):
+			if len(object) > 1 {
+				c.add(field.Forbidden(at.Child(patchDirective), "replaces the whole list and discards what stands beside it: let \"$patch: replace\" be an item of its own"))
+			}
+		default:
+			c.value(at, item, member{goType: list.goType.Elem()}, false)
+			c.key(at, object, list, replaced, keys)
+		}
+	}
+}
+
+// key checks the key of an item of a list that is merged. It adds the key to those of the earlier items.
+func (c *checker) key(path *field.Path, item map[string]any, list member, replaced bool, earlier map[any]bool) {
+	key := item[list.mergeKey]
+	switch {
+	case key == nil:
+		c.add(field.Required(path.Child(list.mergeKey), "the items of this list are merged by it"))
+	case !isComparable(key): // the check of its type has added an error
+	case item[patchDirective] == remove:
+	case earlier[key] && !replaced:
+		c.add(invalidValue(path.Child(list.mergeKey), "stands twice in the list, and the API server would merge the two items: "+
+			"merge them, or give the whole list, after an item \"$patch: replace\""))
+	default:
+		earlier[key] = true
+	}
+}
+
+// directive checks a directive, which is a member of an object of the type t.
+func (c *checker) directive(path *field.Path, name string, object map[string]any, t reflect.Type) {
+	value := object[name]
+	if name == patchDirective {
+		if value != replace && value != remove {
+			c.add(invalidValue(path, "must be replace or delete"))
+		}
+		return
+	}
+	if name == retainKeys {
+		c.retainKeys(path, value, object, t)
+		return
+	}
+	prefix, listName, _ := strings.Cut(name, "/")
+	list, found := memberOf(t, listName)
+	isList := found && t.Kind() == reflect.Struct && list.goType.Kind() == reflect.Slice && !isScalar(list.goType)
+	switch prefix + "/" {
+	case orderPrefix:
+		if !isList || !list.merges {
+			c.add(field.Forbidden(path, "orders only lists that are merged: "+listName+" is none"))
+			return
+		}
+		c.order(path, value, object[listName], list)
+	case removeFromPrimitive:
+		if !isList || !isScalar(withoutPointer(list.goType.Elem())) {
+			c.add(field.Forbidden(path, "removes only from lists of plain values: "+listName+" is none"))
+			return
+		}
+		if _, both := object[listName]; both {
+			c.add(field.Forbidden(path, "must not stand beside "+listName+", since the API server takes the two in no fixed order: use one"))
+		}
+		c.value(path, orList(value), member{goType: list.goType}, true)
+	default:
+		c.add(field.Forbidden(path, "is not a directive of a strategic merge patch"))
+	}
+}
+
+// retainKeys checks that the directive names the members that are kept, among them all that the patch sets.
+func (c *checker) retainKeys(path *field.Path, value any, object map[string]any, t reflect.Type) {
+	listed, ok := value.([]any)
+	if !ok {
+		c.add(invalidValue(path, "must be a list of names of fields"))
+		return
+	}
+	names := map[string]bool{}
+	for i, item := range listed {
+		name, ok := item.(string)
+		if _, found := memberOf(t, name); !ok || !found {
+			c.add(invalidValue(path.Index(i), "must be the name of a field beside it"))
+			return
+		}
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if object[name] != nil && !strings.HasPrefix(name, directivePrefix) && !names[name] {
+			c.add(field.Required(path, "must name all fields that the patch sets beside it, also "+shorten(name)))
+		}
+	}
+}
+
+// order checks an order of list items: it has their keys only, and the items of the patch in the same order.
+func (c *checker) order(path *field.Path, value, items any, list member) {
+	order, ok := value.([]any)
+	if !ok {
+		c.add(invalidValue(path, "must be a list with the keys of the items"))
+		return
+	}
+	before := len(c.errors)
+	var keys []any
+	for i, item := range order {
+		switch object, isObject := item.(map[string]any); {
+		case list.mergeKey == "":
+			c.value(path.Index(i), orList(item), member{goType: withoutPointer(list.goType.Elem())}, true)
+			keys = append(keys, item)
+		case !isObject || len(object) != 1 || object[list.mergeKey] == nil:
+			c.add(invalidValue(path.Index(i), "must have the field "+list.mergeKey+" and no other"))
+		default:
+			c.object(path.Index(i), object, list.goType.Elem(), true)
+			keys = append(keys, object[list.mergeKey])
+		}
+	}
+	if len(c.errors) > before {
+		return
+	}
+	for i, key := range keys {
+		if slices.Contains(keys[:i], key) {
+			c.add(invalidValue(path.Index(i), "stands twice: an order has each item once"))
+			return
+		}
+	}
+	patched, _ := items.([]any)
+	for i, item := range patched {
+		key := item
+		if object, isObject := item.(map[string]any); isObject {
+			if object[patchDirective] != nil {
+				continue
+			}
+			key = object[list.mergeKey]
+		}
+		place := slices.IndexFunc(keys, func(k any) bool { return isComparable(key) && k == key })
+		if place < 0 {
+			c.add(invalidValue(path, fmt.Sprintf("must contain the items of the patch in the same order: item %d is missing or comes earlier", i)))
+			return
+		}
+		keys = keys[place+1:]
+	}
+}
+
+// checkScalar returns what is wrong with a value of a type that has no members, without the value, or "".
+func checkScalar(value any, t reflect.Type) (mismatch string) {
+	target := reflect.New(t)
+	if custom, ok := target.Interface().(interface{ UnmarshalJSON(b []byte) error }); ok {
+		b, err := json.Marshal(value)
+		if err == nil {
+			err = custom.UnmarshalJSON(b)
+		}
+		switch {
+		case err == nil:
+			return ""
+		case t == quantityType:
+			return "must be a quantity, such as 500m or 1Gi"
+		case t == intOrStringType:
+			return "must be an integer or a string"
+		}
+		return "is malformed"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		if _, ok := value.(string); !ok {
+			return "must be a string: put it in quotes if it looks like a number or a boolean"
+		}
+	case reflect.Bool:
+		if _, ok := value.(bool); !ok {
+			return "must be true or false"
+		}
+	default:
+		if number, ok := value.(int64); !ok || target.Elem().OverflowInt(number) {
+			return fmt.Sprintf("must be an integer of at most %d bits", t.Bits())
+		}
+	}
+	return ""
+}
+
+// unknownField returns what is wrong with a field that a struct does not have.
+func unknownField(t reflect.Type, name string) string {
+	known := fieldsOf(t)
+	for other := range known {
+		if strings.EqualFold(other, name) {
+			return "unknown field: write " + other
+		}
+	}
+	if t == podTemplateType {
+		for _, below := range []string{"spec", "metadata"} {
+			if _, found := memberOf(known[below].goType, name); found {
+				return "unknown field: it belongs below " + below
+			}
+		}
+	}
+	return "unknown field"
+}
+
+// invalidValue is an error without the value.
+func invalidValue(path *field.Path, detail string) *field.Error {
+	return field.Invalid(path, field.OmitValueType{}, detail)
+}
+
+// isComparable reports whether a value of JSON can be compared.
+func isComparable(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// orList returns an empty object for null, which is no value of any scalar or list.
+func orList(value any) any {
+	if value == nil {
+		return map[string]any{}
+	}
+	return value
+}
+
+// shorten shortens what may be any text of the user, so that a message stays readable.
+func shorten(text string) string {
+	const limit = 100
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
