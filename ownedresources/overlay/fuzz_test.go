@@ -20,7 +20,7 @@ func FuzzApply(f *testing.F) {
 		`{"spec": {"containers": [{"name": "web", "env": [{"name": "MODE", "$patch": "delete"}], "$deleteFromPrimitiveList/args": ["-g"]}]}}`,
 		`{"spec": {"containers": [{"$patch": "replace"}, {"name": "a"}], "$setElementOrder/containers": [{"name": "a"}, {"name": "web"}]}}`,
 		`{"spec": {"volumes": [{"$retainKeys": ["name"], "name": "data"}], "tolerations": [{"key": null}], "securityContext": {"$patch": "delete"}}}`,
-		`{"spec": {"containers": [{"name": "web", "resources": {"limits": {"cpu": 1e3}}, "ports": [{"containerPort": 8080.0}]}], "overhead": {"cpu": "1"}}}`,
+		`{"spec": {"containers": [{"name": "web", "resources": {"limits": {"cpu": 1e3}}, "ports": [{"containerPort": 8080.0}]}], "overhead": {"cpu": "1e-9", "memory": 1}}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -28,7 +28,7 @@ func FuzzApply(f *testing.F) {
 	unchanged := *given.DeepCopy()
 	protect := overlay.Protect("spec.containers[web].name", "metadata.annotations[note]")
 	f.Fuzz(func(t *testing.T, patch []byte) {
-		p := overlay.PodTemplate(patch)
+		p := &overlay.PodTemplate{Raw: patch}
 		got, err := p.Apply(given, selector, protect)
 		require.True(t, equality.Semantic.DeepEqual(unchanged, given), "the base was changed")
 		if err != nil {

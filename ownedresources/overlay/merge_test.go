@@ -39,7 +39,7 @@ func TestRandomPatches(t *testing.T) {
 		if _, ok := errors.AsType[*overlay.InvalidError](err); ok {
 			continue
 		}
-		describe := fmt.Sprintf("seed %d, patch %s, base %s", seed, patch, encoded(t, given))
+		describe := fmt.Sprintf("seed %d, patch %s, base %s", seed, patch.Raw, encoded(t, given))
 		require.NoError(t, err, describe)
 		accepted++
 		unchanged := *given.DeepCopy()
@@ -55,10 +55,10 @@ func TestRandomPatches(t *testing.T) {
 		if diff := cmp.Diff(asJSON(t, first), asJSON(t, twice)); diff != "" {
 			t.Errorf("%s\napplied again, -once +twice:\n%s", describe, diff)
 		}
-		if strings.Contains(string(patch), `"$patch":"replace"`) || quantityDeleted.Match(patch) {
+		if strings.Contains(string(patch.Raw), `"$patch":"replace"`) || quantityDeleted.Match(patch.Raw) {
 			continue
 		}
-		b, err := strategicpatch.StrategicMergePatch([]byte(encoded(t, given)), patch, corev1.PodTemplateSpec{})
+		b, err := strategicpatch.StrategicMergePatch([]byte(encoded(t, given)), patch.Raw, corev1.PodTemplateSpec{})
 		if err != nil || bytes.Contains(b, []byte(`"$`)) {
 			continue
 		}
@@ -98,12 +98,12 @@ func randomBase(t testing.TB, r *rand.Rand) (p corev1.PodTemplateSpec) {
 	return p
 }
 
-func randomPatch(t testing.TB, r *rand.Rand) overlay.PodTemplate {
+func randomPatch(t testing.TB, r *rand.Rand) *overlay.PodTemplate {
 	t.Helper()
 	g := generator{r: r, directives: r.IntN(3) > 0, nulls: true}
 	b, err := json.Marshal(g.template())
 	require.NoError(t, err)
-	return b
+	return rawPatch(string(b))
 }
 
 // generator generates the fields of a pod template in which all ways of merging occur, with few names, so that many

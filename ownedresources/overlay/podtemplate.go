@@ -3,7 +3,6 @@ package overlay
 import (
 	"bytes"
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,19 +13,19 @@ import (
 //
 //	// PodTemplate is merged into the template of the pods.
 //	// +optional
-//	PodTemplate overlay.PodTemplate `json:"podTemplate,omitempty"`
+//	PodTemplate overlay.PodTemplate `json:"podTemplate,omitzero"`
 //
 // controller-gen generates a schema of two lines for it. The API server then keeps the patch as it is, and checks nothing
-// but that it is an object. [PodTemplate.Apply] checks the rest.
+// but that it is an object. [PodTemplate.Apply] checks the rest. A pointer works too, with omitempty.
 //
-// Nil, null and {} are patches that change nothing. The bytes are kept unchanged. In Go code a patch can be converted from
-// JSON:
-//
-//	overlay.PodTemplate(`{"spec": {"priorityClassName": "high"}}`)
+// The zero value, null and {} are patches that change nothing.
 //
 // +kubebuilder:validation:Type=object
 // +kubebuilder:pruning:PreserveUnknownFields
-type PodTemplate []byte
+type PodTemplate struct {
+	// Raw is the patch, in JSON. Its bytes are kept unchanged.
+	Raw []byte `json:"-"`
+}
 
 // MaxSize is the largest size of a patch, in bytes. The time of a merge grows with the square of the number of list items,
 // and a patch of this size takes less than half a second.
@@ -37,12 +36,13 @@ const MaxSize = 64 << 10
 // Equal arguments give equal results, down to the order of all lists.
 //
 // The labels that selector names cannot be changed, since the API server refuses a workload whose pods do not match its
-// selector. Pass the selector of the workload. A nil selector protects no labels. [Protect] protects more.
+// selector. Pass the selector of the workload. A nil selector protects no labels. [Protect] protects more. A nil
+// PodTemplate is no patch.
 //
 // A patch that the user has to correct is an [*InvalidError], which names each wrong field. Any other error is a mistake in
 // the program: a path of [Protect] that does not exist, or a base with an item that lacks its key, such as an image pull
 // secret without a name.
-func (p PodTemplate) Apply(base corev1.PodTemplateSpec, selector *metav1.LabelSelector, options ...Option) (corev1.PodTemplateSpec, error) {
+func (p *PodTemplate) Apply(base corev1.PodTemplateSpec, selector *metav1.LabelSelector, options ...Option) (corev1.PodTemplateSpec, error) {
 	settings, err := newSettings(options)
 	switch {
 	case err != nil:
@@ -54,7 +54,7 @@ func (p PodTemplate) Apply(base corev1.PodTemplateSpec, selector *metav1.LabelSe
 }
 
 // apply is a function of its own, so that without a patch base is not moved to the heap.
-func (p PodTemplate) apply(base corev1.PodTemplateSpec, selector *metav1.LabelSelector, settings settings) (corev1.PodTemplateSpec, error) {
+func (p *PodTemplate) apply(base corev1.PodTemplateSpec, selector *metav1.LabelSelector, settings settings) (corev1.PodTemplateSpec, error) {
 	root := settings.root()
 	patch, invalid := p.parse(root)
 	if len(invalid) > 0 {
@@ -71,38 +71,46 @@ func (p PodTemplate) apply(base corev1.PodTemplateSpec, selector *metav1.LabelSe
 }
 
 // isEmpty reports whether the patch changes nothing. It does not parse, so it may return false for {} in another form.
-func (p PodTemplate) isEmpty() bool {
-	switch b := bytes.TrimSpace(p); string(b) {
+func (p *PodTemplate) isEmpty() bool {
+	if p == nil {
+		return true
+	}
+	switch b := bytes.TrimSpace(p.Raw); string(b) {
 	case "", "null", "{}":
 		return true
 	}
 	return false
 }
 
-// MarshalJSON returns the patch itself, and null for an empty one.
+// MarshalJSON returns the patch itself, and {} for the zero value, since the schema of the field refuses null.
 func (p PodTemplate) MarshalJSON() ([]byte, error) {
-	if len(p) == 0 {
-		return []byte("null"), nil
+	if len(p.Raw) == 0 {
+		return []byte("{}"), nil
 	}
-	return p, nil
+	return p.Raw, nil
 }
 
-// UnmarshalJSON keeps a copy of the JSON, and nil for null. It returns no error for JSON that is no patch, because the
+// UnmarshalJSON keeps a copy of the JSON, and nothing for null. It returns no error for JSON that is no patch, because the
 // object could then not be read at all. [PodTemplate.Apply] and [PodTemplate.Validate] return that error.
 func (p *PodTemplate) UnmarshalJSON(b []byte) error {
 	if p == nil {
 		return errors.New("overlay.PodTemplate: UnmarshalJSON on nil pointer")
 	}
 	if string(b) == "null" {
-		*p = nil
+		p.Raw = nil
 		return nil
 	}
-	*p = append((*p)[:0:0], b...)
+	p.Raw = bytes.Clone(b)
 	return nil
 }
 
-// DeepCopy returns a copy of the patch.
-func (p PodTemplate) DeepCopy() PodTemplate { return slices.Clone(p) }
+// DeepCopy returns a copy of the patch, and nil for nil.
+func (p *PodTemplate) DeepCopy() *PodTemplate {
+	if p == nil {
+		return nil
+	}
+	return &PodTemplate{Raw: bytes.Clone(p.Raw)}
+}
 
 // DeepCopyInto writes a copy of the patch into out.
-func (p PodTemplate) DeepCopyInto(out *PodTemplate) { *out = p.DeepCopy() }
+func (p *PodTemplate) DeepCopyInto(out *PodTemplate) { out.Raw = bytes.Clone(p.Raw) }

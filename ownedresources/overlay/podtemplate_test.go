@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -64,19 +65,27 @@ func template(t testing.TB, manifest string) corev1.PodTemplateSpec {
 }
 
 // patchOf returns a patch that is written in YAML, as users do.
-func patchOf(t testing.TB, manifest string) overlay.PodTemplate {
+func patchOf(t testing.TB, manifest string) *overlay.PodTemplate {
 	t.Helper()
 	b, err := yaml.YAMLToJSON([]byte(manifest))
 	require.NoError(t, err)
-	return b
+	return rawPatch(string(b))
 }
 
-func TestApply(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		patch  string
-		change func(*corev1.PodTemplateSpec) // from the base to the wanted result
-	}{
+func rawPatch(json string) *overlay.PodTemplate { return &overlay.PodTemplate{Raw: []byte(json)} }
+
+// applyCase is a patch of the base above.
+type applyCase struct {
+	reason string
+	patch  string
+	change func(*corev1.PodTemplateSpec) // from the base to the wanted result
+
+	// elsewhere changes the wanted result into that of kubectl patch --type strategic, where it differs.
+	elsewhere func(*corev1.PodTemplateSpec)
+}
+
+func applyCases(t testing.TB) map[string]applyCase {
+	return map[string]applyCase{
 		"Scalar": {
 			reason: "A field of the patch replaces that of the base.",
 			patch:  `{spec: {priorityClassName: high, terminationGracePeriodSeconds: 5, hostNetwork: true}}`,
@@ -119,6 +128,7 @@ func TestApply(t *testing.T) {
 				added := template(t, `{spec: {containers: [{name: new, image: x, resources: {limits: {memory: 1Gi}}}]}}`).Spec.Containers[0]
 				p.Spec.Containers = []corev1.Container{p.Spec.Containers[0], added, p.Spec.Containers[1]}
 			},
+			elsewhere: func(p *corev1.PodTemplateSpec) { p.Spec.Containers[1].Resources.Limits["cpu"] = resource.Quantity{} }, // a limit of 0
 		},
 		"DeleteItem": {
 			reason: "$patch: delete removes the item of the base with the same key, and is nothing where there is none.",
@@ -157,6 +167,7 @@ func TestApply(t *testing.T) {
 				p.Spec.NodeSelector = map[string]string{"only": "1"}
 				p.Spec.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"1.1.1.1"}}
 			},
+			elsewhere: func(p *corev1.PodTemplateSpec) { p.Spec.DNSConfig = nil }, // it is lost
 		},
 		"DeleteObject": {
 			reason: "$patch: delete empties an object of the base. Where there is none, there is none afterwards.",
@@ -199,6 +210,11 @@ func TestApply(t *testing.T) {
 				}
 				p.Spec.Containers = append([]corev1.Container{added}, p.Spec.Containers...)
 			},
+			elsewhere: func(p *corev1.PodTemplateSpec) { // directives are ignored with a warning, and what they mark stays
+				p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{}
+				p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "B", Value: "b"}}
+				p.Spec.Containers[0].Ports = []corev1.ContainerPort{{}, {ContainerPort: 1}}
+			},
 		},
 		"Finalizers": {
 			reason: "The only list of plain values that is merged.",
@@ -225,7 +241,10 @@ func TestApply(t *testing.T) {
 			change: func(*corev1.PodTemplateSpec) {},
 		},
 	}
-	for name, tc := range cases {
+}
+
+func TestApply(t *testing.T) {
+	for name, tc := range applyCases(t) {
 		t.Run(name, func(t *testing.T) {
 			given := template(t, base)
 			got, err := patchOf(t, tc.patch).Apply(given, selector)
@@ -254,12 +273,13 @@ func asJSON(t testing.TB, p corev1.PodTemplateSpec) (sent map[string]any) {
 func TestApplyWithoutPatch(t *testing.T) {
 	given := template(t, base)
 	for _, patch := range []string{"", "null", "{}", " {} "} {
-		got, err := overlay.PodTemplate(patch).Apply(given, selector)
+		got, err := rawPatch(patch).Apply(given, selector)
 		require.NoError(t, err)
 		require.Same(t, &given.Spec.Containers[0], &got.Spec.Containers[0], "the base itself")
 	}
+	var none *overlay.PodTemplate
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if _, err := overlay.PodTemplate(nil).Apply(given, selector); err != nil {
+		if _, err := none.Apply(given, selector); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -275,64 +295,65 @@ func TestApplySharesNoMemory(t *testing.T) {
 	*got.Spec.SecurityContext.RunAsUser = 0
 	got.Spec.Tolerations[0].Key = "changed"
 	require.Empty(t, cmp.Diff(template(t, base), given))
-	require.JSONEq(t, `{"spec": {"containers": [{"name": "web", "args": ["x"]}]}}`, string(patch))
+	require.JSONEq(t, `{"spec": {"containers": [{"name": "web", "args": ["x"]}]}}`, string(patch.Raw))
 }
 
 type spec struct {
-	Before      string              `json:"before,omitempty"`
-	PodTemplate overlay.PodTemplate `json:"podTemplate,omitempty"`
+	Value     overlay.PodTemplate  `json:"value,omitzero"`
+	OmitEmpty overlay.PodTemplate  `json:"omitEmpty,omitempty"` //nolint:modernize // users may write this
+	Pointer   *overlay.PodTemplate `json:"pointer,omitempty"`
 }
 
 func TestJSON(t *testing.T) {
 	t.Run("KeepsBytes", func(t *testing.T) {
+		const patch = `{"b": 1, "a": null, "a": 1.50}`
 		var s spec
-		require.NoError(t, json.Unmarshal([]byte(`{"podTemplate": {"b": 1, "a": null, "a": 1.50}}`), &s))
-		require.Equal(t, `{"b": 1, "a": null, "a": 1.50}`, string(s.PodTemplate))
+		require.NoError(t, json.Unmarshal([]byte(`{"value": `+patch+`, "pointer": `+patch+`}`), &s))
+		require.Equal(t, patch, string(s.Value.Raw))
+		require.Equal(t, patch, string(s.Pointer.Raw))
 		b, err := json.Marshal(s)
 		require.NoError(t, err)
-		require.Equal(t, `{"podTemplate":{"b":1,"a":null,"a":1.50}}`, string(b), "the encoder removes spaces only")
+		require.Equal(t, `{"value":{"b":1,"a":null,"a":1.50},"omitEmpty":{},"pointer":{"b":1,"a":null,"a":1.50}}`, string(b), "the encoder removes spaces only")
 	})
-	t.Run("OmitsEmpty", func(t *testing.T) {
-		for _, given := range []string{`{}`, `{"podTemplate": null}`} {
-			s := spec{PodTemplate: overlay.PodTemplate("{}")}
-			if given == "{}" {
-				s = spec{}
-			}
+	t.Run("NoPatch", func(t *testing.T) {
+		for _, given := range []string{`{}`, `{"value": null, "omitEmpty": null, "pointer": null}`} {
+			var s spec
 			require.NoError(t, json.Unmarshal([]byte(given), &s))
-			require.Nil(t, s.PodTemplate)
+			require.Equal(t, spec{}, s)
 			b, err := json.Marshal(s)
 			require.NoError(t, err)
-			require.Equal(t, `{}`, string(b), "a null would be refused: the schema asks for an object")
+			require.Equal(t, `{"omitEmpty":{}}`, string(b), "the schema refuses null")
 		}
 	})
-	t.Run("NilWithoutOmitempty", func(t *testing.T) {
-		b, err := json.Marshal(overlay.PodTemplate(nil))
-		require.NoError(t, err)
-		require.Equal(t, "null", string(b))
+	t.Run("NullResets", func(t *testing.T) {
+		s := spec{Value: *rawPatch("{}")}
+		require.NoError(t, json.Unmarshal([]byte(`{"value": null}`), &s))
+		require.Nil(t, s.Value.Raw)
 	})
 	t.Run("SharesNoMemory", func(t *testing.T) {
 		given := []byte(`{"a":1}`)
-		p := overlay.PodTemplate("kept")
-		kept := p
+		p := rawPatch("kept")
+		kept := p.Raw
 		require.NoError(t, p.UnmarshalJSON(given))
 		given[2] = 'z'
-		require.Equal(t, `{"a":1}`, string(p))
+		require.Equal(t, `{"a":1}`, string(p.Raw))
 		require.Equal(t, "kept", string(kept), "another field may share the former bytes")
 	})
 	t.Run("NotJSON", func(t *testing.T) {
-		_, err := json.Marshal(overlay.PodTemplate("{"))
+		_, err := json.Marshal(rawPatch("{"))
 		require.Error(t, err)
 	})
 }
 
 func TestDeepCopy(t *testing.T) {
-	p := overlay.PodTemplate(`{"a":1}`)
+	p := rawPatch(`{"a":1}`)
 	var into overlay.PodTemplate
 	p.DeepCopyInto(&into)
-	for _, c := range []overlay.PodTemplate{p.DeepCopy(), into} {
+	for _, c := range []*overlay.PodTemplate{p.DeepCopy(), &into} {
 		require.Equal(t, p, c)
-		c[0] = 'x'
-		require.Equal(t, `{"a":1}`, string(p))
+		c.Raw[0] = 'x'
+		require.Equal(t, `{"a":1}`, string(p.Raw))
 	}
-	require.Nil(t, overlay.PodTemplate(nil).DeepCopy())
+	require.Nil(t, (*overlay.PodTemplate)(nil).DeepCopy())
+	require.Nil(t, (&overlay.PodTemplate{}).DeepCopy().Raw)
 }

@@ -85,7 +85,7 @@ func TestProtectWrongPath(t *testing.T) {
 		"spec.containers[web][name]":      `a dot is missing before "[name]"`,
 		"spec.containers[web].ports[1].x": `there is no field "x"`,
 	} {
-		for _, patch := range []overlay.PodTemplate{nil, overlay.PodTemplate(`{"spec": {}}`)} {
+		for _, patch := range []*overlay.PodTemplate{nil, rawPatch(`{"spec": {}}`)} {
 			_, err := patch.Apply(corev1.PodTemplateSpec{}, nil, overlay.Protect("spec", path))
 			require.EqualError(t, err, `the path "`+path+`" of overlay.Protect does not exist in a pod template: `+want)
 			require.False(t, apierrors.IsInvalid(err), "the user cannot correct it")

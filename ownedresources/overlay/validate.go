@@ -23,7 +23,7 @@ const maxErrors = 10
 // errors, whose paths begin with path. They contain no values of the patch.
 //
 // Call it in a webhook. [PodTemplate.Apply] makes the same checks, and those that need the base.
-func (p PodTemplate) Validate(path *field.Path) field.ErrorList {
+func (p *PodTemplate) Validate(path *field.Path) field.ErrorList {
 	if p.isEmpty() {
 		return nil
 	}
@@ -32,14 +32,14 @@ func (p PodTemplate) Validate(path *field.Path) field.ErrorList {
 }
 
 // parse returns the patch, and the errors that Validate returns.
-func (p PodTemplate) parse(path *field.Path) (patch map[string]any, invalid field.ErrorList) {
-	if len(p) > MaxSize {
+func (p *PodTemplate) parse(path *field.Path) (patch map[string]any, invalid field.ErrorList) {
+	if len(p.Raw) > MaxSize {
 		return nil, field.ErrorList{field.TooLong(path, "", MaxSize)}
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(p), []byte("{")) {
+	if !bytes.HasPrefix(bytes.TrimSpace(p.Raw), []byte("{")) {
 		return nil, field.ErrorList{invalidValue(path, "must be a JSON object with the fields metadata and spec")}
 	}
-	duplicates, err := kjson.UnmarshalStrict(p, &patch)
+	duplicates, err := kjson.UnmarshalStrict(p.Raw, &patch)
 	if err != nil {
 		return nil, field.ErrorList{invalidValue(path, "must be JSON: "+err.Error())}
 	}
@@ -304,10 +304,12 @@ func checkScalar(value any, t reflect.Type) (mismatch string) {
 	target := reflect.New(t)
 	if custom, ok := target.Interface().(interface{ UnmarshalJSON(b []byte) error }); ok {
 		b, err := json.Marshal(value)
-		if err == nil {
+		if err == nil && !isTooLong(value, t) {
 			err = custom.UnmarshalJSON(b)
 		}
 		switch {
+		case isTooLong(value, t):
+			return "must be a shorter quantity, such as 500m or 1Gi"
 		case err == nil:
 			return ""
 		case t == quantityType:
@@ -332,6 +334,16 @@ func checkScalar(value any, t reflect.Type) (mismatch string) {
 		}
 	}
 	return ""
+}
+
+// isTooLong reports whether parsing a quantity would take long: resource.ParseQuantity takes hours for 1e-2000000000.
+func isTooLong(value any, t reflect.Type) bool {
+	text, ok := value.(string)
+	if !ok || t != quantityType {
+		return false
+	}
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	return len(text) > 50 || len(exponent) > len("-99")
 }
 
 // unknownField returns what is wrong with a field that a struct does not have.

@@ -106,6 +106,16 @@ func TestValidate(t *testing.T) {
 				".spec.containers[0].resources.limits[memory]: Invalid value: must be a quantity, such as 500m or 1Gi",
 			},
 		},
+		"LongQuantities": {
+			reason: "Parsing the first would take minutes.",
+			patch:  `{"spec": {"overhead": {"a": "1e-100000000", "b": "1E+999", "c": "` + strings.Repeat("1", 51) + `", "d": "1e-12", "e": "1Ei", "f": "2E", "g": "1e1e1e1"}}}`,
+			want: []string{
+				".spec.overhead[a]: Invalid value: must be a shorter quantity, such as 500m or 1Gi",
+				".spec.overhead[b]: Invalid value: must be a shorter quantity, such as 500m or 1Gi",
+				".spec.overhead[c]: Invalid value: must be a shorter quantity, such as 500m or 1Gi",
+				".spec.overhead[g]: Invalid value: must be a shorter quantity, such as 500m or 1Gi",
+			},
+		},
 		"NullItems": {
 			reason: "Null deletes a field, and an item by its directive only. The API server's library panics on null items.",
 			patch:  `{"spec": {"containers": [null], "tolerations": [null], "initContainers": null}}`,
@@ -222,7 +232,7 @@ func TestValidate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			patch := overlay.PodTemplate(tc.patch)
+			patch := rawPatch(tc.patch)
 			var got []string
 			for _, err := range patch.Validate(field.NewPath("patch")) {
 				got = append(got, strings.TrimPrefix(err.Error(), "patch"))
@@ -292,7 +302,7 @@ func TestApplyProtectsPods(t *testing.T) {
 }
 
 func TestInvalidError(t *testing.T) {
-	_, err := overlay.PodTemplate(`{"spec": {"a": 1, "b": 2}}`).Apply(corev1.PodTemplateSpec{}, nil)
+	_, err := rawPatch(`{"spec": {"a": 1, "b": 2}}`).Apply(corev1.PodTemplateSpec{}, nil)
 	require.EqualError(t, err, "spec.podTemplate.spec.a: Invalid value: unknown field; spec.podTemplate.spec.b: Invalid value: unknown field")
 	require.True(t, apierrors.IsInvalid(err))
 	invalid, ok := errors.AsType[*overlay.InvalidError](err)
