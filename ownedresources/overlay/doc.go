@@ -24,8 +24,8 @@
 //     the base has none. Nulls and directives in new items are carried out. What the API server would ignore, guess or take in
 //     no fixed order is an error: an unknown field, a directive in a list that is replaced as a whole, a key that stands twice.
 //   - The order of the result depends on the arguments alone, so an unchanged patch rolls no pods.
-//   - Prefer $patch: delete to null, which removes fields too. kubectl apply drops nulls before the API server sees them. With
-//     --server-side, and with kubectl create, they arrive.
+//   - kubectl apply drops nulls before the API server sees them; with --server-side, and with kubectl create, they arrive.
+//     Directives always arrive: $patch: delete for an object or an item, an item $patch: replace for a list.
 //   - Who may write the field can run any pod that the operator may create: as any service account of the namespace, with any
 //     of its Secrets, privileged, on any node. Pod Security Admission still applies to the pods. [Protect] fields such as
 //     spec.serviceAccountName where that is too much.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestProtect(t *testing.T) {
-	const refusal = ": Forbidden: belongs to the operator: remove it, and what replaces or deletes it, from the patch"
+	const refusal = ": Forbidden: cannot be changed, because the operator needs it: remove from the patch what changes, replaces or deletes it"
 	cases := map[string]struct {
 		reason  string
 		protect string

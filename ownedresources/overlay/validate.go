@@ -76,7 +76,7 @@ func checkResult(root *field.Path, base, merged *corev1.PodTemplateSpec, selecto
 	}
 	for _, p := range protected {
 		if p.changed(base, merged) {
-			c.add(field.Forbidden(root.Child(p.text), "belongs to the operator: remove it, and what replaces or deletes it, from the patch"))
+			c.add(field.Forbidden(root.Child(p.text), "cannot be changed, because the operator needs it: remove from the patch what changes, replaces or deletes it"))
 		}
 	}
 	return c.errors
@@ -303,13 +303,14 @@ func (c *checker) order(path *field.Path, value, items any, list member) {
 func checkScalar(value any, t reflect.Type) (mismatch string) {
 	target := reflect.New(t)
 	if custom, ok := target.Interface().(interface{ UnmarshalJSON(b []byte) error }); ok {
+		if isTooLong(value, t) {
+			return "must be a shorter quantity, such as 500m or 1Gi"
+		}
 		b, err := json.Marshal(value)
-		if err == nil && !isTooLong(value, t) {
+		if err == nil {
 			err = custom.UnmarshalJSON(b)
 		}
 		switch {
-		case isTooLong(value, t):
-			return "must be a shorter quantity, such as 500m or 1Gi"
 		case err == nil:
 			return ""
 		case t == quantityType:
