@@ -10,18 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// The directives of a strategic merge patch,
-// https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md.
-const (
-	directivePrefix     = "$"
-	patchDirective      = "$patch"
-	replace             = "replace"
-	remove              = "delete"
-	retainKeys          = "$retainKeys"
-	orderPrefix         = "$setElementOrder/"
-	removeFromPrimitive = "$deleteFromPrimitiveList/"
-)
-
 // merge returns the pod template with a valid patch merged into it. It changes the patch, but not base.
 func merge(base *corev1.PodTemplateSpec, patch map[string]any) (*corev1.PodTemplateSpec, error) {
 	converter := runtime.DefaultUnstructuredConverter
@@ -146,10 +134,4 @@ func settleValue(value any) (settled any, keep bool) {
 		return items, true
 	}
 	return value, true
-}
-
-// isReplaceMarker reports whether an item of a list says that the list replaces that of the base.
-func isReplaceMarker(item any) bool {
-	m, ok := item.(map[string]any)
-	return ok && m[patchDirective] == replace
 }

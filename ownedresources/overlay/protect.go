@@ -2,11 +2,15 @@ package overlay
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Protect protects fields of the pod template. A patch that changes, adds or removes one of them is an error. Compared are
@@ -35,6 +39,46 @@ func Protect(paths ...string) Option {
 		parsed = append(parsed, path)
 	}
 	return func(s *settings) { s.protected = append(s.protected, parsed...) }
+}
+
+// checkResult checks the merged pod template. Comparing it with the base finds every way in which a patch can change what
+// is protected.
+func checkResult(root *field.Path, base, merged *corev1.PodTemplateSpec, selector *metav1.LabelSelector, protected []protectedPath) field.ErrorList {
+	c := &checker{}
+	if len(base.Spec.Containers) > 0 && len(merged.Spec.Containers) == 0 {
+		c.add(field.Required(root.Child("spec", "containers"), "the patch removes all containers of the pod: keep one"))
+	}
+	labels := root.Child("metadata", "labels")
+	for _, key := range keysOf(selector) {
+		was, wasSet := base.Labels[key]
+		is, isSet := merged.Labels[key]
+		switch {
+		case was == is && wasSet == isSet:
+		case wasSet:
+			c.add(field.Forbidden(labels.Key(key), fmt.Sprintf("must stay %q, by which the workload selects its pods: do not change or remove it", was)))
+		default:
+			c.add(field.Forbidden(labels.Key(key), "must stay unset, since the workload selects its pods by it: remove it from the patch"))
+		}
+	}
+	for _, p := range protected {
+		if p.changed(base, merged) {
+			c.add(field.Forbidden(root.Child(p.text), "cannot be changed, because the operator needs it: remove from the patch what changes, replaces or deletes it"))
+		}
+	}
+	return c.errors
+}
+
+// keysOf returns the labels that a selector names, sorted.
+func keysOf(selector *metav1.LabelSelector) []string {
+	if selector == nil {
+		return nil
+	}
+	keys := slices.Collect(maps.Keys(selector.MatchLabels))
+	for _, e := range selector.MatchExpressions {
+		keys = append(keys, e.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 type protectedPath struct {

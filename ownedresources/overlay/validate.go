@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
@@ -55,51 +53,15 @@ func (p *PodTemplate) parse(path *field.Path) (patch map[string]any, invalid fie
 	return patch, c.errors
 }
 
-// checkResult checks the merged pod template. Comparing it with the base finds every way in which a patch can change what
-// is protected.
-func checkResult(root *field.Path, base, merged *corev1.PodTemplateSpec, selector *metav1.LabelSelector, protected []protectedPath) field.ErrorList {
-	c := &checker{}
-	if len(base.Spec.Containers) > 0 && len(merged.Spec.Containers) == 0 {
-		c.add(field.Required(root.Child("spec", "containers"), "the patch removes all containers of the pod: keep one"))
-	}
-	labels := root.Child("metadata", "labels")
-	for _, key := range keysOf(selector) {
-		was, wasSet := base.Labels[key]
-		is, isSet := merged.Labels[key]
-		switch {
-		case was == is && wasSet == isSet:
-		case wasSet:
-			c.add(field.Forbidden(labels.Key(key), fmt.Sprintf("must stay %q, by which the workload selects its pods: do not change or remove it", was)))
-		default:
-			c.add(field.Forbidden(labels.Key(key), "must stay unset, since the workload selects its pods by it: remove it from the patch"))
-		}
-	}
-	for _, p := range protected {
-		if p.changed(base, merged) {
-			c.add(field.Forbidden(root.Child(p.text), "cannot be changed, because the operator needs it: remove from the patch what changes, replaces or deletes it"))
-		}
-	}
-	return c.errors
-}
-
-// keysOf returns the labels that a selector names, sorted.
-func keysOf(selector *metav1.LabelSelector) []string {
-	if selector == nil {
-		return nil
-	}
-	keys := slices.Collect(maps.Keys(selector.MatchLabels))
-	for _, e := range selector.MatchExpressions {
-		keys = append(keys, e.Key)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
-
 // checker collects errors. It checks values against Go types, so that the merge meets nothing that it does not expect: the
 // API server's library panics on some of that.
-type checker struct{ errors field.ErrorList }
+type checker struct {
+	errors field.ErrorList
+	found  int // also those that are one too many to be returned
+}
 
 func (c *checker) add(err *field.Error) {
+	c.found++
 	if len(c.errors) < maxErrors {
 		c.errors = append(c.errors, err)
 	}
@@ -191,118 +153,10 @@ func (c *checker) key(path *field.Path, item map[string]any, list member, replac
 	}
 }
 
-// directive checks a directive, which is a member of an object of the type t.
-func (c *checker) directive(path *field.Path, name string, object map[string]any, t reflect.Type) {
-	value := object[name]
-	if name == patchDirective {
-		if value != replace && value != remove {
-			c.add(invalidValue(path, "must be replace or delete"))
-		}
-		return
-	}
-	if name == retainKeys {
-		c.retainKeys(path, value, object, t)
-		return
-	}
-	prefix, listName, _ := strings.Cut(name, "/")
-	list, found := memberOf(t, listName)
-	isList := found && t.Kind() == reflect.Struct && list.goType.Kind() == reflect.Slice && !isScalar(list.goType)
-	switch prefix + "/" {
-	case orderPrefix:
-		if !isList || !list.merges {
-			c.add(field.Forbidden(path, "orders only lists that are merged: "+listName+" is none"))
-			return
-		}
-		c.order(path, value, object[listName], list)
-	case removeFromPrimitive:
-		if !isList || !isScalar(withoutPointer(list.goType.Elem())) {
-			c.add(field.Forbidden(path, "removes only from lists of plain values: "+listName+" is none"))
-			return
-		}
-		if _, both := object[listName]; both {
-			c.add(field.Forbidden(path, "must not stand beside "+listName+", since the API server takes the two in no fixed order: use one"))
-		}
-		c.value(path, orList(value), member{goType: list.goType}, true)
-	default:
-		c.add(field.Forbidden(path, "is not a directive of a strategic merge patch"))
-	}
-}
-
-// retainKeys checks that the directive names the members that are kept, among them all that the patch sets.
-func (c *checker) retainKeys(path *field.Path, value any, object map[string]any, t reflect.Type) {
-	listed, ok := value.([]any)
-	if !ok {
-		c.add(invalidValue(path, "must be a list of names of fields"))
-		return
-	}
-	names := map[string]bool{}
-	for i, item := range listed {
-		name, ok := item.(string)
-		if _, found := memberOf(t, name); !ok || !found {
-			c.add(invalidValue(path.Index(i), "must be the name of a field beside it"))
-			return
-		}
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if object[name] != nil && !strings.HasPrefix(name, directivePrefix) && !names[name] {
-			c.add(field.Required(path, "must name all fields that the patch sets beside it, also "+shorten(name)))
-		}
-	}
-}
-
-// order checks an order of list items: it has their keys only, and the items of the patch in the same order.
-func (c *checker) order(path *field.Path, value, items any, list member) {
-	order, ok := value.([]any)
-	if !ok {
-		c.add(invalidValue(path, "must be a list with the keys of the items"))
-		return
-	}
-	before := len(c.errors)
-	var keys []any
-	for i, item := range order {
-		switch object, isObject := item.(map[string]any); {
-		case list.mergeKey == "":
-			c.value(path.Index(i), orList(item), member{goType: withoutPointer(list.goType.Elem())}, true)
-			keys = append(keys, item)
-		case !isObject || len(object) != 1 || object[list.mergeKey] == nil:
-			c.add(invalidValue(path.Index(i), "must have the field "+list.mergeKey+" and no other"))
-		default:
-			c.object(path.Index(i), object, list.goType.Elem(), true)
-			keys = append(keys, object[list.mergeKey])
-		}
-	}
-	if len(c.errors) > before {
-		return
-	}
-	for i, key := range keys {
-		if slices.Contains(keys[:i], key) {
-			c.add(invalidValue(path.Index(i), "stands twice: an order has each item once"))
-			return
-		}
-	}
-	patched, _ := items.([]any)
-	for i, item := range patched {
-		key := item
-		if object, isObject := item.(map[string]any); isObject {
-			if object[patchDirective] != nil {
-				continue
-			}
-			key = object[list.mergeKey]
-		}
-		place := slices.IndexFunc(keys, func(k any) bool { return isComparable(key) && k == key })
-		if place < 0 {
-			c.add(invalidValue(path, fmt.Sprintf("must contain the items of the patch in the same order: item %d is missing or comes earlier", i)))
-			return
-		}
-		keys = keys[place+1:]
-	}
-}
-
 // checkScalar returns what is wrong with a value of a type that has no members, without the value, or "".
 func checkScalar(value any, t reflect.Type) (mismatch string) {
 	target := reflect.New(t)
-	if custom, ok := target.Interface().(interface{ UnmarshalJSON(b []byte) error }); ok {
+	if custom, ok := reflect.TypeAssert[json.Unmarshaler](target); ok {
 		if isTooLong(value, t) {
 			return "must be a shorter quantity, such as 500m or 1Gi"
 		}
@@ -368,23 +222,6 @@ func unknownField(t reflect.Type, name string) string {
 // invalidValue is an error without the value.
 func invalidValue(path *field.Path, detail string) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, detail)
-}
-
-// isComparable reports whether a value of JSON can be compared.
-func isComparable(value any) bool {
-	switch value.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return true
-}
-
-// orList returns an empty object for null, which is no value of any scalar or list.
-func orList(value any) any {
-	if value == nil {
-		return map[string]any{}
-	}
-	return value
 }
 
 // shorten shortens what may be any text of the user, so that a message stays readable.

@@ -69,14 +69,14 @@ func TestValidate(t *testing.T) {
 		},
 		"UnknownFields": {
 			reason: "A field that is misspelt would have no effect.",
-			patch:  `{"spec": {"conatiners": [], "Volumes": [], "containers": [{"name": "a", "env": [{"name": "b", "valeu": ""}]}]}, "containers": [], "labels": {}, "kind": "Pod"}`,
+			patch:  `{"spec": {"priorityClass": "", "Volumes": [], "containers": [{"name": "a", "env": [{"name": "b", "valeu": ""}]}]}, "containers": [], "labels": {}, "kind": "Pod"}`,
 			want: []string{
 				".containers: Invalid value: unknown field: it belongs below spec",
 				".kind: Invalid value: unknown field",
 				".labels: Invalid value: unknown field: it belongs below metadata",
 				".spec.Volumes: Invalid value: unknown field: write volumes",
-				".spec.conatiners: Invalid value: unknown field",
 				".spec.containers[0].env[0].valeu: Invalid value: unknown field",
+				".spec.priorityClass: Invalid value: unknown field",
 			},
 		},
 		"WrongTypes": {
@@ -217,6 +217,17 @@ func TestValidate(t *testing.T) {
 		"ManyErrors": {
 			reason: "A condition has no room for more than ten.",
 			patch:  `{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1, "k": 1}`,
+			want: func() (want []string) {
+				for _, name := range "abcdefghij" {
+					want = append(want, "."+string(name)+": Invalid value: unknown field")
+				}
+				return want
+			}(),
+		},
+		"ManyErrorsBeforePanics": {
+			reason: "Checks go on after the tenth error, and stay as careful.",
+			patch: `{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1, "metadata": {"$setElementOrder/finalizers": [{}, {}], "finalizers": [{}],
+				"$deleteFromPrimitiveList/finalizers": [[], {}, null]}, "spec": {"containers": [{"name": {}}, {"name": []}, null], "$setElementOrder/containers": [{"name": {}}, {"name": {}}, {}]}}`,
 			want: func() (want []string) {
 				for _, name := range "abcdefghij" {
 					want = append(want, "."+string(name)+": Invalid value: unknown field")
