@@ -150,6 +150,14 @@ func applyCases(t testing.TB) map[string]applyCase {
 				p.Spec.Volumes = []corev1.Volume{hostPath, p.Spec.Volumes[1]}
 			},
 		},
+		"DeleteAndAddItemWithNull": {
+			reason: "Its nulls find nothing to remove, as in any new item.",
+			patch:  `{spec: {containers: [{name: web, $patch: delete}, {name: web, image: x, resources: {requests: {cpu: null, memory: 1Gi}}}]}}`,
+			change: func(p *corev1.PodTemplateSpec) {
+				p.Spec.Containers[0] = template(t, `{spec: {containers: [{name: web, image: x, resources: {requests: {memory: 1Gi}}}]}}`).Spec.Containers[0]
+			},
+			elsewhere: func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.Quantity{} },
+		},
 		"ReplaceList": {
 			reason: "An item $patch: replace makes the list replace that of the base.",
 			patch:  `{spec: {containers: [{name: web, env: [{$patch: replace}, {name: ONLY, value: x}], ports: [{$patch: replace}, {containerPort: 53, protocol: TCP}, {containerPort: 53, protocol: UDP}]}]}}`,
