@@ -28,7 +28,7 @@ type PodTemplate struct {
 }
 
 // MaxSize is the largest size of a patch, in bytes. The time of a merge grows with the square of the number of list items,
-// and a patch of this size takes less than half a second.
+// and a patch of this size takes at most about half a second.
 const MaxSize = 64 << 10
 
 // Apply returns base with the patch merged into it, as the API server merges a strategic merge patch. It does not change
