@@ -68,11 +68,12 @@ lint: requirements bin/golangci-lint ## Check style, tidy modules, generated fil
 	go test ./internal/imports ./internal/links
 
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
-	bench/api/zz_generated.deepcopy.go bench/api/*.yaml
+	bench/api/zz_generated.deepcopy.go bench/api/*.yaml $(addprefix ownedresources/overlay/testdata/api/,zz_generated.deepcopy.go *.yaml)
 
-generate: bin/controller-gen ## Generate the deep copies of the examples' API types, and those and the CRD of the benchmarks.
+generate: bin/controller-gen ## Generate the deep copies of the examples' API types, and those and the CRDs of benchmarks and tests.
 	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
 	@cd bench && ../bin/controller-gen object crd paths=./api output:crd:dir=api
+	@bin/controller-gen object crd paths=./ownedresources/overlay/testdata/api output:crd:dir=ownedresources/overlay/testdata/api
 
 manifests: bin/controller-gen ## Generate the examples' CRDs and roles.
 	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \

@@ -7,6 +7,8 @@
 //   - [github.com/opblocks/opblocks/ownedresources] creates, applies and prunes the objects that an object owns. It sends no
 //     request if they are already as desired, and changes nothing that others own. Use it as a step, or call it as a plain
 //     function.
+//   - [github.com/opblocks/opblocks/ownedresources/overlay] merges a user's patch, which is a field of the custom resource, into
+//     a pod template.
 //   - [github.com/opblocks/opblocks/ownedresources/workload] restarts workloads that somebody else owns, and observes their
 //     rollouts.
 //   - [github.com/opblocks/opblocks/conditions] sets, reads and summarizes status conditions, of type metav1.Condition or of

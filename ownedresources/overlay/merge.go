@@ -1,0 +1,137 @@
+package overlay
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// merge returns the pod template with a valid patch merged into it. It changes the patch, but not base.
+func merge(base *corev1.PodTemplateSpec, patch map[string]any) (*corev1.PodTemplateSpec, error) {
+	converter := runtime.DefaultUnstructuredConverter
+	original, err := converter.ToUnstructured(base)
+	if err != nil {
+		return nil, fmt.Errorf("convert the pod template: %w", err)
+	}
+	prepare(original, patch, podTemplateType)
+	result, err := strategicpatch.StrategicMergeMapPatch(original, patch, corev1.PodTemplateSpec{})
+	if err != nil {
+		return nil, fmt.Errorf("merge into the pod template: %w", err)
+	}
+	merged := &corev1.PodTemplateSpec{}
+	if err := converter.FromUnstructuredWithValidation(result, merged, true); err != nil {
+		return nil, fmt.Errorf("convert the merged pod template: %w", err)
+	}
+	return merged, nil
+}
+
+// prepare settles what has no counterpart in base. The API server's library copies most of that into the result without
+// looking inside: directives would become unknown fields, a null in a map would become an empty value, and an object with
+// $patch: replace would be lost.
+func prepare(base, patch map[string]any, t reflect.Type) {
+	switch patch[patchDirective] {
+	case replace:
+		delete(patch, patchDirective)
+		settle(patch)
+		patch[patchDirective] = replace
+		return
+	case remove:
+		return
+	}
+	for name, value := range patch {
+		if strings.HasPrefix(name, directivePrefix) {
+			list, isOrder := strings.CutPrefix(name, orderPrefix)
+			if live, _ := base[list].([]any); isOrder && len(live) == 0 {
+				delete(patch, name) // it has nothing to order but the patch's own items, which are in this order
+			}
+			continue
+		}
+		m, _ := memberOf(t, name)
+		switch value := value.(type) {
+		case map[string]any:
+			if live, ok := base[name].(map[string]any); ok {
+				prepare(live, value, m.goType)
+				continue
+			}
+		case []any:
+			if live, ok := base[name].([]any); ok && m.mergeKey != "" {
+				prepareItems(live, value, m)
+				continue
+			}
+		}
+		if settled, keep := settleValue(value); keep {
+			patch[name] = settled
+		} else {
+			delete(patch, name)
+		}
+	}
+}
+
+// prepareItems prepares the items of a list that is merged.
+func prepareItems(base, patch []any, list member) {
+	live := map[any]map[string]any{}
+	for _, item := range base {
+		if item, ok := item.(map[string]any); ok && live[item[list.mergeKey]] == nil {
+			live[item[list.mergeKey]] = item // of several the API server merges into the first
+		}
+	}
+	for _, item := range patch {
+		switch item := item.(map[string]any); item[patchDirective] {
+		case replace:
+			clear(live)
+		case remove:
+			delete(live, item[list.mergeKey])
+		}
+	}
+	for _, item := range patch {
+		item := item.(map[string]any)
+		switch counterpart := live[item[list.mergeKey]]; {
+		case item[patchDirective] != nil:
+		case counterpart != nil:
+			prepare(counterpart, item, list.goType.Elem())
+		default:
+			settle(item)
+		}
+	}
+}
+
+// settle does in place what the patch asks for where there is nothing that it could change: it removes nulls and
+// directives, and what they delete.
+func settle(patch map[string]any) {
+	for name, value := range patch {
+		settled, keep := settleValue(value)
+		if !keep || settled == nil || strings.HasPrefix(name, directivePrefix) {
+			delete(patch, name)
+			continue
+		}
+		patch[name] = settled
+	}
+}
+
+// settleValue returns a settled value, and reports whether there is one.
+func settleValue(value any) (settled any, keep bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		if value[patchDirective] == remove {
+			return nil, false
+		}
+		settle(value)
+		return value, true
+	case []any:
+		items := make([]any, 0, len(value))
+		for _, item := range value {
+			if isReplaceMarker(item) {
+				continue
+			}
+			if item, keep := settleValue(item); keep {
+				items = append(items, item)
+			}
+		}
+		return items, true
+	}
+	return value, true
+}

@@ -1,0 +1,43 @@
+package overlay
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Option is an option of [PodTemplate.Apply].
+type Option func(*settings)
+
+type settings struct {
+	path      *field.Path
+	protected []protectedPath
+	err       error // of the first wrong path
+}
+
+func newSettings(options []Option) (settings, error) {
+	if len(options) == 0 {
+		return settings{}, nil
+	}
+	return applyOptions(options)
+}
+
+// applyOptions is a function of its own, so that without options nothing is allocated.
+func applyOptions(options []Option) (settings, error) {
+	var s settings
+	for _, option := range options {
+		option(&s)
+	}
+	return s, s.err
+}
+
+func (s *settings) root() *field.Path {
+	if s.path == nil {
+		return field.NewPath("spec", "podTemplate")
+	}
+	return s.path
+}
+
+// At sets the path of the patch in the custom resource, with which the paths in errors begin. The default is
+// spec.podTemplate.
+func At(path *field.Path) Option {
+	return func(s *settings) { s.path = path }
+}
