@@ -110,6 +110,9 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 	t.Helper()
 	old, there := at.in(s.live(t))
 	if !there {
+		if matches(unstored, at) {
+			return nil, nil
+		}
 		sent, _ := at.in(s.sent(t))
 		require.Contains(t, []any{int64(0), false, "", nil}, withoutFields(sent, nil), "%s was sent and is not in the live object", at)
 		return nil, nil
