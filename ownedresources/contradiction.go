@@ -253,12 +253,12 @@ func causesOf(refusal error, tree any) (causes [][]compare.Step) {
 
 var podVolumes = []compare.Step{"spec", "template", "spec", "volumes"}
 
-// withoutClaimVolumes returns the path in a tree of a field that a refusal names. It returns false if the tree does not have
-// the field.
+// withoutClaimVolumes returns the path in a tree of a field that a refusal names. It returns false if the tree does not
+// have the field.
 //
-// The paths differ in the volumes of a StatefulSet with claim templates. The API server validates its pods with one volume for
-// each of the templates, in any order and before the volumes of the pod template. Of these it leaves out those that have the
-// name of a claim template.
+// The paths differ in the pod volumes of a StatefulSet with claim templates. The API server validates the pods with one
+// volume for each claim template, in any order, before the volumes of the pod template. It leaves out the volumes of the
+// pod template that have the name of a claim template.
 func withoutClaimVolumes(tree any, path []compare.Step) ([]compare.Step, bool) {
 	n := len(podVolumes)
 	if len(path) <= n || !reflect.DeepEqual(path[:n], podVolumes) || !isStatefulSet(tree) {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// hasFormerEntry reports whether an object may have the entry that [formerEntry] finds. It allocates nothing, while an
-// unstructured object returns decoded copies of its managed fields.
+// hasFormerEntry reports whether an object may have the entry that [formerEntry] finds. It allocates nothing, while
+// GetManagedFields of an unstructured object returns decoded copies.
 func hasFormerEntry(obj client.Object) bool {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -38,8 +38,9 @@ func (d *desired) ourEntry(obj client.Object) int {
 	return slices.IndexFunc(obj.GetManagedFields(), d.isOurs)
 }
 
-// formerFields returns the fields of which nobody knows whose they are, and those that managers own. The former are those of the
-// entry that [formerEntry] finds. If there is none, they are those that no manager owns.
+// formerFields returns the fields that may have been ours before the managed fields were cleared, and those that managers
+// own. The former are the fields of the entry that [formerEntry] finds. If there is none, they are the fields that no
+// manager owns.
 func (d *desired) formerFields(live *unstructured.Unstructured) (former, owned *fieldpath.Set, err error) {
 	at := formerEntry(live)
 	former, owned = &fieldpath.Set{}, &fieldpath.Set{}

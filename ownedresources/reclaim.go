@@ -21,8 +21,9 @@ import (
 // are ours. At the next server-side apply it adds an entry of the manager before-first-apply, which owns all live fields.
 // Fields that are dropped would stay for ever, since that manager owns them too. The answer to the apply shows the entry.
 //
-// If a controller has applied the status before us, the API server has added the entry for the status only. Then nobody owns the
-// fields that are dropped, and they would stay as well. The live object before the apply shows that our entry is missing.
+// If a controller applies the status before we apply, the API server adds no such entry for our fields. Then nobody owns
+// the fields that are dropped, and they would stay as well. The live object before the apply shows that our entry is
+// missing.
 
 const (
 	beforeFirstApply = fieldmanager.BeforeFirstApply
@@ -30,8 +31,8 @@ const (
 	foundBefore = "opblocks-before-first-apply"
 )
 
-// reclaim gives our fields back to us after an apply, if the managed fields had been cleared. before is the live object that was
-// applied to.
+// reclaim gives our fields back to us after an apply, if the managed fields had been cleared. before is the live object
+// before the apply, and answer the API server's answer.
 //
 // If the apply has sent what was last sent, our fields are those that it sent. Otherwise nobody knows which of the others
 // were ours. All are removed, except those that are surely of others: owner references, finalizers,
@@ -71,24 +72,24 @@ func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, bef
 	return nil, err
 }
 
-// isReclaimable reports whether the managed fields had been cleared before our last apply, and our fields have not been taken
-// back since.
+// isReclaimable reports whether the managed fields had been cleared before our last apply, and our fields have not been
+// taken back since.
 func isReclaimable(d *desired, obj client.Object) bool {
 	return hasFormerEntry(obj) && formerEntry(obj) >= 0 && d.ourEntry(obj) >= 0
 }
 
-// isLost reports whether the managed fields of a live object were cleared although they are not empty: others have applied
-// since.
+// isLost reports whether our managed fields entry has been cleared, while others have written entries since. last is the
+// record in the live object.
 func isLost(d *desired, last lastApplied, live client.Object) bool {
 	return last.method != byOthers && len(live.GetManagedFields()) > 0 && d.ourEntry(live) < 0 && formerEntry(live) < 0
 }
 
-// hasDropped reports whether the last apply may have dropped a field. last is the record before it, and answer has the managed
-// fields after it.
+// hasDropped reports whether a field may have been dropped since the managed fields were cleared. last is the record
+// before the apply, and answer is the API server's answer to the apply.
 //
-// If the record is the same, an earlier apply may have dropped the field, whose fields were not taken back: a process has ended in
-// between. That apply has changed the record, which the former entry does not own any more therefore. It does not count if the
-// object was not ours before.
+// If this apply has sent what was last sent, an earlier one may have dropped the field, and the process ended before the
+// fields were taken back. That apply changed the record, so the former entry does not own the annotation any more. An
+// object whose owner reference the former entry does not own was not ours then, so nothing was dropped.
 func (d *desired) hasDropped(last lastApplied, answer client.Object) (bool, error) {
 	former := formerEntry(answer)
 	switch {
@@ -153,7 +154,8 @@ func (d *desired) reclaimable(answer client.Object) (*fieldpath.Set, error) {
 	return d.removable(former, owned, true)
 }
 
-// removable returns those of some fields that are not surely of others, and that hold none of these or of those that are owned.
+// removable returns those of some fields that are not surely of others. It leaves out fields that contain such fields, or
+// fields that are owned.
 func (d *desired) removable(fields, owned *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
 	createOnly, err := d.createOnlyFields()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestReclaimSurvivesEveryFault drops a field of a child after somebody has cleared the child's managed fields, once for every
-// fault at every point. The field must go each time: with a cache that keeps managed fields, and with one that is compact.
+// TestReclaimSurvivesEveryFault drops a field of a child after somebody has cleared the child's managed fields, once for
+// every fault at every point. The field must go each time, with a cache that keeps managed fields and with a compact one.
 func TestReclaimSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))

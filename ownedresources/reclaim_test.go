@@ -231,8 +231,8 @@ func TestReclaimAfterACrash(t *testing.T) {
 	}
 }
 
-// TestReclaimAfterTheStatusWasApplied clears the managed fields and lets a controller apply the status next. Then the API server adds
-// no entry for the fields that were ours.
+// TestReclaimAfterTheStatusWasApplied clears the managed fields and lets a controller apply the status next. Then the API
+// server adds no entry for the fields that were ours.
 func TestReclaimAfterTheStatusWasApplied(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {

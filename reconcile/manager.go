@@ -135,11 +135,11 @@ func CacheOptions(namespaces ...string) cache.Options {
 	return options
 }
 
-// TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields.
-// They stay in a child of package ownedresources whose managed fields somebody has cleared, until the operator has repaired
-// them. No package of this module reads others from a cache. Equal strings of all objects of the cache share their memory, and so
-// do equal maps of strings within one object, such as the labels, the selector and the pod labels of a Deployment. Nothing
-// else changes. Use it as the DefaultTransform of cache.Options:
+// TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields,
+// which no package of this module reads from a cache, with one exception: a child of package ownedresources whose managed
+// fields somebody has cleared keeps those written since, until its operator has repaired them. Equal strings of all objects
+// of the cache share their memory, and so do equal maps of strings within one object, such as the labels, the selector and
+// the pod labels of a Deployment. Nothing else changes. Use it as the DefaultTransform of cache.Options:
 //
 //	cache.Options{DefaultTransform: reconcile.TransformCompact()}
 //

@@ -15,8 +15,8 @@ const (
 	appliedPrefix     = "v1:applied:"
 )
 
-// AreCleared reports whether somebody has cleared the managed fields of a child after it was applied, and others have written
-// entries since. The operator that owns the child then needs the managed fields, to find out which fields are its own.
+// AreCleared reports whether somebody has cleared the managed fields of a child after it was applied, and entries have
+// been written since. The operator that owns the child needs these entries to find out which fields are its own.
 func AreCleared(obj metav1.Object) bool {
 	if !strings.HasPrefix(obj.GetAnnotations()[annotationApplied], appliedPrefix) {
 		return false
@@ -25,7 +25,7 @@ func AreCleared(obj metav1.Object) bool {
 	cleared := len(entries) > 0
 	for _, entry := range entries {
 		switch {
-		case entry.Manager == BeforeFirstApply:
+		case entry.Manager == BeforeFirstApply && entry.Subresource == "":
 			return true
 		case entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil &&
 			strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+annotationApplied+`"`):

@@ -38,7 +38,10 @@ func TestAreCleared(t *testing.T) {
 		"Ours": {
 			reason:     "The operator's entry is there.",
 			annotation: "v1:applied:1",
-			entries:    []metav1.ManagedFieldsEntry{entry("web", apply, "", record), entry("status", apply, "status", "{}"), entry("kubectl", update, "", "{}")},
+			entries: []metav1.ManagedFieldsEntry{
+				entry("web", apply, "", record), entry("status", apply, "status", "{}"), entry("kubectl", update, "", "{}"),
+				entry(BeforeFirstApply, update, "status", "{}"),
+			},
 		},
 		"BeforeFirstApply": {
 			reason:     "The operator has applied the child since, and has not taken its fields back.",
