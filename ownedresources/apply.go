@@ -233,9 +233,9 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	if err != nil {
 		return Result{}, err
 	}
-	answer, err := a.applyTo(ctx, d, live)
+	answer, before, err := a.applyTo(ctx, d, live)
 	if err == nil {
-		answer, err = a.reclaim(ctx, d, last, answer)
+		answer, err = a.reclaim(ctx, d, last, before, answer)
 	}
 	switch {
 	case isTooLarge(err):
@@ -259,11 +259,12 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 }
 
 // needsApply reports whether the live object has to be applied, and in which fields it differs. It sends no request. Which
-// fields are compared is in fields.go of internal/compare.
+// fields are compared is in fields.go of internal/compare. An object whose fields were not taken back after the last apply
+// is applied again, although nothing differs.
 func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
 	last := lastAppliedOf(live)
 	sameAsSent := last.hash == string(d.sum[:]) &&
-		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.owner.isReferencedBy(live)
+		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.owner.isReferencedBy(live) && !isReclaimable(d, live)
 	if sameAsSent && d.kind.comparer.Covers(d.object, live) {
 		return false, nil
 	}

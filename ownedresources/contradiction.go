@@ -243,10 +243,57 @@ func causesOf(refusal error, tree any) (causes [][]compare.Step) {
 	}
 	for _, cause := range status.Status().Details.Causes {
 		if path, ok := parseFieldPath(cause.Field); ok {
-			causes = append(causes, path.steps())
+			if steps, ok := withoutClaimVolumes(tree, path.steps()); ok {
+				causes = append(causes, steps)
+			}
 		}
 	}
 	return causes
+}
+
+var podVolumes = []compare.Step{"spec", "template", "spec", "volumes"}
+
+// withoutClaimVolumes returns the path in a tree of a field that a refusal names. It returns false if the tree does not
+// have the field.
+//
+// The paths differ in the pod volumes of a StatefulSet with claim templates. The API server validates the pods with one
+// volume for each claim template, in any order, before the volumes of the pod template. It leaves out the volumes of the
+// pod template that have the name of a claim template.
+func withoutClaimVolumes(tree any, path []compare.Step) ([]compare.Step, bool) {
+	n := len(podVolumes)
+	if len(path) <= n || !reflect.DeepEqual(path[:n], podVolumes) || !isStatefulSet(tree) {
+		return path, true
+	}
+	index, isItem := path[n].(int)
+	if !isItem {
+		return path, true
+	}
+	claimed := map[any]bool{}
+	templates, _ := compare.At(tree, []compare.Step{"spec", "volumeClaimTemplates"}).([]any)
+	for _, template := range templates {
+		claimed[compare.At(template, []compare.Step{"metadata", "name"})] = true
+	}
+	if index -= len(claimed); index < 0 {
+		return nil, false
+	}
+	volumes, _ := compare.At(tree, podVolumes).([]any)
+	for i, volume := range volumes {
+		if claimed[compare.At(volume, []compare.Step{"name"})] {
+			continue
+		}
+		if index == 0 {
+			path = slices.Clone(path)
+			path[n] = i
+			return path, true
+		}
+		index--
+	}
+	return nil, false
+}
+
+func isStatefulSet(tree any) bool {
+	version, _ := compare.At(tree, []compare.Step{"apiVersion"}).(string)
+	return compare.At(tree, []compare.Step{"kind"}) == "StatefulSet" && strings.HasPrefix(version, "apps/")
 }
 
 func (p fieldPath) steps() []compare.Step {

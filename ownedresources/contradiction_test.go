@@ -3,15 +3,20 @@ package ownedresources
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/compare"
 )
 
 func volume(name string, source corev1.VolumeSource) corev1.Volume {
@@ -32,6 +37,22 @@ func (env *testEnv) statefulSet() *appsv1.StatefulSet {
 			ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
 		},
 	}
+}
+
+// claiming returns a StatefulSet with claim templates for its volumes data and log.
+func (env *testEnv) claiming(volumes ...corev1.Volume) *appsv1.StatefulSet {
+	s := env.statefulSet()
+	s.Spec.Template.Spec.Volumes = volumes
+	for _, name := range []string{"data", "log"} {
+		s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			},
+		})
+	}
+	return s
 }
 
 func (env *testEnv) nodePortService(nodePort int32) *corev1.Service {
@@ -127,6 +148,34 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 			},
 			holds: func(t *testing.T, o client.Object) {
 				require.ElementsMatch(t, []corev1.Volume{volume("data", claim), volume("theirs", emptyDir)}, o.(*appsv1.Deployment).Spec.Template.Spec.Volumes)
+			},
+		},
+		"VolumeSourceBesideClaims": {
+			reason: "The API server counts the volumes of a StatefulSet's claim templates before those of its pods.",
+			before: func(env *testEnv) client.Object {
+				return env.claiming(volume("data", emptyDir), volume("settings", fromConfig))
+			},
+			edit: func(o client.Object) {
+				o.(*appsv1.StatefulSet).Spec.Template.Spec.Volumes[1].ConfigMap.Optional = new(true)
+			},
+			change: func(o client.Object) { o.(*appsv1.StatefulSet).Spec.Template.Spec.Volumes[1].VolumeSource = emptyDir },
+			holds: func(t *testing.T, o client.Object) {
+				require.Equal(t, []corev1.Volume{volume("data", emptyDir), volume("settings", emptyDir)}, o.(*appsv1.StatefulSet).Spec.Template.Spec.Volumes)
+			},
+		},
+		"VolumeBesideClaimsDrifted": {
+			reason: "Somebody has given a volume of the pods another source.",
+			before: func(env *testEnv) client.Object {
+				return env.claiming(volume("data", emptyDir), volume("cache", emptyDir), volume("settings", fromConfig))
+			},
+			edit: func(o client.Object) {
+				o.(*appsv1.StatefulSet).Spec.Template.Spec.Volumes[2].VolumeSource = emptyDir
+			},
+			holds: func(t *testing.T, o client.Object) {
+				volumes := o.(*appsv1.StatefulSet).Spec.Template.Spec.Volumes
+				require.Len(t, volumes, 3)
+				require.Nil(t, volumes[2].EmptyDir)
+				require.NotNil(t, volumes[2].ConfigMap)
 			},
 		},
 		"HostPort": {
@@ -230,6 +279,76 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 				require.NoError(t, env.other.Delete(t.Context(), live)) // its node port is needed again
 			})
 		}
+	}
+}
+
+func TestCausesOfAStatefulSet(t *testing.T) {
+	tree := func(kind string, templates []any, volumes ...string) map[string]any {
+		var items []any
+		for _, name := range volumes {
+			items = append(items, map[string]any{"name": name})
+		}
+		return map[string]any{"apiVersion": "apps/v1", "kind": kind, "spec": map[string]any{
+			"volumeClaimTemplates": templates,
+			"template":             map[string]any{"spec": map[string]any{"volumes": items}},
+		}}
+	}
+	template := func(name string) any { return map[string]any{"metadata": map[string]any{"name": name}} }
+	at := func(index int) []compare.Step {
+		return []compare.Step{"spec", "template", "spec", "volumes", index, "configMap"}
+	}
+	tests := map[string]struct {
+		reason string
+		tree   map[string]any
+		field  string
+		want   [][]compare.Step
+	}{
+		"NoTemplates": {
+			reason: "Nothing is put before the volumes of the pods.",
+			tree:   tree("StatefulSet", nil, "a", "b"), field: "spec.template.spec.volumes[1].configMap", want: [][]compare.Step{at(1)},
+		},
+		"Templates": {
+			reason: "One volume for each template comes first.",
+			tree:   tree("StatefulSet", []any{template("x"), template("y")}, "a", "b"), field: "spec.template.spec.volumes[3].configMap",
+			want: [][]compare.Step{at(1)},
+		},
+		"TemplatesOfOneName": {
+			reason: "Two templates of one name are one volume.",
+			tree:   tree("StatefulSet", []any{template("x"), template("x")}, "a", "b"), field: "spec.template.spec.volumes[2].configMap",
+			want: [][]compare.Step{at(1)},
+		},
+		"ReplacedVolumes": {
+			reason: "A template's volume replaces that of the pods, wherever it is.",
+			tree:   tree("StatefulSet", []any{template("x"), template("y")}, "x", "a", "y", "b"), field: "spec.template.spec.volumes[3].configMap",
+			want: [][]compare.Step{at(3)},
+		},
+		"VolumeOfATemplate": {
+			reason: "The pods do not have this volume, and the order of the templates' volumes is random.",
+			tree:   tree("StatefulSet", []any{template("x")}, "a"), field: "spec.template.spec.volumes[0].configMap",
+		},
+		"BeyondTheLast": {
+			reason: "There is no such volume.",
+			tree:   tree("StatefulSet", []any{template("x")}, "a"), field: "spec.template.spec.volumes[2].configMap",
+		},
+		"WholeList": {
+			reason: "The path has no index.",
+			tree:   tree("StatefulSet", []any{template("x")}, "a"), field: "spec.template.spec.volumes",
+			want: [][]compare.Step{{"spec", "template", "spec", "volumes"}},
+		},
+		"AnotherKind": {
+			reason: "Only the StatefulSet of Kubernetes is validated so.",
+			tree:   tree("Deployment", []any{template("x")}, "a", "b"), field: "spec.template.spec.volumes[1].configMap", want: [][]compare.Step{at(1)},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			refusal := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("StatefulSet").GroupKind(), "web", field.ErrorList{
+				{Type: field.ErrorTypeForbidden, Field: tc.field, Detail: "may not specify more than 1 volume type"},
+			})
+			if d := cmp.Diff(tc.want, causesOf(refusal, tc.tree)); d != "" {
+				t.Errorf("%s (-want, +got)\n%s", tc.reason, d)
+			}
+		})
 	}
 }
 

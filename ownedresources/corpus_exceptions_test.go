@@ -61,6 +61,11 @@ var unrepairable = exceptions{
 	{regexp.MustCompile(`/immutable$`), "the API never allows it"},
 }
 
+// unstored fields are sent, and an apply does not store them.
+var unstored = exceptions{
+	{regexp.MustCompile(`/volumeClaimTemplates/\d+/(apiVersion|kind)$`), "the API server stores them at the creation only"},
+}
+
 // undroppable fields stay after an apply without them.
 var undroppable = exceptions{
 	{regexp.MustCompile(`/dataSourceRef$`), "the API server restores it from its older name, dataSource, which nobody sent"},

@@ -164,8 +164,11 @@ func (a *applier) removedByTakeOver(d *desired, live, answer client.Object) (rem
 			}
 		}
 	}
-	if formerEntry(answer) < 0 || d.ourEntry(answer) < 0 || last.method == byOthers || last.hash == string(d.sum[:]) {
+	if d.ourEntry(answer) < 0 || !isLost(d, last, live) && !isReclaimable(d, answer) {
 		return removed, nil
+	}
+	if dropped, err := d.hasDropped(last, answer); err != nil || !dropped {
+		return removed, err
 	}
 	taken, err := d.reclaimable(answer)
 	if err != nil {

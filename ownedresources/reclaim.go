@@ -1,46 +1,55 @@
 package ownedresources
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
 )
 
 // Some tools clear the managed fields of an object to save space. Then the API server does not know any more which fields
 // are ours. At the next server-side apply it adds an entry of the manager before-first-apply, which owns all live fields.
 // Fields that are dropped would stay for ever, since that manager owns them too. The answer to the apply shows the entry.
+//
+// If a controller applies the status before we apply, the API server adds no such entry for our fields. Then nobody owns
+// the fields that are dropped, and they would stay as well. The live object before the apply shows that our entry is
+// missing.
 
 const (
-	beforeFirstApply = "before-first-apply"
+	beforeFirstApply = fieldmanager.BeforeFirstApply
 	// foundBefore is the manager's name afterwards, so that the entry is not taken for a new one.
 	foundBefore = "opblocks-before-first-apply"
 )
 
-// reclaim gives our fields back to us after an apply, if the managed fields had been cleared.
+// reclaim gives our fields back to us after an apply, if the managed fields had been cleared. before is the live object
+// before the apply, and answer the API server's answer.
 //
 // If the apply has sent what was last sent, our fields are those that it sent. Otherwise nobody knows which of the others
 // were ours. All are removed, except those that are surely of others: owner references, finalizers,
 // labels and annotations of Kubernetes itself, and replicas or other fields that were handed over.
 //
 // Our fields are taken from the former entry, and the others are removed, by one patch. It has the live resource version as
-// precondition.
-func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, answer client.Object) (client.Object, error) {
-	if !isReclaimable(d, answer) {
+// precondition. If it fails, or the process ends before it, the former entry stays, and the next pass does it: see
+// [isReclaimable].
+func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, before, answer client.Object) (client.Object, error) {
+	lost := isLost(d, last, before)
+	if !lost && !isReclaimable(d, answer) {
 		return answer, nil
 	}
-	dropped := last.method != byOthers && last.hash != string(d.sum[:])
-	var err error
+	dropped, err := d.hasDropped(last, answer)
+	if err != nil || lost && !dropped {
+		return answer, err
+	}
 	for range maxAttempts { // controllers may be faster
 		live, readErr := a.readTree(ctx, d)
 		if readErr != nil {
@@ -49,7 +58,7 @@ func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, ans
 		if err := d.owner.mayWrite(d, live); err != nil {
 			return nil, err
 		}
-		if !isReclaimable(d, live) {
+		if d.ourEntry(live) < 0 || !lost && !isReclaimable(d, live) {
 			return answer, nil
 		}
 		var reclaimed client.Object
@@ -63,27 +72,53 @@ func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, ans
 	return nil, err
 }
 
-// isReclaimable reports whether the managed fields had been cleared before our last apply.
+// isReclaimable reports whether the managed fields had been cleared before our last apply, and our fields have not been
+// taken back since.
 func isReclaimable(d *desired, obj client.Object) bool {
-	return formerEntry(obj) >= 0 && d.ourEntry(obj) >= 0
+	return hasFormerEntry(obj) && formerEntry(obj) >= 0 && d.ourEntry(obj) >= 0
 }
+
+// isLost reports whether our managed fields entry has been cleared, while others have written entries since. last is the
+// record in the live object.
+func isLost(d *desired, last lastApplied, live client.Object) bool {
+	return last.method != byOthers && len(live.GetManagedFields()) > 0 && d.ourEntry(live) < 0 && formerEntry(live) < 0
+}
+
+// hasDropped reports whether a field may have been dropped since the managed fields were cleared. last is the record
+// before the apply, and answer is the API server's answer to the apply.
+//
+// If this apply has sent what was last sent, an earlier one may have dropped the field, and the process ended before the
+// fields were taken back. That apply changed the record, so the former entry does not own the annotation any more. An
+// object whose owner reference the former entry does not own was not ours then, so nothing was dropped.
+func (d *desired) hasDropped(last lastApplied, answer client.Object) (bool, error) {
+	former := formerEntry(answer)
+	switch {
+	case last.method == byOthers:
+		return false, nil
+	case last.hash != string(d.sum[:]):
+		return true, nil
+	case last.method != byApply || former < 0:
+		return false, nil
+	}
+	set, err := fieldSet(answer.GetManagedFields()[former])
+	if err != nil {
+		return false, fmt.Errorf("managed fields of %s: %w", d, err)
+	}
+	ours := fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(d.owner.reference.UID)))
+	return set.Has(ours) && !set.Has(recordPath), nil
+}
+
+var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", AnnotationApplied)
 
 // reclaimFrom removes from the live object what is not desired, if something was dropped.
 func (a *applier) reclaimFrom(ctx context.Context, d *desired, live *unstructured.Unstructured, dropped, withSpec bool) (client.Object, error) {
-	entries := live.GetManagedFields()
-	former, ours := formerEntry(live), d.ourEntry(live)
-	formerSet, err := fieldSet(entries[former])
+	formerSet, owned, err := d.formerFields(live)
 	if err != nil {
-		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
+		return nil, err
 	}
-	ourSet, err := fieldSet(entries[ours])
-	if err != nil {
-		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
-	}
-	formerSet = formerSet.Difference(ourSet)
 	tree := live.Object
 	if dropped {
-		removed, err := d.removable(formerSet, ourSet, withSpec)
+		removed, err := d.removable(formerSet, owned, withSpec)
 		if err != nil {
 			return nil, err
 		}
@@ -92,9 +127,12 @@ func (a *applier) reclaimFrom(ctx context.Context, d *desired, live *unstructure
 		}
 		formerSet = formerSet.Difference(removed)
 	}
-	entries[former].Manager = foundBefore
-	if entries[former].FieldsV1, err = fieldsV1Of(formerSet); err != nil {
-		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
+	entries := live.GetManagedFields()
+	if former := formerEntry(live); former >= 0 {
+		entries[former].Manager = foundBefore
+		if entries[former].FieldsV1, err = fieldsV1Of(formerSet); err != nil {
+			return nil, fmt.Errorf("managed fields of %s: %w", d, err)
+		}
 	}
 	patch, err := replacePatch(d, live, tree, entries, byApply)
 	if err != nil {
@@ -105,20 +143,20 @@ func (a *applier) reclaimFrom(ctx context.Context, d *desired, live *unstructure
 
 // reclaimable returns the fields that [applier.reclaim] removes after an apply with this answer.
 func (d *desired) reclaimable(answer client.Object) (*fieldpath.Set, error) {
-	entries := answer.GetManagedFields()
-	former, err := fieldSet(entries[formerEntry(answer)])
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(answer)
 	if err != nil {
-		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
-	ours, err := fieldSet(entries[d.ourEntry(answer)])
+	former, owned, err := d.formerFields(&unstructured.Unstructured{Object: content})
 	if err != nil {
-		return nil, fmt.Errorf("managed fields of %s: %w", d, err)
+		return nil, err
 	}
-	return d.removable(former.Difference(ours), ours, true)
+	return d.removable(former, owned, true)
 }
 
-// removable returns those of some fields that are not surely of others, and that hold none of these or of ours.
-func (d *desired) removable(fields, ours *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
+// removable returns those of some fields that are not surely of others. It leaves out fields that contain such fields, or
+// fields that are owned.
+func (d *desired) removable(fields, owned *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
 	createOnly, err := d.createOnlyFields()
 	if err != nil {
 		return nil, err
@@ -129,7 +167,7 @@ func (d *desired) removable(fields, ours *fieldpath.Set, withSpec bool) (*fieldp
 			removable.Insert(path.Copy())
 		}
 	})
-	kept := fields.Difference(removable).Union(ours).Union(createOnly)
+	kept := fields.Difference(removable).Union(owned).Union(createOnly)
 	holding := &fieldpath.Set{}
 	removable.Iterate(func(path fieldpath.Path) {
 		below := kept
@@ -229,33 +267,4 @@ func (d *desired) createOnlyFields() (*fieldpath.Set, error) {
 		}
 	}
 	return sets[0].Difference(sets[1]), nil
-}
-
-// formerEntry returns the index of the managed fields entry that the API server adds where there was none, or -1.
-func formerEntry(obj client.Object) int {
-	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == beforeFirstApply && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
-	})
-}
-
-func (d *desired) ourEntry(obj client.Object) int {
-	return slices.IndexFunc(obj.GetManagedFields(), d.isOurs)
-}
-
-func fieldSet(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
-	set := &fieldpath.Set{}
-	if entry.FieldsV1 == nil {
-		return set, nil
-	}
-	return set, set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes()))
-}
-
-func fieldsV1Of(set *fieldpath.Set) (*metav1.FieldsV1, error) {
-	encoded, err := set.ToJSON()
-	if err != nil {
-		return nil, err
-	}
-	fields := &metav1.FieldsV1{}
-	fields.SetRawBytes(encoded)
-	return fields, nil
 }

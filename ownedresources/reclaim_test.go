@@ -1,6 +1,8 @@
 package ownedresources
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +10,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -125,4 +128,152 @@ func TestReclaimOnDrift(t *testing.T) {
 	env.live(t, live)
 	require.Equal(t, "x", live.Labels["example.com/theirs"])
 	require.NotContains(t, live.Labels, "example.com/ours")
+}
+
+// interruptedClient is a client of a process that ends after its next server-side apply.
+type interruptedClient struct {
+	client.Client
+	applied, ended bool
+}
+
+var errEnded = errors.New("the process has ended")
+
+func (c *interruptedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if c.applied {
+		c.ended = true
+		return errEnded
+	}
+	c.applied = patch.Type() == types.ApplyPatchType
+	return c.Client.Patch(ctx, obj, patch, opts...)
+}
+
+// TestReclaimAfterACrash ends the process between the apply and the patch that takes the fields back.
+func TestReclaimAfterACrash(t *testing.T) {
+	for _, form := range []string{"Typed", "Unstructured"} {
+		asForm := func(t *testing.T, env *testEnv, o client.Object) client.Object {
+			if form == "Typed" {
+				return o.DeepCopyObject().(client.Object)
+			}
+			return asUnstructured(t, env, o)
+		}
+		crash := func(t *testing.T, env *testEnv, want client.Object, options ...ChildOption) {
+			t.Helper()
+			before, interrupted := env.client, &interruptedClient{Client: env.client}
+			env.client = interrupted
+			_, err := env.apply(t, asForm(t, env, want), options...)
+			require.ErrorIs(t, err, errEnded)
+			require.True(t, interrupted.ended)
+			env.client, env.applier = before, newApplier()
+		}
+		setUp := func(t *testing.T) (env *testEnv, want *appsv1.Deployment) {
+			env = newTestEnv(t)
+			want = env.deployment()
+			want.Labels["example.com/dropped"] = "x"
+			for _, image := range []string{"nginx:1.27", "nginx:1.28"} {
+				want.Spec.Template.Spec.Containers[0].Image = image
+				_, err := env.apply(t, asForm(t, env, want))
+				require.NoError(t, err)
+			}
+			return env, want
+		}
+		live := &appsv1.Deployment{}
+		t.Run("Dropped"+form, func(t *testing.T) {
+			env, want := setUp(t)
+			clearManagedFields(t, env, live)
+			delete(want.Labels, "example.com/dropped")
+			want.Spec.Template.Spec.Containers[0].Env = nil
+			crash(t, env, want)
+			env.live(t, live)
+			require.Contains(t, live.Labels, "example.com/dropped")
+
+			changes, err := Diff(t.Context(), env.client, env.owner, asForm(t, env, want))
+			require.NoError(t, err)
+			require.Equal(t, Applied, changes[0].Operation)
+			require.Len(t, changes[0].Differences, 2, "%v", changes[0].Differences)
+			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.live(t, live)
+			require.NotContains(t, live.Labels, "example.com/dropped")
+			require.Empty(t, live.Spec.Template.Spec.Containers[0].Env)
+			env.expect(t, asForm(t, env, want), Unchanged, none...)
+		})
+		t.Run("Repaired"+form, func(t *testing.T) {
+			env, want := setUp(t)
+			clearManagedFields(t, env, live)
+			byHand(t, env, live, func(d *appsv1.Deployment) {
+				d.Labels["example.com/theirs"] = "x"
+				d.Spec.Template.Spec.Containers[0].Image = "evil"
+			})
+			crash(t, env, want)
+			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.live(t, live)
+			require.Equal(t, "x", live.Labels["example.com/theirs"], "nothing was dropped")
+			require.Contains(t, live.Labels, "example.com/dropped")
+			delete(want.Labels, "example.com/dropped")
+			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments")
+			env.live(t, live)
+			require.NotContains(t, live.Labels, "example.com/dropped")
+			require.Equal(t, "x", live.Labels["example.com/theirs"])
+		})
+		t.Run("Adopted"+form, func(t *testing.T) {
+			env := newTestEnv(t)
+			want := env.deployment()
+			theirs := want.DeepCopy()
+			theirs.Namespace = env.namespace
+			theirs.Labels["example.com/theirs"] = "x"
+			require.NoError(t, env.other.Create(t.Context(), theirs))
+			clearManagedFields(t, env, live)
+			crash(t, env, want, func(o *childOptions) { o.adopt = true })
+			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.live(t, live)
+			require.Equal(t, "x", live.Labels["example.com/theirs"], "it was not ours before")
+			env.expect(t, asForm(t, env, want), Unchanged, none...)
+		})
+	}
+}
+
+// TestReclaimAfterTheStatusWasApplied clears the managed fields and lets a controller apply the status next. Then the API
+// server adds no entry for the fields that were ours.
+func TestReclaimAfterTheStatusWasApplied(t *testing.T) {
+	for _, start := range []string{"AfterPost", "AfterApply"} {
+		t.Run(start, func(t *testing.T) {
+			env := newTestEnv(t)
+			want := env.deployment()
+			want.Spec.Replicas = nil
+			want.Labels["example.com/dropped"] = "x"
+			_, err := env.apply(t, want)
+			require.NoError(t, err)
+			if start == "AfterApply" {
+				want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
+				_, err = env.apply(t, want)
+				require.NoError(t, err)
+			}
+			live := &appsv1.Deployment{}
+			clearManagedFields(t, env, live)
+			status := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"observedGeneration": int64(1)}}}
+			status.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+			status.SetNamespace(env.namespace)
+			status.SetName("web")
+			require.NoError(t, env.other.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("status")))
+			byHand(t, env, live, func(d *appsv1.Deployment) {
+				d.Spec.Template.Annotations = map[string]string{"example.com/theirs": "x"}
+			})
+			env.expect(t, want, Unchanged, none...)
+
+			want = want.DeepCopy()
+			delete(want.Labels, "example.com/dropped")
+			want.Spec.Template.Spec.Containers[0].Env = nil
+			changes, err := Diff(t.Context(), env.client, env.owner, want.DeepCopy())
+			require.NoError(t, err)
+			require.Len(t, changes[0].Differences, 2, "%v", changes[0].Differences)
+			_, err = env.apply(t, want)
+			require.NoError(t, err)
+			env.live(t, live)
+			require.NotContains(t, live.Labels, "example.com/dropped")
+			require.Empty(t, live.Spec.Template.Spec.Containers[0].Env)
+			require.Equal(t, "x", live.Spec.Template.Annotations["example.com/theirs"], "it is known whose it is")
+			env.expect(t, want, Unchanged, none...)
+			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
+			env.expect(t, want, Applied, "PATCH deployments")
+		})
+	}
 }

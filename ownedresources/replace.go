@@ -79,11 +79,6 @@ var untracked = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
 )
 
-// isOurs reports whether a managed fields entry is that of our server-side applies.
-func (d *desired) isOurs(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == string(d.owner.fieldManager) && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
-}
-
 // oneVersion converts nothing: what was written in another version of the API is not removed.
 type oneVersion fieldpath.APIVersion
 

@@ -1,6 +1,8 @@
 package ownedresources
 
 import (
+	"cmp"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +58,8 @@ func wantsClusterIP(obj client.Object) bool {
 // withCopiedFields sets what the API server copies from a field that is set, in an object that is sent. Otherwise nobody
 // would own the copy, and it would bring the field back after that is dropped.
 //
-// A pod's serviceAccountName is copied to its older name, serviceAccount.
+// A pod's serviceAccountName is copied to its older name, serviceAccount. If only the older one is set, it is copied to
+// serviceAccountName.
 func withCopiedFields(obj client.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		path, known := podSpecPaths[u.GroupVersionKind().GroupKind()]
@@ -64,15 +67,23 @@ func withCopiedFields(obj client.Object) {
 			return
 		}
 		spec, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
-		if pod, ok := spec.(map[string]any); ok && pod["serviceAccount"] == nil {
-			if name, _ := pod["serviceAccountName"].(string); name != "" {
-				pod["serviceAccount"] = name
-			}
+		if pod, ok := spec.(map[string]any); ok {
+			copyIfUnset(pod, "serviceAccountName", "serviceAccount")
+			copyIfUnset(pod, "serviceAccount", "serviceAccountName")
 		}
 		return
 	}
-	if pod := podSpecOf(obj); pod != nil && pod.DeprecatedServiceAccount == "" {
-		pod.DeprecatedServiceAccount = pod.ServiceAccountName
+	if pod := podSpecOf(obj); pod != nil {
+		pod.ServiceAccountName = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount)
+		pod.DeprecatedServiceAccount = cmp.Or(pod.DeprecatedServiceAccount, pod.ServiceAccountName)
+	}
+}
+
+// copyIfUnset copies the text of one field to another that has none.
+func copyIfUnset(fields map[string]any, from, to string) {
+	name, _ := fields[from].(string)
+	if unset := fields[to] == nil || fields[to] == ""; unset && name != "" {
+		fields[to] = name
 	}
 }
 

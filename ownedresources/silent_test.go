@@ -47,35 +47,52 @@ func TestHeadlessServiceToOneWithAddress(t *testing.T) {
 	}
 }
 
+// The API server copies each of the two names of a pod's service account to the other.
 func TestDropServiceAccountName(t *testing.T) {
-	for _, form := range []string{"Typed", "Unstructured"} {
-		for _, start := range []string{"AfterPost", "AfterApply"} {
-			t.Run(form+start, func(t *testing.T) {
-				env := newTestEnv(t)
-				deployment := func(account string) client.Object {
-					d := env.deployment()
-					d.Spec.Template.Spec.ServiceAccountName = account
-					if form == "Typed" {
-						return d
+	names := map[string]func(*corev1.PodSpec, string){
+		"":                func(pod *corev1.PodSpec, account string) { pod.ServiceAccountName = account },
+		"ByItsOlderName":  func(pod *corev1.PodSpec, account string) { pod.DeprecatedServiceAccount = account },
+		"ByTheOtherLater": nil,
+	}
+	for name, set := range names {
+		for _, form := range []string{"Typed", "Unstructured"} {
+			for _, start := range []string{"AfterPost", "AfterApply"} {
+				t.Run(form+start+name, func(t *testing.T) {
+					env := newTestEnv(t)
+					deployment := func(account string) client.Object {
+						d := env.deployment()
+						switch {
+						case set != nil:
+							set(&d.Spec.Template.Spec, account)
+						case account == "a":
+							d.Spec.Template.Spec.DeprecatedServiceAccount = account
+						default:
+							d.Spec.Template.Spec.ServiceAccountName = account
+						}
+						if form == "Typed" {
+							return d
+						}
+						return asUnstructured(t, env, d)
 					}
-					return asUnstructured(t, env, d)
-				}
-				env.expect(t, deployment("a"), Created, "POST deployments")
-				last := "a"
-				if start == "AfterApply" {
-					last = "b"
-					_, err := env.apply(t, deployment(last))
+					env.expect(t, deployment("a"), Created, "POST deployments")
+					last := "a"
+					if start == "AfterApply" {
+						last = "b"
+						_, err := env.apply(t, deployment(last))
+						require.NoError(t, err)
+					}
+					env.expect(t, deployment(last), Unchanged, none...)
+					var live appsv1.Deployment
+					env.live(t, &live)
+					require.Equal(t, last, live.Spec.Template.Spec.ServiceAccountName)
+					_, err := env.apply(t, deployment(""))
 					require.NoError(t, err)
-				}
-				env.expect(t, deployment(last), Unchanged, none...)
-				_, err := env.apply(t, deployment(""))
-				require.NoError(t, err)
-				var live appsv1.Deployment
-				env.live(t, &live)
-				require.Empty(t, live.Spec.Template.Spec.ServiceAccountName)
-				require.Empty(t, live.Spec.Template.Spec.DeprecatedServiceAccount)
-				env.expect(t, deployment(""), Unchanged, none...)
-			})
+					env.live(t, &live)
+					require.Empty(t, live.Spec.Template.Spec.ServiceAccountName)
+					require.Empty(t, live.Spec.Template.Spec.DeprecatedServiceAccount)
+					env.expect(t, deployment(""), Unchanged, none...)
+				})
+			}
 		}
 	}
 }

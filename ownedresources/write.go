@@ -79,20 +79,22 @@ func (a *applier) postDryRun(ctx context.Context, d *desired, name string) (clie
 }
 
 // applyTo applies the object to the live one. If that has changed meanwhile, it is read and tried again, unless it is not
-// ours any more: the cache may show an owner reference that somebody has removed.
-func (a *applier) applyTo(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
-	answer, err := a.serverSideApply(ctx, d, live)
+// ours any more: the cache may show an owner reference that somebody has removed. applyTo returns the live object after and
+// before the apply.
+func (a *applier) applyTo(ctx context.Context, d *desired, live client.Object) (answer, before client.Object, err error) {
+	answer, err = a.serverSideApply(ctx, d, live)
 	if !apierrors.IsConflict(err) {
-		return answer, err
+		return answer, live, err
 	}
 	current, readErr := a.readLive(ctx, d)
 	if readErr != nil || current.GetUID() != live.GetUID() || lastAppliedOf(current) != lastAppliedOf(live) {
-		return nil, err // a lost race
+		return nil, live, err // a lost race
 	}
 	if err := d.owner.mayWrite(d, current); err != nil {
-		return nil, err
+		return nil, live, err
 	}
-	return a.serverSideApply(ctx, d, current)
+	answer, err = a.serverSideApply(ctx, d, current)
+	return answer, current, err
 }
 
 // serverSideApply applies the object to the live one. It is forced: a field of ours that another manager took is drift. The

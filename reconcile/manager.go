@@ -18,6 +18,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
 )
 
 // NewManager returns a manager of controller-runtime. It differs in two ways:
@@ -134,9 +136,10 @@ func CacheOptions(namespaces ...string) cache.Options {
 }
 
 // TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields,
-// which no package of this module reads from a cache. Equal strings of all objects of the cache share their memory, and so
-// do equal maps of strings within one object, such as the labels, the selector and the pod labels of a Deployment. Nothing
-// else changes. Use it as the DefaultTransform of cache.Options:
+// which no package of this module reads from a cache, with one exception: a child of package ownedresources whose managed
+// fields somebody has cleared keeps those written since, until its operator has repaired them. Equal strings of all objects
+// of the cache share their memory, and so do equal maps of strings within one object, such as the labels, the selector and
+// the pod labels of a Deployment. Nothing else changes. Use it as the DefaultTransform of cache.Options:
 //
 //	cache.Options{DefaultTransform: reconcile.TransformCompact()}
 //
@@ -149,7 +152,7 @@ func TransformCompact() toolscache.TransformFunc {
 		if !ok { // the tombstone of an object that was transformed before
 			return obj, nil
 		}
-		if object.GetManagedFields() != nil {
+		if object.GetManagedFields() != nil && !fieldmanager.AreCleared(object) {
 			object.SetManagedFields(nil)
 		}
 		shared.mu.Lock()

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/opblocks/opblocks/ownedresources"
 )
 
 func TestCacheOptions(t *testing.T) {
@@ -27,6 +29,13 @@ func TestCacheOptions(t *testing.T) {
 	got, err := options.DefaultTransform(d)
 	require.NoError(t, err)
 	require.Empty(t, got.(*appsv1.Deployment).ManagedFields)
+
+	cleared := d.DeepCopy()
+	cleared.Annotations = map[string]string{ownedresources.AnnotationApplied: "v1:applied:1"}
+	cleared.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	got, err = options.DefaultTransform(cleared)
+	require.NoError(t, err)
+	require.NotEmpty(t, got.(*appsv1.Deployment).ManagedFields, "the operator needs them to find out which fields are its own")
 }
 
 // decoded returns a copy of a string, as a decoder makes one for each value.

@@ -1,0 +1,36 @@
+package fieldmanager
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// BeforeFirstApply is the manager of the entry that the API server adds at a server-side apply if there were no managed
+	// fields. It owns all fields that the object had.
+	BeforeFirstApply = "before-first-apply"
+
+	annotationApplied = "opblocks.dev/applied" // of package ownedresources
+	appliedPrefix     = "v1:applied:"
+)
+
+// AreCleared reports whether somebody has cleared the managed fields of a child after it was applied, and entries have
+// been written since. The operator that owns the child needs these entries to find out which fields are its own.
+func AreCleared(obj metav1.Object) bool {
+	if !strings.HasPrefix(obj.GetAnnotations()[annotationApplied], appliedPrefix) {
+		return false
+	}
+	entries := obj.GetManagedFields()
+	cleared := len(entries) > 0
+	for _, entry := range entries {
+		switch {
+		case entry.Manager == BeforeFirstApply && entry.Subresource == "":
+			return true
+		case entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil &&
+			strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+annotationApplied+`"`):
+			cleared = false
+		}
+	}
+	return cleared
+}
