@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -9,51 +8,53 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewDeployment returns a Deployment with the name and namespace of its owner. It is a plain struct: edit it before it
-// is applied.
+// ObjectMeta returns metadata for a child of any kind: the name and the namespace of its owner, and [Labels]. All builders
+// of this package use it. The owner reference is added when the child is applied.
 //
-// The selector, which is immutable once the Deployment exists, and the labels of the pods are both a copy of selector.
-// If selector is nil, they are the labels app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The
-// metadata of the Deployment has all of Labels. The pods have those of the selector only, so a change of other labels
-// rolls no pods.
-// Replicas are unset: the API server sets one, or an autoscaler decides.
+// The name fits most kinds. A Service, a StatefulSet, a Job and a CronJob need shorter names than a custom resource may
+// have: see [ValidateServiceName] and the functions beside it.
+func ObjectMeta(owner client.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName(), Labels: Labels(owner)}
+}
+
+// PodTemplate returns a template for pods with these labels and containers, for a kind that has no builder here. It is a
+// plain struct: edit it before it is applied.
+//
+// If selector is nil, the labels are app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The other labels
+// are left out, so that a change of them rolls no pods. Two workloads of one owner need different selectors: otherwise a
+// Service, a PodDisruptionBudget or a NetworkPolicy of the one also selects the pods of the other.
 //
 // Pods and containers meet the Pod Security Standard "restricted"
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/). The containers' own security contexts are
 // kept where they are set. An image whose user is not a number also needs RunAsUser. For an image that cannot meet the
-// standard, set SecurityContext of the pod and of the containers to nil.
+// standard, set SecurityContext of the pod and of the containers to nil. Init containers that are added later need a
+// security context of their own.
 //
-// NewDeployment does not change containers.
-func NewDeployment(owner client.Object, selector map[string]string, containers ...corev1.Container) *appsv1.Deployment {
-	if selector == nil {
-		selector = defaultSelector(owner)
+// PodTemplate does not change selector and containers.
+func PodTemplate(owner client.Object, selector map[string]string, containers ...corev1.Container) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: selectorOrDefault(owner, selector)},
+		Spec:       podSpec(containers),
 	}
+}
+
+// podSpec returns a pod of these containers that meets the Pod Security Standard "restricted".
+func podSpec(containers []corev1.Container) corev1.PodSpec {
 	containers = slices.Clone(containers) // they may be part of the owner's spec, which is in the cache
 	for i := range containers {
 		containers[i].SecurityContext = restricted(containers[i].SecurityContext)
 	}
-	return &appsv1.Deployment{
-		ObjectMeta: metadata(owner),
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(selector)},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(selector)},
-				Spec: corev1.PodSpec{
-					Containers: containers,
-					SecurityContext: &corev1.PodSecurityContext{
-						RunAsNonRoot:   new(true),
-						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-					},
-				},
-			},
+	return corev1.PodSpec{
+		Containers: containers,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   new(true),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 	}
 }
@@ -74,52 +75,22 @@ func restricted(given *corev1.SecurityContext) *corev1.SecurityContext {
 	return c
 }
 
-// NewService returns a Service with the name and namespace of its owner. It is a plain struct: edit it before it is
-// applied. It selects the pods of a [NewDeployment] with the same owner and selector.
+// NewConfigMap returns a ConfigMap with the name and namespace of its owner, and this data. It is a plain struct: edit it
+// before it is applied.
 //
-// The name of a Service must be a DNS label: at most 63 characters, without dots. The owner's name may be longer, and
-// the API server then refuses the Service: set another name.
-func NewService(owner client.Object, selector map[string]string, ports ...corev1.ServicePort) *corev1.Service {
-	if selector == nil {
-		selector = defaultSelector(owner)
-	}
-	return &corev1.Service{
-		ObjectMeta: metadata(owner),
-		Spec:       corev1.ServiceSpec{Selector: maps.Clone(selector), Ports: slices.Clone(ports)},
-	}
+// Keys that others add to the live ConfigMap stay. Pods that read the data as environment variables do not follow a change
+// of it: see [Versions] and [SetHash].
+func NewConfigMap(owner client.Object, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: ObjectMeta(owner), Data: maps.Clone(data)}
 }
 
-// ContainerPorts returns the ports that a container must open for the ports of a Service:
+// NewSecret returns a Secret with the name and namespace of its owner, and this data. It is a plain struct: edit it before
+// it is applied.
 //
-//   - If targetPort is a number, the container port has that number.
-//   - If targetPort is a name, the container port has that name and the number of the Service's port.
-//   - If targetPort is unset, the container port has the number of the Service's port, as the API server reads it.
-//
-// The protocol is copied. Of several ports with the same number and protocol, or with the same name, only the first is
-// returned, since the API server refuses such a container. An unset protocol is TCP.
-func ContainerPorts(ports ...corev1.ServicePort) []corev1.ContainerPort {
-	type key struct {
-		port     int32
-		protocol corev1.Protocol
-	}
-	seen, names := map[key]bool{}, map[string]bool{}
-	var opened []corev1.ContainerPort
-	for _, p := range ports {
-		c := corev1.ContainerPort{ContainerPort: p.Port, Protocol: p.Protocol}
-		switch {
-		case p.TargetPort.Type == intstr.String && p.TargetPort.StrVal != "":
-			c.Name = p.TargetPort.StrVal
-		case p.TargetPort.IntVal != 0:
-			c.ContainerPort = p.TargetPort.IntVal
-		}
-		is := key{c.ContainerPort, cmp.Or(c.Protocol, corev1.ProtocolTCP)}
-		if seen[is] || names[c.Name] {
-			continue
-		}
-		seen[is], names[c.Name] = true, c.Name != ""
-		opened = append(opened, c)
-	}
-	return opened
+// The type is unset, so the API server sets Opaque. The type is immutable once the Secret exists. Keys that others add to
+// the live Secret stay. Values may also be set as text, in StringData: they are sent as data.
+func NewSecret(owner client.Object, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: ObjectMeta(owner), Data: maps.Clone(data)}
 }
 
 // The labels that Kubernetes recommends,
@@ -130,18 +101,13 @@ const (
 	labelManagedBy = "app.kubernetes.io/managed-by"
 )
 
-// metadata returns the metadata of a child that has its owner's name.
-func metadata(owner client.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName(), Labels: Labels(owner)}
-}
-
 // Labels returns the recommended labels for the children of an owner, in a new map:
 //
 //   - app.kubernetes.io/name is the owner's kind in lower case;
 //   - app.kubernetes.io/instance is the owner's name, shortened by [LabelValue];
 //   - app.kubernetes.io/managed-by is the owner's kind in lower case with the suffix "-operator".
 //
-// [NewDeployment] and [NewService] set them.
+// [ObjectMeta] sets them, and with it every builder of this package.
 func Labels(owner client.Object) map[string]string {
 	labels := defaultSelector(owner)
 	labels[labelManagedBy] = labels[labelName] + "-operator"
@@ -151,6 +117,19 @@ func Labels(owner client.Object) map[string]string {
 // defaultSelector returns the labels that never change while the owner exists.
 func defaultSelector(owner client.Object) map[string]string {
 	return map[string]string{labelName: kindName(owner), labelInstance: LabelValue(owner.GetName())}
+}
+
+// selectorOrDefault returns a copy of the selector that a builder was called with, or the default one.
+func selectorOrDefault(owner client.Object, selector map[string]string) map[string]string {
+	if selector == nil {
+		return defaultSelector(owner)
+	}
+	return maps.Clone(selector)
+}
+
+// labelSelector returns the selector of a builder as the API has it, for the kinds that select pods by more than a map.
+func labelSelector(owner client.Object, selector map[string]string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: selectorOrDefault(owner, selector)}
 }
 
 // kindName returns the owner's kind in lower case. It is the name of the Go type, so no scheme is needed.

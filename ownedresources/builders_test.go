@@ -1,107 +1,297 @@
 package ownedresources
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-func TestNewDeploymentDoesNotChangeItsArguments(t *testing.T) {
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
-	given := []corev1.Container{{Name: "a", SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(7))}}, {Name: "b"}}
-	d := NewDeployment(owner, nil, given...)
-	require.Nil(t, given[0].SecurityContext.Capabilities, "it may be part of the owner's spec, in the cache")
-	require.Nil(t, given[1].SecurityContext)
-	for _, c := range d.Spec.Template.Spec.Containers {
-		require.Equal(t, []corev1.Capability{"ALL"}, c.SecurityContext.Capabilities.Drop, c.Name)
-	}
-	require.EqualValues(t, 7, *d.Spec.Template.Spec.Containers[0].SecurityContext.RunAsUser, "a field that is set is kept")
+// built has a child of each builder, as an operator edits it. If changed is set, each child has another content, also
+// one whose former fields have to go.
+type built struct {
+	changed bool
 }
 
-func TestContainerPorts(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		ports  []corev1.ServicePort
-		want   []corev1.ContainerPort
-	}{
-		"Number": {
-			reason: "the container listens on the target",
-			ports:  []corev1.ServicePort{{Port: 8080, TargetPort: intstr.FromInt32(80)}},
-			want:   []corev1.ContainerPort{{ContainerPort: 80}},
-		},
-		"Name": {
-			reason: "the name of a target is looked up among the container's ports",
-			ports:  []corev1.ServicePort{{Port: 8080, TargetPort: intstr.FromString("http")}},
-			want:   []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
-		},
-		"Unset": {
-			reason: "the API server sets the target to the Service's port",
-			ports:  []corev1.ServicePort{{Port: 53, Protocol: corev1.ProtocolUDP}},
-			want:   []corev1.ContainerPort{{ContainerPort: 53, Protocol: corev1.ProtocolUDP}},
-		},
-		"TwoWithOneTarget": {
-			reason: "server-side apply refuses a container port that occurs twice; an unset protocol is TCP",
-			ports: []corev1.ServicePort{
-				{Port: 80, TargetPort: intstr.FromInt32(8080)}, {Port: 443, TargetPort: intstr.FromInt32(8080), Protocol: corev1.ProtocolTCP},
-			},
-			want: []corev1.ContainerPort{{ContainerPort: 8080}},
-		},
-		"TwoWithOneName": {
-			reason: "the API server refuses a name that occurs twice",
-			ports:  []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}, {Port: 8080, TargetPort: intstr.FromString("http")}},
-			want:   []corev1.ContainerPort{{Name: "http", ContainerPort: 80}},
-		},
-		"BothProtocols": {
-			reason: "the same number with another protocol is another port",
-			ports:  []corev1.ServicePort{{Port: 53}, {Port: 53, Protocol: corev1.ProtocolUDP}},
-			want:   []corev1.ContainerPort{{ContainerPort: 53}, {ContainerPort: 53, Protocol: corev1.ProtocolUDP}},
-		},
+func (b built) container() corev1.Container {
+	c := corev1.Container{Name: "web", Image: "nginx:1.27", Ports: ContainerPorts(b.ports()...)}
+	if b.changed {
+		c.Image, c.Env = "nginx:1.28", []corev1.EnvVar{{Name: "MODE", Value: "sale"}}
 	}
-	for name, tc := range tests {
+	return c
+}
+
+func (b built) ports() []corev1.ServicePort {
+	ports := []corev1.ServicePort{{Name: "http", Port: 8080}}
+	if b.changed {
+		ports = append(ports, corev1.ServicePort{Name: "metrics", Port: 9090})
+	}
+	return ports
+}
+
+func (b built) deployment(owner *corev1.ConfigMap) *appsv1.Deployment {
+	return NewDeployment(owner, nil, b.container())
+}
+
+func (b built) statefulSet(owner *corev1.ConfigMap) *appsv1.StatefulSet {
+	s := NewStatefulSet(owner, map[string]string{"app": "db"}, b.container())
+	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
+		},
+	}}
+	if b.changed {
+		s.Spec.Replicas = new(int32(3))
+	}
+	return s
+}
+
+func (b built) daemonSet(owner *corev1.ConfigMap) *appsv1.DaemonSet {
+	return NewDaemonSet(owner, map[string]string{"app": "agent"}, b.container())
+}
+
+// job has the same pods when changed: they are immutable.
+func (b built) job(owner *corev1.ConfigMap) *batchv1.Job {
+	j := NewJob(owner, built{}.container())
+	if b.changed {
+		j.Spec.TTLSecondsAfterFinished = new(int32(60))
+	}
+	return j
+}
+
+func (b built) cronJob(owner *corev1.ConfigMap) *batchv1.CronJob {
+	j := NewCronJob(owner, "0 3 * * *", b.container())
+	if b.changed {
+		j.Spec.TimeZone = new("Etc/UTC")
+	}
+	return j
+}
+
+func (b built) configMap(owner *corev1.ConfigMap) *corev1.ConfigMap {
+	data := map[string]string{"mode": "normal", "theme": "dark"}
+	if b.changed {
+		data = map[string]string{"mode": "sale"}
+	}
+	c := NewConfigMap(owner, data)
+	c.Name = owner.Name + "-settings" // the owner is a ConfigMap too
+	return c
+}
+
+func (b built) secret(owner *corev1.ConfigMap) *corev1.Secret {
+	data := map[string][]byte{"user": []byte("web")}
+	if b.changed {
+		data = map[string][]byte{"password": []byte("x")}
+	}
+	return NewSecret(owner, data)
+}
+
+func (b built) service(owner *corev1.ConfigMap) *corev1.Service {
+	return NewService(owner, nil, b.ports()...)
+}
+
+func (b built) disruptionBudget(owner *corev1.ConfigMap) *policyv1.PodDisruptionBudget {
+	p := NewPodDisruptionBudget(owner, nil)
+	if b.changed {
+		p.Spec.MaxUnavailable, p.Spec.MinAvailable = nil, new(intstr.FromString("50%"))
+	}
+	return p
+}
+
+func (b built) autoscaler(owner *corev1.ConfigMap) *autoscalingv2.HorizontalPodAutoscaler {
+	if !b.changed {
+		return NewHorizontalPodAutoscaler(owner, b.deployment(owner), 5)
+	}
+	return NewHorizontalPodAutoscaler(owner, b.deployment(owner), 8, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name:   corev1.ResourceMemory,
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: new(resource.MustParse("0.5Gi"))},
+		},
+	})
+}
+
+func (b built) ingress(owner *corev1.ConfigMap) *networkingv1.Ingress {
+	hosts := []string{"shop.example.com"}
+	if b.changed {
+		hosts = nil
+	}
+	return NewIngress(owner, networkingv1.IngressServiceBackend{Port: networkingv1.ServiceBackendPort{Name: "http"}}, hosts...)
+}
+
+func (b built) networkPolicy(owner *corev1.ConfigMap) *networkingv1.NetworkPolicy {
+	if b.changed {
+		return NewNetworkPolicy(owner, nil)
+	}
+	p := NewNetworkPolicy(owner, nil, networkingv1.NetworkPolicyIngressRule{
+		Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromString("http"))}},
+	})
+	p.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}}
+	p.Spec.PolicyTypes = append(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+	return p
+}
+
+func (b built) children() *ChildSet[*corev1.ConfigMap] {
+	return Ensure(
+		Build(b.deployment), Build(b.statefulSet), Build(b.daemonSet), Build(b.job), Build(b.cronJob), Build(b.configMap), Build(b.secret),
+		Build(b.service), Build(b.disruptionBudget), Build(b.autoscaler), Build(b.ingress), Build(b.networkPolicy),
+	)
+}
+
+func (b built) objects(owner *corev1.ConfigMap) []client.Object {
+	return []client.Object{
+		b.deployment(owner), b.statefulSet(owner), b.daemonSet(owner), b.job(owner), b.cronJob(owner), b.configMap(owner), b.secret(owner),
+		b.service(owner), b.disruptionBudget(owner), b.autoscaler(owner), b.ingress(owner), b.networkPolicy(owner),
+	}
+}
+
+// TestBuildersAreWrittenOnce proves that no default of a builder is changed by the API server: after each change, the
+// next pass writes nothing, also that of a process which has just started and remembers nothing.
+func TestBuildersAreWrittenOnce(t *testing.T) {
+	for name, apply := range map[string]func(*testing.T, *testEnv, built) error{
+		"Ensure": func(t *testing.T, env *testEnv, b built) error {
+			err := b.children().Reconcile(t.Context(), env.client, env.owner)
+			if _, waits := errors.AsType[*WaitingError](err); waits { // no controller runs that could make the workloads ready
+				return nil
+			}
+			return fmt.Errorf("expected a WaitingError: %w", err)
+		},
+		"Apply": func(t *testing.T, env *testEnv, b built) error {
+			_, err := Apply(t.Context(), env.client, env.owner, b.objects(env.owner)...)
+			return err
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, ContainerPorts(tc.ports...)); diff != "" {
-				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			env := newTestEnv(t)
+			for _, step := range []struct {
+				reason string
+				built  built
+			}{
+				{"created", built{}},
+				{"changed", built{changed: true}},
+				{"changed back", built{}},
+			} {
+				env.sent.Sent()
+				require.NoError(t, apply(t, env, step.built), step.reason)
+				written := map[string]bool{}
+				for _, request := range writes(env.sent.Sent()) {
+					written[request[strings.Index(request, " ")+1:]] = true
+				}
+				require.Len(t, written, len(built{}.objects(env.owner)), "%s: %v", step.reason, written)
+				require.NoError(t, apply(t, env, step.built))
+				require.Empty(t, writes(env.sent.Sent()), "%s: what the API server stored is what was built", step.reason)
 			}
 		})
 	}
 }
 
-func TestApplyKeepsRestartedAtAndInjectedContainers(t *testing.T) {
-	w := newTestEnv(t)
-	w.expect(t, w.deployment(), Created, "POST deployments")
-	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
-		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
-		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
-	})
-	want := w.deployment()
-	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-	var live appsv1.Deployment
-	w.live(t, &live)
-	require.Equal(t, "now", live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"])
-	require.Len(t, live.Spec.Template.Spec.Containers, 2)
+// writes returns the requests that are no reads.
+func writes(sent []string) []string {
+	return slices.DeleteFunc(sent, func(request string) bool { return strings.HasPrefix(request, "GET ") })
 }
 
-func TestApplyKeepsClusterIPAndNodePort(t *testing.T) {
-	w := newTestEnv(t)
-	want := w.service()
-	want.Spec.Type = corev1.ServiceTypeNodePort
-	w.expect(t, want, Created, "POST services")
-	var before, after corev1.Service
-	w.live(t, &before)
-	want.Spec.Ports[0].TargetPort.IntVal = 8080
-	want.Labels["x"] = "y"
-	w.expect(t, want, Applied, "GET services", "PATCH services", "PATCH services")
-	w.live(t, &after)
-	require.Equal(t, before.Spec.ClusterIP, after.Spec.ClusterIP)
-	require.Equal(t, before.Spec.Ports[0].NodePort, after.Spec.Ports[0].NodePort)
-	byHand(t, w, &after, func(s *corev1.Service) { s.Spec.Selector["also"] = "this" })
-	w.expect(t, want, Applied, "PATCH services")
-	w.live(t, &after)
-	require.Equal(t, map[string]string{"app": "web"}, after.Spec.Selector, "a Service's selector is atomic: what others add is removed")
+// TestBuildersMeetRestricted asks the API server, which warns of pods that violate the Pod Security Standard.
+func TestBuildersMeetRestricted(t *testing.T) {
+	cp := controlPlane(t)
+	warnings := &warningRecorder{}
+	config := rest.CopyConfig(cp.Config())
+	config.WarningHandler = warnings
+	c, err := client.New(config, client.Options{})
+	require.NoError(t, err)
+	var namespace corev1.Namespace
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: controlplanetest.Namespace(t, cp)}, &namespace))
+	namespace.Labels["pod-security.kubernetes.io/warn"] = "restricted"
+	require.NoError(t, c.Update(t.Context(), &namespace))
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "web"}}
+
+	root := built{}.deployment(owner)
+	root.Spec.Template.Spec.SecurityContext = nil
+	require.NoError(t, c.Create(t.Context(), root, client.DryRunAll))
+	require.Len(t, *warnings, 1, "the API server warns")
+	require.Contains(t, (*warnings)[0], "would violate PodSecurity")
+
+	*warnings = nil
+	for _, obj := range (built{}).objects(owner) {
+		require.NoError(t, c.Create(t.Context(), obj, client.DryRunAll))
+		require.Empty(t, *warnings, "%T", obj)
+	}
+}
+
+type warningRecorder []string
+
+func (w *warningRecorder) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }
+
+// TestBuildersDoNotChangeTheirArguments covers what may be part of an owner in the cache.
+func TestBuildersDoNotChangeTheirArguments(t *testing.T) {
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Labels: map[string]string{"a": "b"}}}
+	selector := map[string]string{"app": "web"}
+	containers := []corev1.Container{{Name: "web"}}
+	data, secret := map[string]string{"k": "v"}, map[string][]byte{"k": []byte("v")}
+	ports := []corev1.ServicePort{{Port: 80}}
+	rules := []networkingv1.NetworkPolicyIngressRule{{}}
+
+	selected := map[string]map[string]string{}
+	spoil := func(kind string, labels map[string]string) {
+		selected[kind] = map[string]string{"app": labels["app"]}
+		labels["app"] = "spoiled"
+	}
+	d := NewDeployment(owner, selector, containers...)
+	spoil("Deployment", d.Spec.Selector.MatchLabels)
+	spoil("pods of a Deployment", d.Spec.Template.Labels)
+	s := NewStatefulSet(owner, selector, containers...)
+	spoil("StatefulSet", s.Spec.Selector.MatchLabels)
+	spoil("pods of a StatefulSet", s.Spec.Template.Labels)
+	a := NewDaemonSet(owner, selector, containers...)
+	spoil("DaemonSet", a.Spec.Selector.MatchLabels)
+	spoil("pods of a DaemonSet", a.Spec.Template.Labels)
+	spoil("Service", NewService(owner, selector, ports...).Spec.Selector)
+	spoil("PodDisruptionBudget", NewPodDisruptionBudget(owner, selector).Spec.Selector.MatchLabels)
+	spoil("NetworkPolicy", NewNetworkPolicy(owner, selector, rules...).Spec.PodSelector.MatchLabels)
+	for kind, labels := range selected {
+		require.Equal(t, map[string]string{"app": "web"}, labels, kind)
+	}
+
+	NewService(owner, nil, ports...).Spec.Ports[0].Port = 81
+	NewJob(owner, containers...).Spec.Template.Spec.Containers[0].Name = "spoiled"
+	NewCronJob(owner, "@daily", containers...).Spec.JobTemplate.Spec.Template.Spec.Containers[0].Name = "spoiled"
+	NewConfigMap(owner, data).Data["k"] = "spoiled"
+	NewSecret(owner, secret).Data["k"] = []byte("spoiled")
+	NewNetworkPolicy(owner, nil, rules...).Spec.Ingress[0].Ports = []networkingv1.NetworkPolicyPort{{}}
+	ObjectMeta(owner).Labels["a"] = "spoiled"
+
+	require.Empty(t, cmp.Diff(map[string]string{"app": "web"}, selector))
+	require.Empty(t, cmp.Diff([]corev1.Container{{Name: "web"}}, containers))
+	require.Empty(t, cmp.Diff([]corev1.ServicePort{{Port: 80}}, ports))
+	require.Empty(t, cmp.Diff([]networkingv1.NetworkPolicyIngressRule{{}}, rules))
+	require.Equal(t, map[string]string{"k": "v"}, data)
+	require.Equal(t, map[string][]byte{"k": []byte("v")}, secret)
+	require.Equal(t, map[string]string{"a": "b"}, owner.Labels)
+}
+
+// TestJobPodsAreNotSelected proves that what selects the pods of an owner leaves out those of its Jobs.
+func TestJobPodsAreNotSelected(t *testing.T) {
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
+	require.Equal(t, NewService(owner, nil).Spec.Selector, NewDeployment(owner, nil).Spec.Template.Labels)
+	require.Empty(t, NewJob(owner).Spec.Template.Labels)
+	cronJob := NewCronJob(owner, "@daily")
+	require.Empty(t, cronJob.Spec.JobTemplate.Spec.Template.Labels)
+	require.Equal(t, Labels(owner), cronJob.Spec.JobTemplate.Labels, "the Jobs themselves are found by them")
 }

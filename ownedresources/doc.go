@@ -2,7 +2,9 @@
 // already as desired.
 //
 // [Apply] is a plain function for an existing reconciler. [Ensure] returns a step for package reconcile, with its watches.
-// [NewDeployment] and [NewService] return objects with good defaults. [Diff] shows what Apply would do.
+// [NewDeployment], [NewService] and the other builders return objects with good defaults; [ObjectMeta] and [PodTemplate]
+// serve kinds that have no builder. [ValidateServiceName] and the functions beside it find what the API server would
+// refuse. [Diff] shows what Apply would do.
 //
 // # What happens to one object
 //

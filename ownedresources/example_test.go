@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -70,26 +67,6 @@ func ExampleEnsure() {
 	// true Deployment shop/web: Replicas: 0/1
 }
 
-func ExampleNewDeployment() {
-	d := ownedresources.NewDeployment(owner, map[string]string{"app": "web"}, corev1.Container{Name: "web", Image: "nginx:1.27"})
-	d.Spec.Replicas = new(int32(2))
-
-	pod := d.Spec.Template
-	fmt.Println(d.Namespace, d.Name, d.Labels)
-	fmt.Println(pod.Labels, *pod.Spec.SecurityContext.RunAsNonRoot, *pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation)
-	// Output:
-	// shop web map[app.kubernetes.io/instance:web app.kubernetes.io/managed-by:configmap-operator app.kubernetes.io/name:configmap]
-	// map[app:web] true false
-}
-
-func ExampleNewService() {
-	s := ownedresources.NewService(owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
-	s.Spec.ClusterIP = corev1.ClusterIPNone // headless
-	fmt.Println(s.Name, s.Spec.Selector, s.Spec.Ports[0].Port)
-	// Output:
-	// web map[app:web] 80
-}
-
 // The order of a map's keys does not count.
 func ExampleHash() {
 	a, _ := ownedresources.Hash(map[string]int{"cpu": 1, "memory": 2})
@@ -122,25 +99,6 @@ func ExampleHashChanged() {
 	// true <nil>
 	// false <nil>
 	// true <nil>
-}
-
-func ExampleLabels() {
-	labels := ownedresources.Labels(owner)
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		fmt.Println(key, labels[key])
-	}
-	// Output:
-	// app.kubernetes.io/instance web
-	// app.kubernetes.io/managed-by configmap-operator
-	// app.kubernetes.io/name configmap
-}
-
-func ExampleLabelValue() {
-	fmt.Println(ownedresources.LabelValue("web"))
-	fmt.Println(ownedresources.LabelValue("a-name-that-a-custom-resource-may-well-have-but-that-no-label-may"))
-	// Output:
-	// web
-	// a-name-that-a-custom-resource-may-well-have-but-that-510b5194b0
 }
 
 func ExampleBuild() {
@@ -303,20 +261,6 @@ func ExampleVersions() {
 	// true <nil>
 	// false <nil>
 	// true <nil>
-}
-
-func ExampleContainerPorts() {
-	for _, p := range ownedresources.ContainerPorts(
-		corev1.ServicePort{Port: 8080, TargetPort: intstr.FromInt32(80)},
-		corev1.ServicePort{Port: 9090, TargetPort: intstr.FromString("metrics")},
-		corev1.ServicePort{Port: 53, Protocol: corev1.ProtocolUDP},
-	) {
-		fmt.Printf("%d %q %q\n", p.ContainerPort, p.Name, p.Protocol)
-	}
-	// Output:
-	// 80 "" ""
-	// 9090 "metrics" ""
-	// 53 "" "UDP"
 }
 
 func ExampleDiff() {

@@ -1,0 +1,250 @@
+package ownedresources_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/opblocks/opblocks/ownedresources"
+)
+
+func ExampleNewDeployment() {
+	d := ownedresources.NewDeployment(owner, map[string]string{"app": "web"}, corev1.Container{Name: "web", Image: "nginx:1.27"})
+	d.Spec.Replicas = new(int32(2))
+
+	pod := d.Spec.Template
+	fmt.Println(d.Namespace, d.Name, d.Labels)
+	fmt.Println(pod.Labels, *pod.Spec.SecurityContext.RunAsNonRoot, *pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation)
+	// Output:
+	// shop web map[app.kubernetes.io/instance:web app.kubernetes.io/managed-by:configmap-operator app.kubernetes.io/name:configmap]
+	// map[app:web] true false
+}
+
+func ExampleNewService() {
+	s := ownedresources.NewService(owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
+	s.Spec.ClusterIP = corev1.ClusterIPNone // headless
+	fmt.Println(s.Name, s.Spec.Selector, s.Spec.Ports[0].Port)
+	// Output:
+	// web map[app:web] 80
+}
+
+func ExampleLabels() {
+	labels := ownedresources.Labels(owner)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		fmt.Println(key, labels[key])
+	}
+	// Output:
+	// app.kubernetes.io/instance web
+	// app.kubernetes.io/managed-by configmap-operator
+	// app.kubernetes.io/name configmap
+}
+
+func ExampleLabelValue() {
+	fmt.Println(ownedresources.LabelValue("web"))
+	fmt.Println(ownedresources.LabelValue("a-name-that-a-custom-resource-may-well-have-but-that-no-label-may"))
+	// Output:
+	// web
+	// a-name-that-a-custom-resource-may-well-have-but-that-510b5194b0
+}
+
+// A kind that has no builder is built from the metadata and the template of pods.
+func ExampleObjectMeta() {
+	account := &corev1.ServiceAccount{ObjectMeta: ownedresources.ObjectMeta(owner)}
+	fmt.Println(account.Namespace, account.Name, account.Labels["app.kubernetes.io/managed-by"])
+	// Output:
+	// shop web configmap-operator
+}
+
+func ExamplePodTemplate() {
+	selector := map[string]string{"app": "web"}
+	set := &appsv1.ReplicaSet{ObjectMeta: ownedresources.ObjectMeta(owner)}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: selector}
+	set.Spec.Template = ownedresources.PodTemplate(owner, selector, corev1.Container{Name: "web", Image: "nginx:1.27"})
+
+	pod := set.Spec.Template
+	fmt.Println(pod.Labels, *pod.Spec.SecurityContext.RunAsNonRoot, pod.Spec.Containers[0].SecurityContext.Capabilities.Drop)
+	// Output:
+	// map[app:web] true [ALL]
+}
+
+// A StatefulSet needs a headless Service with its selector.
+func ExampleNewStatefulSet() {
+	s := ownedresources.NewStatefulSet(owner, nil, corev1.Container{Name: "redis", Image: "redis:7"})
+	s.Spec.Replicas = new(int32(3))
+
+	headless := ownedresources.NewService(owner, nil, corev1.ServicePort{Name: "redis", Port: 6379})
+	headless.Spec.ClusterIP = corev1.ClusterIPNone
+	fmt.Println(s.Spec.ServiceName == headless.Name, maps.Equal(s.Spec.Selector.MatchLabels, headless.Spec.Selector))
+	// Output:
+	// true true
+}
+
+func ExampleNewDaemonSet() {
+	d := ownedresources.NewDaemonSet(owner, map[string]string{"app": "agent"}, corev1.Container{Name: "agent", Image: "agent:1"})
+	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // every node
+	fmt.Println(d.Name, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels)
+	// Output:
+	// web map[app:agent] map[app:agent]
+}
+
+// The name of the Job contains what it is for, so another version has another Job.
+func ExampleNewJob() {
+	j := ownedresources.NewJob(owner, corev1.Container{Name: "migrate", Image: "web:1.4", Args: []string{"migrate"}})
+	j.Name += "-migrate-1.4"
+	fmt.Println(j.Name, j.Spec.Template.Spec.RestartPolicy, *j.Spec.BackoffLimit)
+	// Output:
+	// web-migrate-1.4 Never 6
+}
+
+func ExampleNewCronJob() {
+	j := ownedresources.NewCronJob(owner, "0 3 * * *", corev1.Container{Name: "backup", Image: "backup:1"})
+	j.Name += "-backup"
+	j.Spec.TimeZone = new("Europe/Berlin")
+	fmt.Println(j.Name, j.Spec.Schedule, j.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent)
+	// Output:
+	// web-backup 0 3 * * * true
+}
+
+func ExampleNewConfigMap() {
+	settings := ownedresources.NewConfigMap(owner, map[string]string{"mode": "sale"})
+	settings.Name += "-settings"
+	fmt.Println(settings.Namespace, settings.Name, settings.Data)
+	// Output:
+	// shop web-settings map[mode:sale]
+}
+
+func ExampleNewSecret() {
+	access := ownedresources.NewSecret(owner, map[string][]byte{"user": []byte("web")})
+	access.Immutable = new(true)
+	fmt.Println(access.Namespace, access.Name, string(access.Data["user"]))
+	// Output:
+	// shop web web
+}
+
+func ExampleNewPodDisruptionBudget() {
+	budget := ownedresources.NewPodDisruptionBudget(owner, map[string]string{"app": "web"})
+	fmt.Println(budget.Spec.Selector.MatchLabels, budget.Spec.MaxUnavailable)
+	// Output:
+	// map[app:web] 1
+}
+
+// MinAvailable takes the place of MaxUnavailable: the API server refuses a budget with both.
+func ExampleNewPodDisruptionBudget_minAvailable() {
+	budget := ownedresources.NewPodDisruptionBudget(owner, nil)
+	budget.Spec.MaxUnavailable, budget.Spec.MinAvailable = nil, new(intstr.FromString("50%"))
+	budget.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+	fmt.Println(budget.Spec.MinAvailable)
+	// Output:
+	// 50%
+}
+
+func ExampleNewHorizontalPodAutoscaler() {
+	d := ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "nginx:1.27"}) // without replicas
+	h := ownedresources.NewHorizontalPodAutoscaler(owner, d, 10, autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name:   corev1.ResourceCPU,
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(60))},
+		},
+	})
+	target := h.Spec.ScaleTargetRef
+	fmt.Println(target.APIVersion, target.Kind, target.Name, h.Spec.MaxReplicas)
+	// Output:
+	// apps/v1 Deployment web 10
+}
+
+func ExampleNewIngress() {
+	i := ownedresources.NewIngress(owner, networkingv1.IngressServiceBackend{
+		Port: networkingv1.ServiceBackendPort{Name: "http"},
+	}, "shop.example.com")
+	i.Spec.IngressClassName = new("nginx")
+
+	path := i.Spec.Rules[0].HTTP.Paths[0]
+	fmt.Println(i.Spec.Rules[0].Host, path.Path, *path.PathType, path.Backend.Service.Name)
+	// Output:
+	// shop.example.com / Prefix web
+}
+
+// The pods accept connections to their port http only, from pods of the same namespace.
+func ExampleNewNetworkPolicy() {
+	p := ownedresources.NewNetworkPolicy(owner, map[string]string{"app": "web"}, networkingv1.NetworkPolicyIngressRule{
+		From:  []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}},
+		Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromString("http"))}},
+	})
+	fmt.Println(p.Spec.PodSelector.MatchLabels, p.Spec.PolicyTypes)
+	// Output:
+	// map[app:web] [Ingress]
+}
+
+func ExampleContainerPorts() {
+	for _, p := range ownedresources.ContainerPorts(
+		corev1.ServicePort{Port: 8080, TargetPort: intstr.FromInt32(80)},
+		corev1.ServicePort{Port: 9090, TargetPort: intstr.FromString("metrics")},
+		corev1.ServicePort{Port: 53, Protocol: corev1.ProtocolUDP},
+	) {
+		fmt.Printf("%d %q %q\n", p.ContainerPort, p.Name, p.Protocol)
+	}
+	// Output:
+	// 80 "" ""
+	// 9090 "metrics" ""
+	// 53 "" "UDP"
+}
+
+// A child that the API server would refuse is not sent to it.
+func ExampleValidateServiceName() {
+	child := ownedresources.BuildOrError(func(cm *corev1.ConfigMap) (*corev1.Service, error) {
+		errs := ownedresources.ValidateServiceName(cm.Name, field.NewPath("metadata", "name"))
+		return ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80}), errs.ToAggregate()
+	})
+	shop := owner.DeepCopy()
+	shop.Name = "a-name-that-a-custom-resource-may-well-have-but-that-no-service-may"
+	fmt.Println(ownedresources.Ensure(child).Reconcile(context.Background(), fake.NewFakeClient(), shop))
+	// Output:
+	// metadata.name: Invalid value: "a-name-that-a-custom-resource-may-well-have-but-that-no-service-may": not a name for a Service, choose another: must be no more than 63 characters
+}
+
+func ExampleValidateStatefulSetName() {
+	name := "a-name-that-the-api-server-accepts-but-no-label-of-a-pod"
+	errs := ownedresources.ValidateStatefulSetName(name, field.NewPath("metadata", "name"))
+	fmt.Println(errs[0].Detail)
+	// Output:
+	// not a name for a StatefulSet, choose another: must be no more than 52 characters
+}
+
+func ExampleValidateJobName() {
+	fmt.Println(ownedresources.ValidateJobName("web-migrate-1.4", field.NewPath("metadata", "name")).ToAggregate())
+	// Output:
+	// <nil>
+}
+
+func ExampleValidateCronJobName() {
+	errs := ownedresources.ValidateCronJobName("a-name-of-a-job-is-longer-than-that-of-its-cron-job-is", field.NewPath("metadata", "name"))
+	fmt.Println(errs[0].Detail)
+	// Output:
+	// not a name for a CronJob, choose another: must be no more than 52 characters
+}
+
+func ExampleValidateServicePorts() {
+	errs := ownedresources.ValidateServicePorts([]corev1.ServicePort{
+		{Name: "http", Port: 80}, {Name: "web", Port: 80}, {Port: 70000},
+	}, field.NewPath("spec", "ports"))
+	for _, err := range errs {
+		fmt.Println(err)
+	}
+	// Output:
+	// spec.ports[1]: Duplicate value: "80/TCP": 80/TCP is there twice, remove one of them
+	// spec.ports[2].port: Invalid value: 70000: must be between 1 and 65535, inclusive
+	// spec.ports[2].name: Required value: each of several ports needs a name
+}
