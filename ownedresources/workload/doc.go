@@ -1,10 +1,11 @@
-// Package workload restarts workloads that somebody else owns, and observes their rollouts.
+// Package workload restarts workloads that somebody else owns, and observes their rollouts and their pods.
 //
 // A workload is a Deployment, a StatefulSet or a DaemonSet. It stays with its owner: the functions set no owner reference,
 // and no field except the annotation of a restart.
 //
 //   - [Restart] replaces its pods, as kubectl rollout restart does, once for each time at which a restart is due.
 //   - [CheckRestart] returns what blocks a restart.
+//   - [CheckStart] returns why pods do not start, such as ImagePullBackOff.
 //   - [ObserveRestart] observes the rollout of a restart to its end, and [ObserveRollout] that of any change.
 //
 // Restart sends at most one request. The other functions send none: they use the object that is passed, which may come

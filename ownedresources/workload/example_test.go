@@ -6,6 +6,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +48,20 @@ func ExampleCheckRestart() {
 	fmt.Println(blocker.Reason == workload.BlockedPaused, blocker.Message, err)
 	// Output:
 	// true it is paused <nil>
+}
+
+func ExampleCheckStart() {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-5d8c-x7f2q"}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "web", Image: "nginx:typo",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+	}}
+	blocker := workload.CheckStart(&appsv1.Deployment{}, []corev1.Pod{pod})
+	fmt.Println(blocker.Reason)
+	fmt.Println(blocker.Message)
+	// Output:
+	// ImagePullBackOff
+	// container web with image nginx:typo waits: ImagePullBackOff
 }
 
 func ExampleObserveRollout() {

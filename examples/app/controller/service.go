@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
@@ -25,20 +25,23 @@ func service(app *appv1.App) (*corev1.Service, error) {
 	if len(app.Spec.Ports) == 0 {
 		return nil, nil
 	}
-	if problems := validation.IsDNS1035Label(app.Name); len(problems) > 0 {
-		return nil, reconcile.Stalled("InvalidServiceName",
-			fmt.Errorf("no Service: %q is not a name for one: %s", app.Name, strings.Join(problems, "; ")))
+	if errs := ownedresources.ValidateServiceName(app.Name, field.NewPath("metadata", "name")); len(errs) > 0 {
+		return nil, reconcile.Stalled("InvalidServiceName", fmt.Errorf("no Service: %w", errs.ToAggregate()))
 	}
-	for i, p := range app.Spec.Ports {
-		if slices.ContainsFunc(app.Spec.Ports[:i], func(other corev1.ServicePort) bool {
-			return other.Port == p.Port && protocol(other) == protocol(p)
-		}) {
-			return nil, reconcile.Stalled("DuplicatePort", fmt.Errorf("spec.ports: %d/%s is there twice", p.Port, protocol(p)))
-		}
+	ports := withNames(app.Spec.Ports)
+	if errs := ownedresources.ValidateServicePorts(ports, field.NewPath("spec", "ports")); len(errs) > 0 {
+		return nil, reconcile.Stalled(portReason(errs), fmt.Errorf("no Service: %w", errs.ToAggregate()))
 	}
-	s := ownedresources.NewService(app, podLabels(app), withNames(app.Spec.Ports)...)
+	s := ownedresources.NewService(app, podLabels(app), ports...)
 	s.Spec.Type = app.Spec.ServiceType
 	return s, nil
+}
+
+func portReason(errs field.ErrorList) string {
+	if slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeDuplicate }) {
+		return "DuplicatePort"
+	}
+	return "Invalid" // as if the API server had refused the Service
 }
 
 // withNames names each port if there are several: the API server requires it.

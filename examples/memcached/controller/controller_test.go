@@ -222,7 +222,7 @@ func TestQuota(t *testing.T) {
 	m = h.reconcile(t)
 	available, _ := conditions.Get(m.Status.Conditions, "Available")
 	assert.Equal(t, "FailedCreate", available.Reason)
-	assert.Equal(t, "1 of 2 pods are ready; new ones: forbidden: exceeded quota: small", available.Message)
+	assert.Equal(t, "1 of 2 pods are ready; new pods: forbidden: exceeded quota: small", available.Message)
 }
 
 // TestDeploymentWithoutReplicas covers a nil pointer that the tutorial's operator dereferences. The API server sets a default.

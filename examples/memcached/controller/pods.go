@@ -68,14 +68,3 @@ func isReady(pod *corev1.Pod) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
-
-// whyNotStarted returns why a container of the pod does not start, such as ImagePullBackOff, or "". It does not use the
-// kubelet's message, which names the pod and counts seconds: the status would be written again and again.
-func whyNotStarted(pod *corev1.Pod) (reason, message string) {
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return w.Reason, fmt.Sprintf("; container %s with image %s waits: %s", c.Name, c.Image, w.Reason)
-		}
-	}
-	return "", ""
-}

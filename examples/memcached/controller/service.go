@@ -2,11 +2,10 @@ package controller
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/ownedresources"
@@ -16,9 +15,8 @@ import (
 // service returns the Service of a Memcached. It is headless: clients of memcached choose the pod of a key themselves. Not
 // every name of a Memcached is valid for a Service; a Memcached with another name works without one.
 func service(m *cachev1alpha1.Memcached) (*corev1.Service, error) {
-	if problems := validation.IsDNS1035Label(m.Name); len(problems) > 0 {
-		return nil, reconcile.Stalled("InvalidServiceName",
-			fmt.Errorf("no Service: %q is not a name for one: %s", m.Name, strings.Join(problems, "; ")))
+	if errs := ownedresources.ValidateServiceName(m.Name, field.NewPath("metadata", "name")); len(errs) > 0 {
+		return nil, reconcile.Stalled("InvalidServiceName", fmt.Errorf("no Service: %w", errs.ToAggregate()))
 	}
 	s := ownedresources.NewService(m, podLabels(m), corev1.ServicePort{
 		Name: portName, Port: port, TargetPort: intstr.FromString(portName),

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/ownedresources/workload"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
@@ -22,44 +21,39 @@ func updateStatus(ctx context.Context, c client.Client, m *cachev1alpha1.Memcach
 	if err != nil {
 		return err
 	}
-	ready, reason, message := int32(0), "", ""
+	ready := int32(0)
 	m.Status.Nodes = make([]string, len(pods))
 	for i := range pods {
 		m.Status.Nodes[i] = pods[i].Name
 		if isReady(&pods[i]) {
 			ready++
-		} else if reason == "" { // of the first pod by name, so that the reason does not alternate
-			reason, message = whyNotStarted(&pods[i])
 		}
 	}
 	m.Status.ReadyReplicas = ready
 	m.Status.Available = fmt.Sprintf("%d/%d", ready, m.Spec.Size)
 	m.Status.Selector = labels.Set(podLabels(m)).String()
-	if reason == "" && ready >= m.Spec.Size {
-		return nil
-	}
-	if reason == "" {
-		if reason, message, err = whyNotCreated(ctx, c, m); err != nil {
+	blocker := workload.CheckStart(nil, pods)
+	if blocker.Reason == "" {
+		if ready >= m.Spec.Size {
+			return nil
+		}
+		if blocker, err = checkDeployment(ctx, c, m); err != nil {
 			return err
 		}
 	}
-	return reconcile.Wait(cmp.Or(reason, "PodsNotReady"), 0, "%d of %d pods are ready%s", ready, m.Spec.Size, message)
+	message := fmt.Sprintf("%d of %d pods are ready", ready, m.Spec.Size)
+	if blocker.Message != "" {
+		message += "; " + blocker.Message
+	}
+	return reconcile.Wait(cmp.Or(blocker.Reason, "PodsNotReady"), 0, "%s", message)
 }
 
-// whyNotCreated returns why the Deployment creates no pods, such as FailedCreate if they exceed a quota, or "". It drops the
-// part of the message before " is ": the name of a pod that was never created, which differs at each attempt.
-func whyNotCreated(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) (reason, message string, err error) {
+// checkDeployment returns why the Deployment creates no pods, such as FailedCreate if they exceed a quota.
+func checkDeployment(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) (workload.StartBlocker, error) {
 	var d appsv1.Deployment
-	err = c.Get(ctx, client.ObjectKeyFromObject(m), &d, client.UnsafeDisableDeepCopy)
+	err := c.Get(ctx, client.ObjectKeyFromObject(m), &d, client.UnsafeDisableDeepCopy)
 	if err != nil || !metav1.IsControlledBy(&d, m) {
-		return "", "", client.IgnoreNotFound(err)
+		return workload.StartBlocker{}, client.IgnoreNotFound(err)
 	}
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue ||
-			c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
-			pod, why, _ := strings.Cut(c.Message, " is ")
-			return c.Reason, "; new ones: " + cmp.Or(why, pod), nil
-		}
-	}
-	return "", "", nil
+	return workload.CheckStart(&d, nil), nil
 }

@@ -189,7 +189,7 @@ func TestRefused(t *testing.T) {
 		},
 		"pod": {
 			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Image: " memcached"},
-			shown: "Available", want: "FailedCreate", says: "0 of 1 pods are ready; new ones: invalid: spec.containers[0].image: Invalid value: \" memcached\": must not have leading or trailing whitespace",
+			shown: "Available", want: "FailedCreate", says: "0 of 1 pods are ready; new pods: invalid: spec.containers[0].image: Invalid value: \" memcached\": must not have leading or trailing whitespace",
 			reason: "the API server accepts the Deployment, and refuses its pods",
 		},
 		"quota": {

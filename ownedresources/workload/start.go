@@ -1,0 +1,141 @@
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// StartBlocker explains why pods of a workload do not start. The zero value means that no cause is known.
+type StartBlocker struct {
+	// Reason is Kubernetes' own word, such as ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. It is fit
+	// for the reason of a condition.
+	Reason string
+	// Message is for humans. It does not name the workload. It has no names of pods, times and numbers of nodes, so it
+	// stays the same while the cause does, and a status with it is not written again and again.
+	Message string
+}
+
+// CheckStart returns why pods of a workload do not start, or the zero StartBlocker. pods are the pods of the workload, in
+// any order: select them by its labels. They need their names and their status only. Those that are ready, that are
+// being deleted or that have ended are ignored.
+//
+// It returns the first cause that it finds:
+//
+//   - A pod is not scheduled. Reason is that of the pod's condition PodScheduled, such as Unschedulable, and Message
+//     has what the scheduler found missing.
+//   - A container, or an init container, waits for anything but its start. Reason is that of the container, such as
+//     ErrImagePull, ImagePullBackOff, CreateContainerConfigError or CrashLoopBackOff. Message has the container, the
+//     image, and how the container ended before.
+//   - A Deployment creates no pods, as its conditions ReplicaFailure and Progressing say: FailedCreate if a quota or an
+//     admission plug-in refuses them, ProgressDeadlineExceeded. Of a StatefulSet or a DaemonSet only events say so,
+//     so such a workload is not used, and neither is nil.
+//
+// Of several pods the first by name counts, so that the cause does not alternate. A container that crashes waits between
+// its attempts only, so CrashLoopBackOff comes and goes.
+func CheckStart(workload client.Object, pods []corev1.Pod) StartBlocker {
+	first, name := StartBlocker{}, ""
+	for i := range pods {
+		pod := &pods[i]
+		if name != "" && pod.Name >= name {
+			continue
+		}
+		if blocker := checkPod(pod); blocker.Reason != "" {
+			first, name = blocker, pod.Name
+		}
+	}
+	if first.Reason != "" {
+		return first
+	}
+	if d, ok := workload.(*appsv1.Deployment); ok && d != nil {
+		return checkDeployment(d)
+	}
+	return StartBlocker{}
+}
+
+func checkPod(pod *corev1.Pod) StartBlocker {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return StartBlocker{}
+	}
+	for i := range pod.Status.Conditions {
+		switch c := &pod.Status.Conditions[i]; {
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
+			return StartBlocker{}
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason != "":
+			return StartBlocker{c.Reason, "a pod is not scheduled: " + withoutNodes(c.Message)}
+		}
+	}
+	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range containers {
+			c := &containers[i]
+			if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+				return StartBlocker{w.Reason, fmt.Sprintf("container %s with image %s waits: %s%s", c.Name, c.Image, w.Reason, lastEnd(c))}
+			}
+		}
+	}
+	return StartBlocker{}
+}
+
+// lastEnd returns how a container ended before. The message of the kubelet is not used: it names the pod and counts seconds.
+func lastEnd(c *corev1.ContainerStatus) string {
+	last := c.LastTerminationState.Terminated
+	if last == nil {
+		return ""
+	}
+	return fmt.Sprintf(" after exit code %d (%s)", last.ExitCode, cmp.Or(last.Reason, "Unknown"))
+}
+
+// withoutNodes returns the causes in a message of the scheduler, such as
+//
+//	0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s). preemption: 0/3 nodes are available: …
+//
+// without the numbers of nodes, which change as nodes come and go. The causes are sorted by these numbers in the message,
+// so they are sorted again. Another message is returned as it is.
+func withoutNodes(message string) string {
+	_, found, ok := strings.Cut(message, " nodes are available: ")
+	if !ok {
+		return message
+	}
+	found, _, _ = strings.Cut(found, ". ")
+	causes := strings.Split(strings.TrimSuffix(found, "."), ", ")
+	for i, cause := range causes {
+		if count, what, ok := strings.Cut(cause, " "); ok && strings.TrimFunc(count, unicode.IsDigit) == "" {
+			causes[i] = what
+		}
+	}
+	slices.Sort(causes)
+	return strings.Join(slices.Compact(causes), ", ")
+}
+
+func checkDeployment(d *appsv1.Deployment) StartBlocker {
+	for i := range d.Status.Conditions {
+		c := &d.Status.Conditions[i]
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue ||
+			c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
+			return StartBlocker{c.Reason, "new pods: " + withoutPodName(c.Message)}
+		}
+	}
+	return StartBlocker{}
+}
+
+// withoutPodName returns a message such as
+//
+//	pods "web-5d8c-x7f2q" is forbidden: exceeded quota: small
+//
+// without the name of the pod. The pod was never created, and its name differs at each attempt.
+func withoutPodName(message string) string {
+	for _, resource := range []string{`pods "`, `Pod "`} { // of a refusal by a plug-in, and by validation
+		if named, ok := strings.CutPrefix(message, resource); ok {
+			if _, why, ok := strings.Cut(named, `" is `); ok {
+				return why
+			}
+		}
+	}
+	return message
+}
