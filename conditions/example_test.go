@@ -6,7 +6,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -115,29 +114,50 @@ func ExampleAppend() {
 	// Restarted
 }
 
-// deploymentConditions is an adapter for objects whose status embeds appsv1.DeploymentStatus.
-type deploymentConditions struct{}
-
-func (deploymentConditions) Read(c appsv1.DeploymentCondition) metav1.Condition {
-	return metav1.Condition{
-		Type: string(c.Type), Status: metav1.ConditionStatus(c.Status),
-		Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
-	}
+// health is the condition struct of an API that has no reasons.
+type health struct {
+	Check  string
+	Status metav1.ConditionStatus
+	Text   string
+	Since  metav1.Time
 }
 
-func (deploymentConditions) Write(
-	c appsv1.DeploymentCondition, to metav1.Condition, at metav1.Time,
-) appsv1.DeploymentCondition {
-	c.Type, c.Status = appsv1.DeploymentConditionType(to.Type), corev1.ConditionStatus(to.Status)
-	c.Reason, c.Message, c.LastTransitionTime, c.LastUpdateTime = to.Reason, to.Message, to.LastTransitionTime, at
-	return c
+type healthAdapter struct{}
+
+func (healthAdapter) Read(h health) metav1.Condition {
+	return metav1.Condition{Type: h.Check, Status: h.Status, Message: h.Text, LastTransitionTime: h.Since}
 }
 
-func (deploymentConditions) Validate(metav1.Condition) error { return nil } // its schema has no patterns
+func (healthAdapter) Write(h health, to metav1.Condition, _ metav1.Time) health {
+	h.Check, h.Status, h.Text, h.Since = to.Type, to.Status, to.Message, to.LastTransitionTime
+	return h
+}
+
+func (healthAdapter) Validate(metav1.Condition) error { return nil } // its schema has no patterns
 
 func ExampleNewEditor() {
 	clock := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
-	editor := conditions.NewEditor(deploymentConditions{}).WithClock(clock)
+	editor := conditions.NewEditor(healthAdapter{}).WithClock(clock)
+
+	var checks []health
+	for range 2 {
+		_, changed, err := editor.Set(&checks, metav1.Condition{
+			Type: "Database", Status: metav1.ConditionTrue, Reason: "Answers", ObservedGeneration: 4,
+		})
+		fmt.Println(changed, err)
+	}
+	fmt.Println(checks[0].Check, checks[0].Since.UTC())
+	fmt.Println(editor.Summarize(checks).Status)
+	// Output:
+	// true <nil>
+	// false <nil>
+	// Database 2026-03-01 12:00:00 +0000 UTC
+	// True
+}
+
+func ExampleDeployment() {
+	clock := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+	editor := conditions.Deployment().WithClock(clock)
 
 	var status appsv1.DeploymentStatus
 	for range 2 {

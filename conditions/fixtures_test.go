@@ -31,7 +31,7 @@ func part(conditionType string, status metav1.ConditionStatus, reason, message s
 	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: 2}
 }
 
-// deployed returns a condition of type Ready in the struct that the adapter deploymentConditions converts.
+// deployed returns a condition of type Ready in the struct of a Deployment.
 func deployed(status corev1.ConditionStatus, reason, message string, update, transition metav1.Time) appsv1.DeploymentCondition {
 	return appsv1.DeploymentCondition{
 		Type: "Ready", Status: status, Reason: reason, Message: message, LastUpdateTime: update, LastTransitionTime: transition,

@@ -112,8 +112,8 @@ var rules = []rule{
 	},
 	{
 		pkg:      "conditions",
-		external: apimachinery,
-		reason:   "a leaf: API packages and tools without controller-runtime use it too",
+		external: append([]string{"k8s.io/api/apps/v1", "k8s.io/api/core/v1"}, apimachinery...),
+		reason:   "a leaf: API packages and tools without controller-runtime use it too; the types of Deployments have a condition struct of their own",
 	},
 	{
 		pkg:      "schedule",

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,21 +45,4 @@ func updateStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 }
 
 // Conditions edits the conditions of an App, which are of type DeploymentCondition.
-var Conditions = conditions.NewEditor[appsv1.DeploymentCondition](deploymentConditions{})
-
-type deploymentConditions struct{}
-
-func (deploymentConditions) Read(c appsv1.DeploymentCondition) metav1.Condition {
-	return metav1.Condition{
-		Type: string(c.Type), Status: metav1.ConditionStatus(c.Status),
-		Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
-	}
-}
-
-func (deploymentConditions) Write(c appsv1.DeploymentCondition, to metav1.Condition, at metav1.Time) appsv1.DeploymentCondition {
-	c.Type, c.Status = appsv1.DeploymentConditionType(to.Type), corev1.ConditionStatus(to.Status)
-	c.Reason, c.Message, c.LastTransitionTime, c.LastUpdateTime = to.Reason, to.Message, to.LastTransitionTime, at
-	return c
-}
-
-func (deploymentConditions) Validate(metav1.Condition) error { return nil } // its schema has no patterns
+var Conditions = conditions.Deployment()
