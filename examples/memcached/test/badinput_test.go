@@ -197,6 +197,13 @@ func TestRefused(t *testing.T) {
 			shown: "Available", want: "FailedCreate", says: "exceeded quota: small",
 			reason: "an administrator has to act",
 		},
+		"unschedulable": {
+			spec: cachev1alpha1.MemcachedSpec{Size: 1, Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("1M"), corev1.ResourceMemory: resource.MustParse("96Mi"),
+			}}},
+			shown: "Available", want: "Unschedulable", says: "0 of 1 pods are ready; a pod is not scheduled: Insufficient cpu",
+			reason: "no node has as much",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
