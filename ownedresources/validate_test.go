@@ -135,7 +135,7 @@ func refusedFields(t *testing.T, err error) (fields []string) {
 		return nil
 	}
 	require.True(t, apierrors.IsInvalid(err), err)
-	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes { //nolint:errorlint // the client returns it
+	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes {
 		fields = append(fields, cause.Field)
 	}
 	slices.Sort(fields)
