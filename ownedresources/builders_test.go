@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -224,8 +225,9 @@ func TestBuildersMeetRestricted(t *testing.T) {
 
 	root := built{}.deployment(owner)
 	root.Spec.Template.Spec.SecurityContext = nil
-	require.NoError(t, c.Create(t.Context(), root, client.DryRunAll))
-	require.Len(t, *warnings, 1, "the API server warns")
+	require.Eventually(t, func() bool {
+		return c.Create(t.Context(), root.DeepCopy(), client.DryRunAll) == nil && len(*warnings) > 0
+	}, 20*time.Second, 20*time.Millisecond, "the API server warns, once its plug-in has observed the label")
 	require.Contains(t, (*warnings)[0], "would violate PodSecurity")
 
 	*warnings = nil
