@@ -1,0 +1,533 @@
+package servedkinds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	fcache "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+)
+
+var (
+	monitorGVK = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Monitor"}
+	ruleGVK    = schema.GroupVersionKind{Group: "rules.example.com", Version: "v1", Kind: "Rule"}
+)
+
+// poll is the longest time until a change is found by discovery alone.
+const poll = defaultPeriod + defaultPeriod/10 + time.Second
+
+// testServer is discovery, the cache and the objects of the kinds, in a bubble of synctest.
+type testServer struct {
+	meta.RESTMapper // nil: only RESTMapping is called
+
+	t     *testing.T
+	kinds *Kinds
+
+	mu         sync.Mutex
+	served     map[schema.GroupVersionKind]metav1.APIResource
+	err        error // of discovery
+	checks     int
+	sources    map[schema.GroupVersionKind]*fcache.FakeControllerSource
+	allSources []*fcache.FakeControllerSource
+	informers  map[schema.GroupVersionKind]*testInformer
+	removed    []string
+	indexError error
+}
+
+type testInformer struct {
+	toolscache.SharedIndexInformer
+	stop context.CancelFunc
+}
+
+// newTestServer returns a server that serves no kind, with its Kinds running.
+func newTestServer(t *testing.T) *testServer {
+	s := &testServer{
+		t: t, served: map[schema.GroupVersionKind]metav1.APIResource{},
+		sources:   map[schema.GroupVersionKind]*fcache.FakeControllerSource{},
+		informers: map[schema.GroupVersionKind]*testInformer{},
+	}
+	s.kinds = newKinds(s, runtime.NewScheme(), s, s, testr.New(t))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		assert.NoError(t, s.kinds.Start(ctx))
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+		for _, i := range s.informers {
+			i.stop()
+		}
+		for _, source := range s.allSources {
+			source.Shutdown()
+		}
+		synctest.Wait()
+	})
+	return s
+}
+
+var allVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+
+func (s *testServer) serve(gvk schema.GroupVersionKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served[gvk] = metav1.APIResource{Name: gvk.Kind + "s", Kind: gvk.Kind, Namespaced: true, Verbs: allVerbs}
+	s.sources[gvk] = fcache.NewFakeControllerSource()
+	s.allSources = append(s.allSources, s.sources[gvk])
+}
+
+func (s *testServer) remove(gvk schema.GroupVersionKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.served, gvk)
+}
+
+func (s *testServer) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *testServer) failIndex(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.indexError = err
+}
+
+func (s *testServer) create(gvk schema.GroupVersionKind, name string) {
+	obj := objectOf(gvk)
+	obj.SetNamespace("default")
+	obj.SetName(name)
+	s.sources[gvk].Add(obj)
+}
+
+func (s *testServer) removals() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removed
+}
+
+func (s *testServer) discoveryReads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checks
+}
+
+func (s *testServer) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checks++
+	list := &metav1.APIResourceList{GroupVersion: groupVersion}
+	for gvk, resource := range s.served {
+		if gvk.GroupVersion().String() == groupVersion {
+			list.APIResources = append(list.APIResources, resource)
+		}
+	}
+	if s.err == nil && len(list.APIResources) == 0 {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, groupVersion)
+	}
+	return list, s.err
+}
+
+func (s *testServer) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.informers[gvk]; i != nil {
+		return i, nil
+	}
+	i := &testInformer{SharedIndexInformer: toolscache.NewSharedIndexInformer(s.sources[gvk], objectOf(gvk), 0, toolscache.Indexers{})}
+	ctx, stop := context.WithCancel(s.t.Context())
+	i.stop = stop
+	s.informers[gvk] = i
+	go i.RunWithContext(ctx)
+	return i, nil
+}
+
+func (s *testServer) RemoveInformer(_ context.Context, obj client.Object) error {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removed = append(s.removed, gvk.Kind)
+	if i := s.informers[gvk]; i != nil {
+		i.stop()
+		delete(s.informers, gvk)
+	}
+	return nil
+}
+
+func (s *testServer) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	s.mu.Lock()
+	injected := s.indexError
+	s.mu.Unlock()
+	if injected != nil {
+		return injected
+	}
+	i, err := s.GetInformer(ctx, obj)
+	if err != nil {
+		return err
+	}
+	return i.AddIndexers(toolscache.Indexers{field: func(obj any) ([]string, error) { return extract(obj.(client.Object)), nil }})
+}
+
+// testServer is a RESTMapper that agrees with discovery.
+func (s *testServer) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	gvk := gk.WithVersion(versions[0])
+	return &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource(gvk.Kind + "s"), GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}, nil
+}
+
+func objectOf(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	return u
+}
+
+// testController is a controller with one watch. Its events enqueue the name of the object, and a change of the kind
+// enqueues "owner".
+type testController struct {
+	*Watch
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+	stop  context.CancelFunc
+}
+
+func requestOf(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+func (s *testServer) newWatch(gvk schema.GroupVersionKind) *Watch {
+	s.t.Helper()
+	w, err := s.kinds.Watch(objectOf(gvk), Options{
+		Indexes: map[string]client.IndexerFunc{"name": func(obj client.Object) []string { return []string{obj.GetName()} }},
+		Handlers: []Handler{{Handler: handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []ctrl.Request {
+			return []ctrl.Request{requestOf(obj.GetName())}
+		})}},
+		Requests: func(context.Context) ([]ctrl.Request, error) { return []ctrl.Request{requestOf("owner")}, nil },
+	})
+	require.NoError(s.t, err)
+	return w
+}
+
+// start starts a controller with a watch, and returns when its workers would start.
+func (s *testServer) start(w *Watch) *testController {
+	s.t.Helper()
+	c := &testController{Watch: w, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())}
+	ctx, stop := context.WithCancel(s.t.Context())
+	c.stop = func() {
+		stop()
+		c.queue.ShutDown()
+	}
+	s.t.Cleanup(c.stop)
+	require.NoError(s.t, w.Start(ctx, c.queue))
+	waiting, end := context.WithTimeout(ctx, 2*time.Minute)
+	defer end()
+	require.NoError(s.t, w.WaitForSync(waiting))
+	synctest.Wait()
+	return c
+}
+
+// reads reports whether the kind may be read.
+func (c *testController) reads() bool {
+	if !c.Acquire() {
+		return false
+	}
+	c.Release()
+	return true
+}
+
+// took returns what is in the queue, and empties it.
+func (c *testController) took() []string {
+	synctest.Wait()
+	var names []string
+	for c.queue.Len() > 0 {
+		request, _ := c.queue.Get()
+		c.queue.Done(request)
+		names = append(names, request.Name)
+	}
+	return names
+}
+
+// wait lets time pass.
+func wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestWatch(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		do     func(t *testing.T, s *testServer)
+	}{
+		"ServedFromTheStart": {
+			reason: "the controller waits until the cache has the objects, and nothing more is enqueued than they",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				s.create(monitorGVK, "a")
+				c := s.start(s.newWatch(monitorGVK))
+				assert.True(t, c.reads())
+				assert.Equal(t, []string{"a"}, c.took())
+			},
+		},
+		"AppearsAndGoesAndComesAgain": {
+			reason: "the watch follows, and each change enqueues what it concerns",
+			do: func(t *testing.T, s *testServer) {
+				begin := time.Now()
+				c := s.start(s.newWatch(monitorGVK))
+				assert.Zero(t, time.Since(begin), "a kind that is not served holds no controller up")
+				assert.False(t, c.reads())
+				for range 2 {
+					s.serve(monitorGVK)
+					wait(poll)
+					assert.True(t, c.reads())
+					assert.Equal(t, []string{"owner"}, c.took())
+					s.create(monitorGVK, "a")
+					assert.Equal(t, []string{"a"}, c.took())
+					s.remove(monitorGVK)
+					wait(poll)
+					assert.False(t, c.reads())
+					assert.Equal(t, []string{"owner"}, c.took())
+				}
+				assert.Equal(t, []string{"Monitor", "Monitor"}, s.removals())
+			},
+		},
+		"EventOfADefinition": {
+			reason: "discovery that lags behind the event is read again until it has caught up",
+			do: func(t *testing.T, s *testServer) {
+				c := s.start(s.newWatch(monitorGVK))
+				s.kinds.definitionChanged("example.com", false)
+				wait(5 * time.Second)
+				s.serve(monitorGVK)
+				wait(8 * time.Second)
+				assert.True(t, c.reads())
+				reads := s.discoveryReads()
+				wait(30 * time.Second)
+				assert.Equal(t, reads, s.discoveryReads(), "the quick checks end")
+			},
+		},
+		"EventOfAnotherGroup": {
+			reason: "it concerns no kind that is watched",
+			do: func(t *testing.T, s *testServer) {
+				s.start(s.newWatch(monitorGVK))
+				reads := s.discoveryReads()
+				s.kinds.definitionChanged("other.example.com", false)
+				wait(30 * time.Second)
+				assert.Equal(t, reads, s.discoveryReads())
+			},
+		},
+		"TwoKinds": {
+			reason: "a kind that goes does not touch another one",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				s.serve(ruleGVK)
+				monitors, rules := s.start(s.newWatch(monitorGVK)), s.start(s.newWatch(ruleGVK))
+				s.remove(monitorGVK)
+				wait(poll)
+				assert.False(t, monitors.reads())
+				assert.True(t, rules.reads())
+				assert.Equal(t, []string{"Monitor"}, s.removals())
+				s.create(ruleGVK, "a")
+				assert.Equal(t, []string{"a"}, rules.took())
+			},
+		},
+		"TwoUsers": {
+			reason: "they share an informer, which is removed once",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				one := s.start(s.newWatch(monitorGVK))
+				wait(time.Second)
+				s.create(monitorGVK, "a")
+				two := s.start(s.newWatch(monitorGVK))
+				assert.Equal(t, []string{"a"}, one.took())
+				assert.Equal(t, []string{"a"}, two.took(), "the late one gets what is there")
+				s.remove(monitorGVK)
+				wait(poll)
+				assert.Equal(t, []string{"owner"}, one.took())
+				assert.Equal(t, []string{"owner"}, two.took())
+				s.serve(monitorGVK)
+				wait(poll)
+				assert.True(t, one.reads() && two.reads())
+				assert.Equal(t, []string{"Monitor"}, s.removals(), "no informer of the time after is removed")
+			},
+		},
+		"OneUserEnds": {
+			reason: "the other one keeps the informer",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				one, two := s.start(s.newWatch(monitorGVK)), s.start(s.newWatch(monitorGVK))
+				one.stop()
+				synctest.Wait()
+				s.create(monitorGVK, "a")
+				assert.Equal(t, []string{"a"}, two.took())
+				assert.False(t, one.reads())
+				assert.Empty(t, s.removals())
+			},
+		},
+		"ReadWhileTheKindGoes": {
+			reason: "the informer stays until the read has ended: the read would start another one",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				c := s.start(s.newWatch(monitorGVK))
+				require.True(t, c.Acquire())
+				s.remove(monitorGVK)
+				wait(poll)
+				assert.False(t, c.reads(), "no further read begins")
+				assert.Empty(t, s.removals())
+				s.serve(monitorGVK)
+				wait(poll)
+				assert.False(t, c.reads(), "the informer of the time before is not used again")
+				c.Release()
+				wait(time.Second)
+				assert.Equal(t, []string{"Monitor"}, s.removals())
+				assert.True(t, c.reads())
+			},
+		},
+		"APIServerDoesNotAnswer": {
+			reason: "what is not known stays as it was",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				monitors := s.start(s.newWatch(monitorGVK))
+				s.fail(apierrors.NewServiceUnavailable("down"))
+				wait(poll)
+				assert.True(t, monitors.reads())
+				rules := s.start(s.newWatch(ruleGVK))
+				assert.False(t, rules.reads(), "and nothing is read that was never seen")
+				s.serve(ruleGVK)
+				s.fail(nil)
+				wait(poll)
+				assert.True(t, rules.reads())
+			},
+		},
+		"DefinitionBeingDeleted": {
+			reason: "the API server refuses writes then",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				c := s.start(s.newWatch(monitorGVK))
+				s.mu.Lock()
+				s.served[monitorGVK] = metav1.APIResource{Name: "Monitors", Kind: "Monitor", Namespaced: true, Verbs: metav1.Verbs{"delete", "get", "list", "watch"}}
+				s.mu.Unlock()
+				wait(poll)
+				assert.False(t, c.reads())
+			},
+		},
+		"IndexFails": {
+			reason: "it is tried again, and nothing is read without the index",
+			do: func(t *testing.T, s *testServer) {
+				c := s.start(s.newWatch(monitorGVK))
+				s.failIndex(errors.New("injected"))
+				s.serve(monitorGVK)
+				wait(poll)
+				assert.False(t, c.reads())
+				s.failIndex(nil)
+				wait(startRetry)
+				assert.True(t, c.reads())
+			},
+		},
+		"RequestsFail": {
+			reason: "they are not lost",
+			do: func(t *testing.T, s *testServer) {
+				w := s.newWatch(monitorGVK)
+				requests, failures := w.options.Requests, 3
+				w.options.Requests = func(ctx context.Context) ([]ctrl.Request, error) {
+					if failures--; failures >= 0 {
+						return nil, errors.New("injected")
+					}
+					return requests(ctx)
+				}
+				c := s.start(w)
+				s.serve(monitorGVK)
+				wait(poll)
+				wait(time.Minute)
+				assert.Equal(t, []string{"owner"}, c.took())
+			},
+		},
+		"NotStarted": {
+			reason: "a process that does not lead asks nothing",
+			do: func(t *testing.T, s *testServer) {
+				w := s.newWatch(monitorGVK)
+				s.serve(monitorGVK)
+				wait(time.Hour)
+				assert.Zero(t, s.discoveryReads())
+				assert.False(t, w.Acquire())
+				assert.True(t, s.start(w).reads())
+			},
+		},
+		"OtherResource": {
+			reason: "the client remembers the former one, so only a restart helps",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				c := s.start(s.newWatch(monitorGVK))
+				s.mu.Lock()
+				s.served[monitorGVK] = metav1.APIResource{Name: "renamed", Kind: "Monitor", Namespaced: true, Verbs: allVerbs}
+				s.mu.Unlock()
+				wait(2 * poll)
+				assert.False(t, c.reads())
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				t.Log(tc.reason)
+				tc.do(t, newTestServer(t))
+			})
+		})
+	}
+}
+
+// A handler may be called after its end, by an informer that still delivers what it has buffered.
+func TestAttachmentDropsLateEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t)
+		s.serve(monitorGVK)
+		c := s.start(s.newWatch(monitorGVK))
+		informer := &lateInformer{Informer: c.kind.informer}
+		a, err := newAttachment(c.Watch, informer)
+		require.NoError(t, err)
+		obj := objectOf(monitorGVK)
+		obj.SetName("a")
+		informer.handler.OnAdd(obj, false)
+		assert.Equal(t, []string{"a"}, c.took())
+		a.stop()
+		informer.handler.OnAdd(obj, false)
+		informer.handler.OnUpdate(obj, obj)
+		informer.handler.OnDelete(obj)
+		assert.Empty(t, c.took())
+	})
+}
+
+// lateInformer hands over the handlers that are added.
+type lateInformer struct {
+	cache.Informer
+	handler toolscache.ResourceEventHandler
+}
+
+func (i *lateInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.handler = h
+	return i.Informer.AddEventHandlerWithOptions(h, o)
+}
+
+func TestWatchOfUnknownType(t *testing.T) {
+	_, err := newKinds(nil, runtime.NewScheme(), nil, nil, testr.New(t)).Watch(&corev1.Pod{}, Options{})
+	assert.True(t, runtime.IsNotRegisteredError(err), fmt.Sprint(err))
+}
