@@ -172,7 +172,7 @@ func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
 }
 
 // ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
-// [KeepWhileMissing] or [ReadyWhen].
+// [KeepWhileMissing], [ReadyWhen] or [IfServed].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
@@ -185,6 +185,9 @@ type childOptions struct {
 	keepWhileMissing     func(live, desired client.Object) // nil if the child is not built while an input is missing
 	keepWhileMissingType reflect.Type
 	readyCondition       string // the condition that decides readiness; empty for kstatus
+
+	ifServed         bool
+	servedConditions []string // the condition types that show whether the kind is served
 }
 
 // mistake returns what is wrong with the options of a child whose objects have this type.

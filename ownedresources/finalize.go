@@ -39,7 +39,7 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 		return err
 	}
 	o.set = s.name
-	found, err := s.listWritten(ctx, &o)
+	found, _, err := s.listWritten(ctx, &o)
 	if err != nil || len(found) == 0 {
 		return err
 	}

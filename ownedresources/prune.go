@@ -62,13 +62,14 @@ func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames)
 func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNames, digest uint64) error {
 	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
 	complete := !s.applier.writes.Pending()
-	found, err := s.listWritten(ctx, o)
+	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
 	}
 	if err := s.deleteInOrder(ctx, o, desired.without(found), "no longer desired"); err != nil {
 		return err
 	}
+	complete = complete && !slices.ContainsFunc(unserved, desired.knows) // they were served when the children were built
 	if complete {
 		s.applier.owners.setPruned(o.reference.UID, digest)
 	}
@@ -82,19 +83,23 @@ type written struct {
 	order  int // see [AnnotationOrder]
 }
 
-// listWritten returns the objects that this set wrote for the owner, also those that are being deleted.
-func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []written, err error) {
+// listWritten returns the objects that this set wrote for the owner, also those that are being deleted, and the kinds that
+// are not served ([IfServed]), of which there are none.
+func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []written, unserved []*kind, err error) {
 	kinds, err := s.kindsIn(o.client.Scheme())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, k := range kinds {
 		if slices.Index(kinds, k) < i {
 			continue
 		}
-		list, err := s.list(ctx, o, s.children[i].sample, k.gvk)
+		list, served, err := s.listIfServed(ctx, o, s.children[i], k.gvk)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if !served {
+			unserved = append(unserved, k)
 		}
 		for _, obj := range list {
 			if s.isWritten(o, obj) {
@@ -103,7 +108,7 @@ func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []writte
 			}
 		}
 	}
-	return found, nil
+	return found, unserved, nil
 }
 
 // isWritten reports whether a live object was written by this set for this owner.
@@ -160,18 +165,7 @@ func enumerate(names []string) string {
 
 // list returns objects of a kind, the owner's children among them. They may be the cache's own.
 func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
-	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
-	var list client.ObjectList
-	if _, untyped := sample.(runtime.Unstructured); !untyped {
-		if typed, err := o.client.Scheme().New(listKind); err == nil {
-			list, _ = typed.(client.ObjectList)
-		}
-	}
-	if list == nil {
-		u := &unstructured.UnstructuredList{}
-		u.SetGroupVersionKind(listKind)
-		list = u
-	}
+	list := newList(sample, gvk, o.client.Scheme())
 	options := []client.ListOption{client.InNamespace(o.namespace), client.UnsafeDisableDeepCopy}
 	reader := client.Reader(o.client)
 	if s.cache != nil { // it has the index, also for unstructured objects
@@ -181,12 +175,31 @@ func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, 
 	if err := reader.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("list the children of %s: %w", o, err)
 	}
-	var objs []client.Object
-	err := meta.EachListItem(list, func(item runtime.Object) error {
+	return itemsOf(list), nil
+}
+
+// newList returns an empty list of objects of a kind, in the type of sample.
+func newList(sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) client.ObjectList {
+	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	if _, untyped := sample.(runtime.Unstructured); !untyped {
+		if typed, err := scheme.New(listKind); err == nil {
+			if list, ok := typed.(client.ObjectList); ok {
+				return list
+			}
+		}
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(listKind)
+	return list
+}
+
+// itemsOf returns the objects of a list, without copies.
+func itemsOf(list client.ObjectList) (objs []client.Object) {
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // a list has items, and the function returns no error
 		if obj, ok := item.(client.Object); ok {
 			objs = append(objs, obj)
 		}
 		return nil
 	})
-	return objs, err
+	return objs
 }

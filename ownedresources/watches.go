@@ -82,6 +82,17 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 			continue
 		}
 		seen[gvk] = true
+		switch ifServed, err := s.checkServed(gvk, mgr.GetScheme()); {
+		case err != nil:
+			return err
+		case ifServed:
+			w, err := s.watchWhileServed(mgr, child, gvk)
+			if err != nil {
+				return err
+			}
+			b.WatchesRawSource(w)
+			continue
+		}
 		if err := indexByController(context.Background(), mgr, child); err != nil {
 			return err
 		}
@@ -139,14 +150,17 @@ const controllerIndex = "opblocks.dev/controller"
 
 // indexByController adds the index, unless another set has added it: there is one per kind and manager.
 func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, child, controllerIndex, func(obj client.Object) []string {
-		if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
-			return []string{controllerBucket(ref.UID)}
-		}
-		return nil
-	})
+	err := mgr.GetFieldIndexer().IndexField(ctx, child, controllerIndex, controllerValue)
 	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
 		return fmt.Errorf("index of %T by controller: %w", child, err)
+	}
+	return nil
+}
+
+// controllerValue returns the value of the index for an object.
+func controllerValue(obj client.Object) []string {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return []string{controllerBucket(ref.UID)}
 	}
 	return nil
 }

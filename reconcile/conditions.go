@@ -25,7 +25,7 @@ func (p *pass[T]) setConditions(outcomes []outcome) error {
 	for _, conditionType := range remove {
 		list.Remove(conditionType)
 	}
-	return storeConditions(list, set, p.obj.GetGeneration())
+	return storeConditions(list, append(set, p.notes...), p.obj.GetGeneration())
 }
 
 // Which condition types a pass removes. Paused is removed in any case, since a paused object gets no outcomes.

@@ -37,8 +37,9 @@ type pass[T client.Object] struct {
 	fresh  freshness
 	retry  retry
 
-	running int     // the index of the step that runs
-	atEnd   []atEnd // what steps have registered by AfterSteps
+	running int                // the index of the step that runs
+	atEnd   []atEnd            // what steps have registered by AfterSteps
+	notes   []metav1.Condition // conditions that steps have set by SetCondition
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.
@@ -193,6 +194,9 @@ func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome
 func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
 	p.atEnd = append(p.atEnd, atEnd{p.running, do})
 }
+
+// SetCondition implements [passcontext.Pass].
+func (p *pass[T]) SetCondition(condition metav1.Condition) { p.notes = append(p.notes, condition) }
 
 // runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. An outcome other than
 // success replaces that of the step that registered it.

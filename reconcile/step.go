@@ -10,11 +10,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
 // Step is one part of a pass.
@@ -131,6 +133,25 @@ type referencer interface {
 	WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error
 }
 
+// servedStep is a step that works with kinds which the API server may not serve. Once its watches are set up, Served returns
+// them by kind.
+type servedStep interface {
+	Served() map[schema.GroupVersionKind]*servedkinds.Watch
+}
+
+// conditionSetter is a step that sets conditions itself, on which Ready does not depend.
+type conditionSetter interface {
+	ConditionTypes() []string
+}
+
+// conditionTypes returns the types of the conditions that the step sets beside the one of [Reporting].
+func (n *NamedStep[T]) conditionTypes() []string {
+	if s, ok := n.step.(conditionSetter); ok {
+		return s.ConditionTypes()
+	}
+	return nil
+}
+
 // StepOption is an option of [Named].
 type StepOption func(*stepOptions)
 
@@ -224,6 +245,17 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 		}
 		if err := validateFinalizer(s.finalizer); err != nil {
 			return fmt.Errorf("step %q: %w", s.name, err)
+		}
+		for _, conditionType := range s.conditionTypes() {
+			switch {
+			case slices.Contains(reservedConditions, conditionType):
+				return fmt.Errorf("step %q sets the condition %q, which the pass sets itself: choose another type", s.name, conditionType)
+			case !validConditionType(conditionType):
+				return fmt.Errorf("step %q sets the condition %q, which is no valid type: use CamelCase", s.name, conditionType)
+			case conditionType == s.condition || slices.Contains(conditionTypes, conditionType):
+				return fmt.Errorf("step %q sets the condition %q, which is that of a step: choose another type", s.name, conditionType)
+			}
+			conditionTypes = append(conditionTypes, conditionType)
 		}
 		for _, ref := range s.references {
 			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.From) {

@@ -77,13 +77,13 @@ var rules = []rule{
 	// Packages that users import.
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references", "internal/servedkinds"},
 		external: slices.Concat(controllerRuntime, schemas),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
 	{
 		pkg:      "ownedresources",
-		ours:     []string{"internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references"},
+		ours:     []string{"internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references", "internal/servedkinds"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
@@ -127,6 +127,7 @@ var rules = []rule{
 	{pkg: "internal/ownwrites", reason: "a client around another one"},
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
 	{pkg: "internal/references", reason: "the watch of what objects refer to, for reconcile and ownedresources, which must not import each other"},
+	{pkg: "internal/servedkinds", reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
 	{pkg: "internal/pause", reason: "the annotation that reconcile and predicates read"},
 	{pkg: "internal/eventnote", reason: "a pure function of strings"},
 	{pkg: "internal/fieldmanager", reason: "the names by which the blocks write"},

@@ -117,6 +117,9 @@ func (k *Kinds) synced(w *Watch, a *attachment) {
 	defer k.mu.Unlock()
 	if w.attached == a { // the kind is still served
 		k.logger.V(1).Info("A kind is served and watched", "kind", w.kind.gvk.String())
+		if w.options.Appeared != nil {
+			w.options.Appeared()
+		}
 		w.setServed(true)
 	}
 }
@@ -127,14 +130,21 @@ func (k *Kinds) stopInformer(ctx context.Context, kd *kind) {
 	k.mu.Lock()
 	kd.phase = draining
 	var attached []*attachment
+	var gone []func(context.Context)
 	for _, w := range kd.watches {
 		if w.attached != nil {
 			attached = append(attached, w.attached)
+		}
+		if w.served && w.options.Gone != nil {
+			gone = append(gone, w.options.Gone)
 		}
 		w.attached = nil
 		w.setServed(false)
 	}
 	k.mu.Unlock()
+	for _, f := range gone {
+		f(ctx)
+	}
 	for _, a := range attached {
 		a.stop()
 	}

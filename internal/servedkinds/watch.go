@@ -35,6 +35,11 @@ type Options struct {
 	// Requests returns what is enqueued when the kind has become served and when it is no longer served. An error is
 	// retried. It may be nil.
 	Requests func(ctx context.Context) ([]ctrl.Request, error)
+	// Appeared is called before reads are permitted. It may be nil. It must not call the Watch.
+	Appeared func()
+	// Gone is called when reads are no longer permitted, before the informer is removed, so it may still read the cache. It
+	// may be nil.
+	Gone func(ctx context.Context)
 }
 
 // Watch is the source of one controller for one kind. Make it with [Kinds.Watch], and pass it to the method WatchesRawSource
@@ -121,6 +126,24 @@ func (w *Watch) Acquire() bool {
 		w.kind.readers++
 	}
 	return w.served
+}
+
+// Served reports whether the kind is served. Its objects may not be in the cache yet: see [Watch.Acquire].
+func (w *Watch) Served() bool {
+	w.kinds.mu.Lock()
+	defer w.kinds.mu.Unlock()
+	return w.kind.phase == running
+}
+
+// CheckAgain has it found out again whether the kind is served, as after an event of its definition. Call it if the API server
+// answers as if it were not.
+func (w *Watch) CheckAgain() {
+	w.kinds.mu.Lock()
+	defer w.kinds.mu.Unlock()
+	if s := w.kinds.schedules[w.kind.gvk.GroupVersion()]; s != nil && s.quick == 0 {
+		s.burst(time.Now())
+		w.kinds.wakeUp()
+	}
 }
 
 // Release ends what [Watch.Acquire] has permitted.
