@@ -1,15 +1,18 @@
 package ownedresources_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
@@ -41,6 +44,19 @@ func TestIfServedSurvivesEveryFault(t *testing.T) {
 		Scheme: scheme.Scheme,
 		Start: func(p *reconciletest.Process) error {
 			return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", set())).Complete()
+		},
+		Always: func(env *reconciletest.Env) error {
+			var seen pool
+			if err := env.Get(t.Context(), client.ObjectKeyFromObject(owner), &seen); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			for conditionType, want := range map[string]string{"Monitoring": "KindNotServed", "Settings": "KindServed"} {
+				condition := meta.FindStatusCondition(seen.Status.Conditions, conditionType)
+				if meta.IsStatusConditionTrue(seen.Status.Conditions, "Ready") && (condition == nil || condition.Reason != want) {
+					return fmt.Errorf("the owner is ready and its condition is %v: want the reason %s", condition, want)
+				}
+			}
+			return nil
 		},
 		Actions: []reconciletest.Action{
 			reconciletest.Create(owner),

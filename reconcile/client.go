@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -47,8 +46,17 @@ type stepClient struct {
 
 	// served are the watches of the kinds that the API server may not serve. A read of the cache would start a watch that
 	// never ends, and wait for it.
-	served map[schema.GroupVersionKind]*servedkinds.Watch
+	served map[schema.GroupVersionKind]servedKind
 }
+
+// servedKind permits reads of the cache while the API server serves a kind.
+type servedKind interface {
+	// Acquire reports whether reads are permitted. If so, Release must be called after them.
+	Acquire() bool
+	Release()
+}
+
+var _ servedKind = &servedkinds.Watch{}
 
 // access is how steps may read a kind. A higher value allows more.
 type access int
@@ -109,10 +117,12 @@ func (s *stepClient) List(ctx context.Context, list client.ObjectList, opts ...c
 
 // addServed adds kinds that the API server may not serve.
 func (s *stepClient) addServed(watches map[schema.GroupVersionKind]*servedkinds.Watch) {
-	if s.served == nil && len(watches) > 0 {
-		s.served = map[schema.GroupVersionKind]*servedkinds.Watch{}
+	for gvk, w := range watches {
+		if s.served == nil {
+			s.served = map[schema.GroupVersionKind]servedKind{}
+		}
+		s.served[gvk] = w
 	}
-	maps.Copy(s.served, watches)
 }
 
 // acquire returns an error if the kind of an object or a list is not served now. Otherwise the caller must call release after

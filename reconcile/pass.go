@@ -37,15 +37,21 @@ type pass[T client.Object] struct {
 	fresh  freshness
 	retry  retry
 
-	running int                // the index of the step that runs
-	atEnd   []atEnd            // what steps have registered by AfterSteps
-	notes   []metav1.Condition // conditions that steps have set by SetCondition
+	running int     // the index of the step that runs
+	atEnd   []atEnd // what steps have registered by AfterSteps
+	notes   []note  // conditions that steps have set by SetCondition
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.
 type atEnd struct {
 	step int
 	do   func(ctx context.Context) error
+}
+
+// note is a condition that a step has set by SetCondition.
+type note struct {
+	step      *stepOptions
+	condition metav1.Condition
 }
 
 // currentPass is what functions of this package ask of the pass that the context of a step carries. The pass itself is
@@ -196,7 +202,9 @@ func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
 }
 
 // SetCondition implements [passcontext.Pass].
-func (p *pass[T]) SetCondition(condition metav1.Condition) { p.notes = append(p.notes, condition) }
+func (p *pass[T]) SetCondition(condition metav1.Condition) {
+	p.notes = append(p.notes, note{&p.steps[p.running].stepOptions, condition})
+}
 
 // runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. An outcome other than
 // success replaces that of the step that registered it.

@@ -20,7 +20,7 @@ type Pass interface {
 	AfterSteps(do func(ctx context.Context) error)
 
 	// SetCondition sets a condition of the object at the end of the pass. Neither Ready nor the next pass depends on it. Of
-	// several conditions of one type the last one counts.
+	// several conditions of one type the last one counts. If the step that sets it loses a race, the condition stays as it is.
 	SetCondition(condition metav1.Condition)
 
 	// ConfirmCurrent makes sure, past the cache, that obj is not older than this process. It sends at most one request
