@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/client-go/util/workqueue"
@@ -53,11 +55,18 @@ type testServer struct {
 	informers  map[schema.GroupVersionKind]*testInformer
 	removed    []string
 	indexError error
+	forbidden  bool // lists of objects are
 }
 
 type testInformer struct {
 	toolscache.SharedIndexInformer
-	stop context.CancelFunc
+	stop     context.CancelFunc
+	handlers atomic.Int32
+}
+
+func (i *testInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.handlers.Add(1)
+	return i.SharedIndexInformer.AddEventHandlerWithOptions(h, o)
 }
 
 // newTestServer returns a server that serves no kind, with its Kinds running.
@@ -158,7 +167,19 @@ func (s *testServer) GetInformer(_ context.Context, obj client.Object, _ ...cach
 	if i := s.informers[gvk]; i != nil {
 		return i, nil
 	}
-	i := &testInformer{SharedIndexInformer: toolscache.NewSharedIndexInformer(s.sources[gvk], objectOf(gvk), 0, toolscache.Indexers{})}
+	var objects toolscache.ListerWatcher = s.sources[gvk]
+	if s.forbidden {
+		refusal := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("injected"))
+		objects = &toolscache.ListWatch{
+			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return nil, refusal },
+			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, refusal },
+		}
+	}
+	i := &testInformer{SharedIndexInformer: toolscache.NewSharedIndexInformer(objects, objectOf(gvk), 0, toolscache.Indexers{})}
+	// The default handler sleeps by the real time, which the bubble does not have.
+	if err := i.SetWatchErrorHandler(func(*toolscache.Reflector, error) {}); err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancel(s.t.Context())
 	i.stop = stop
 	s.informers[gvk] = i
@@ -284,7 +305,9 @@ func TestWatch(t *testing.T) {
 			do: func(t *testing.T, s *testServer) {
 				s.serve(monitorGVK)
 				s.create(monitorGVK, "a")
+				begin := time.Now()
 				c := s.start(s.newWatch(monitorGVK))
+				assert.Less(t, time.Since(begin), time.Second)
 				assert.True(t, c.reads())
 				assert.Equal(t, []string{"a"}, c.took())
 			},
@@ -360,6 +383,8 @@ func TestWatch(t *testing.T) {
 				two := s.start(s.newWatch(monitorGVK))
 				assert.Equal(t, []string{"a"}, one.took())
 				assert.Equal(t, []string{"a"}, two.took(), "the late one gets what is there")
+				wait(2 * poll)
+				assert.EqualValues(t, 2, s.informers[monitorGVK].handlers.Load(), "handlers are added once")
 				s.remove(monitorGVK)
 				wait(poll)
 				assert.Equal(t, []string{"owner"}, one.took())
@@ -459,6 +484,52 @@ func TestWatch(t *testing.T) {
 				wait(poll)
 				wait(time.Minute)
 				assert.Equal(t, []string{"owner"}, c.took())
+			},
+		},
+		"Forbidden": {
+			reason: "the operator works without the kind, and nothing reads it",
+			do: func(t *testing.T, s *testServer) {
+				s.forbidden = true
+				s.serve(monitorGVK)
+				c := s.start(s.newWatch(monitorGVK))
+				assert.False(t, c.reads())
+				assert.True(t, c.Served(), "so that it can be said what is wrong")
+				s.remove(monitorGVK)
+				wait(poll)
+				assert.False(t, c.Served())
+				assert.Equal(t, []string{"Monitor"}, s.removals())
+			},
+		},
+		"Hooks": {
+			reason: "what was remembered of the kind can be dropped, with the cache still at hand",
+			do: func(t *testing.T, s *testServer) {
+				var happened []string
+				w := s.newWatch(monitorGVK)
+				w.options.Appeared = func() { happened = append(happened, "appeared") }
+				w.options.Gone = func(context.Context) { happened = append(happened, fmt.Sprint("gone ", len(s.removals()))) }
+				c := s.start(w)
+				s.serve(monitorGVK)
+				wait(poll)
+				assert.True(t, c.reads())
+				s.remove(monitorGVK)
+				wait(poll)
+				assert.Equal(t, []string{"appeared", "gone 0"}, happened)
+			},
+		},
+		"CheckAgain": {
+			reason: "an answer of the API server may be the first sign, and many such answers cause no more requests than one",
+			do: func(t *testing.T, s *testServer) {
+				s.serve(monitorGVK)
+				c := s.start(s.newWatch(monitorGVK))
+				reads := s.discoveryReads()
+				for range 100 {
+					c.CheckAgain()
+					synctest.Wait()
+				}
+				assert.Equal(t, reads+1, s.discoveryReads())
+				s.remove(monitorGVK)
+				wait(8 * time.Second)
+				assert.False(t, c.reads())
 			},
 		},
 		"NotStarted": {
