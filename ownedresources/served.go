@@ -35,7 +35,9 @@ import (
 //
 // A kind is also not served while its CustomResourceDefinition is being deleted, and if its version is not served. With the
 // permissions list and watch for customresourcedefinitions a change takes effect within seconds, without them within a
-// minute, and so for kinds of aggregated API servers. The permissions for the kind itself can be granted before it exists.
+// minute, and so for kinds of aggregated API servers. The permissions for the kind itself can be granted before it exists. If
+// list or watch is missing when the kind appears, the child stays left out with the reason KindNotWatched, and a manager of
+// package reconcile ends with an error, as for any kind.
 //
 // All children of a kind in one manager need this option if one has it, and no controller of that manager may watch the kind
 // in another way: its watch would end with the kind, for ever. The event filter of a builder does not apply to the kind.

@@ -31,7 +31,7 @@ import (
 // monitor is a kind with a Go type that the API server serves only while its CustomResourceDefinition is installed.
 type monitor struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 	Spec              monitorSpec `json:"spec"`
 }
 
@@ -42,7 +42,7 @@ type monitorSpec struct {
 
 type monitorList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata"`
 	Items           []monitor `json:"items"`
 }
 
