@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -251,6 +252,33 @@ func TestIfServedOnSomeChildren(t *testing.T) {
 	set := Ensure(Build(constant("a", "")), Build(constant("b", ""), IfServed()))
 	err = set.SetupWithBuilder(mgr, ctrl.NewControllerManagedBy(mgr))
 	require.EqualError(t, err, "children of kind ConfigMap: some have the option IfServed and some have not: give it to all")
+}
+
+// A child that is built from the live object of one that is left out is built from nil, and what exists of the kind stays.
+func TestIfServedWithoutManager(t *testing.T) {
+	served := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, gvk := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"), served} {
+		mapper.Add(gvk, meta.RESTScopeNamespace)
+	}
+	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
+	c := fake.NewClientBuilder().WithRESTMapper(mapper).WithObjects(owner).Build()
+	var given []*policyv1.PodDisruptionBudget
+	left := Build(func(*configMap) *policyv1.PodDisruptionBudget {
+		t.Error("a child is built whose kind is not served")
+		return nil
+	}, IfServed())
+	follower := BuildFrom(Live[*policyv1.PodDisruptionBudget](left), func(_ *configMap, live *policyv1.PodDisruptionBudget) (*configMap, error) {
+		given = append(given, live)
+		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "follower"}}, nil
+	})
+	secret := Build(func(*configMap) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}}
+	}, IfServed())
+	require.NoError(t, Ensure(follower, left, secret).Reconcile(t.Context(), c, owner))
+	require.Equal(t, []*policyv1.PodDisruptionBudget{nil}, given)
+	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "follower"}, &configMap{}))
+	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "secret"}, &corev1.Secret{}))
 }
 
 func TestServedCondition(t *testing.T) {

@@ -89,7 +89,7 @@ func (k *Kinds) attach(ctx context.Context, kd *kind, w *Watch) error {
 		return nil
 	}
 	k.goroutines.Go(func() {
-		if a.waitForSync() {
+		if a.waitForSync(func() { k.isSlow(w, a) }) {
 			k.synced(w, a)
 		}
 	})
@@ -121,6 +121,16 @@ func (k *Kinds) synced(w *Watch, a *attachment) {
 			w.options.Appeared()
 		}
 		w.setServed(true)
+	}
+}
+
+// isSlow enqueues the requests of a watch that does not start, so that what they reconcile can show it. The
+// goroutine that waits for the start calls it.
+func (k *Kinds) isSlow(w *Watch, a *attachment) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w.attached == a {
+		w.changed()
 	}
 }
 

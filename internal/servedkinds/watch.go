@@ -32,8 +32,8 @@ type Options struct {
 	Indexes map[string]client.IndexerFunc
 	// Handlers get the events.
 	Handlers []Handler
-	// Requests returns what is enqueued when the kind has become served and when it is no longer served. An error is
-	// retried. It may be nil.
+	// Requests returns what is enqueued when reads become permitted, when they no longer are, and when the watch of a kind that
+	// is served does not start. An error is retried. It may be nil.
 	Requests func(ctx context.Context) ([]ctrl.Request, error)
 	// Appeared is called before reads are permitted. It may be nil. It must not call the Watch.
 	Appeared func()
@@ -176,7 +176,13 @@ func (w *Watch) setServed(served bool) {
 	}
 	w.served = served
 	w.settle()
-	if w.waited && w.options.Requests != nil { // before that, the controller is about to reconcile everything
+	w.changed()
+}
+
+// changed enqueues the requests of the watch, unless the controller is about to reconcile everything. The caller holds the
+// lock.
+func (w *Watch) changed() {
+	if w.waited && w.options.Requests != nil {
 		w.kinds.goroutines.Go(w.enqueue)
 	}
 }
@@ -268,16 +274,24 @@ func newAttachment(w *Watch, informer cache.Informer) (*attachment, error) {
 	return a, nil
 }
 
+// slowStart is how long the start of a watch usually takes at most. A watch that is forbidden does not start.
+const slowStart = 10 * time.Second
+
 // waitForSync waits until the informer has listed its objects and the handlers have had them. It returns false if the
-// attachment ended before.
-func (a *attachment) waitForSync() bool {
-	synced := []toolscache.DoneChecker{a.informer.HasSyncedChecker()}
+// attachment ended before. It calls slow once if that takes long.
+func (a *attachment) waitForSync(slow func()) bool {
+	timer := time.NewTimer(slowStart)
+	defer timer.Stop()
+	remaining := []toolscache.DoneChecker{a.informer.HasSyncedChecker()}
 	for _, r := range a.registrations {
-		synced = append(synced, r.HasSyncedChecker())
+		remaining = append(remaining, r.HasSyncedChecker())
 	}
-	for _, s := range synced {
+	for len(remaining) > 0 {
 		select {
-		case <-s.Done():
+		case <-remaining[0].Done():
+			remaining = remaining[1:]
+		case <-timer.C:
+			slow()
 		case <-a.ctx.Done():
 			return false
 		}

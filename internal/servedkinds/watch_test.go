@@ -225,6 +225,21 @@ func TestWatch(t *testing.T) {
 				assert.Equal(t, []string{"Monitor"}, s.removals())
 			},
 		},
+		"ForbiddenLater": {
+			reason: "a kind appears that the operator may not list, which its passes can show",
+			do: func(t *testing.T, s *testServer) {
+				s.forbidden = true
+				c := s.start(s.newWatch(monitorGVK))
+				s.serve(monitorGVK)
+				wait(poll)
+				wait(slowStart)
+				assert.Equal(t, []string{"owner"}, c.took())
+				assert.True(t, c.Served())
+				assert.False(t, c.reads())
+				wait(time.Hour)
+				assert.Empty(t, c.took(), "once")
+			},
+		},
 		"Hooks": {
 			reason: "what was remembered of the kind can be dropped, with the cache still at hand",
 			do: func(t *testing.T, s *testServer) {
