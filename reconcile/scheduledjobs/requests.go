@@ -153,19 +153,28 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 	return job, nil
 }
 
-// release starts a held Job. The error is a conflict if somebody changed it since it was read.
+// release starts a held Job. The error is a conflict if it is no longer held, or was deleted. The patch does not name the
+// resource version, since the Job controller writes the status of a suspended Job as soon as it sees it.
 func (s *Jobs[T]) release(ctx context.Context, o *owner, job *batchv1.Job) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion, "annotations": map[string]any{AnnotationHeld: nil}},
-		"spec":     map[string]any{"suspend": job.Annotations[AnnotationHeld] == strconv.FormatBool(true)},
-	})
+	const annotation = "/metadata/annotations/" + "opblocks.dev~1held" // AnnotationHeld as a JSON pointer
+	suspend := job.Annotations[AnnotationHeld]
+	operations := []map[string]any{
+		{"op": "test", "path": "/metadata/deletionTimestamp", "value": nil},
+		{"op": "test", "path": annotation, "value": suspend},
+		{"op": "remove", "path": annotation},
+		{"op": "replace", "path": "/spec/suspend", "value": suspend == strconv.FormatBool(true)},
+	}
+	if job.UID != "" { // controller-runtime's fake client sets none
+		operations = append([]map[string]any{{"op": "test", "path": "/metadata/uid", "value": job.UID}}, operations...)
+	}
+	patch, err := json.Marshal(operations)
 	if err != nil {
 		return err
 	}
 	answer := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
-	switch err := o.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), o.fieldOwner); {
-	case apierrors.IsNotFound(err):
-		return apierrors.NewConflict(batchv1.Resource("jobs"), job.Name, errors.New("it was deleted, and the cache does not show that yet"))
+	switch err := o.client.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), o.fieldOwner); {
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err): // invalid: a test has failed
+		return apierrors.NewConflict(batchv1.Resource("jobs"), job.Name, fmt.Errorf("it was changed or deleted, and the cache does not show that yet: %w", err))
 	case err != nil:
 		return fmt.Errorf("start Job %s: %w", job.Name, err)
 	}
