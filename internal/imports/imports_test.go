@@ -79,7 +79,7 @@ var rules = []rule{
 	// Packages that users import.
 	{
 		pkg:      "reconcile/scheduledjobs",
-		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext"},
+		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/ownwrites"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus, cron),
 		reason:   "joins schedule and reconcile: a step that records each run in the status, with the pass, before it starts",
 	},

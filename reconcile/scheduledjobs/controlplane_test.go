@@ -171,7 +171,7 @@ func TestRealJobController(t *testing.T) {
 		c.sent()
 		c.set(t, two)
 		c.become(t, jobAtTwo+" running")
-		assert.Equal(t, []string{"GET backups", "POST jobs", "PATCH backups/status", "PATCH jobs"}, c.sent())
+		assert.Equal(t, []string{"POST jobs", "PATCH backups/status", "PATCH jobs"}, c.sent())
 		c.end(t, jobAtTwo, corev1.PodSucceeded)
 		c.become(t, jobAtTwo+" complete")
 		c.eventually(t, "the success is recorded", func(a *assert.CollectT) { assert.NotNil(a, c.backup(a).Status.LastSuccessfulTime) })

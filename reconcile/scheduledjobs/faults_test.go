@@ -144,7 +144,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 	}
 	for name, actions := range tests {
 		t.Run(name, func(t *testing.T) {
-			reconciletest.Explore(t, scenario(actions...), reconciletest.Depth(2), reconciletest.Limit(100))
+			reconciletest.Explore(t, scenario(actions...), reconciletest.Depth(2), reconciletest.Limit(20))
 		})
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
-	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/schedule"
@@ -139,12 +138,6 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 		return nil, &ownedresources.OwnershipError{Kind: "Job", Name: o.key(job.Name), Owner: metav1.GetControllerOf(existing)}
 	case !apierrors.IsNotFound(err):
 		return nil, err
-	}
-	// The cache of a process that has just started may show the owner as it was before a run that is over.
-	if pass := passcontext.FromContext(ctx); pass != nil {
-		if _, err := pass.ConfirmCurrent(ctx, o.object); err != nil {
-			return nil, err
-		}
 	}
 	if err := o.client.Create(ctx, job, o.fieldOwner); err != nil {
 		return nil, fmt.Errorf("create Job %s: %w", job.Name, err)
