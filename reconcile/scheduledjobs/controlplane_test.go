@@ -118,8 +118,11 @@ func (c *cluster) jobs(t require.TestingT) (all []string) {
 	require.NoError(t, c.List(context.Background(), &list, client.InNamespace(c.namespace)))
 	for i := range list.Items {
 		state := "running"
+		if *list.Items[i].Spec.Suspend {
+			state = "suspended"
+		}
 		for _, condition := range list.Items[i].Status.Conditions {
-			if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed || condition.Type == batchv1.JobSuspended) {
+			if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
 				state = strings.ToLower(string(condition.Type))
 			}
 		}

@@ -81,7 +81,7 @@ func once(env *reconciletest.Env) error {
 }
 
 // nextRun lets the next run become due. The minute after it lets what a fault has interrupted be done before the next action.
-var nextRun = []reconciletest.Action{reconciletest.Wait(time.Hour), reconciletest.Wait(time.Minute)}
+var nextRun = []reconciletest.Action{reconciletest.Wait(10 * time.Minute), reconciletest.Wait(time.Minute)}
 
 func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 	return reconciletest.Scenario{
@@ -91,7 +91,7 @@ func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 		},
 		SimulatedControllers: []reconciletest.SimulatedController{jobController},
 		Actions:              actions, Always: once, Ignore: ignore,
-		Horizon: 5 * time.Minute, // shorter than the period, and than the longest delay
+		Horizon: 2 * time.Minute, // shorter than the time between an action and the next run
 	}
 }
 
@@ -106,6 +106,9 @@ func ignore(obj *unstructured.Unstructured) {
 
 // TestSurvivesEveryFault runs scenarios that cover everything that the step reacts to, once for every fault at every point.
 func TestSurvivesEveryFault(t *testing.T) {
+	newBackup := func(edit ...func(*BackupSpec)) *Backup { // every ten minutes
+		return newBackup(append(edit, func(s *BackupSpec) { s.Schedule = "*/10 * * * *" })...)
+	}
 	backup := newBackup()
 	edit := func(change func(*BackupSpec)) reconciletest.Action {
 		return reconciletest.Change(backup, func(b *Backup) { change(&b.Spec) })
@@ -127,7 +130,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 			[]reconciletest.Action{reconciletest.Create(newBackup(func(s *BackupSpec) {
 				s.ConcurrencyPolicy, s.Image = batchv1.ForbidConcurrent, "endless"
 			}))},
-			nextRun, nextRun, []reconciletest.Action{finish("web-15778140")}, nextRun[1:],
+			nextRun, nextRun, []reconciletest.Action{finish("web-15778090")}, nextRun[1:],
 		),
 		"Replace": slices.Concat(
 			[]reconciletest.Action{reconciletest.Create(newBackup(func(s *BackupSpec) {
@@ -138,7 +141,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 		"Suspended": slices.Concat(
 			[]reconciletest.Action{reconciletest.Create(backup)}, nextRun,
 			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = true })}, nextRun,
-			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = false }), edit(func(s *BackupSpec) { s.Schedule = "30 * * * *" })}, nextRun,
+			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = false }), edit(func(s *BackupSpec) { s.Schedule = "0-59/10 * * * *" })}, nextRun,
 			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Schedule = "0 0 30 2 *" })},
 		),
 	}
