@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 )
@@ -27,10 +28,7 @@ func schedule(b *Backup) (scheduledjobs.Spec, *scheduledjobs.Status) {
 }
 
 func backup(b *Backup, scheduled time.Time) (*batchv1.Job, error) {
-	job := &batchv1.Job{}
-	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "backup", Image: b.Spec.Image, Args: []string{scheduled.Format(time.DateOnly)}}}
-	return job, nil
+	return ownedresources.NewJob(b, corev1.Container{Name: "backup", Image: b.Spec.Image, Args: []string{scheduled.Format(time.DateOnly)}}), nil
 }
 
 func Example() {

@@ -98,8 +98,7 @@ func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 		return result // the next pass knows more
 	}
 	successful, failed := spec.limits()
-	unwanted := append(abandoned(due, runs), expired(runs, max(successful, 0), max(failed, 0))...)
-	return errors.Join(result, s.delete(ctx, o, unwanted))
+	return errors.Join(result, s.delete(ctx, o, append(abandoned(due, runs), expired(runs, successful, failed)...)))
 }
 
 // runSchedule starts the run that is due, if any, and returns which one that was and the result of the step.

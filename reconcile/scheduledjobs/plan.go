@@ -87,17 +87,19 @@ func abandoned(due schedule.Decision, runs []run) (jobs []run) {
 	return jobs
 }
 
-// expired returns the finished Jobs beyond the history limits, the oldest first.
+// expired returns the finished Jobs beyond the history limits, the oldest first. A limit below 0, which is invalid, keeps all.
 func expired(runs []run, successfulLimit, failedLimit int) (jobs []run) {
 	sorted := slices.Clone(runs)
 	slices.SortFunc(sorted, func(a, b run) int { return b.scheduled.Compare(a.scheduled) })
-	left := map[runState]int{succeeded: successfulLimit, failed: failedLimit}
+	limits := map[runState]int{succeeded: successfulLimit, failed: failedLimit}
+	kept := map[runState]int{}
 	for i := range sorted { // the newest first
 		r := &sorted[i]
 		if r.state != succeeded && r.state != failed || r.isDeleting() {
 			continue
 		}
-		if left[r.state]--; left[r.state] < 0 {
+		limit := limits[r.state]
+		if kept[r.state]++; limit >= 0 && kept[r.state] > limit {
 			jobs = append(jobs, *r)
 		}
 	}

@@ -249,6 +249,7 @@ func TestExpired(t *testing.T) {
 		"Within":   {reason: "both limits hold", runs: mixed, successful: 3, failed: 2},
 		"Oldest":   {reason: "the oldest of each kind go, the oldest first", runs: mixed, successful: 1, failed: 1, want: []int{1, 2, 3}},
 		"Zero":     {reason: "none is kept", runs: mixed, want: []int{1, 2, 3, 4, 5}},
+		"Negative": {reason: "an invalid limit deletes nothing", runs: mixed, successful: -1, failed: -1},
 		"Deleting": {reason: "what is being deleted is not deleted again, and does not count", runs: []run{newRun(2, failed, deleting), newRun(1, failed)}, failed: 1},
 		"Running":  {reason: "a Job that has not finished stays", runs: []run{newRun(1, active), newRun(2, held)}},
 	}
