@@ -25,8 +25,9 @@ import (
 // fields. A step must not keep obj after it has returned. It must not write obj itself, except by [PatchAnnotations],
 // [PatchLabels] and [PatchOwnerReference]: the pass would conflict with any other write, and be repeated.
 //
-// A nil error is success. [Wait], [Stalled], [Halt], [Success] and [KeepConditions] return errors with other meanings, and
-// errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are wrapped:
+// A nil error is success. [Wait], [Stalled], [Halt], [Success], [SuccessUntil] and [KeepConditions] return errors with other
+// meanings, and errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are
+// wrapped:
 //   - Conflict and AlreadyExists: the step lost a race, and the pass is repeated quietly.
 //   - Forbidden: stalled, and retried with backoff for about a minute.
 //   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError

@@ -5,6 +5,7 @@
 //
 //   - packages that help tests: reconciletest with its engine internal/simulation, the server in memory, the real control
 //     plane, and the counting of requests. No production package imports them.
+//   - reconcile/scheduledjobs and reconcile/startqueue, which join reconcile with leaves
 //   - reconcile, which stands on conditions and finalizers
 //   - the leaves, which never import each other: ownedresources, ownedresources/workload, ownedresources/overlay,
 //     finalizers, predicates, conditions, schedule
@@ -31,6 +32,7 @@ var (
 	// The schemas of the API, by which objects are compared.
 	schemas = []string{"sigs.k8s.io/structured-merge-diff/v6", "k8s.io/kube-openapi", "sigs.k8s.io/json"}
 	kstatus = []string{"github.com/fluxcd/cli-utils/pkg/kstatus"}
+	cron    = []string{"github.com/robfig/cron/v3"}
 
 	// What only packages that help tests may import, whatever the rules say.
 	testLibraries = []string{
@@ -76,6 +78,18 @@ var rules = []rule{
 
 	// Packages that users import.
 	{
+		pkg:      "reconcile/scheduledjobs",
+		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/ownwrites"},
+		external: slices.Concat(controllerRuntime, schemas, kstatus, cron),
+		reason:   "joins schedule and reconcile: a step that records each run in the status, with the pass, before it starts",
+	},
+	{
+		pkg:      "reconcile/startqueue",
+		ours:     []string{"reconcile", "schedule", "internal/pause"},
+		external: slices.Concat(controllerRuntime, schemas, cron),
+		reason:   "joins schedule and reconcile: lists candidates and watches them, which schedule must not, and decides by their due times, which reconcile must not",
+	},
+	{
 		pkg:      "reconcile",
 		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references", "internal/servedkinds"},
 		external: slices.Concat(controllerRuntime, schemas),
@@ -117,7 +131,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "schedule",
-		external: append([]string{"github.com/robfig/cron/v3"}, apimachinery...),
+		external: slices.Concat(cron, apimachinery),
 		reason:   "a leaf: a pure function of times, good for anything that runs now and again",
 	},
 
