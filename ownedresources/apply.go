@@ -87,6 +87,7 @@ func Apply(ctx context.Context, c client.Client, owner client.Object, desired ..
 type applier struct {
 	kinds     *kinds
 	scopes    sync.Map      // *kind → bool: whether it is namespaced
+	coverage  sync.Map      // coverage → bool: whether the cache covers the namespace
 	apiReader client.Reader // reads past the cache; nil without a manager
 	clock     clock.PassiveClock
 	writes    *ownwrites.Writes
@@ -124,18 +125,23 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	if live != nil && a.children.isVerified(o, live, encoded) {
+	verified := encoded // with what else decides whether the object is as desired
+	if child.binding != byReference {
+		verified = append(encoded, byte(child.binding))
+	}
+	if live != nil && a.children.isVerified(o, live, verified) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	d := &desired{
-		kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, order: child.order, hold: child.hold,
+		kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options,
+		binding: child.binding, order: child.order, hold: child.hold,
 	}
 	if live == nil {
 		return a.create(ctx, d)
 	}
 	result, err := a.update(ctx, d, live)
 	if err == nil && result.Operation == Unchanged {
-		a.children.setVerified(o, live, encoded)
+		a.children.setVerified(o, live, verified)
 	}
 	return result, err
 }
@@ -198,11 +204,15 @@ func (a *applier) updateUnseen(ctx context.Context, d *desired, alreadyExists er
 // object is not ours. The request is in write.go; refusal.go and contradiction.go handle a request that the API server
 // refuses, such as that for a changed port of a Service.
 func (a *applier) update(ctx context.Context, d *desired, live client.Object) (Result, error) {
-	if err := d.owner.mayWrite(d, live); err != nil {
-		if orphan, ok := errors.AsType[orphanError](err); ok {
-			err = a.deleteOrphan(ctx, d, live, orphan)
-		}
+	if err := a.claim(ctx, d, live); err != nil {
 		return Result{}, err
+	}
+	if d.binding != byReference && refersTo(live, d.owner.reference.UID) {
+		var err error
+		if live, err = a.unreference(ctx, d.owner, d.kind, live, d.binding); err != nil {
+			return Result{}, err
+		}
+		a.record(d.owner, d.kind, live, outcomeApplied, "metadata.ownerReferences")
 	}
 	needed, differences := a.needsApply(d, live)
 	if !needed {
@@ -264,7 +274,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
 	last := lastAppliedOf(live)
 	sameAsSent := last.hash == string(d.sum[:]) &&
-		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.owner.isReferencedBy(live) && !isReclaimable(d, live)
+		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.isBound(live) && !isReclaimable(d, live)
 	if sameAsSent && d.kind.comparer.Covers(d.object, live) {
 		return false, nil
 	}

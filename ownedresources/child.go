@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -172,7 +173,7 @@ func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
 }
 
 // ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
-// [KeepWhileMissing] or [ReadyWhen].
+// [KeepWhileMissing], [ReadyWhen], [Anywhere] or [Retain].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
@@ -185,6 +186,10 @@ type childOptions struct {
 	keepWhileMissing     func(live, desired client.Object) // nil if the child is not built while an input is missing
 	keepWhileMissingType reflect.Type
 	readyCondition       string // the condition that decides readiness; empty for kstatus
+
+	anywhere   bool                     // see Anywhere
+	retain     func(client.Object) bool // reports whether the child stays when the owner is deleted; nil for never
+	retainType reflect.Type             // the type of owner that retain takes
 }
 
 // mistake returns what is wrong with the options of a child whose objects have this type.
@@ -193,6 +198,9 @@ func (o *childOptions) mistake(childType reflect.Type) error {
 		if optionType != nil && !childType.AssignableTo(optionType) {
 			return fmt.Errorf("its %s is for %s: give that a function of %s", option, optionType, childType)
 		}
+	}
+	if o.retain != nil && o.recreate {
+		return errors.New("it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
 	}
 	return nil
 }

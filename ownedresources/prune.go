@@ -66,11 +66,25 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 	if err != nil {
 		return err
 	}
-	if err := s.deleteInOrder(ctx, o, desired.without(found), "no longer desired"); err != nil {
+	undesired, err := s.withoutRetained(ctx, o, desired.without(found))
+	if err != nil {
+		return err
+	}
+	if _, err := s.deleteInOrder(ctx, o, undesired, "no longer desired"); err != nil {
+		return err
+	}
+	left, err := s.listFormer(ctx, o)
+	if err != nil {
+		return err
+	}
+	if _, err := s.deleteInOrder(ctx, o, desired.without(left), "left by a former "+o.String()); err != nil {
 		return err
 	}
 	if complete {
 		s.applier.owners.setPruned(o.reference.UID, digest)
+		if s.FinalizerName() != "" {
+			s.applier.owners.setMarked(o)
+		}
 	}
 	return nil
 }
@@ -82,84 +96,141 @@ type written struct {
 	order  int // see [AnnotationOrder]
 }
 
+// orderOf returns what [AnnotationOrder] says, 0 if that is nothing that this package writes.
+func orderOf(obj client.Object) int {
+	order, err := strconv.Atoi(obj.GetAnnotations()[AnnotationOrder])
+	if err != nil {
+		return 0
+	}
+	return max(0, order)
+}
+
 // listWritten returns the objects that this set wrote for the owner, also those that are being deleted.
-func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []written, err error) {
+func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) ([]written, error) {
+	return s.listIndexed(ctx, o, controllerBucket(o.reference.UID), func(k *kind, obj client.Object) bool { return s.isWritten(o, k, obj) })
+}
+
+// listFormer returns the objects that this set wrote anywhere for an object that had the owner's name and is gone, and that are
+// not retained. The garbage collector does not delete them. Without a manager nobody triggers a reconcile for them either.
+func (s *ChildSet[T]) listFormer(ctx context.Context, o *owner) ([]written, error) {
+	name := o.objectName()
+	return s.listIndexed(ctx, o, nameBucket(name), func(k *kind, obj client.Object) bool {
+		m, marked := markOf(obj, k.gvk.GroupKind())
+		return marked && m.owner == name && m.uid != o.reference.UID && !m.retained && s.isAnywhere(k.gvk) && s.carriesMarks(obj)
+	})
+}
+
+// listIndexed returns the objects of the set's kinds that are in a bucket of the index and satisfy a function.
+func (s *ChildSet[T]) listIndexed(ctx context.Context, o *owner, bucket string, is func(*kind, client.Object) bool) (found []written, err error) {
 	kinds, err := s.kindsIn(o.client.Scheme())
 	if err != nil {
 		return nil, err
 	}
 	for i, k := range kinds {
-		if slices.Index(kinds, k) < i {
+		if s.firstOfKind(kinds, i) != i || bucket != controllerBucket(o.reference.UID) && !s.isAnywhere(k.gvk) {
 			continue
 		}
-		list, err := s.list(ctx, o, s.children[i].sample, k.gvk)
+		list, err := s.list(ctx, o, s.children[i].sample, k.gvk, bucket)
 		if err != nil {
 			return nil, err
 		}
 		for _, obj := range list {
-			if s.isWritten(o, obj) {
-				order, _ := strconv.Atoi(obj.GetAnnotations()[AnnotationOrder]) // absent is 0
-				found = append(found, written{k, obj, order})
+			if is(k, obj) {
+				found = append(found, written{k, obj, orderOf(obj)})
 			}
 		}
 	}
 	return found, nil
 }
 
+// firstOfKind returns the index of the first child that has the kind of another one.
+func (s *ChildSet[T]) firstOfKind(kinds []*kind, i int) int {
+	return slices.IndexFunc(kinds, func(k *kind) bool { return k.gvk == kinds[i].gvk })
+}
+
 // isWritten reports whether a live object was written by this set for this owner.
-func (s *ChildSet[T]) isWritten(o *owner, live client.Object) bool {
-	return metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) &&
-		live.GetAnnotations()[AnnotationSet] == s.name &&
-		lastAppliedOf(live).method != byOthers
+func (s *ChildSet[T]) isWritten(o *owner, k *kind, live client.Object) bool {
+	return s.carriesMarks(live) && (metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) ||
+		metav1.GetControllerOfNoCopy(live) == nil && o.isMarkedBy(live, k.gvk.GroupKind()))
+}
+
+// carriesMarks reports whether a live object was written by a set of this name.
+func (s *ChildSet[T]) carriesMarks(live client.Object) bool {
+	return live.GetAnnotations()[AnnotationSet] == s.name && lastAppliedOf(live).method != byOthers
 }
 
 // deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are gone:
-// then the error is a [*WaitingError]. why is for the errors.
-func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) error {
+// then the error is a [*WaitingError]. Objects that turn out not to be ours are left alone. It returns how many others there
+// are. why is for the errors.
+func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) (remaining int, err error) {
 	defer s.applier.emitEvents(o)
-	highest := 0
-	for _, w := range found {
-		highest = max(highest, w.order)
+	for len(found) > 0 {
+		highest := 0
+		for _, w := range found {
+			highest = max(highest, w.order)
+		}
+		var deleting []string
+		var later []written
+		for _, w := range found {
+			if w.order < highest {
+				later = append(later, w)
+				continue
+			}
+			ours, err := s.delete(ctx, o, w)
+			if err != nil {
+				return len(found), fmt.Errorf("%s, which is %s: %w", w.kind.describe(w.object), why, err)
+			}
+			if ours {
+				deleting = append(deleting, w.kind.describe(w.object))
+			}
+		}
+		if len(deleting) > 0 && len(later) > 0 {
+			return len(found), &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+				"%d objects that are %s are deleted after %s, which came after them", len(later), why, strings.Join(deleting, ", "))}
+		}
+		if found = later; len(deleting) > 0 {
+			return len(deleting), nil
+		}
 	}
-	var deleting, waiting []string
-	for _, w := range found {
-		if w.order < highest {
-			waiting = append(waiting, w.kind.describe(w.object))
-			continue
-		}
-		deleting = append(deleting, w.kind.describe(w.object))
-		if w.object.GetDeletionTimestamp() != nil {
-			continue
-		}
-		if err := s.applier.confirm(ctx, o); err != nil {
-			return err
-		}
-		err := deleteExactly(ctx, o.client, w.object)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s, %s: %w", w.kind.describe(w.object), why, err)
-		}
-		if err == nil {
-			s.applier.record(o, w.kind, w.object, outcomeDeleted, "")
-		}
-	}
-	if len(waiting) == 0 {
-		return nil
-	}
-	return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
-		"%s: %s; waits for the deletion of %s, which came after", why, enumerate(waiting), enumerate(deleting))}
+	return 0, nil
 }
 
-// enumerate lists the first three names, and the number of the others.
-func enumerate(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+// delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
+func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours bool, err error) {
+	if w.object.GetDeletionTimestamp() != nil {
+		return true, nil
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	a := s.applier
+	m, marked := markOf(w.object, w.kind.gvk.GroupKind())
+	switch marked = marked && metav1.GetControllerOfNoCopy(w.object) == nil; {
+	case marked && m.uid != o.reference.UID:
+		if gone, err := a.isGone(ctx, o, m); err != nil || !gone {
+			return false, err
+		}
+	case marked && o.object.GetDeletionTimestamp() != nil:
+		if err := a.confirmDeleted(ctx, o); err != nil {
+			return true, err
+		}
+	default:
+		if err := a.confirm(ctx, o); err != nil {
+			return true, err
+		}
+	}
+	if marked {
+		return a.removeMarked(ctx, o, w.kind, w.object)
+	}
+	err = deleteExactly(ctx, o.client, w.object)
+	if client.IgnoreNotFound(err) != nil {
+		return true, fmt.Errorf("delete: %w", err)
+	}
+	if err == nil {
+		a.record(o, w.kind, w.object, outcomeDeleted, "")
+	}
+	return true, nil
 }
 
-// list returns objects of a kind, the owner's children among them. They may be the cache's own.
-func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
+// list returns objects of a kind, those of a bucket of the index among them. They may be the cache's own.
+func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind, bucket string) ([]client.Object, error) {
 	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	var list client.ObjectList
 	if _, untyped := sample.(runtime.Unstructured); !untyped {
@@ -172,11 +243,14 @@ func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, 
 		u.SetGroupVersionKind(listKind)
 		list = u
 	}
-	options := []client.ListOption{client.InNamespace(o.namespace), client.UnsafeDisableDeepCopy}
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if !s.isAnywhere(gvk) {
+		options = append(options, client.InNamespace(o.namespace))
+	}
 	reader := client.Reader(o.client)
 	if s.cache != nil { // it has the index, also for unstructured objects
 		reader = s.cache
-		options = append(options, client.MatchingFields{controllerIndex: controllerBucket(o.reference.UID)})
+		options = append(options, client.MatchingFields{controllerIndex: bucket})
 	}
 	if err := reader.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("list the children of %s: %w", o, err)

@@ -71,7 +71,15 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	}
 	s.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
 	s.kinds.Store(nil)
-	b.Watches(reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), s.forgetOwners())
+	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	ownerKind, err := apiutil.GVKForObject(owner, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", owner, err)
+	}
+	if _, err := s.kindsIn(mgr.GetScheme()); err != nil {
+		return err
+	}
+	b.Watches(owner, s.observeOwners())
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, child := range s.Watched() {
 		gvk, err := apiutil.GVKForObject(child, mgr.GetScheme())
@@ -87,6 +95,9 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 		}
 		b.Owns(child, builder.WithPredicates(s.observe()))
 		b.Watches(child, s.enqueueBlocked())
+		if s.isMarked(gvk) {
+			b.Watches(child, s.enqueueMarked(owner, ownerKind.GroupKind(), gvk.GroupKind()))
+		}
 	}
 	return nil
 }
@@ -95,7 +106,11 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 func (s *ChildSet[T]) observe() predicate.Predicate {
 	a := s.applier
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { a.writes.Observe(e.Object); return true },
+		CreateFunc: func(e event.CreateEvent) bool {
+			a.writes.Observe(e.Object)
+			a.owners.childAppeared(e.Object)
+			return true
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool { a.writes.Observe(e.ObjectNew); return true },
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			a.writes.Observe(e.Object)
@@ -106,9 +121,12 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 	}
 }
 
-// forgetOwners forgets owners that were deleted. It enqueues nothing.
-func (s *ChildSet[T]) forgetOwners() handler.EventHandler {
+// observeOwners notes how owners are deleted, and forgets those that are gone. It enqueues nothing.
+func (s *ChildSet[T]) observeOwners() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.applier.owners.ownerSeen(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) { s.applier.owners.ownerSeen(e.ObjectNew) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 			s.applier.owners.forget(e.Object)
 		},
@@ -125,7 +143,8 @@ func (s *ChildSet[T]) enqueueBlocked() handler.EventHandler {
 	}
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if !reflect.DeepEqual(metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)) {
+			if !reflect.DeepEqual(metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)) ||
+				e.ObjectOld.GetAnnotations()[AnnotationOwner] != e.ObjectNew.GetAnnotations()[AnnotationOwner] {
 				enqueue(e.ObjectNew, q)
 			}
 		},
@@ -133,8 +152,8 @@ func (s *ChildSet[T]) enqueueBlocked() handler.EventHandler {
 	}
 }
 
-// controllerIndex is the name of the index that finds an owner's children in the cache. It also finds those of some other
-// owners, see controllerBucket.
+// controllerIndex is the name of the index that finds an owner's children in the cache, by their controller or by their marks. It
+// also finds those of some other owners, see controllerBucket.
 const controllerIndex = "opblocks.dev/controller"
 
 // indexByController adds the index, unless another set has added it: there is one per kind and manager.
@@ -143,6 +162,9 @@ func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Objec
 		if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
 			return []string{controllerBucket(ref.UID)}
 		}
+		if m, marked := parseOwner(obj.GetAnnotations()[AnnotationOwner]); marked {
+			return []string{controllerBucket(m.uid), nameBucket(m.owner)}
+		}
 		return nil
 	})
 	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
@@ -150,6 +172,9 @@ func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Objec
 	}
 	return nil
 }
+
+// nameBucket returns the bucket of an owner's name, by which its children are found that carry marks.
+func nameBucket(owner objectName) string { return controllerBucket(types.UID(owner.String())) }
 
 // controllerBucket returns one of 1,024 values for an owner. An index holds two maps for each of its values, which would
 // take nearly a kilobyte for the children of each owner. It costs less to skip some dozens of other owners' children, once
