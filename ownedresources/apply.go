@@ -168,6 +168,11 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 	if err := d.checkKeys(); err != nil {
 		return Result{}, err
 	}
+	if d.binding != byReference { // the garbage collector would not delete it
+		if err := a.confirmAlive(ctx, d.owner); err != nil {
+			return Result{}, err
+		}
+	}
 	answer, err := a.post(ctx, d)
 	if apierrors.IsAlreadyExists(err) {
 		return a.updateUnseen(ctx, d, err)
@@ -206,6 +211,11 @@ func (a *applier) updateUnseen(ctx context.Context, d *desired, alreadyExists er
 func (a *applier) update(ctx context.Context, d *desired, live client.Object) (Result, error) {
 	if err := a.claim(ctx, d, live); err != nil {
 		return Result{}, err
+	}
+	if d.changesBinding(live) {
+		if err := a.confirmAlive(ctx, d.owner); err != nil {
+			return Result{}, err
+		}
 	}
 	if d.binding != byReference && refersTo(live, d.owner.reference.UID) {
 		var err error

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -89,6 +90,14 @@ func (s *ChildSet[T]) finalize(r *reconciliation[T], known *retention, found []w
 		found = slices.DeleteFunc(found, func(w written) bool { return !o.isMarkedBy(w.object, w.kind.gvk.GroupKind()) })
 	}
 	remaining, err = s.deleteInOrder(ctx, o, found, "removed with "+o.String())
+	if err != nil || remaining > 0 {
+		return remaining, err
+	}
+	left, err := s.listFormer(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	remaining, err = s.deleteInOrder(ctx, o, left, "left by a former "+o.String())
 	if err != nil || remaining > 0 {
 		return remaining, err
 	}
@@ -181,8 +190,22 @@ func (s *ChildSet[T]) listLabelled(r *reconciliation[T], k *kind) ([]metav1.Part
 	return all, nil
 }
 
-// isOrphaning reports whether the owner is deleted with orphan propagation. The API server shows that by a finalizer, which the
-// garbage collector removes after some milliseconds. So the event that shows it is remembered.
+// observeOrphaning notes which owners are deleted with orphan propagation. The API server shows that by a finalizer, which the
+// garbage collector removes after some milliseconds. The cache calls the functions of its indexes for each version of an object,
+// and before any event handler. An event handler might be called only after the pass that needs to know.
+func (s *ChildSet[T]) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
+	if !slices.ContainsFunc(s.children, func(c *Child[T]) bool { return c.options.anywhere }) {
+		return nil
+	}
+	// The pointer is in the name because another set of the same kind has an index of its own.
+	index := fmt.Sprintf("opblocks.dev/%p-orphaning", s)
+	return mgr.GetFieldIndexer().IndexField(context.Background(), owner, index, func(obj client.Object) []string {
+		s.applier.owners.ownerSeen(obj)
+		return nil
+	})
+}
+
+// isOrphaning reports whether the owner is deleted with orphan propagation.
 func (s *ChildSet[T]) isOrphaning(o *owner) bool {
 	return slices.Contains(o.object.GetFinalizers(), metav1.FinalizerOrphanDependents) || s.applier.owners.isOrphaning(o.reference.UID)
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // formerError is returned for an object with the mark of an owner that is probably gone: one that had the owner's name, or any
@@ -94,6 +96,21 @@ func (a *applier) isGone(ctx context.Context, o *owner, m mark) (bool, error) {
 	}
 	o.gone[m.uid] = live == nil || live.GetUID() != m.uid
 	return o.gone[m.uid], nil
+}
+
+// confirmAlive makes sure that the owner is as the API server has it, before an object is created or bound to it in a way that the
+// garbage collector does not undo: one that is created for an owner that is gone would stay, and one that is to stay would be
+// deleted with a reference to it. A conflict error means that the owner has changed, is being deleted or gone.
+func (a *applier) confirmAlive(ctx context.Context, o *owner) error {
+	if err := a.confirm(ctx, o); err != nil || o.confirmed {
+		return err
+	}
+	if pass := passcontext.FromContext(ctx); pass != nil {
+		if known, err := pass.ConfirmCurrent(ctx, o.object); known {
+			return err
+		}
+	}
+	return apierrors.NewConflict(schema.GroupResource{Resource: o.reference.Kind}, o.reference.Name, errors.New("it was deleted"))
 }
 
 // confirmDeleted makes sure that the owner is being deleted or gone, before what it has anywhere is deleted.

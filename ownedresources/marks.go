@@ -146,6 +146,15 @@ func (d *desired) isBound(live client.Object) bool {
 	return marked && m.uid == d.owner.reference.UID && m.owner == d.owner.objectName() && m.retained == (d.binding == byRetention)
 }
 
+// changesBinding reports whether the live object is about to get or lose an owner reference or the marks.
+func (d *desired) changesBinding(live client.Object) bool {
+	if d.binding == byReference {
+		return live.GetAnnotations()[AnnotationOwner] != ""
+	}
+	m, marked := markOf(live, d.kind.gvk.GroupKind())
+	return !marked || m.uid != d.owner.reference.UID || m.retained != (d.binding == byRetention) || refersTo(live, d.owner.reference.UID)
+}
+
 // isMarkedBy reports whether a live object has a mark of this owner.
 func (o *owner) isMarkedBy(live client.Object, kind schema.GroupKind) bool {
 	m, marked := markOf(live, kind)

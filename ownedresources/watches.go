@@ -79,7 +79,10 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if _, err := s.kindsIn(mgr.GetScheme()); err != nil {
 		return err
 	}
-	b.Watches(owner, s.observeOwners())
+	b.Watches(owner, s.forgetOwners())
+	if err := s.observeOrphaning(mgr, owner); err != nil {
+		return err
+	}
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, child := range s.Watched() {
 		gvk, err := apiutil.GVKForObject(child, mgr.GetScheme())
@@ -121,12 +124,9 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 	}
 }
 
-// observeOwners notes how owners are deleted, and forgets those that are gone. It enqueues nothing.
-func (s *ChildSet[T]) observeOwners() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+// forgetOwners forgets owners that were deleted. It enqueues nothing.
+func (s *ChildSet[T]) forgetOwners() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.applier.owners.ownerSeen(e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) { s.applier.owners.ownerSeen(e.ObjectNew) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 			s.applier.owners.forget(e.Object)
 		},
