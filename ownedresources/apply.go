@@ -218,11 +218,16 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 		}
 	}
 	if d.binding != byReference && refersTo(live, d.owner.reference.UID) {
+		const paths = "metadata.ownerReferences"
+		if err := a.slowDown(d, live, paths); err != nil {
+			return Result{}, err
+		}
 		var err error
 		if live, err = a.unreference(ctx, d.owner, d.kind, live, d.binding); err != nil {
 			return Result{}, err
 		}
-		a.record(d.owner, d.kind, live, outcomeApplied, "metadata.ownerReferences")
+		a.children.countWrite(d, live.GetUID(), paths, a.clock.Now())
+		a.record(d.owner, d.kind, live, outcomeApplied, paths)
 	}
 	needed, differences := a.needsApply(d, live)
 	if !needed {

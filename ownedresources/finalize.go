@@ -117,11 +117,11 @@ func (s *ChildSet[T]) finalize(r *reconciliation[T], known *retention, found []w
 // unseenDelay is the delay until it is checked again whether an object is gone that the cache does not show.
 const unseenDelay = 2 * time.Second
 
-// listMarkedLive returns the objects that this set wrote anywhere for the owner, read past the cache. Those that stay are left
-// out.
+// listMarkedLive returns the objects without an owner reference that this set wrote for the owner, read past the cache. Those that
+// stay are left out.
 func (s *ChildSet[T]) listMarkedLive(r *reconciliation[T], known *retention) (found []written, err error) {
 	for i, k := range r.kinds {
-		if s.firstOfKind(r.kinds, i) != i || !s.isAnywhere(k.gvk) {
+		if s.firstOfKind(r.kinds, i) != i || !s.isMarked(k.gvk) {
 			continue
 		}
 		items, err := s.listLabelled(r, k)
@@ -161,6 +161,9 @@ func (s *ChildSet[T]) listLabelled(r *reconciliation[T], k *kind) ([]metav1.Part
 			return nil, fmt.Errorf("list the children of %s: %w", r.owner, err)
 		}
 		return objs.Items, nil
+	}
+	if !s.isAnywhere(k.gvk) {
+		return list(r.owner.namespace)
 	}
 	all, err := list("")
 	if !apierrors.IsForbidden(err) {

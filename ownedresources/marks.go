@@ -71,7 +71,7 @@ func parseOwner(value string) (mark, bool) {
 	if value == "" {
 		return mark{}, false
 	}
-	parts := strings.Split(value, "/")
+	parts := strings.SplitN(value, "/", 5)
 	if len(parts) != 4 || parts[0] == "" || parts[2] == "" || parts[3] == "" {
 		return mark{}, false
 	}

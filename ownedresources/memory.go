@@ -241,6 +241,7 @@ func (m *ownerMemory) digest(desired desiredNames) uint64 {
 		h.WriteString(k.gvk.Kind)
 		h.WriteByte(1)
 	}
+	_, _ = h.Write(desired.retains)
 	for _, d := range desired.objects {
 		for _, s := range [...]string{d.kind.gvk.Group, d.kind.gvk.Kind, d.object.GetNamespace(), d.object.GetName()} {
 			h.WriteString(s)

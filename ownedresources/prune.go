@@ -22,10 +22,14 @@ import (
 type desiredNames struct {
 	objects []declared
 	unbuilt []*kind
+	retains []byte // of each child with the option [Retain], whether its function returns true
 }
 
 // without returns the objects that are certainly not desired.
 func (d desiredNames) without(found []written) (undesired []written) {
+	if len(found) == 0 {
+		return nil
+	}
 	names := make(map[objectName]bool, len(d.objects))
 	for i := range d.objects {
 		names[d.objects[i].objectName()] = true

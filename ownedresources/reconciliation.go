@@ -61,7 +61,7 @@ func (r *reconciliation[T]) run() error {
 	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
-	return errors.Join(joinWaits(r.waits), r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt()}))
+	return errors.Join(joinWaits(r.waits), r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt(), r.retains()}))
 }
 
 // build calls the child's function. It sends no request, unless the child has an input that does.

@@ -65,6 +65,16 @@ func (a *applier) unreference(ctx context.Context, o *owner, k *kind, live clien
 	return answer, nil
 }
 
+// retains returns what the functions of [Retain] return, for the digest of what is desired.
+func (r *reconciliation[T]) retains() (all []byte) {
+	for _, child := range r.set.children {
+		if child.options.retain != nil {
+			all = append(all, byte(child.options.bindingFor(r.object)))
+		}
+	}
+	return all
+}
+
 // retainsAll reports whether each child of a kind has the option Retain, with a function that returns true.
 func (s *ChildSet[T]) retainsAll(k *kind, owner client.Object) bool {
 	return s.hasOption(k.gvk, func(o *childOptions) bool { return o.retain != nil }) &&
