@@ -120,20 +120,20 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
+	sent := len(encoded)
+	if child.binding != byReference { // it decides too whether the object is as desired
+		encoded = append(encoded, byte(child.binding))
+	}
 	*buffer = encoded
 	live, err := a.read(ctx, o, k, object)
 	if err != nil {
 		return Result{}, err
 	}
-	verified := encoded // with what else decides whether the object is as desired
-	if child.binding != byReference {
-		verified = append(encoded, byte(child.binding))
-	}
-	if live != nil && a.children.isVerified(o, live, verified) {
+	if live != nil && a.children.isVerified(o, live, encoded) {
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	d := &desired{
-		kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options,
+		kind: k, object: object, full: full, sum: sumOf(encoded[:sent]), owner: o, options: child.options,
 		binding: child.binding, order: child.order, hold: child.hold,
 	}
 	if live == nil {
@@ -141,7 +141,7 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	}
 	result, err := a.update(ctx, d, live)
 	if err == nil && result.Operation == Unchanged {
-		a.children.setVerified(o, live, verified)
+		a.children.setVerified(o, live, encoded)
 	}
 	return result, err
 }

@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -121,9 +122,7 @@ func (d *desired) bind(obj client.Object) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	for key, value := range d.owner.marksFor(d.objectName(), d.binding) {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, d.owner.marksFor(d.objectName(), d.binding))
 	labels[LabelOwnerUID] = string(d.owner.reference.UID)
 	obj.SetAnnotations(annotations)
 	obj.SetLabels(labels)
