@@ -13,29 +13,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// Anywhere allows the child's objects to be in other namespaces than the owner, and to be cluster-scoped. The garbage collector
-// deletes such objects at once if they have an owner reference to a namespaced owner. So they carry [LabelOwnerUID] and
-// annotations instead, also those in the owner's own namespace. Their events trigger a reconcile of the owner.
+// Anywhere allows the child's objects to be in other namespaces than the owner, and to be cluster-scoped. The garbage
+// collector deletes such objects at once if they have an owner reference to a namespaced owner. So they carry
+// [LabelOwnerUID] and annotations instead, also those in the owner's own namespace. Their events trigger a reconcile of
+// the owner.
 //
 // They are deleted in the owner's Finalize, for which the owner has a finalizer: see [ChildSet.FinalizerName]. That holds
-// also if the owner is deleted while the operator is down. If an owner was removed by force, together with its finalizer, the
-// set of the next owner of its name deletes what is left of it, and waits until it is gone.
+// also if the owner is deleted while the operator is down. If an owner was removed by force, together with its finalizer,
+// the set of the next owner of its name deletes what is left of it, and waits until it is gone.
 //
-// An object is deleted only if its annotations name the object itself and an owner that the API server shows to be deleted,
-// or that does not desire it any more, and only if its managed fields name the operator's field manager. So a copy, such as one
-// that a backup restored under another name, is left alone. So is an object that another owner made: the error is an
-// [*OwnershipError].
+// An object is deleted only if its annotations name the object itself and an owner that the API server shows to be
+// deleted, or that does not desire it any more, and only if its managed fields name the operator's field manager. So a
+// copy, such as one that a backup restored under another name, is left alone. So is an object that another owner made:
+// the error is an [*OwnershipError].
 //
-// The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role has to allow
-// what it does there. An object in any other namespace is refused with an error. A namespace that is being deleted is waited
-// for.
+// The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role has
+// to allow what it does there. An object in any other namespace is refused with an error. A namespace that is being
+// deleted is waited for.
 //
 // If the owner is deleted with orphan propagation (kubectl delete --cascade=orphan), the objects stay and lose label and
-// annotations. The API server shows that only until the garbage collector has finished, which takes milliseconds: an operator
-// that is down meanwhile deletes them.
+// annotations. The API server shows that only until the garbage collector has finished, which takes milliseconds: an
+// operator that is down meanwhile deletes them.
 //
-// Limits: an operator that is deleted together with the owners leaves their finalizers behind, so delete the owners first. To
-// stop using the option, keep a [Build] with it that returns nil for as long as owners have the finalizer.
+// Limits: an operator that is deleted together with the owners leaves their finalizers behind, so delete the owners
+// first. A release that does not use the option any more neither deletes such objects nor removes the finalizer: keep a
+// [Build] with the option that returns nil as long as there are owners from before.
 func Anywhere() ChildOption {
 	return func(o *childOptions) { o.anywhere = true }
 }
@@ -43,8 +45,8 @@ func Anywhere() ChildOption {
 // terminatingNamespaceDelay is the delay until an object is tried again whose namespace is being deleted.
 const terminatingNamespaceDelay = 10 * time.Second
 
-// validateAnywhere finds what is wrong with an object of a child with the option Anywhere, before any request. It sets the
-// owner's namespace on one without, and removes that of a cluster-scoped one.
+// validateAnywhere finds what is wrong with an object of a child with the option Anywhere, before any request. It sets
+// the owner's namespace on one without, and removes that of a cluster-scoped one.
 func (s *ChildSet[T]) validateAnywhere(ctx context.Context, o *owner, d *declared) error {
 	obj, k := d.object, d.kind
 	if obj.GetName() == "" {
@@ -66,8 +68,9 @@ func (s *ChildSet[T]) validateAnywhere(ctx context.Context, o *owner, d *declare
 		return fmt.Errorf("%s is in a namespace that the operator's cache does not cover, so no event of it would arrive: "+
 			"choose another namespace, or add it to Cache.DefaultNamespaces of the manager's options", k.describe(obj))
 	}
-	if name := s.FinalizerName(); !slices.Contains(o.object.GetFinalizers(), name) {
-		return fmt.Errorf("%s would stay when %s is deleted, which has no finalizer %s: add the finalizer first, as package reconcile does", k.describe(obj), o, name)
+	if !slices.Contains(o.object.GetFinalizers(), o.finalizer) {
+		return fmt.Errorf("%s would stay when %s is deleted, which has no finalizer %s: add the finalizer first, as package reconcile does",
+			k.describe(obj), o, o.finalizer)
 	}
 	return nil
 }
@@ -89,8 +92,8 @@ type coverage struct {
 	namespace string
 }
 
-// covers reports whether the operator's cache covers the namespace of an object. A namespace that cannot be checked counts as
-// covered: then the read that follows fails. It sends no request.
+// covers reports whether the operator's cache covers the namespace of an object. A namespace that cannot be checked
+// counts as covered: then the read that follows fails. It sends no request.
 func (s *ChildSet[T]) covers(ctx context.Context, sample client.Object, name client.ObjectKey) bool {
 	if s.cache == nil || name.Namespace == "" {
 		return true

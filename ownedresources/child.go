@@ -217,7 +217,9 @@ func FormerManagers(names ...string) ChildOption {
 
 // Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with an
 // [*OwnershipError]. An object that has another controller is left alone, with one exception: if that controller was an
-// earlier owner of the same name, the garbage collector deletes the object, or [Ensure] does after a minute.
+// earlier owner of the same name, the garbage collector deletes the object, or [Ensure] does after a minute. An object
+// without owner reference, of a child with the option [Anywhere] or [Retain], is taken over if the API server shows that the
+// owner that its annotations name is gone, and is of the same kind.
 func Adopt() ChildOption {
 	return func(o *childOptions) { o.adopt = true }
 }

@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// RemoveInOrder deletes the children in the reverse order of [Child.After] when the owner is deleted, each after those that
-// came after it are gone. It returns the set. The owner gets a finalizer for it, see [ChildSet.FinalizerName].
+// RemoveInOrder deletes the children in the reverse order of [Child.After] when the owner is deleted, each after those
+// that came after it are gone. It returns the set. The owner gets a finalizer for it, see [ChildSet.FinalizerName].
 //
-// The garbage collector takes no notice of the order. So it holds only if the owner is deleted with background propagation,
-// which is the default of kubectl and of most clients: with foreground propagation the collector deletes all children at
-// once. What a child owns itself, such as the pods of a Deployment, may outlive it for a moment.
+// The garbage collector takes no notice of the order. So it holds only if the owner is deleted with background
+// propagation, which is the default of kubectl and of most clients: with foreground propagation the collector deletes all
+// children at once. What a child owns itself, such as the pods of a Deployment, may outlive it for a moment.
 func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
 	s.removeInOrder = true
 	return s
 }
 
-// FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to clean
-// up: that is so without [ChildSet.RemoveInOrder], [Anywhere] and [Retain]. It is "children.opblocks.dev/" and the name of the
-// set, or "set" if it has none. Package reconcile adds and removes it. In a reconciler of your own, add it before the first
-// Reconcile and remove it when Finalize has returned nil.
+// FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to
+// clean up: that is so without [ChildSet.RemoveInOrder], [Anywhere] and [Retain]. It is "children.opblocks.dev/" and the
+// name of the set, or "set" if it has none. Package reconcile adds and removes it. In a reconciler of your own, add it
+// before the first Reconcile and remove it when Finalize has returned nil.
 func (s *ChildSet[T]) FinalizerName() string {
 	marked := slices.ContainsFunc(s.children, func(c *Child[T]) bool {
 		return c != nil && (c.options.anywhere || c.options.retain != nil)
@@ -39,9 +39,9 @@ func (s *ChildSet[T]) FinalizerName() string {
 	return "children.opblocks.dev/" + cmp.Or(s.name, "set")
 }
 
-// Finalize deletes the children of an owner that is being deleted and that nobody else deletes: those of [Anywhere], and with
-// [ChildSet.RemoveInOrder] all of them, in order. Those of [Retain] stay. The error is a [*WaitingError] until the others are
-// gone: the event of a child's deletion triggers the next reconcile. Package reconcile calls it.
+// Finalize deletes the children of an owner that is being deleted and that nobody else deletes: those of [Anywhere], and
+// with [ChildSet.RemoveInOrder] all of them, in order. Those of [Retain] stay. The error is a [*WaitingError] until the
+// others are gone: the event of a child's deletion triggers the next reconcile. Package reconcile calls it.
 func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
 	if s.mistake != nil {
 		return s.mistake
@@ -50,7 +50,7 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	if err != nil {
 		return err
 	}
-	o.set = s.name
+	o.set, o.finalizer = s.name, s.FinalizerName()
 	defer s.applier.emitEvents(&o)
 	kinds, err := s.kindsIn(c.Scheme())
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *ChildSet[T]) finalize(r *reconciliation[T], known *retention, found []w
 // unseenDelay is the delay until it is checked again whether an object is gone that the cache does not show.
 const unseenDelay = 2 * time.Second
 
-// listMarkedLive returns the objects without an owner reference that this set wrote for the owner, read past the cache. Those that
-// stay are left out.
+// listMarkedLive returns the objects without an owner reference that this set wrote for the owner, read past the cache.
+// Those that stay are left out.
 func (s *ChildSet[T]) listMarkedLive(r *reconciliation[T], known *retention) (found []written, err error) {
 	for i, k := range r.kinds {
 		if s.firstOfKind(r.kinds, i) != i || !s.isMarked(k.gvk) {
@@ -143,8 +143,8 @@ func (s *ChildSet[T]) listMarkedLive(r *reconciliation[T], known *retention) (fo
 	return found, nil
 }
 
-// listLabelled lists the metadata of the objects of a kind that have the owner's label, past the cache. If the operator's role does
-// not allow to list a kind in all namespaces, it lists the namespaces of the desired objects.
+// listLabelled lists the metadata of the objects of a kind that have the owner's label, past the cache. If the operator's
+// role does not allow to list a kind in all namespaces, it lists the namespaces of the desired objects.
 func (s *ChildSet[T]) listLabelled(r *reconciliation[T], k *kind) ([]metav1.PartialObjectMetadata, error) {
 	reader := client.Reader(r.client)
 	if s.applier.apiReader != nil {
@@ -193,9 +193,10 @@ func (s *ChildSet[T]) listLabelled(r *reconciliation[T], k *kind) ([]metav1.Part
 	return all, nil
 }
 
-// observeOrphaning notes which owners are deleted with orphan propagation. The API server shows that by a finalizer, which the
-// garbage collector removes after some milliseconds. The cache calls the functions of its indexes for each version of an object,
-// and before any event handler. An event handler might be called only after the pass that needs to know.
+// observeOrphaning notes which owners are deleted with orphan propagation. The API server shows that by a finalizer,
+// which the garbage collector removes after some milliseconds. The cache calls the functions of its indexes for each
+// version of an object, and before any event handler. An event handler might be called only after the pass that needs to
+// know.
 func (s *ChildSet[T]) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
 	if !slices.ContainsFunc(s.children, func(c *Child[T]) bool { return c.options.anywhere }) {
 		return nil
@@ -213,8 +214,8 @@ func (s *ChildSet[T]) isOrphaning(o *owner) bool {
 	return slices.Contains(o.object.GetFinalizers(), metav1.FinalizerOrphanDependents) || s.applier.owners.isOrphaning(o.reference.UID)
 }
 
-// release takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage collector does
-// the same with those that have an owner reference.
+// release takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage collector
+// does the same with those that have an owner reference.
 func (s *ChildSet[T]) release(r *reconciliation[T], known *retention, found []written) (released []written, err error) {
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil {

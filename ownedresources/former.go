@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// formerError is returned for an object with the mark of an owner that is probably gone: one that had the owner's name, or any
-// one of the owner's kind if the object may be adopted.
+// formerError is returned for an object with the mark of an owner that is probably gone: one that had the owner's name,
+// or any one of the owner's kind if the object may be adopted.
 type formerError struct {
 	*WaitingError
 	mark  mark
@@ -52,8 +52,8 @@ func (o *owner) markedByAnother(k *kind, live client.Object, m mark) *OwnershipE
 	}
 }
 
-// claim returns nil if the live object may be written. It deletes what is left of a former owner of the same name, and finds
-// out whether an object that may be adopted has lost its owner.
+// claim returns nil if the live object may be written. It deletes what is left of a former owner of the same name, and
+// finds out whether an object that may be adopted has lost its owner.
 func (a *applier) claim(ctx context.Context, d *desired, live client.Object) error {
 	err := d.owner.mayWrite(d, live)
 	if orphan, ok := errors.AsType[orphanError](err); ok {
@@ -82,7 +82,8 @@ func (a *applier) claim(ctx context.Context, d *desired, live client.Object) err
 	return former.WaitingError
 }
 
-// isGone reports whether the owner that a mark names is gone: the API server has no object of its name, or one with another UID.
+// isGone reports whether the owner that a mark names is gone: the API server has no object of its name, or one with
+// another UID.
 func (a *applier) isGone(ctx context.Context, o *owner, m mark) (bool, error) {
 	if gone, known := o.gone[m.uid]; known {
 		return gone, nil
@@ -98,9 +99,10 @@ func (a *applier) isGone(ctx context.Context, o *owner, m mark) (bool, error) {
 	return o.gone[m.uid], nil
 }
 
-// confirmAlive makes sure that the owner is as the API server has it, before an object is created or bound to it in a way that the
-// garbage collector does not undo: one that is created for an owner that is gone would stay, and one that is to stay would be
-// deleted with a reference to it. A conflict error means that the owner has changed, is being deleted or gone.
+// confirmAlive makes sure that the owner is as the API server has it, before an object is created or bound to it in a way
+// that the garbage collector does not undo: one that is created for an owner that is gone would stay, and one that is to
+// stay would be deleted with a reference to it. A conflict error means that the owner has changed, is being deleted or
+// gone.
 func (a *applier) confirmAlive(ctx context.Context, o *owner) error {
 	if err := a.confirm(ctx, o); err != nil || o.confirmed {
 		return err
@@ -129,9 +131,9 @@ func (a *applier) confirmDeleted(ctx context.Context, o *owner) error {
 	return nil
 }
 
-// removeMarked deletes an object that has no owner reference, after its owner was found not to need it. It reads the object from
-// the API server: the cache may be configured to drop managed fields. It returns false, and deletes nothing, if the object is
-// not ours: its mark has changed, or our field manager has never written it.
+// removeMarked deletes an object that has no owner reference, after its owner was found not to need it. It reads the
+// object from the API server: the cache may be configured to drop managed fields. It returns false, and deletes nothing,
+// if the object is not ours: its mark has changed, or our field manager has never written it.
 func (a *applier) removeMarked(ctx context.Context, o *owner, k *kind, obj client.Object) (ours bool, err error) {
 	before, marked := markOf(obj, k.gvk.GroupKind())
 	live, err := a.readMetadata(ctx, o, k, client.ObjectKeyFromObject(obj))
@@ -163,8 +165,8 @@ func (a *applier) removeMarked(ctx context.Context, o *owner, k *kind, obj clien
 	return true, nil
 }
 
-// isManagedBy reports whether a field manager has written an object. Nobody knows if the managed fields were cleared, as the
-// API server does with those of a very large object. A copy always has some.
+// isManagedBy reports whether a field manager has written an object. Nobody knows if the managed fields were cleared, as
+// the API server does with those of a very large object. A copy always has some.
 func isManagedBy(obj client.Object, manager client.FieldOwner) bool {
 	entries := obj.GetManagedFields()
 	for _, entry := range entries {

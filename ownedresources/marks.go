@@ -17,11 +17,11 @@ const (
 	//
 	//	kubectl get clusterroles,configmaps --all-namespaces -l opblocks.dev/owner-uid=UID
 	LabelOwnerUID = "opblocks.dev/owner-uid"
-	// AnnotationOwner is set beside [LabelOwnerUID]. Its value is KIND.GROUP/NAMESPACE/NAME/UID of the owner. The parts are
-	// empty where there is none.
+	// AnnotationOwner is set beside [LabelOwnerUID]. Its value is KIND.GROUP/NAMESPACE/NAME/UID of the owner. The parts
+	// are empty where there is none.
 	AnnotationOwner = "opblocks.dev/owner"
-	// AnnotationObject is set beside [LabelOwnerUID]. Its value is KIND.GROUP/NAMESPACE/NAME of the object itself. A copy of
-	// the object under another name, or in another namespace, has the value of the original. So it belongs to nobody.
+	// AnnotationObject is set beside [LabelOwnerUID]. Its value is KIND.GROUP/NAMESPACE/NAME of the object itself. A copy
+	// of the object under another name, or in another namespace, has the value of the original. So it belongs to nobody.
 	AnnotationObject = "opblocks.dev/object"
 	// AnnotationRetained is set to "true" on children that stay when the owner is deleted: see [Retain].
 	AnnotationRetained = "opblocks.dev/retained"
@@ -47,16 +47,16 @@ func (o *childOptions) bindingFor(owner client.Object) binding {
 	return byReference
 }
 
-// mark is what the annotations of an object say about its owner. Anybody can write annotations: a mark is compared with an
-// owner's UID before anything is done for it.
+// mark is what the annotations of an object say about its owner. Anybody can write annotations: a mark is compared with
+// an owner's UID before anything is done for it.
 type mark struct {
 	owner    objectName
 	uid      types.UID // of the owner
 	retained bool
 }
 
-// markOf returns the mark of an object of a kind. It returns false if there is none, or none that can be parsed, or if the mark
-// is that of another object, which this one is a copy of.
+// markOf returns the mark of an object of a kind. It returns false if there is none, or none that can be parsed, or if
+// the mark is that of another object, which this one is a copy of.
 func markOf(obj client.Object, kind schema.GroupKind) (mark, bool) {
 	annotations := obj.GetAnnotations()
 	m, ok := parseOwner(annotations[AnnotationOwner])
@@ -132,7 +132,8 @@ func (d *desired) objectName() objectName {
 	return objectName{d.kind.gvk.GroupKind(), client.ObjectKeyFromObject(d.object)}
 }
 
-// isBound reports whether a live object has the owner reference or the marks that would be sent, and nothing of the other.
+// isBound reports whether a live object has the owner reference or the marks that would be sent, and nothing of the
+// other.
 func (d *desired) isBound(live client.Object) bool {
 	annotations := live.GetAnnotations()
 	if d.binding == byReference {

@@ -29,6 +29,7 @@ type owner struct {
 	reference    metav1.OwnerReference
 	fieldManager client.FieldOwner
 	set          string // name of the set that the children belong to
+	finalizer    string // of that set
 	done         map[outcome][]string
 	confirmed    bool               // to be as the API server has it
 	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see applier.isGone

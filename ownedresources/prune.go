@@ -17,8 +17,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// desiredNames are the objects that are desired in one reconcile, and the kinds of which that is not known: a child of them
-// could not be built.
+// desiredNames are the objects that are desired in one reconcile, and the kinds of which that is not known: a child of
+// them could not be built.
 type desiredNames struct {
 	objects []declared
 	unbuilt []*kind
@@ -48,8 +48,9 @@ func (d desiredNames) without(found []written) (undesired []written) {
 }
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
-// reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only if
-// the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours yet.
+// reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only
+// if the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours
+// yet.
 func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) error {
 	digest := s.applier.owners.digest(desired)
 	if s.applier.owners.isPruned(o.reference.UID, digest) {
@@ -64,7 +65,8 @@ func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames)
 }
 
 func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNames, digest uint64) error {
-	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
+	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be
+	// repeated.
 	complete := !s.applier.writes.Pending()
 	found, err := s.listWritten(ctx, o)
 	if err != nil {
@@ -86,7 +88,7 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 	}
 	if complete {
 		s.applier.owners.setPruned(o.reference.UID, digest)
-		if s.FinalizerName() != "" {
+		if o.finalizer != "" {
 			s.applier.owners.setMarked(o)
 		}
 	}
@@ -114,8 +116,9 @@ func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) ([]written, err
 	return s.listIndexed(ctx, o, controllerBucket(o.reference.UID), func(k *kind, obj client.Object) bool { return s.isWritten(o, k, obj) })
 }
 
-// listFormer returns the objects that this set wrote anywhere for an object that had the owner's name and is gone, and that are
-// not retained. The garbage collector does not delete them. Without a manager nobody triggers a reconcile for them either.
+// listFormer returns the objects that this set wrote anywhere for an object that had the owner's name and is gone, and
+// that are not retained. The garbage collector does not delete them. Without a manager nobody triggers a reconcile for
+// them either.
 func (s *ChildSet[T]) listFormer(ctx context.Context, o *owner) ([]written, error) {
 	name := o.objectName()
 	return s.listIndexed(ctx, o, nameBucket(name), func(k *kind, obj client.Object) bool {
@@ -163,9 +166,9 @@ func (s *ChildSet[T]) carriesMarks(live client.Object) bool {
 	return live.GetAnnotations()[AnnotationSet] == s.name && lastAppliedOf(live).method != byOthers
 }
 
-// deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are gone:
-// then the error is a [*WaitingError]. Objects that turn out not to be ours are left alone. It returns how many others there
-// are. why is for the errors.
+// deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are
+// gone: then the error is a [*WaitingError]. Objects that turn out not to be ours are left alone. It returns how many
+// others there are. why is for the errors.
 func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) (remaining int, err error) {
 	defer s.applier.emitEvents(o)
 	for len(found) > 0 {

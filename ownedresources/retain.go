@@ -12,21 +12,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. They are not
-// pruned either. T is the type of the owner.
+// Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. They
+// are not pruned either. T is the type of the owner.
 //
-// While the function returns true, the objects carry no owner reference, only [LabelOwnerUID] and annotations, [AnnotationRetained]
-// among them. So no kind of deletion removes them, neither with background nor with foreground nor with orphan propagation, and
-// not if the operator is down. When the function returns false, they get the owner reference, and are deleted with the owner.
-// The reference is taken off and put on with the resource version as precondition.
+// While the function returns true, the objects carry no owner reference, only [LabelOwnerUID] and annotations,
+// [AnnotationRetained] among them. So no kind of deletion removes them, neither with background nor with foreground nor
+// with orphan propagation, and not if the operator is down. When the function returns false, they get the owner
+// reference, and are deleted with the owner. The reference is taken off and put on with the resource version as
+// precondition.
 //
-// Set the field from which the function decides before you delete the owner, and wait until a reconcile has seen it: under
-// foreground deletion the garbage collector deletes what has an owner reference at once. The owner has a finalizer (see
-// [ChildSet.FinalizerName]): under background deletion it catches up with a change that came right before the deletion.
+// Set the field from which the function decides before you delete the owner, and wait until a reconcile has seen it:
+// under foreground deletion the garbage collector deletes what has an owner reference at once. The owner has a finalizer
+// (see [ChildSet.FinalizerName]): under background deletion it catches up with a change that came right before the
+// deletion.
 //
-// When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same name does
-// not take it over: the error is an [*OwnershipError] whose Retained is true. With the option [Adopt] it does, as soon as the API
-// server shows that the former owner is gone.
+// The deletion of the namespace deletes them all the same.
+//
+// When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same
+// name does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option [Adopt] it does,
+// as soon as the API server shows that the former owner is gone.
 func Retain[T client.Object](keep func(owner T) bool) ChildOption {
 	return func(o *childOptions) {
 		o.retain = func(owner client.Object) bool { return keep(owner.(T)) }
@@ -81,15 +85,15 @@ func (s *ChildSet[T]) retainsAll(k *kind, owner client.Object) bool {
 		!s.hasOption(k.gvk, func(o *childOptions) bool { return o.bindingFor(owner) != byRetention })
 }
 
-// retainsNone reports whether there is a child of a kind with the option Retain, and the functions of all of them return false.
-// Without such a child nobody knows any more whether a retained object is still needed, so it stays.
+// retainsNone reports whether there is a child of a kind with the option Retain, and the functions of all of them return
+// false. Without such a child nobody knows any more whether a retained object is still needed, so it stays.
 func (s *ChildSet[T]) retainsNone(k *kind, owner client.Object) bool {
 	return s.hasOption(k.gvk, func(o *childOptions) bool { return o.retain != nil }) &&
 		!s.hasOption(k.gvk, func(o *childOptions) bool { return o.bindingFor(owner) == byRetention })
 }
 
-// withoutRetained returns those of the objects that may be pruned. It takes the owner reference off an object that is to be
-// retained.
+// withoutRetained returns those of the objects that may be pruned. It takes the owner reference off an object that is to
+// be retained.
 func (s *ChildSet[T]) withoutRetained(ctx context.Context, o *owner, undesired []written) (rest []written, err error) {
 	for _, w := range undesired {
 		m, marked := markOf(w.object, w.kind.gvk.GroupKind())
@@ -156,8 +160,9 @@ func (s *ChildSet[T]) stays(known *retention, o *owner, w written) bool {
 	return false
 }
 
-// retainAtDeletion takes the owner references off the objects that are to stay, in case that no reconcile has done it since the
-// function of [Retain] began to return true. It returns what the owner has besides these, and the objects that stay.
+// retainAtDeletion takes the owner references off the objects that are to stay, in case that no reconcile has done it
+// since the function of [Retain] began to return true. It returns what the owner has besides these, and the objects that
+// stay.
 func (s *ChildSet[T]) retainAtDeletion(r *reconciliation[T], known *retention, found []written) (rest, stay []written, err error) {
 	for _, w := range found {
 		if !s.stays(known, r.owner, w) {

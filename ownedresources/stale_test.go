@@ -181,3 +181,20 @@ func TestRetainAndRecreate(t *testing.T) {
 	require.EqualError(t, keptSet(Retain(func(*corev1.Secret) bool { return true })).Reconcile(t.Context(), env.client, env.owner),
 		"child 1, a ConfigMap: its Retain is for *v1.Secret: give that a function of *v1.ConfigMap")
 }
+
+// A pass in which nothing has changed sends no request, as for children with an owner reference.
+func TestQuietPassOfMarkedChildren(t *testing.T) {
+	for name, option := range map[string]ChildOption{"Anywhere": Anywhere(), "Retain": Retain(hasData)} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			set := keptSet(option)
+			owner := env.finalizing(t, set, map[string]string{"a": "b"})
+			require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+			for range 2 {
+				env.sent.Sent()
+				require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+				require.Equal(t, []string{"GET configmaps"}, env.sent.Sent(), "the read that a cache serves")
+			}
+		})
+	}
+}
