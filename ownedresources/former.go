@@ -133,7 +133,7 @@ func (a *applier) confirmDeleted(ctx context.Context, o *owner) error {
 
 // removeMarked deletes an object that has no owner reference, after its owner was found not to need it. It reads the
 // object from the API server: the cache may be configured to drop managed fields. It returns false, and deletes nothing,
-// if the object is not ours: its mark has changed, or our field manager has never written it.
+// if the object is not ours: its mark is gone, or our field manager has never written it.
 func (a *applier) removeMarked(ctx context.Context, o *owner, k *kind, obj client.Object) (ours bool, err error) {
 	before, marked := markOf(obj, k.gvk.GroupKind())
 	live, err := a.readMetadata(ctx, o, k, client.ObjectKeyFromObject(obj))
@@ -145,10 +145,15 @@ func (a *applier) removeMarked(ctx context.Context, o *owner, k *kind, obj clien
 	case live.GetDeletionTimestamp() != nil:
 		return true, nil
 	}
-	if now, still := markOf(live, k.gvk.GroupKind()); !marked || !still || now != before || !isManagedBy(live, o.fieldManager) {
-		log.FromContext(ctx).Info("An object is not deleted, although it looks like one of ours: another field manager made it, or its mark has changed",
+	now, still := markOf(live, k.gvk.GroupKind())
+	switch {
+	case !marked || !still || !isManagedBy(live, o.fieldManager):
+		log.FromContext(ctx).Info("An object is not deleted, although it looks like one of ours: another field manager made it, or its mark is gone",
 			"kind", k.gvk.Kind, "object", client.ObjectKeyFromObject(obj))
 		return false, nil
+	case now != before:
+		return true, apierrors.NewConflict(schema.GroupResource{Group: k.gvk.Group, Resource: k.gvk.Kind}, obj.GetName(),
+			errors.New("its mark has changed, and the cache does not show that yet"))
 	}
 	target := k.empty()
 	target.SetNamespace(live.GetNamespace())
