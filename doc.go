@@ -18,6 +18,9 @@
 //   - [github.com/opblocks/opblocks/predicates] selects the events that trigger a reconcile, without losing those that matter.
 //   - [github.com/opblocks/opblocks/schedule] decides when a periodic task is due: by cron schedule, time zone, missed runs,
 //     starting deadline and blackout windows. It also spreads the runs of many objects, and limits how many run at once.
+//   - [github.com/opblocks/opblocks/reconcile/scheduledjobs] is a step that runs a Job at each due time of a schedule.
+//   - [github.com/opblocks/opblocks/reconcile/startqueue] limits how many objects of a kind run at once, as a step's watch and
+//     a question that the step asks.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest] tests an operator: it runs a scenario on an API server in
 //     memory, once for each fault at each point where that can strike. For ordinary tests it records the requests.
 //

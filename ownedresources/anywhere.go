@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
@@ -64,7 +65,7 @@ func (s *ChildSet[T]) validateAnywhere(ctx context.Context, o *owner, d *declare
 		}
 		obj.SetNamespace(o.namespace)
 	}
-	if !s.covers(ctx, s.sampleOf(k.gvk), client.ObjectKeyFromObject(obj)) {
+	if !s.covers(ctx, s.sampleOf(k.gvk), k.gvk, client.ObjectKeyFromObject(obj)) {
 		return fmt.Errorf("%s is in a namespace that the operator's cache does not cover, so no event of it would arrive: "+
 			"choose another namespace, or add it to Cache.DefaultNamespaces of the manager's options", k.describe(obj))
 	}
@@ -94,13 +95,19 @@ type coverage struct {
 
 // covers reports whether the operator's cache covers the namespace of an object. A namespace that cannot be checked
 // counts as covered: then the read that follows fails. It sends no request.
-func (s *ChildSet[T]) covers(ctx context.Context, sample client.Object, name client.ObjectKey) bool {
+func (s *ChildSet[T]) covers(ctx context.Context, sample client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) bool {
 	if s.cache == nil || name.Namespace == "" {
 		return true
 	}
 	key := coverage{sample, name.Namespace}
 	if known, ok := s.applier.coverage.Load(key); ok {
 		return known.(bool)
+	}
+	if w := s.served[gvk]; w != nil { // a read of a kind that is not served would start an informer and block
+		if !w.Acquire() {
+			return true
+		}
+		defer w.Release()
 	}
 	err := s.cache.Get(ctx, name, sample.DeepCopyObject().(client.Object))
 	covered := err == nil || !strings.Contains(err.Error(), "unknown namespace for the cache") // controller-runtime has no type for it
@@ -130,14 +137,25 @@ func (s *ChildSet[T]) hasOption(gvk schema.GroupVersionKind, is func(*childOptio
 	return false
 }
 
-// enqueueMarked enqueues the owner that a child's annotations name, unless that is in a namespace that the cache does not
-// cover: another installation of the operator has it.
-func (s *ChildSet[T]) enqueueMarked(ownerSample client.Object, ownerKind, childKind schema.GroupKind) handler.EventHandler {
+// enqueueMarked returns a handler that enqueues the owner that a child's annotations name, unless that is in a namespace
+// that the cache does not cover: another installation of the operator has it. It returns nil for a kind whose objects
+// always have an owner reference.
+func (s *ChildSet[T]) enqueueMarked(mgr ctrl.Manager, owner client.Object, gvk schema.GroupVersionKind) (handler.EventHandler, error) {
+	ownerKind, err := apiutil.GVKForObject(owner, mgr.GetScheme())
+	if err != nil {
+		return nil, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", owner, err)
+	}
+	if !slices.ContainsFunc(s.children, func(c *Child[T]) bool {
+		kind, err := apiutil.GVKForObject(c.sample, mgr.GetScheme())
+		return err == nil && kind == gvk && (c.options.anywhere || c.options.retain != nil)
+	}) {
+		return nil, nil
+	}
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []ctrl.Request {
-		m, marked := markOf(obj, childKind)
-		if !marked || m.owner.kind != ownerKind || !s.covers(ctx, ownerSample, m.owner.name) {
+		m, marked := markOf(obj, gvk.GroupKind())
+		if !marked || m.owner.kind != ownerKind.GroupKind() || !s.covers(ctx, owner, ownerKind, m.owner.name) {
 			return nil
 		}
 		return []ctrl.Request{{NamespacedName: m.owner.name}}
-	})
+	}), nil
 }

@@ -173,7 +173,7 @@ func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
 }
 
 // ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
-// [KeepWhileMissing], [ReadyWhen], [Anywhere] or [Retain].
+// [KeepWhileMissing], [ReadyWhen], [IfServed], [Anywhere] or [Retain].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
@@ -186,6 +186,9 @@ type childOptions struct {
 	keepWhileMissing     func(live, desired client.Object) // nil if the child is not built while an input is missing
 	keepWhileMissingType reflect.Type
 	readyCondition       string // the condition that decides readiness; empty for kstatus
+
+	ifServed         bool
+	servedConditions []string // the condition types that show whether the kind is served
 
 	anywhere   bool                     // see Anywhere
 	retain     func(client.Object) bool // reports whether the child stays when the owner is deleted; nil for never

@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +31,8 @@ type ChildSet[T client.Object] struct {
 	applier       *applier
 	cache         client.Reader // nil without a manager
 	kinds         atomic.Pointer[childKinds]
+	ifServed      bool          // a child has the option IfServed
+	served        servedWatches // nil without a manager
 }
 
 // Ensure returns a [ChildSet] of these children. It sends no request; [ChildSet.Reconcile] does. A mistake in the children,
@@ -37,6 +40,7 @@ type ChildSet[T client.Object] struct {
 func Ensure[T client.Object](children ...*Child[T]) *ChildSet[T] {
 	s := &ChildSet[T]{children: children, applier: newApplier()}
 	s.order, s.mistake = newOrder(children)
+	s.ifServed = slices.ContainsFunc(children, func(c *Child[T]) bool { return c != nil && c.options.ifServed })
 	return s
 }
 
@@ -91,11 +95,13 @@ func (s *ChildSet[T]) kindsIn(scheme *runtime.Scheme) ([]*kind, error) {
 	}
 	found := &childKinds{scheme: scheme}
 	for _, child := range s.children {
-		kindOf := s.applier.kinds.of
-		if child.configuration {
-			kindOf = s.applier.kinds.ofConfiguration
+		var k *kind
+		var err error
+		if child.options.ifServed { // the API server may have no schema of it yet: see acquireServed
+			k, err = found.uncompiled(child.sample, scheme)
+		} else {
+			k, err = s.compile(child, scheme)
 		}
-		k, err := kindOf(child.sample, scheme)
 		if err != nil {
 			return nil, err
 		}
@@ -103,6 +109,14 @@ func (s *ChildSet[T]) kindsIn(scheme *runtime.Scheme) ([]*kind, error) {
 	}
 	s.kinds.Store(found)
 	return found.kinds, nil
+}
+
+// compile returns the kind of a child. It is remembered.
+func (s *ChildSet[T]) compile(child *Child[T], scheme *runtime.Scheme) (*kind, error) {
+	if child.configuration {
+		return s.applier.kinds.ofConfiguration(child.sample, scheme)
+	}
+	return s.applier.kinds.of(child.sample, scheme)
 }
 
 // Watched returns an empty object for each child, of the child's kind. Package reconcile allows steps to read these kinds.

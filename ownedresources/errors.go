@@ -90,8 +90,8 @@ func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 //
 // Its reason is ChildTerminating until an object is deleted, DependencyNotReady while a child waits for another one
 // ([Child.After]), ReferenceNotFound while an object that an input reads does not exist ([From]), Recreating after [Recreate] has deleted one, WriteLoop while a
-// write is delayed, or the reason why a child is not ready, by the rules of kstatus. For several children it is the reason
-// of the first.
+// write is delayed, KindNotServed and SchemaNotServed for a moment while a kind ceases or begins to be served ([IfServed]), or
+// the reason why a child is not ready, by the rules of kstatus. For several children it is the reason of the first.
 type WaitingError struct {
 	reason, message string
 	after           time.Duration

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -162,6 +163,19 @@ func ExampleBuildUnstructured() {
 	// Output:
 	// <nil>
 	// <nil> map[mode:sale]
+}
+
+// A ServiceMonitor is wanted only where the Prometheus operator is installed.
+func ExampleIfServed() {
+	kind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
+	monitor := ownedresources.BuildUnstructured(kind, func(cm *corev1.ConfigMap) (*unstructured.Unstructured, error) {
+		fmt.Println("not called while the kind is not served")
+		u := &unstructured.Unstructured{}
+		u.SetName(cm.Name)
+		return u, nil
+	}, ownedresources.IfServed("Monitoring"))
+	fmt.Println(ownedresources.Ensure(monitor).Reconcile(context.Background(), fake.NewFakeClient(), owner))
+	// Output: <nil>
 }
 
 func ExampleCreateOnly() {

@@ -57,7 +57,7 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 		return err
 	}
 	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: obj, kinds: kinds, states: make([]childState, len(s.children))}
-	found, err := s.listWritten(ctx, &o)
+	found, _, err := s.listWritten(ctx, &o)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 		return err
 	}
 	if s.isOrphaning(&o) {
-		released, err := s.release(r, known, found)
+		released, err := s.releaseMarked(r, known, found)
 		if err == nil {
 			s.report(ctx, &o, append(stay, released...))
 		}
@@ -76,40 +76,41 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	switch remaining, err := s.finalize(r, known, found); {
 	case err != nil:
 		return err
-	case remaining > 0:
-		return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%d children of %s are being deleted", remaining, &o)}
+	case len(remaining) > 0:
+		return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+			"removed with %s: %s; waits for their deletion", &o, enumerate(describeAll(remaining)))}
 	}
 	s.report(ctx, &o, stay)
 	return nil
 }
 
-// finalize deletes what the garbage collector does not delete, and returns how many objects there still are.
-func (s *ChildSet[T]) finalize(r *reconciliation[T], known *retention, found []written) (remaining int, err error) {
+// finalize deletes what the garbage collector does not delete, and returns the objects that there still are.
+func (s *ChildSet[T]) finalize(r *reconciliation[T], known *retention, found []written) (remaining []written, err error) {
 	ctx, o := r.ctx, r.owner
 	if !s.removeInOrder {
 		found = slices.DeleteFunc(found, func(w written) bool { return !o.isMarkedBy(w.object, w.kind.gvk.GroupKind()) })
 	}
 	remaining, err = s.deleteInOrder(ctx, o, found, "removed with "+o.String())
-	if err != nil || remaining > 0 {
+	if err != nil || len(remaining) > 0 {
 		return remaining, err
 	}
 	left, err := s.listFormer(ctx, o)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	remaining, err = s.deleteInOrder(ctx, o, left, "left by a former "+o.String())
-	if err != nil || remaining > 0 {
+	if err != nil || len(remaining) > 0 {
 		return remaining, err
 	}
 	// The cache may not show yet what was created right before, perhaps by the process before this one.
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil || len(unseen) == 0 {
-		return 0, err
+		return nil, err
 	}
 	remaining, err = s.deleteInOrder(ctx, o, unseen, "removed with "+o.String())
-	if err == nil && remaining > 0 {
+	if err == nil && len(remaining) > 0 {
 		err = &WaitingError{reason: reasonTerminating, after: unseenDelay, message: fmt.Sprintf(
-			"%d children of %s, which the cache does not show yet, are being deleted", remaining, o)}
+			"removed with %s: %s, which the cache does not show yet; waits for their deletion", o, enumerate(describeAll(remaining)))}
 	}
 	return remaining, err
 }
@@ -133,7 +134,7 @@ func (s *ChildSet[T]) listMarkedLive(r *reconciliation[T], known *retention) (fo
 			if !r.owner.isMarkedBy(w.object, k.gvk.GroupKind()) || !s.isWritten(r.owner, k, w.object) || s.stays(known, r.owner, w) {
 				continue
 			}
-			if !s.covers(r.ctx, s.children[i].sample, client.ObjectKeyFromObject(w.object)) {
+			if !s.covers(r.ctx, s.children[i].sample, k.gvk, client.ObjectKeyFromObject(w.object)) {
 				return nil, fmt.Errorf("%s belongs to %s, which is being deleted, and is in a namespace that the operator's cache does not cover any more: "+
 					"delete it, or add the namespace to Cache.DefaultNamespaces of the manager's options", k.describe(w.object), r.owner)
 			}
@@ -214,9 +215,9 @@ func (s *ChildSet[T]) isOrphaning(o *owner) bool {
 	return slices.Contains(o.object.GetFinalizers(), metav1.FinalizerOrphanDependents) || s.applier.owners.isOrphaning(o.reference.UID)
 }
 
-// release takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage collector
+// releaseMarked takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage collector
 // does the same with those that have an owner reference.
-func (s *ChildSet[T]) release(r *reconciliation[T], known *retention, found []written) (released []written, err error) {
+func (s *ChildSet[T]) releaseMarked(r *reconciliation[T], known *retention, found []written) (released []written, err error) {
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil {
 		return nil, err

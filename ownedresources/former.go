@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -191,7 +192,7 @@ func (a *applier) readMetadata(ctx context.Context, o *owner, k *kind, name clie
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(k.gvk)
 	switch err := reader.Get(ctx, name, live); {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // also of a kind that is not served any more
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read %s %s: %w", k.gvk.Kind, name, err)

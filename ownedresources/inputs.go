@@ -172,7 +172,7 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 // Live returns an input whose value is the live object of another child of the same set, as it is after that was applied. The
 // child that is built from it comes after the other one, and waits until the object exists. Use [Child.After] as well if it
 // has to be ready. The object may be the cache's own: do not change it. The value is nil if the other child is built without
-// an object. P is the type of the other child.
+// an object, or is left out ([IfServed]). P is the type of the other child.
 //
 //	ownedresources.BuildFrom(ownedresources.Live[*corev1.Service](service), ingress)
 func Live[P, T client.Object](child *Child[T]) *Input[T, P] {
@@ -210,6 +210,9 @@ func checkLive[P, T client.Object](child *Child[T]) error {
 
 func liveObjects[P, T client.Object](r *reconciliation[T], child *Child[T]) (objs []P, err error) {
 	state := &r.states[r.set.order.index[child]]
+	if state.leftOut() {
+		return nil, nil
+	}
 	for _, d := range r.objects[state.from:state.to] {
 		live, ok := d.live.(P)
 		if !ok {

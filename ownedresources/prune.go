@@ -68,7 +68,7 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be
 	// repeated.
 	complete := !s.applier.writes.Pending()
-	found, err := s.listWritten(ctx, o)
+	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,7 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 	if _, err := s.deleteInOrder(ctx, o, desired.without(left), "left by a former "+o.String()); err != nil {
 		return err
 	}
+	complete = complete && !slices.ContainsFunc(unserved, desired.knows) // they were served when the children were built
 	if complete {
 		s.applier.owners.setPruned(o.reference.UID, digest)
 		if o.finalizer != "" {
@@ -111,8 +112,9 @@ func orderOf(obj client.Object) int {
 	return max(0, order)
 }
 
-// listWritten returns the objects that this set wrote for the owner, also those that are being deleted.
-func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) ([]written, error) {
+// listWritten returns the objects that this set wrote for the owner, also those that are being deleted, and the kinds that
+// are not served ([IfServed]), of which there are none.
+func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []written, unserved []*kind, err error) {
 	return s.listIndexed(ctx, o, controllerBucket(o.reference.UID), func(k *kind, obj client.Object) bool { return s.isWritten(o, k, obj) })
 }
 
@@ -121,25 +123,29 @@ func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) ([]written, err
 // them either.
 func (s *ChildSet[T]) listFormer(ctx context.Context, o *owner) ([]written, error) {
 	name := o.objectName()
-	return s.listIndexed(ctx, o, nameBucket(name), func(k *kind, obj client.Object) bool {
+	found, _, err := s.listIndexed(ctx, o, nameBucket(name), func(k *kind, obj client.Object) bool {
 		m, marked := markOf(obj, k.gvk.GroupKind())
 		return marked && m.owner == name && m.uid != o.reference.UID && !m.retained && s.isAnywhere(k.gvk) && s.carriesMarks(obj)
 	})
+	return found, err
 }
 
 // listIndexed returns the objects of the set's kinds that are in a bucket of the index and satisfy a function.
-func (s *ChildSet[T]) listIndexed(ctx context.Context, o *owner, bucket string, is func(*kind, client.Object) bool) (found []written, err error) {
+func (s *ChildSet[T]) listIndexed(ctx context.Context, o *owner, bucket string, is func(*kind, client.Object) bool) (found []written, unserved []*kind, err error) {
 	kinds, err := s.kindsIn(o.client.Scheme())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, k := range kinds {
 		if s.firstOfKind(kinds, i) != i || bucket != controllerBucket(o.reference.UID) && !s.isAnywhere(k.gvk) {
 			continue
 		}
-		list, err := s.list(ctx, o, s.children[i].sample, k.gvk, bucket)
+		list, served, err := s.listIfServed(ctx, o, s.children[i], k.gvk, bucket)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if !served {
+			unserved = append(unserved, k)
 		}
 		for _, obj := range list {
 			if is(k, obj) {
@@ -147,7 +153,7 @@ func (s *ChildSet[T]) listIndexed(ctx context.Context, o *owner, bucket string, 
 			}
 		}
 	}
-	return found, nil
+	return found, unserved, nil
 }
 
 // firstOfKind returns the index of the first child that has the kind of another one.
@@ -167,9 +173,9 @@ func (s *ChildSet[T]) carriesMarks(live client.Object) bool {
 }
 
 // deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are
-// gone: then the error is a [*WaitingError]. Objects that turn out not to be ours are left alone. It returns how many
-// others there are. why is for the errors.
-func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) (remaining int, err error) {
+// gone: then the error is a [*WaitingError]. Objects that turn out not to be ours are left alone. It returns
+// the others. why is for the errors.
+func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) (remaining []written, err error) {
 	defer s.applier.emitEvents(o)
 	for len(found) > 0 {
 		highest := 0
@@ -177,29 +183,46 @@ func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []writt
 			highest = max(highest, w.order)
 		}
 		var deleting []string
-		var later []written
+		var later, ours []written
 		for _, w := range found {
 			if w.order < highest {
 				later = append(later, w)
 				continue
 			}
-			ours, err := s.delete(ctx, o, w)
+			isOurs, err := s.delete(ctx, o, w)
 			if err != nil {
-				return len(found), fmt.Errorf("%s, which is %s: %w", w.kind.describe(w.object), why, err)
+				return found, fmt.Errorf("%s, %s: %w", w.kind.describe(w.object), why, err)
 			}
-			if ours {
-				deleting = append(deleting, w.kind.describe(w.object))
+			if isOurs {
+				ours, deleting = append(ours, w), append(deleting, w.kind.describe(w.object))
 			}
 		}
 		if len(deleting) > 0 && len(later) > 0 {
-			return len(found), &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
-				"%d objects that are %s are deleted after %s, which came after them", len(later), why, strings.Join(deleting, ", "))}
+			return found, &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+				"%s: %s; waits for the deletion of %s, which came after", why, enumerate(describeAll(later)), enumerate(deleting))}
 		}
 		if found = later; len(deleting) > 0 {
-			return len(deleting), nil
+			return ours, nil
 		}
 	}
-	return 0, nil
+	return nil, nil
+}
+
+func describeAll(all []written) []string {
+	names := make([]string, len(all))
+	for i, w := range all {
+		names[i] = w.kind.describe(w.object)
+	}
+	return names
+}
+
+// enumerate lists the first three names, and the number of the others.
+func enumerate(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
@@ -238,18 +261,7 @@ func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours boo
 
 // list returns objects of a kind, those of a bucket of the index among them. They may be the cache's own.
 func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind, bucket string) ([]client.Object, error) {
-	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
-	var list client.ObjectList
-	if _, untyped := sample.(runtime.Unstructured); !untyped {
-		if typed, err := o.client.Scheme().New(listKind); err == nil {
-			list, _ = typed.(client.ObjectList)
-		}
-	}
-	if list == nil {
-		u := &unstructured.UnstructuredList{}
-		u.SetGroupVersionKind(listKind)
-		list = u
-	}
+	list := newList(sample, gvk, o.client.Scheme())
 	options := []client.ListOption{client.UnsafeDisableDeepCopy}
 	if !s.isAnywhere(gvk) {
 		options = append(options, client.InNamespace(o.namespace))
@@ -262,12 +274,31 @@ func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, 
 	if err := reader.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("list the children of %s: %w", o, err)
 	}
-	var objs []client.Object
-	err := meta.EachListItem(list, func(item runtime.Object) error {
+	return itemsOf(list), nil
+}
+
+// newList returns an empty list of objects of a kind, in the type of sample.
+func newList(sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) client.ObjectList {
+	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	if _, untyped := sample.(runtime.Unstructured); !untyped {
+		if typed, err := scheme.New(listKind); err == nil {
+			if list, ok := typed.(client.ObjectList); ok {
+				return list
+			}
+		}
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(listKind)
+	return list
+}
+
+// itemsOf returns the objects of a list, without copies.
+func itemsOf(list client.ObjectList) (objs []client.Object) {
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // a list has items, and the function returns no error
 		if obj, ok := item.(client.Object); ok {
 			objs = append(objs, obj)
 		}
 		return nil
 	})
-	return objs, err
+	return objs
 }

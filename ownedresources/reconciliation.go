@@ -36,6 +36,8 @@ type childState struct {
 	built    bool
 	missing  error  // an object that the input reads is missing, and the child is applied nevertheless
 	notReady string // why what comes after the child has to wait; empty if it is ready
+	served   servedState
+	unusable error // why a kind that is served cannot be applied yet
 }
 
 type objectName struct {
@@ -47,6 +49,9 @@ type objectName struct {
 const nameIndexFrom = 16
 
 func (r *reconciliation[T]) run() error {
+	if r.set.ifServed {
+		defer r.acquireServed()()
+	}
 	for _, i := range r.set.order.sequence {
 		if r.set.children[i].liveInput() == nil { // before any request, so that mistakes are found before any
 			r.build(i)
@@ -58,6 +63,9 @@ func (r *reconciliation[T]) run() error {
 		}
 		r.apply(i)
 	}
+	if r.set.ifServed {
+		r.noteServed()
+	}
 	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
@@ -67,8 +75,14 @@ func (r *reconciliation[T]) run() error {
 // build calls the child's function. It sends no request, unless the child has an input that does.
 func (r *reconciliation[T]) build(i int) {
 	child, state := r.set.children[i], &r.states[i]
+	if state.leftOut() {
+		return
+	}
 	r.building, state.from = i, len(r.objects)
-	err := child.build(r)
+	err := state.unusable
+	if err == nil {
+		err = child.build(r)
+	}
 	if err != nil {
 		r.objects = r.objects[:state.from]
 	}
@@ -137,6 +151,9 @@ func (r *reconciliation[T]) apply(i int) {
 		d := &r.objects[j]
 		d.hold = hold
 		if err := r.applyObject(d, state); err != nil {
+			if child.options.ifServed {
+				err = r.set.checkRefusal(d, err)
+			}
 			r.fail(i, d.kind.describe(d.object), err)
 		}
 	}

@@ -72,13 +72,6 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
 	s.kinds.Store(nil)
 	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	ownerKind, err := apiutil.GVKForObject(owner, mgr.GetScheme())
-	if err != nil {
-		return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", owner, err)
-	}
-	if _, err := s.kindsIn(mgr.GetScheme()); err != nil {
-		return err
-	}
 	b.Watches(owner, s.forgetOwners())
 	if err := s.observeOrphaning(mgr, owner); err != nil {
 		return err
@@ -93,13 +86,26 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 			continue
 		}
 		seen[gvk] = true
+		switch ifServed, err := s.checkServed(gvk, mgr.GetScheme()); {
+		case err != nil:
+			return err
+		case ifServed:
+			w, err := s.watchWhileServed(mgr, child, gvk)
+			if err != nil {
+				return err
+			}
+			b.WatchesRawSource(w)
+			continue
+		}
 		if err := indexByController(context.Background(), mgr, child); err != nil {
 			return err
 		}
 		b.Owns(child, builder.WithPredicates(s.observe()))
 		b.Watches(child, s.enqueueBlocked())
-		if s.isMarked(gvk) {
-			b.Watches(child, s.enqueueMarked(owner, ownerKind.GroupKind(), gvk.GroupKind()))
+		if marked, err := s.enqueueMarked(mgr, owner, gvk); err != nil {
+			return err
+		} else if marked != nil {
+			b.Watches(child, marked)
 		}
 	}
 	return nil
@@ -158,17 +164,20 @@ const controllerIndex = "opblocks.dev/controller"
 
 // indexByController adds the index, unless another set has added it: there is one per kind and manager.
 func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, child, controllerIndex, func(obj client.Object) []string {
-		if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
-			return []string{controllerBucket(ref.UID)}
-		}
-		if m, marked := parseOwner(obj.GetAnnotations()[AnnotationOwner]); marked {
-			return []string{controllerBucket(m.uid), nameBucket(m.owner)}
-		}
-		return nil
-	})
+	err := mgr.GetFieldIndexer().IndexField(ctx, child, controllerIndex, controllerValue)
 	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
 		return fmt.Errorf("index of %T by controller: %w", child, err)
+	}
+	return nil
+}
+
+// controllerValue returns the values of the index for an object.
+func controllerValue(obj client.Object) []string {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return []string{controllerBucket(ref.UID)}
+	}
+	if m, marked := parseOwner(obj.GetAnnotations()[AnnotationOwner]); marked {
+		return []string{controllerBucket(m.uid), nameBucket(m.owner)}
 	}
 	return nil
 }

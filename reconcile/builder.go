@@ -152,6 +152,9 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 		if err := r.steps[i].setupWatches(mgr, b, r.stepClient); err != nil {
 			return err
 		}
+		if s, ok := r.steps[i].step.(servedStep); ok {
+			r.stepClient.addServed(s.Served())
+		}
 	}
 	var all []references.Reference
 	for i := range r.steps {

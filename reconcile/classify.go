@@ -35,6 +35,7 @@ type outcome struct {
 	reason, message string
 	err             error         // nil if the step succeeded or was skipped
 	after           time.Duration // the delay that the step asks for; 0 for none
+	jittered        time.Duration // the delay that Success asks for; 0 for none. If the step succeeded, jitter is added to it
 	notBefore       time.Duration // the delay that the API server asks for; 0 for none
 	retries         bool          // with backoff
 	forbidden       bool          // with backoff as well, but only a few times
@@ -88,7 +89,13 @@ func classifyChain(err error) outcome {
 			o.keepsConditions = true
 			return o
 		case *successError:
-			return outcome{reason: e.reason, message: e.message, after: e.requeueAfter, explained: true}
+			o := outcome{reason: e.reason, message: e.message, explained: true}
+			if e.exact {
+				o.after = e.requeueAfter
+			} else {
+				o.jittered = e.requeueAfter
+			}
+			return o
 		case Waiter:
 			o := outcome{state: waiting}
 			o.reason, o.after = e.Waiting()
@@ -117,6 +124,7 @@ func merge(a, b outcome) outcome {
 		o = b
 	}
 	o.after = earlier(a.after, b.after)
+	o.jittered = earlier(a.jittered, b.jittered)
 	o.notBefore = max(a.notBefore, b.notBefore)
 	o.retries = a.retries || b.retries
 	o.forbidden = a.forbidden || b.forbidden

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
 // List lists objects into an empty list of their kind, such as &appsv1.DeploymentList{}, and returns an iterator over them.
@@ -41,7 +43,20 @@ type stepClient struct {
 	kinds   map[schema.GroupKind]access
 	watched map[reflect.Type]bool // the types of the watched kinds
 	others  sync.Map              // reflect.Type → access, of other types that were read, such as lists
+
+	// served are the watches of the kinds that the API server may not serve. A read of the cache would start a watch that
+	// never ends, and wait for it.
+	served map[schema.GroupVersionKind]servedKind
 }
+
+// servedKind permits reads of the cache while the API server serves a kind.
+type servedKind interface {
+	// Acquire reports whether reads are permitted. If so, Release must be called after them.
+	Acquire() bool
+	Release()
+}
+
+var _ servedKind = &servedkinds.Watch{}
 
 // access is how steps may read a kind. A higher value allows more.
 type access int
@@ -77,6 +92,11 @@ func (s *stepClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	case access == referenced && s.live != nil && !isMetadata(obj):
 		reader = s.live
 	}
+	release, err := s.acquire(obj)
+	if err != nil {
+		return err
+	}
+	defer release()
 	return reader.Get(ctx, key, obj, opts...)
 }
 
@@ -87,7 +107,47 @@ func (s *stepClient) List(ctx context.Context, list client.ObjectList, opts ...c
 	case access == referenced && !isMetadata(list):
 		return fmt.Errorf("list of %T, which the steps only reference: read these objects by name, or list their metadata", list)
 	}
+	release, err := s.acquire(list)
+	if err != nil {
+		return err
+	}
+	defer release()
 	return s.Client.List(ctx, list, opts...)
+}
+
+// addServed adds kinds that the API server may not serve.
+func (s *stepClient) addServed(watches map[schema.GroupVersionKind]*servedkinds.Watch) {
+	for gvk, w := range watches {
+		if s.served == nil {
+			s.served = map[schema.GroupVersionKind]servedKind{}
+		}
+		s.served[gvk] = w
+	}
+}
+
+// acquire returns an error if the kind of an object or a list is not served now. Otherwise the caller must call release after
+// the read.
+func (s *stepClient) acquire(obj runtime.Object) (release func(), err error) {
+	if len(s.served) == 0 {
+		return func() {}, nil
+	}
+	gvk, err := apiutil.GVKForObject(obj, s.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	if _, list := obj.(client.ObjectList); list {
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	}
+	w := s.served[gvk]
+	switch {
+	case w == nil:
+		return func() {}, nil
+	case isMetadata(obj):
+		return nil, fmt.Errorf("read of the metadata of %s, of which the cache holds whole objects while it is served: read those", gvk.Kind)
+	case !w.Acquire():
+		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	}
+	return w.Release, nil
 }
 
 // CachesWhole reports whether the cache holds whole objects of this kind, and not only their metadata. The inputs of package

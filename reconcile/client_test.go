@@ -6,10 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // reads is a client that counts its reads.
@@ -87,4 +90,54 @@ func TestStepClient(t *testing.T) {
 			require.Equal(t, tc.where == live, fromServer.gets+fromServer.lists == 2, tc.reason)
 		})
 	}
+}
+
+// optionalKind counts the reads that are permitted at a time.
+type optionalKind struct {
+	served  bool
+	readers int
+}
+
+func (k *optionalKind) Acquire() bool {
+	if k.served {
+		k.readers++
+	}
+	return k.served
+}
+
+func (k *optionalKind) Release() { k.readers-- }
+
+// A read of the cache would start a watch of a kind that is not served, and wait for it for ever.
+func TestStepClientOfServedKinds(t *testing.T) {
+	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
+	kind := &optionalKind{}
+	during := 0
+	counted := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			during += kind.readers
+			return nil
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			during += kind.readers
+			return nil
+		},
+	})
+	c, err := newStepClient(counted, []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}}, nil)
+	require.NoError(t, err)
+	c.served = map[schema.GroupVersionKind]servedKind{podKind: kind}
+	get := func(obj client.Object) error {
+		return c.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "x"}, obj)
+	}
+	require.True(t, meta.IsNoMatchError(get(&corev1.Pod{})))
+	require.True(t, meta.IsNoMatchError(get(untyped("Pod"))))
+	require.True(t, meta.IsNoMatchError(c.List(t.Context(), &corev1.PodList{})))
+	require.NoError(t, get(&corev1.ConfigMap{}), "other kinds are always served")
+	require.Zero(t, during)
+
+	kind.served = true
+	require.NoError(t, get(&corev1.Pod{}))
+	require.NoError(t, c.List(t.Context(), &corev1.PodList{}))
+	require.Equal(t, 2, during, "the kind is held during each read")
+	require.Zero(t, kind.readers, "and is let go of afterwards")
+	require.ErrorContains(t, get(metadataOf("Pod")), "the cache holds whole objects", "nobody would stop a watch of the metadata")
 }

@@ -25,7 +25,17 @@ func (p *pass[T]) setConditions(outcomes []outcome) error {
 	for _, conditionType := range remove {
 		list.Remove(conditionType)
 	}
-	return storeConditions(list, set, p.obj.GetGeneration())
+	return storeConditions(list, append(set, notesOf(outcomes, p.notes)...), p.obj.GetGeneration())
+}
+
+// notesOf returns the conditions of the notes whose steps set conditions. After a conflict the next pass does.
+func notesOf(outcomes []outcome, notes []note) (set []metav1.Condition) {
+	for _, n := range notes {
+		if slices.ContainsFunc(outcomes, func(o outcome) bool { return o.step == n.step && o.setsConditions() }) {
+			set = append(set, n.condition)
+		}
+	}
+	return set
 }
 
 // Which condition types a pass removes. Paused is removed in any case, since a paused object gets no outcomes.

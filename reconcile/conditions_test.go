@@ -310,3 +310,27 @@ func TestWithHistoryMetrics(t *testing.T) {
 	require.NoError(t, h.prepare())
 	require.Equal(t, b.Status.Conditions[1:], h.measured(b), "only the last entry is about the present")
 }
+
+// A step may set a condition that does not count. A step that lost a race sets none.
+func TestSetCondition(t *testing.T) {
+	var lost error
+	h := newHarness(t, interceptor.Funcs{}, Named("one", conditionStep{"X"}), Named("two", Func(func(ctx context.Context, c client.Client, b *budget) error {
+		return errors.Join(conditionStep{"Y"}.Reconcile(ctx, c, b), lost)
+	})))
+	h.pass(t)
+	for _, conditionType := range []string{"X", "Y"} {
+		got, _ := conditions.Get(h.status(t).Conditions, conditionType)
+		require.Equal(t, []any{metav1.ConditionFalse, "KindNotServed", "m"}, []any{got.Status, got.Reason, got.Message})
+	}
+	require.True(t, conditions.IsTrue(h.status(t).Conditions, "Ready"), "it does not count")
+
+	lost = apierrors.NewConflict(schema.GroupResource{}, "a", nil)
+	b := h.stored(t)
+	b.Status.Conditions = nil
+	require.NoError(t, h.client.Status().Update(t.Context(), b))
+	h.pass(t)
+	_, found := conditions.Get(h.status(t).Conditions, "Y")
+	require.False(t, found, "what the step has seen may be outdated")
+	_, found = conditions.Get(h.status(t).Conditions, "X")
+	require.True(t, found, "the other step has lost no race")
+}

@@ -39,12 +39,19 @@ type pass[T client.Object] struct {
 
 	running int     // the index of the step that runs
 	atEnd   []atEnd // what steps have registered by AfterSteps
+	notes   []note  // conditions that steps have set by SetCondition
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.
 type atEnd struct {
 	step int
 	do   func(ctx context.Context) error
+}
+
+// note is a condition that a step has set by SetCondition.
+type note struct {
+	step      *stepOptions
+	condition metav1.Condition
 }
 
 // currentPass is what functions of this package ask of the pass that the context of a step carries. The pass itself is
@@ -192,6 +199,11 @@ func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome
 // AfterSteps implements [passcontext.Pass].
 func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
 	p.atEnd = append(p.atEnd, atEnd{p.running, do})
+}
+
+// SetCondition implements [passcontext.Pass].
+func (p *pass[T]) SetCondition(condition metav1.Condition) {
+	p.notes = append(p.notes, note{&p.steps[p.running].stepOptions, condition})
 }
 
 // runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. An outcome other than

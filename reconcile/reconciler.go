@@ -126,6 +126,8 @@ func (r *Reconciler[T]) prepareStatus() error {
 		for i := range r.steps {
 			if s := &r.steps[i]; s.condition != "" {
 				return fmt.Errorf("step %q reports the condition %q, but WithoutStatus says that the status is not ours", s.name, s.condition)
+			} else if types := s.conditionTypes(); len(types) > 0 {
+				return fmt.Errorf("step %q sets the condition %q, but WithoutStatus says that the status is not ours", s.name, types[0])
 			}
 		}
 		return nil

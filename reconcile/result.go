@@ -34,9 +34,16 @@ func Success(reason string, requeueAfter time.Duration, format string, args ...a
 	return &successError{reason: reason, message: fmt.Sprintf(format, args...), requeueAfter: requeueAfter}
 }
 
+// SuccessUntil is [Success] for a step that has something to do at a certain time. The next pass comes at the latest after
+// exactly the delay requeueAfter: nothing is added to it.
+func SuccessUntil(reason string, requeueAfter time.Duration, format string, args ...any) error {
+	return &successError{reason: reason, message: fmt.Sprintf(format, args...), requeueAfter: requeueAfter, exact: true}
+}
+
 type successError struct {
 	reason, message string
 	requeueAfter    time.Duration
+	exact           bool // no jitter is added
 }
 
 func (e *successError) Error() string { return e.message }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,34 @@ import (
 )
 
 var errDatabaseDown = errors.New("the database is down")
+
+// TestSuccessUntil proves that a step which acts at a certain time is not late.
+func TestSuccessUntil(t *testing.T) {
+	scheduled := SuccessUntil("Scheduled", 10*time.Minute, "every night")
+	tests := map[string]struct {
+		reason string
+		errs   []error // of one step each
+		want   time.Duration
+	}{
+		"Alone":              {reason: "nothing is added to the delay", errs: []error{scheduled}, want: 10 * time.Minute},
+		"BesideASuccess":     {reason: "the jitter of another step does not make it late", errs: []error{scheduled, Success("Done", 10*time.Minute, "")}, want: 10 * time.Minute},
+		"JoinedWithASuccess": {reason: "nor does that of the same step", errs: []error{errors.Join(Success("Done", 10*time.Minute, ""), scheduled)}, want: 10 * time.Minute},
+		"BesideAShorterWait": {reason: "the shortest delay counts", errs: []error{scheduled, Wait("Slow", time.Minute, "slow")}, want: time.Minute},
+		"JoinedWithAWait":    {reason: "the step waits, and still asks for its delay", errs: []error{errors.Join(scheduled, Wait("Slow", 0, "slow"))}, want: 10 * time.Minute},
+		"BesideALongerStall": {reason: "a stalled step does not delay it", errs: []error{scheduled, Stalled("X", errors.New("x"))}, want: 10 * time.Minute},
+		"WithoutADelay":      {reason: "an event triggers the next pass", errs: []error{SuccessUntil("Scheduled", 0, "")}, want: 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var steps []NamedStep[*budget]
+			for i, err := range tc.errs {
+				steps = append(steps, Named(fmt.Sprint("step ", i), returning(err)))
+			}
+			h := newHarness(t, interceptor.Funcs{}, steps...)
+			require.Equal(t, tc.want, h.pass(t).RequeueAfter, tc.reason)
+		})
+	}
+}
 
 func TestNilErrors(t *testing.T) {
 	require.NoError(t, WithReason("Wrong", nil))

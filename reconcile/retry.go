@@ -49,15 +49,15 @@ type retry struct {
 func retryOf(o *outcome, name types.NamespacedName, failures int) retry {
 	quickly := o.forbidden && failures < quickForbidden
 	r := retry{
-		after: o.after, notBefore: o.notBefore,
+		after: earlier(o.after, o.jittered), notBefore: o.notBefore,
 		backoff:      o.retries || quickly,
 		keepFailures: o.forbidden && !quickly,
 	}
 	switch o.state {
-	case succeeded: // the delay of Success
-		r.after = jitter(o.after, name, 0)
+	case succeeded:
+		r.after = earlier(o.after, jitter(o.jittered, name, 0))
 	case stalled:
-		r.after = earlier(o.after, jitter(stalledRetry, name, 0))
+		r.after = earlier(r.after, jitter(stalledRetry, name, 0))
 	}
 	return r
 }

@@ -295,4 +295,6 @@ func TestWithoutStatusErrors(t *testing.T) {
 	require.ErrorContains(t, err, "or call WithoutStatus if the status is not yours")
 	_, err = New(c, Named("one", step, Reporting("Available"))).WithoutStatus().Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, `step "one" reports the condition "Available", but WithoutStatus says that the status is not ours`)
+	_, err = New(c, Named("one", conditionStep{"Monitoring"})).WithoutStatus().Reconcile(t.Context(), request)
+	require.ErrorContains(t, err, `step "one" sets the condition "Monitoring", but WithoutStatus says that the status is not ours`)
 }

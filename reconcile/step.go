@@ -10,11 +10,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
 // Step is one part of a pass.
@@ -23,8 +25,9 @@ import (
 // fields. A step must not keep obj after it has returned. It must not write obj itself, except by [PatchAnnotations],
 // [PatchLabels] and [PatchOwnerReference]: the pass would conflict with any other write, and be repeated.
 //
-// A nil error is success. [Wait], [Stalled], [Halt], [Success] and [KeepConditions] return errors with other meanings, and
-// errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are wrapped:
+// A nil error is success. [Wait], [Stalled], [Halt], [Success], [SuccessUntil] and [KeepConditions] return errors with other
+// meanings, and errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are
+// wrapped:
 //   - Conflict and AlreadyExists: the step lost a race, and the pass is repeated quietly.
 //   - Forbidden: stalled, and retried with backoff for about a minute.
 //   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError
@@ -131,6 +134,25 @@ type referencer interface {
 	WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error
 }
 
+// servedStep is a step that works with kinds which the API server may not serve. Once its watches are set up, Served returns
+// them by kind.
+type servedStep interface {
+	Served() map[schema.GroupVersionKind]*servedkinds.Watch
+}
+
+// conditionSetter is a step that sets conditions itself, on which Ready does not depend.
+type conditionSetter interface {
+	ConditionTypes() []string
+}
+
+// conditionTypes returns the types of the conditions that the step sets beside the one of [Reporting].
+func (n *NamedStep[T]) conditionTypes() []string {
+	if s, ok := n.step.(conditionSetter); ok {
+		return s.ConditionTypes()
+	}
+	return nil
+}
+
 // StepOption is an option of [Named].
 type StepOption func(*stepOptions)
 
@@ -224,6 +246,17 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 		}
 		if err := validateFinalizer(s.finalizer); err != nil {
 			return fmt.Errorf("step %q: %w", s.name, err)
+		}
+		for _, conditionType := range s.conditionTypes() {
+			switch {
+			case slices.Contains(reservedConditions, conditionType):
+				return fmt.Errorf("step %q sets the condition %q, which the pass sets itself: choose another type", s.name, conditionType)
+			case !validConditionType(conditionType):
+				return fmt.Errorf("step %q sets the condition %q, which is no valid type: use CamelCase", s.name, conditionType)
+			case conditionType == s.condition || slices.Contains(conditionTypes, conditionType):
+				return fmt.Errorf("step %q sets the condition %q, which is that of a step: choose another type", s.name, conditionType)
+			}
+			conditionTypes = append(conditionTypes, conditionType)
 		}
 		for _, ref := range s.references {
 			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.From) {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"reflect"
 	"testing"
 	"time"
@@ -8,15 +9,27 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 type unknown struct{ corev1.Pod }
+
+// conditionStep is a step that sets a condition of its own, on which Ready does not depend.
+type conditionStep struct{ condition string }
+
+func (n conditionStep) ConditionTypes() []string { return []string{n.condition} }
+
+func (n conditionStep) Reconcile(ctx context.Context, _ client.Client, _ *budget) error {
+	passcontext.FromContext(ctx).SetCondition(metav1.Condition{Type: n.condition, Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "m"})
+	return nil
+}
 
 func TestValidateSteps(t *testing.T) {
 	cleaner := cleaning{returning(nil), returning(nil)}
@@ -43,6 +56,26 @@ func TestValidateSteps(t *testing.T) {
 			reason: "two steps would overwrite the condition in every pass",
 			steps:  []NamedStep[*budget]{Named("a", returning(nil), Reporting("X")), Named("b", returning(nil), Reporting("X"))},
 			want:   `two steps report the condition "X"`,
+		},
+		"InvalidConditionOfStep": {
+			reason: "the API server would refuse the status in every pass",
+			steps:  []NamedStep[*budget]{Named("a", conditionStep{"not good"})},
+			want:   `step "a" sets the condition "not good", which is no valid type`,
+		},
+		"ReservedConditionOfStep": {
+			reason: "the pass sets Ready itself",
+			steps:  []NamedStep[*budget]{Named("a", conditionStep{"Ready"})},
+			want:   `step "a" sets the condition "Ready", which the pass sets itself`,
+		},
+		"ConditionOfStepIsReported": {
+			reason: "it would overwrite the outcome",
+			steps:  []NamedStep[*budget]{Named("a", conditionStep{"X"}, Reporting("X"))},
+			want:   `step "a" sets the condition "X", which is that of a step`,
+		},
+		"DuplicateConditionOfSteps": {
+			reason: "two steps would overwrite the condition in every pass",
+			steps:  []NamedStep[*budget]{Named("a", conditionStep{"X"}), Named("b", conditionStep{"X"})},
+			want:   `step "b" sets the condition "X", which is that of a step`,
 		},
 		"UnknownKind": {
 			reason: "a kind that the scheme does not have cannot be watched",

@@ -5,6 +5,7 @@
 //
 //   - packages that help tests: reconciletest with its engine internal/simulation, the server in memory, the real control
 //     plane, and the counting of requests. No production package imports them.
+//   - reconcile/scheduledjobs and reconcile/startqueue, which join reconcile with leaves
 //   - reconcile, which stands on conditions and finalizers
 //   - the leaves, which never import each other: ownedresources, ownedresources/workload, ownedresources/overlay,
 //     finalizers, predicates, conditions, schedule
@@ -31,6 +32,7 @@ var (
 	// The schemas of the API, by which objects are compared.
 	schemas = []string{"sigs.k8s.io/structured-merge-diff/v6", "k8s.io/kube-openapi", "sigs.k8s.io/json"}
 	kstatus = []string{"github.com/fluxcd/cli-utils/pkg/kstatus"}
+	cron    = []string{"github.com/robfig/cron/v3"}
 
 	// What only packages that help tests may import, whatever the rules say.
 	testLibraries = []string{
@@ -76,14 +78,26 @@ var rules = []rule{
 
 	// Packages that users import.
 	{
+		pkg:      "reconcile/scheduledjobs",
+		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/ownwrites"},
+		external: slices.Concat(controllerRuntime, schemas, kstatus, cron),
+		reason:   "joins schedule and reconcile: a step that records each run in the status, with the pass, before it starts",
+	},
+	{
+		pkg:      "reconcile/startqueue",
+		ours:     []string{"reconcile", "schedule", "internal/pause"},
+		external: slices.Concat(controllerRuntime, schemas, cron),
+		reason:   "joins schedule and reconcile: lists candidates and watches them, which schedule must not, and decides by their due times, which reconcile must not",
+	},
+	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references", "internal/servedkinds"},
 		external: slices.Concat(controllerRuntime, schemas),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
 	{
 		pkg:      "ownedresources",
-		ours:     []string{"internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references"},
+		ours:     []string{"internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references", "internal/servedkinds"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
@@ -117,7 +131,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "schedule",
-		external: append([]string{"github.com/robfig/cron/v3"}, apimachinery...),
+		external: slices.Concat(cron, apimachinery),
 		reason:   "a leaf: a pure function of times, good for anything that runs now and again",
 	},
 
@@ -127,6 +141,7 @@ var rules = []rule{
 	{pkg: "internal/ownwrites", reason: "a client around another one"},
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
 	{pkg: "internal/references", reason: "the watch of what objects refer to, for reconcile and ownedresources, which must not import each other"},
+	{pkg: "internal/servedkinds", reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
 	{pkg: "internal/pause", reason: "the annotation that reconcile and predicates read"},
 	{pkg: "internal/eventnote", reason: "a pure function of strings"},
 	{pkg: "internal/fieldmanager", reason: "the names by which the blocks write"},

@@ -2,10 +2,12 @@ package memoryserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/opblocks/opblocks/internal/memoryserver/builtin"
@@ -56,6 +58,23 @@ func kindsWith(definitions []*crd.Definition) (*kinds, error) {
 	}
 	known.kinds[id.String()] = ks
 	return ks, nil
+}
+
+// Resources returns what discovery lists for a group and version, without subresources. It is empty if the server has no kind
+// of them.
+func (s *Server) Resources(gv schema.GroupVersion) (resources []metav1.APIResource) {
+	for _, all := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), s.kinds.custom} {
+		for gvk, k := range all {
+			if gvk.GroupVersion() == gv {
+				resources = append(resources, metav1.APIResource{
+					Name: k.Resource.Resource, SingularName: k.Singular, Namespaced: k.Namespaced, Kind: gvk.Kind,
+					Verbs: metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+				})
+			}
+		}
+	}
+	slices.SortFunc(resources, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) })
+	return resources
 }
 
 func (ks *kinds) newMapper() meta.RESTMapper {

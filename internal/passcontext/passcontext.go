@@ -5,6 +5,7 @@ package passcontext
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -17,6 +18,10 @@ type Pass interface {
 	// Its error becomes the outcome of the step that registered it. In a cleanup the function runs right
 	// after the cleanup has succeeded, before the finalizer is removed.
 	AfterSteps(do func(ctx context.Context) error)
+
+	// SetCondition sets a condition of the object at the end of the pass. Neither Ready nor the next pass depends on it. Of
+	// several conditions of one type the last one counts. If the step that sets it loses a race, the condition stays as it is.
+	SetCondition(condition metav1.Condition)
 
 	// ConfirmCurrent makes sure, past the cache, that obj is not older than this process. It sends at most one request
 	// per object and process. A conflict error means that obj was changed or deleted, and that the cache does not show it

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/watch"
@@ -20,7 +21,7 @@ type operations struct {
 	created  map[objectID]bool
 	writes   map[objectID]int // only those that changed the object
 	deleted  map[objectID]int
-	rollouts map[objectID]int // changes of its pod template; for a Job or a Pod, creations after a deletion by the operator
+	rollouts map[objectID]int // changes of its pod template; for a Job or a Pod, starts after a deletion by the operator
 	effects  int              // only those that changed something outside of the cluster
 }
 
@@ -82,14 +83,15 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	}
 	r.operations.writes[id]++
 	if change.Type == watch.Added {
-		if r.operations.created[id] = true; id.runsWhenCreated() && r.operations.deleted[id] > 0 { // the operator has deleted one of that name
-			r.operations.rollouts[id]++
-		}
+		r.operations.created[id] = true
 		if r.timeTravel.happened {
 			r.timeTravel.created[change.New.GetUID()] = true
 		}
 	}
-	if c.isDeletion() && !r.timeTravel.created[change.Old.GetUID()] {
+	if id.startsWork(change) && r.operations.deleted[id] > 0 { // the operator has deleted one of that name
+		r.operations.rollouts[id]++
+	}
+	if c.isDeletion() && !r.timeTravel.created[change.Old.GetUID()] && !hasNeverRun(change.Old) {
 		r.operations.deleted[id]++
 		if r.baseline != nil && r.baseline.operations.createsAndKeeps(id) && !r.hasGeneratedName(id) {
 			r.failLocked(fmt.Errorf("it deletes %s, which it never does without faults", id))
@@ -137,9 +139,25 @@ func (r *Run) hasGeneratedName(id objectID) bool {
 	return obj != nil && obj.GetGenerateName() != ""
 }
 
-// runsWhenCreated reports whether an object of the kind starts its work when it is created.
-func (o *objectID) runsWhenCreated() bool {
+// runs reports whether an object of the kind does its work once.
+func (o *objectID) runs() bool {
 	return o.kind.Group == "batch" && o.kind.Kind == "Job" || o.kind.Group == "" && o.kind.Kind == "Pod"
+}
+
+// startsWork reports whether a Job or a Pod starts its work with the change: it is created, or no longer suspended.
+func (o *objectID) startsWork(c *memoryserver.Change) bool {
+	return o.runs() && c.New != nil && !isSuspended(c.New) && (c.Old == nil || isSuspended(c.Old))
+}
+
+func isSuspended(obj client.Object) bool {
+	job, ok := obj.(*batchv1.Job)
+	return ok && job.Spec.Suspend != nil && *job.Spec.Suspend
+}
+
+// hasNeverRun reports whether an object is a Job that was created suspended, and has never been started.
+func hasNeverRun(obj client.Object) bool {
+	job, ok := obj.(*batchv1.Job)
+	return ok && isSuspended(job) && job.Status.StartTime == nil
 }
 
 // checkOperations returns an error if the operator has, more often than without faults, replaced pods, run a Job again,
@@ -161,7 +179,7 @@ func (r *Run) checkOperations(without *operations) error {
 // rolloutFormat returns the format of the error about a rollout. Its arguments are the object, how often it happened, and
 // how often without faults.
 func (o *objectID) rolloutFormat() string {
-	if o.runsWhenCreated() {
+	if o.runs() {
 		return "it runs %s again %s, without faults %s"
 	}
 	return "it changes the pod template of %s %s, without faults %s"

@@ -52,8 +52,9 @@
 //     [DoExternal] this is not checked, since the operator may not know of the change yet.
 //   - No object is written more than twice as often as without the fault, plus ten times. No object that the operator
 //     created is deleted more often, unless the API server generated its name. No Job or Pod that the operator deleted
-//     is created again more often, and no pod template is changed more often. A process that sees the past may change
-//     a pod template back and forward again. It may delete only what the operator created since then.
+//     is created again more often, and no pod template is changed more often. A suspended Job counts as created when it
+//     is resumed, and may be deleted before that. A process that sees the past may change a pod template back and forward
+//     again. It may delete only what the operator created since then.
 //   - What another writer wrote just before is still there.
 //   - No pass panics, sends more than 10,000 requests, takes more than an hour of virtual time, or returns a delay beside
 //     an error (controller-runtime ignores that delay). No goroutine is left at the end of a run in which no process

@@ -323,6 +323,36 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.CrashBefore,
 		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
+	"SuspendedJobRunAgain": {
+		reason: "a Job that was created suspended is resumed again after a crash; the sound operator never resumes it, so creating and deleting it again does no harm",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{
+						Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+					}}}
+					if s.Status.Phase != "" {
+						return ctrl.Result{}, nil
+					}
+					if err := client.IgnoreAlreadyExists(c.Create(ctx, job)); err != nil {
+						return ctrl.Result{}, err
+					}
+					if !sound {
+						resume := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":false}}`))
+						if err := c.Patch(ctx, job, resume); err != nil {
+							return ctrl.Result{}, err
+						}
+					}
+					if err := client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, open(ctx, c, s, "Done")
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.CrashBefore,
+		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
+	},
 	"UpdateWithoutAVersion": {
 		reason: "what another writer wrote just before is overwritten",
 		scenario: func(sound bool) reconciletest.Scenario {

@@ -8,8 +8,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/conditions"
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
@@ -36,11 +34,8 @@ func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {
 func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
 	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", restartStep{r},
 		reconcile.Reporting(eruv1.ConditionValid), reconcile.ReferencingCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments),
-		reconcile.Watching(&eruv1.Eru{}, r.EnqueueNext, predicates.FieldChanged(restarts.QueueState), exceptCreations))}
+		r.Queue().Watching())}
 }
-
-// exceptCreations drops create events: a new Eru never lets another one start.
-var exceptCreations = predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
 
 // SetupWithManager adds both controllers to a manager. The manager's cache options should come from [Cache].
 func SetupWithManager(mgr ctrl.Manager, r restarts.Restarts) error {

@@ -53,7 +53,7 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	case blocker.Reason != "" && !replace:
 		return r.Skip(eru, due, blocker.Reason, blocker.Message)
 	}
-	switch may, err := r.mayStart(ctx, c, eru); {
+	switch may, err := r.Queue().MayStart(ctx, c, eru); {
 	case err != nil:
 		return err
 	case !may:

@@ -182,9 +182,18 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 	return i, nil
 }
 
-// RemoveInformer returns an error, since operators that stop a watch are not supported.
-func (c *Cache) RemoveInformer(context.Context, client.Object) error {
-	return fmt.Errorf("reconciletest: RemoveInformer is not supported")
+// RemoveInformer removes the informer of obj's kind and form, with its handlers.
+func (c *Cache) RemoveInformer(_ context.Context, obj client.Object) error {
+	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.kinds[gvk]; k != nil {
+		k.informers = slices.DeleteFunc(k.informers, func(i *informer) bool { return i.form == formOf(obj) })
+	}
+	return nil
 }
 
 // Start blocks until the context ends.

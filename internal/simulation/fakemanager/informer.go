@@ -1,6 +1,7 @@
 package fakemanager
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,7 @@ type informer struct {
 	cache    *Cache
 	kind     *kind
 	form     form
-	handlers []toolscache.ResourceEventHandler
+	handlers []*registration
 }
 
 var _ cache.Informer = &informer{}
@@ -65,7 +66,8 @@ func (f form) convert(obj client.Object, s *selection) (client.Object, error) {
 func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
 	i.cache.mu.Lock()
 	seen := i.kind.seen
-	i.handlers = append(i.handlers, handler)
+	registered := &registration{handler}
+	i.handlers = append(i.handlers, registered)
 	i.cache.mu.Unlock()
 	present, order := map[client.ObjectKey]client.Object{}, []client.ObjectKey(nil)
 	for _, c := range i.cache.server.Changes(0) {
@@ -88,7 +90,7 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 		}
 		handler.OnAdd(made, true)
 	}
-	return registration{}, nil
+	return registered, nil
 }
 
 // AddEventHandlerWithResyncPeriod is [informer.AddEventHandler]: there is no resync.
@@ -101,8 +103,13 @@ func (i *informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	return i.AddEventHandler(handler)
 }
 
-// RemoveEventHandler does nothing: handlers stay until their process ends.
-func (i *informer) RemoveEventHandler(toolscache.ResourceEventHandlerRegistration) error { return nil }
+// RemoveEventHandler removes a handler.
+func (i *informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
+	i.cache.mu.Lock()
+	defer i.cache.mu.Unlock()
+	i.handlers = slices.DeleteFunc(i.handlers, func(r *registration) bool { return r == handle })
+	return nil
+}
 
 // AddIndexers does nothing. Indexes are added by [Cache.IndexField].
 func (i *informer) AddIndexers(toolscache.Indexers) error { return nil }
@@ -112,17 +119,20 @@ func (i *informer) HasSynced() bool { return true }
 
 // HasSyncedChecker returns a checker that is done.
 func (i *informer) HasSyncedChecker() toolscache.DoneChecker {
-	return registration{}.HasSyncedChecker()
+	return synced{}
 }
 
 // IsStopped reports whether the process has ended.
 func (i *informer) IsStopped() bool { return i.cache.context.Err() != nil }
 
-type registration struct{}
+// registration is a handler that was added.
+type registration struct {
+	handler toolscache.ResourceEventHandler
+}
 
-func (registration) HasSynced() bool { return true }
+func (*registration) HasSynced() bool { return true }
 
-func (registration) HasSyncedChecker() toolscache.DoneChecker { return synced{} }
+func (*registration) HasSyncedChecker() toolscache.DoneChecker { return synced{} }
 
 type synced struct{}
 

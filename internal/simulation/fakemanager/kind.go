@@ -144,7 +144,7 @@ func (c *Cache) handlers(k *kind) []registeredHandler {
 	informers := slices.SortedFunc(slices.Values(k.informers), func(a, b *informer) int { return cmp.Compare(a.form, b.form) })
 	for _, i := range informers {
 		for _, h := range i.handlers {
-			all = append(all, registeredHandler{i, h})
+			all = append(all, registeredHandler{i, h.handler})
 		}
 	}
 	return all

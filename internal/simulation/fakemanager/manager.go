@@ -3,7 +3,6 @@ package fakemanager
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -192,18 +191,15 @@ func (m *Manager) GetControllerOptions() config.Controller {
 // GetLogger returns the process's logger.
 func (m *Manager) GetLogger() logr.Logger { return m.options.Logger }
 
-// GetConfig returns a config whose clients return an error for every request, since the server has no HTTP endpoint.
+// GetConfig returns a config whose clients can read the discovery of a group and version. They return an error for every other
+// request, since the server has no HTTP endpoint.
 func (m *Manager) GetConfig() *rest.Config {
-	return &rest.Config{Host: "https://reconciletest.invalid", Transport: noServer{}}
+	return &rest.Config{Host: "https://reconciletest.invalid", Transport: discovery{m.options.Server}}
 }
 
-// GetHTTPClient returns a client that returns an error for every request.
-func (m *Manager) GetHTTPClient() *http.Client { return &http.Client{Transport: noServer{}} }
-
-type noServer struct{}
-
-func (noServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	return nil, fmt.Errorf("%s %s: reconciletest's server is not reached by HTTP: use the manager's client", r.Method, r.URL.Path)
+// GetHTTPClient returns a client for [Manager.GetConfig].
+func (m *Manager) GetHTTPClient() *http.Client {
+	return &http.Client{Transport: discovery{m.options.Server}}
 }
 
 // GetCache returns [Manager.Cache].

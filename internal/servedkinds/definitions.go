@@ -1,0 +1,105 @@
+package servedkinds
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// permissionRetry is how often the watch of definitions is tried again after it was forbidden.
+const permissionRetry = 10 * time.Minute
+
+// definitions watches the metadata of all CustomResourceDefinitions, where that is permitted. It does not use the manager's
+// cache: an informer there that is forbidden would keep the manager from starting.
+type definitions struct {
+	client  metadata.Interface
+	changed func(group string, initial bool)
+
+	mu       sync.Mutex
+	informer toolscache.SharedIndexInformer // nil while the watch is forbidden
+}
+
+// run watches until the context ends.
+func (d *definitions) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		d.watch(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(permissionRetry):
+		}
+	}
+}
+
+// watch watches until the context ends, or a request is forbidden.
+func (d *definitions) watch(ctx context.Context) {
+	logger := log.FromContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	informer := metadatainformer.NewFilteredMetadataInformer(d.client, definitionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
+	// The three calls return errors for an informer that has been started.
+	_ = informer.SetTransform(onlyIdentity)
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
+		if !apierrors.IsForbidden(err) {
+			toolscache.DefaultWatchErrorHandler(ctx, r, err)
+			return
+		}
+		logger.V(1).Info("CustomResourceDefinitions cannot be watched: whether a kind is served is found out every minute", "reason", err.Error())
+		stop()
+	})
+	_, _ = informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { d.notify(obj, initial) },
+		UpdateFunc: func(_, obj any) { d.notify(obj, false) },
+		DeleteFunc: func(obj any) { d.notify(obj, false) },
+	})
+	d.use(informer)
+	defer d.use(nil)
+	informer.RunWithContext(ctx)
+}
+
+func (d *definitions) use(informer toolscache.SharedIndexInformer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.informer = informer
+}
+
+func (d *definitions) notify(obj any, initial bool) {
+	name, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if _, group, ok := strings.Cut(name, "."); ok && err == nil {
+		d.changed(group, initial)
+	}
+}
+
+// uid returns the UID of the definition of a resource: empty if there is none. It returns known as false if definitions
+// cannot be watched, or have not been listed yet.
+func (d *definitions) uid(resource, group string) (uid types.UID, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.informer == nil || !d.informer.HasSynced() {
+		return "", false
+	}
+	obj, _, _ := d.informer.GetStore().GetByKey(resource + "." + group)
+	if definition, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		return definition.UID, true
+	}
+	return "", true
+}
+
+// onlyIdentity drops everything that is not used. An informer drops updates that do not change the resource version.
+func onlyIdentity(obj any) (any, error) {
+	if definition, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		definition.ObjectMeta = metav1.ObjectMeta{Name: definition.Name, UID: definition.UID, ResourceVersion: definition.ResourceVersion}
+	}
+	return obj, nil
+}

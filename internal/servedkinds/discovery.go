@@ -1,0 +1,82 @@
+package servedkinds
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// discoverer reads the resources of a group and version. The discovery client of client-go does, without a cache.
+type discoverer interface {
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// observation is what discovery shows of a kind. The zero value is a kind that is not served.
+type observation struct {
+	resource   string // in the plural; empty if the kind is not served
+	namespaced bool
+	definition types.UID // of the CustomResourceDefinition; empty if there is none, or if that is not known
+
+	definitionKnown bool
+}
+
+func (o observation) served() bool { return o.resource != "" }
+
+// discover returns the resources of a group and version: none if that is not served. An error means that it is not known,
+// for example because an aggregated API server does not answer.
+func discover(ctx context.Context, d discoverer, gv schema.GroupVersion) ([]metav1.APIResource, error) {
+	list, err := d.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("find out which kinds of %s are served: %w", gv, err)
+	}
+	return list.APIResources, nil
+}
+
+// neededVerbs are the verbs without which a kind counts as not served. While a CustomResourceDefinition is being deleted,
+// its kind has no verb create.
+var neededVerbs = []string{"create", "list", "watch"}
+
+// observe finds a kind among the resources of its group and version.
+func observe(kind string, resources []metav1.APIResource) observation {
+	for i := range resources {
+		r := &resources[i]
+		if r.Kind != kind || strings.Contains(r.Name, "/") { // a subresource may have the kind of its resource
+			continue
+		}
+		if slices.ContainsFunc(neededVerbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) }) {
+			return observation{}
+		}
+		return observation{resource: r.Name, namespaced: r.Namespaced}
+	}
+	return observation{}
+}
+
+// checkMapping returns an error if the RESTMapper does not agree with discovery. The cache uses the RESTMapper to find the
+// resource of a kind.
+func checkMapping(mapper meta.RESTMapper, kind schema.GroupVersionKind, observed observation) error {
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		// controller-runtime's RESTMapper has just asked the API server again. One of client-go has to be told to.
+		meta.MaybeResetRESTMapper(mapper)
+		mapping, err = mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if err != nil {
+		return err
+	}
+	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	if mapping.Resource.Resource != observed.resource || namespaced != observed.namespaced {
+		// The client remembers the resource of each kind too, and cannot be made to forget it.
+		return fmt.Errorf("%s was served as %s and is now served as %s (namespaced: %t): restart the operator", kind, mapping.Resource.Resource, observed.resource, observed.namespaced)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package servedkinds
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// The methods in this file are called by the goroutine of [Kinds.Start] only, if nothing else is said.
+
+// act does what an observation of a kind requires.
+func (k *Kinds) act(ctx context.Context, kd *kind, now observation) {
+	k.mu.Lock()
+	do := decide(kd.phase, kd.shown, now)
+	if kd.phase == running {
+		kd.shown = kd.shown.merge(now)
+	}
+	k.mu.Unlock()
+	switch do {
+	case start:
+		err := k.startInformer(ctx, kd, now)
+		if err == nil {
+			err = k.attachAll(ctx, kd)
+		}
+		k.started(kd, err)
+	case stop:
+		k.stopInformer(ctx, kd)
+	}
+}
+
+// startInformer starts the informer of a kind that is served.
+func (k *Kinds) startInformer(ctx context.Context, kd *kind, now observation) error {
+	if err := checkMapping(k.mapper, kd.gvk, now); err != nil {
+		return err
+	}
+	if kd.leftover { // it holds objects of the time before
+		if err := k.cache.RemoveInformer(ctx, kd.object); err != nil {
+			return err
+		}
+		kd.leftover = false
+	}
+	informer, err := k.cache.GetInformer(ctx, kd.object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	kd.phase, kd.shown, kd.informer = running, now, informer
+	return nil
+}
+
+// attachAll adds the handlers of all watches that have none at the informer.
+func (k *Kinds) attachAll(ctx context.Context, kd *kind) error {
+	k.mu.Lock()
+	var missing []*Watch
+	for _, w := range kd.watches {
+		if w.attached == nil {
+			missing = append(missing, w)
+		}
+	}
+	k.mu.Unlock()
+	var errs []error
+	for _, w := range missing {
+		errs = append(errs, k.attach(ctx, kd, w))
+	}
+	return errors.Join(errs...)
+}
+
+// attach makes the indexes of a watch, adds its handlers, and permits reads when the handlers have had all initial events.
+func (k *Kinds) attach(ctx context.Context, kd *kind, w *Watch) error {
+	for field, extract := range w.options.Indexes {
+		err := k.cache.IndexField(ctx, kd.object, field, extract)
+		if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // another watch has the same index; client-go has no type for it
+			return err
+		}
+	}
+	a, err := newAttachment(w, kd.informer)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	w.attached = a
+	k.mu.Unlock()
+	if w.ctx.Err() != nil { // it has left before it was attached
+		a.stop()
+		return nil
+	}
+	k.goroutines.Go(func() {
+		if a.waitForSync(func() { k.isSlow(w, a) }) {
+			k.synced(w, a)
+		}
+	})
+	return nil
+}
+
+// started logs the first of several failures to start an informer or to add handlers, and has that tried again.
+func (k *Kinds) started(kd *kind, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil {
+		kd.failing = false
+		return
+	}
+	if !kd.failing {
+		k.logger.Error(err, "Cannot watch a kind that is served now", "kind", kd.gvk.String())
+	}
+	kd.failing = true
+	k.schedules[kd.gvk.GroupVersion()].within(startRetry, time.Now())
+}
+
+// synced permits the reads of a watch. It may be called by any goroutine.
+func (k *Kinds) synced(w *Watch, a *attachment) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w.attached == a { // the kind is still served
+		k.logger.V(1).Info("A kind is served and watched", "kind", w.kind.gvk.String())
+		if w.options.Appeared != nil {
+			w.options.Appeared()
+		}
+		w.setServed(true)
+	}
+}
+
+// isSlow enqueues the requests of a watch that does not start, so that what they reconcile can show it. The
+// goroutine that waits for the start calls it.
+func (k *Kinds) isSlow(w *Watch, a *attachment) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w.attached == a {
+		w.changed()
+	}
+}
+
+// stopInformer ends the handlers and the permission to read. The informer is removed when no read is left.
+func (k *Kinds) stopInformer(ctx context.Context, kd *kind) {
+	k.logger.V(1).Info("A kind is not served any more", "kind", kd.gvk.String())
+	k.mu.Lock()
+	kd.phase = draining
+	var attached []*attachment
+	var gone []func(context.Context)
+	for _, w := range kd.watches {
+		if w.attached != nil {
+			attached = append(attached, w.attached)
+		}
+		if w.served && w.options.Gone != nil {
+			gone = append(gone, w.options.Gone)
+		}
+		w.attached = nil
+		w.setServed(false)
+	}
+	k.mu.Unlock()
+	for _, f := range gone {
+		f(ctx)
+	}
+	for _, a := range attached {
+		a.stop()
+	}
+	k.removeInformer(ctx, kd)
+}
+
+// removeInformer removes the informer of a kind that is gone, unless it is still read.
+func (k *Kinds) removeInformer(ctx context.Context, kd *kind) {
+	k.mu.Lock()
+	readers := kd.readers
+	k.mu.Unlock()
+	if readers > 0 { // the end of the last one wakes the loop
+		return
+	}
+	// A cache that is limited to namespaces asks the RESTMapper for the scope. If that has forgotten the kind, the informer
+	// is removed before the next start.
+	err := k.cache.RemoveInformer(ctx, kd.object)
+	if err != nil {
+		k.logger.Error(err, "The informer of a kind that is not served any more cannot be removed: its errors can be ignored", "kind", kd.gvk.String())
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	kd.phase, kd.shown, kd.informer, kd.leftover = idle, observation{}, nil, err != nil
+	k.schedules[kd.gvk.GroupVersion()].within(quickDelays[0], time.Now()) // the kind may have come back
+}
+
+// checked ends the wait of controllers that start while the kind is not served.
+func (k *Kinds) checked(kd *kind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if kd.phase == running {
+		return
+	}
+	for _, w := range kd.watches {
+		w.settle()
+	}
+}

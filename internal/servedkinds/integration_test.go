@@ -1,0 +1,170 @@
+package servedkinds
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// An operator that may watch CustomResourceDefinitions follows them at once. Two of its controllers watch one kind.
+func TestKindsFollowDefinitions(t *testing.T) {
+	env := newTestEnv(t)
+	rules := env.install(t, "Rule")
+	env.create(t, "Rule", "r0")
+	o := env.newOperator(t, controlPlane(t).Config())
+	one, two, rule := o.watch(t, "Monitor"), o.watch(t, "Monitor"), o.watch(t, "Rule")
+	o.start(t)
+	rule.passes(t, "r0")
+	require.False(t, one.reads())
+	require.False(t, one.hasInformer(t), "a kind that is not served has no informer")
+	require.Eventually(t, func() bool { _, known := o.kinds.definitions.uid("rules", env.group); return known }, eventually, often)
+
+	for range 2 {
+		appeared := time.Now()
+		monitors := env.install(t, "Monitor")
+		one.isWatched(t, true)
+		two.isWatched(t, true)
+		t.Logf("watched after %s", time.Since(appeared).Round(time.Millisecond))
+		one.passes(t, "all")
+		two.passes(t, "all")
+		env.create(t, "Monitor", "a")
+		one.passes(t, "a")
+		two.passes(t, "a")
+		require.Equal(t, []string{"a"}, one.names(t, "a"))
+
+		// It goes while its object exists.
+		env.uninstall(t, monitors)
+		one.isWatched(t, false)
+		two.isWatched(t, false)
+		one.passes(t, "all")
+		two.passes(t, "all")
+		one.hasNoInformer(t)
+	}
+	errorsSoFar := len(runtimeLog().about("Monitor"))
+
+	// The other kind was not touched: its informer has no second initial list, and its events come.
+	require.True(t, rule.reads())
+	env.create(t, "Rule", "r1")
+	rule.passes(t, "r1")
+	require.Len(t, rule.names(t, "r0"), 1)
+
+	// A version that is no longer served is a kind that is no longer served.
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(rules), rules))
+	rules.Spec.Versions[0].Served = false
+	require.NoError(t, env.client.Update(t.Context(), rules))
+	rule.isWatched(t, false)
+	rule.hasNoInformer(t)
+	rules.Spec.Versions[0].Served = true
+	require.NoError(t, env.client.Update(t.Context(), rules))
+	rule.isWatched(t, true)
+	rule.passes(t, "r1")
+
+	require.Len(t, runtimeLog().about("Monitor"), errorsSoFar, "nothing retries a kind that is gone")
+	o.stop()
+	noGoroutines(t)
+	_, kept := managers.Load(o.mgr.GetCache())
+	require.False(t, kept)
+}
+
+// A definition that is deleted and created again at once has a new informer, which holds nothing of the time before.
+func TestKindsOfReplacedDefinition(t *testing.T) {
+	env := newTestEnv(t)
+	crd := env.install(t, "Monitor")
+	env.create(t, "Monitor", "before")
+	o := env.newOperator(t, controlPlane(t).Config())
+	c := o.watch(t, "Monitor")
+	o.start(t)
+	c.isWatched(t, true)
+	require.Len(t, c.names(t, "before"), 1)
+	uid := func() types.UID {
+		o.kinds.mu.Lock()
+		defer o.kinds.mu.Unlock()
+		return c.Watch.kind.shown.definition
+	}
+	require.Eventually(t, func() bool { return uid() == crd.UID }, eventually, often)
+	for range 3 {
+		env.uninstall(t, crd)
+		crd = env.install(t, "Monitor")
+		env.create(t, "Monitor", "after")
+		require.Eventually(t, func() bool { return c.reads() && uid() == crd.UID }, eventually, often)
+		c.passes(t, "after")
+		require.Empty(t, c.names(t, "before"))
+		require.Len(t, c.names(t, "after"), 1)
+	}
+}
+
+// An operator without any permission outside of its namespace finds out by discovery. Its cache is limited to the namespace.
+func TestKindsWithoutPermission(t *testing.T) {
+	env := newTestEnv(t)
+	o := env.newOperator(t, env.account(t), env.namespace)
+	o.kinds.period = time.Second
+	c := o.watch(t, "Monitor")
+	o.start(t)
+	require.False(t, c.reads())
+	for range 2 {
+		crd := env.install(t, "Monitor")
+		c.isWatched(t, true)
+		c.passes(t, "all")
+		env.create(t, "Monitor", "a")
+		c.passes(t, "a")
+		require.Equal(t, []string{"a"}, c.names(t, "a"))
+		env.uninstall(t, crd)
+		c.isWatched(t, false)
+		c.hasNoInformer(t)
+	}
+	_, known := o.kinds.definitions.uid("monitors", env.group)
+	require.False(t, known)
+	o.stop()
+	noGoroutines(t)
+}
+
+// Without the permission nobody notices that a definition was replaced between two checks. The informer recovers by itself.
+func TestKindsOfReplacedDefinitionWithoutPermission(t *testing.T) {
+	env := newTestEnv(t)
+	crd := env.install(t, "Monitor")
+	env.create(t, "Monitor", "before")
+	o := env.newOperator(t, env.account(t), env.namespace)
+	o.kinds.period = time.Hour
+	c := o.watch(t, "Monitor")
+	o.start(t)
+	c.isWatched(t, true)
+	c.passes(t, "before")
+	env.uninstall(t, crd)
+	env.install(t, "Monitor")
+	env.create(t, "Monitor", "after")
+	c.passes(t, "after")
+	require.Empty(t, c.names(t, "before"))
+}
+
+// A definition is watched while objects with a finalizer keep it from being removed.
+func TestKindsOfDefinitionBeingDeleted(t *testing.T) {
+	env := newTestEnv(t)
+	crd := env.install(t, "Monitor")
+	obj := env.create(t, "Monitor", "a")
+	obj.SetFinalizers([]string{"example.com/cleanup"})
+	require.NoError(t, env.client.Update(t.Context(), obj))
+	o := env.newOperator(t, controlPlane(t).Config())
+	c := o.watch(t, "Monitor")
+	o.start(t)
+	c.isWatched(t, true)
+	require.NoError(t, env.client.Delete(t.Context(), crd))
+	c.isWatched(t, false)
+	c.hasNoInformer(t)
+	require.Eventually(t, func() bool {
+		if err := env.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return false
+		}
+		obj.SetFinalizers(nil)
+		return env.client.Update(t.Context(), obj) == nil
+	}, eventually, often, "the object can still be let go")
+	require.Eventually(t, func() bool {
+		return apierrors.IsNotFound(env.client.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
+	}, eventually, often)
+	env.install(t, "Monitor")
+	c.isWatched(t, true)
+	require.Empty(t, c.names(t, "a"))
+}

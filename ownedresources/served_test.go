@@ -1,0 +1,177 @@
+package ownedresources
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// A child that is built from the live object of one that is left out is built from nil, and what exists of the kind stays.
+func TestIfServedWithoutManager(t *testing.T) {
+	served := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, gvk := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"), served} {
+		mapper.Add(gvk, meta.RESTScopeNamespace)
+	}
+	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
+	var listed []string
+	c := fake.NewClientBuilder().WithRESTMapper(mapper).WithObjects(owner).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			listed = append(listed, strings.TrimPrefix(fmt.Sprintf("%T", list), "*v1."))
+			return c.List(ctx, list, options...)
+		},
+	}).Build()
+	var given []*policyv1.PodDisruptionBudget
+	left := Build(func(*configMap) *policyv1.PodDisruptionBudget {
+		t.Error("a child is built whose kind is not served")
+		return nil
+	}, IfServed())
+	follower := BuildFrom(Live[*policyv1.PodDisruptionBudget](left), func(_ *configMap, live *policyv1.PodDisruptionBudget) (*configMap, error) {
+		given = append(given, live)
+		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "follower"}}, nil
+	})
+	secret := Build(func(*configMap) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}}
+	}, IfServed())
+	require.NoError(t, Ensure(follower, left, secret).Reconcile(t.Context(), c, owner))
+	require.Equal(t, []*policyv1.PodDisruptionBudget{nil}, given)
+	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "follower"}, &configMap{}))
+	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "secret"}, &corev1.Secret{}))
+	require.Equal(t, []string{"ConfigMapList", "SecretList"}, listed, "a list of a kind that is not served would wait for ever")
+}
+
+// flickering is a RESTMapper that knows a kind only at some calls.
+type flickering struct {
+	meta.RESTMapper
+	known []bool
+}
+
+func (m *flickering) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if gk.Kind == "Secret" && len(m.known) > 0 {
+		known := m.known[0]
+		if m.known = m.known[1:]; !known {
+			return nil, &meta.NoKindMatchError{GroupKind: gk}
+		}
+	}
+	return m.RESTMapper.RESTMapping(gk, versions...)
+}
+
+// If the kind goes between the writing and the pruning, the children are listed again later.
+func TestIfServedWhilePruning(t *testing.T) {
+	known := meta.NewDefaultRESTMapper(nil)
+	known.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper := &flickering{RESTMapper: known}
+	lists := 0
+	c := fake.NewClientBuilder().WithRESTMapper(mapper).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			lists++
+			return c.List(ctx, list, options...)
+		},
+	}).Build()
+	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
+	set := Ensure(Build(func(*configMap) *corev1.Secret { return nil }, IfServed()))
+	mapper.known = []bool{true, false}
+	require.NoError(t, set.Reconcile(t.Context(), c, owner))
+	require.Zero(t, lists)
+	require.NoError(t, set.Reconcile(t.Context(), c, owner))
+	require.Equal(t, 1, lists)
+	require.NoError(t, set.Reconcile(t.Context(), c, owner))
+	require.Equal(t, 1, lists, "nothing has changed")
+}
+
+func TestServedCondition(t *testing.T) {
+	monitors := Build(constant("a", ""), IfServed("Monitoring"))
+	rules := Build(constant("b", ""), IfServed("Monitoring"))
+	others := Build(constant("c", ""), IfServed("Other"))
+	k := &kind{gvk: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Monitor"}}
+	tests := map[string]struct {
+		reason string
+		states [2]childState
+		want   metav1.Condition
+	}{
+		"Served": {
+			reason: "All are served and ready.",
+			states: [2]childState{{served: servedNow}, {served: servedNow}},
+			want:   metav1.Condition{Status: metav1.ConditionTrue, Reason: "KindServed"},
+		},
+		"BothMissing": {
+			reason: "The same message is not repeated.",
+			states: [2]childState{{served: notServed}, {served: notServed}},
+			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "Monitor of example.com/v1 is not served by the API server, so it is left out"},
+		},
+		"OneMissing": {
+			reason: "What is left out comes first.",
+			states: [2]childState{{served: servedNow, notReady: "Monitor a"}, {served: notServed}},
+			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "Monitor of example.com/v1 is not served by the API server, so it is left out; Monitor a is not ready"},
+		},
+		"NotWatched": {
+			reason: "A missing permission shows here.",
+			states: [2]childState{{served: servedNow}, {served: notWatched}},
+			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "KindNotWatched", Message: "Monitor of example.com/v1 is left out until its watch has started, for which the operator needs get, list and watch"},
+		},
+		"NotReady": {
+			reason: "A child that is served counts as any other.",
+			states: [2]childState{{served: servedNow, notReady: "Monitor a"}, {served: servedNow}},
+			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "NotReady", Message: "Monitor a is not ready"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := reconciliation[*configMap]{
+				set: Ensure(monitors, rules, others), kinds: []*kind{k, k, k},
+				states: append(tc.states[:], childState{served: notServed}),
+			}
+			tc.want.Type = "Monitoring"
+			require.Equal(t, tc.want, r.servedCondition("Monitoring"), tc.reason)
+		})
+	}
+	require.Equal(t, []string{"Monitoring", "Other"}, Ensure(others, monitors, rules).ConditionTypes())
+}
+
+// While the API server ceases to serve a kind, its refusals are no failures.
+func TestCheckRefusal(t *testing.T) {
+	set := Ensure(Build(constant("a", ""), IfServed()))
+	d := &declared{kind: &kind{gvk: schema.GroupVersionKind{Kind: "Monitor"}}, object: &configMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
+	resource := schema.GroupResource{Group: "example.com", Resource: "monitors"}
+	unknown := apierrors.NewGenericServerResponse(404, "post", resource, "", "404 page not found", 0, true)
+	tests := map[string]struct {
+		reason string
+		err    error
+		waits  bool
+	}{
+		"UnknownResource":  {"The API server has no such resource.", unknown, true},
+		"NoMatch":          {"The RESTMapper has noticed.", &meta.NoKindMatchError{}, true},
+		"MethodNotAllowed": {"The definition is being deleted.", apierrors.NewMethodNotSupported(resource, "create"), true},
+		"NamespaceMissing": {"The kind is served, and something else is missing.", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), false},
+		"Invalid":          {"The object is wrong.", apierrors.NewInvalid(schema.GroupKind{}, "a", nil), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := set.checkRefusal(d, tc.err)
+			if !tc.waits {
+				require.Equal(t, tc.err, err, tc.reason)
+				return
+			}
+			var wait *WaitingError
+			require.ErrorAs(t, err, &wait, tc.reason)
+			reason, after := wait.Waiting()
+			require.Equal(t, "KindNotServed", reason)
+			require.Equal(t, 5*time.Second, after)
+			require.True(t, strings.HasPrefix(wait.Error(), "Monitor /a: its kind is not served any more: "), wait.Error())
+		})
+	}
+}

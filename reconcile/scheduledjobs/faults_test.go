@@ -1,0 +1,159 @@
+package scheduledjobs_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// ledger counts how often each Job has run, by name. It is part of what is compared with the run without faults: no run is
+// lost, and none happens twice.
+func ledger() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ledger"}}
+}
+
+// jobController simulates the Job controller and the TTL controller. A Job that is not suspended runs at once, and finishes
+// unless its image is endless. Each call takes one step.
+func jobController(ctx context.Context, c client.Client) error {
+	var jobs batchv1.JobList
+	if err := c.List(ctx, &jobs); err != nil {
+		return err
+	}
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		_, finished := job.Labels["finished"]
+		switch {
+		case job.DeletionTimestamp != nil || job.Spec.Suspend != nil && *job.Spec.Suspend:
+		case job.Status.StartTime == nil:
+			return run(ctx, c, job)
+		case job.Status.CompletionTime == nil && (job.Spec.Template.Spec.Containers[0].Image != "endless" || finished):
+			job.Status.CompletionTime = new(metav1.Now())
+			job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+			return c.Status().Update(ctx, job)
+		case job.Status.CompletionTime != nil && job.Spec.TTLSecondsAfterFinished != nil:
+			return client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, c client.Client, job *batchv1.Job) error {
+	runs := ledger()
+	if err := c.Get(ctx, client.ObjectKeyFromObject(runs), runs); err != nil {
+		return err
+	}
+	if runs.Data == nil {
+		runs.Data = map[string]string{}
+	}
+	times, _ := strconv.Atoi(runs.Data[job.Name])
+	runs.Data[job.Name] = strconv.Itoa(times + 1)
+	if err := c.Update(ctx, runs); err != nil {
+		return err
+	}
+	job.Status.StartTime = new(metav1.Now())
+	return c.Status().Update(ctx, job)
+}
+
+// once returns an error if a Job has run twice.
+func once(env *reconciletest.Env) error {
+	runs := ledger()
+	if err := env.Get(context.Background(), client.ObjectKeyFromObject(runs), runs); err != nil {
+		return err
+	}
+	for name, times := range runs.Data {
+		if times != "1" {
+			return fmt.Errorf("%s has run %s times", name, times)
+		}
+	}
+	return nil
+}
+
+// nextRun lets the next run become due. The minute after it lets what a fault has interrupted be done before the next action.
+var nextRun = []reconciletest.Action{reconciletest.Wait(10 * time.Minute), reconciletest.Wait(time.Minute)}
+
+func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
+	return reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{ledger()},
+		Start: func(p *reconciletest.Process) error {
+			return reconcile.For(p.Manager(), reconcile.Named("backup", newStep())).Complete()
+		},
+		SimulatedControllers: []reconciletest.SimulatedController{jobController},
+		Actions:              actions, Always: once, Ignore: ignore,
+		Horizon: 2 * time.Minute, // shorter than the time between an action and the next run
+	}
+}
+
+// ignore ignores what is compared by the ledger: the UID of a Job that is gone, and a success that nobody saw before the TTL
+// removed the Job.
+func ignore(obj *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(obj.Object, "status", "lastJobUID")
+	if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttl"); found {
+		unstructured.RemoveNestedField(obj.Object, "status", "lastSuccessfulTime")
+	}
+}
+
+// TestSurvivesEveryFault runs scenarios that cover everything that the step reacts to, once for every fault at every point.
+func TestSurvivesEveryFault(t *testing.T) {
+	newBackup := func(edit ...func(*BackupSpec)) *Backup { // every ten minutes
+		return newBackup(append(edit, func(s *BackupSpec) { s.Schedule = "*/10 * * * *" })...)
+	}
+	backup := newBackup()
+	edit := func(change func(*BackupSpec)) reconciletest.Action {
+		return reconciletest.Change(backup, func(b *Backup) { change(&b.Spec) })
+	}
+	tests := map[string][]reconciletest.Action{
+		"History": slices.Concat(
+			[]reconciletest.Action{reconciletest.Create(newBackup(func(s *BackupSpec) { s.SuccessfulJobsHistoryLimit = new(int32(1)) }))},
+			nextRun, nextRun, []reconciletest.Action{reconciletest.Delete(backup)},
+		),
+		"NoHistory": slices.Concat(
+			[]reconciletest.Action{reconciletest.Create(newBackup(func(s *BackupSpec) { s.SuccessfulJobsHistoryLimit = new(int32(0)) }))},
+			nextRun, []reconciletest.Action{edit(func(s *BackupSpec) { s.Image = "backup:2" })},
+		),
+		"TTL": slices.Concat(
+			[]reconciletest.Action{reconciletest.Create(newBackup(func(s *BackupSpec) { s.TTL = new(int32(0)) }))},
+			nextRun, []reconciletest.Action{edit(func(s *BackupSpec) { s.Image = "backup:2" })}, nextRun,
+		),
+		"Forbid": slices.Concat(
+			[]reconciletest.Action{reconciletest.Create(newBackup(func(s *BackupSpec) {
+				s.ConcurrencyPolicy, s.Image = batchv1.ForbidConcurrent, "endless"
+			}))},
+			nextRun, nextRun, []reconciletest.Action{finish("web-15778090")}, nextRun[1:],
+		),
+		"Replace": slices.Concat(
+			[]reconciletest.Action{reconciletest.Create(newBackup(func(s *BackupSpec) {
+				s.ConcurrencyPolicy, s.Image = batchv1.ReplaceConcurrent, "endless"
+			}))},
+			nextRun, nextRun,
+		),
+		"Suspended": slices.Concat(
+			[]reconciletest.Action{reconciletest.Create(backup)}, nextRun,
+			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = true })}, nextRun,
+			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = false }), edit(func(s *BackupSpec) { s.Schedule = "0-59/10 * * * *" })}, nextRun,
+			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Schedule = "0 0 30 2 *" })},
+		),
+	}
+	for name, actions := range tests {
+		t.Run(name, func(t *testing.T) {
+			reconciletest.Explore(t, scenario(actions...), reconciletest.Depth(2), reconciletest.Limit(20))
+		})
+	}
+}
+
+// finish lets an endless Job finish.
+func finish(name string) reconciletest.Action {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	return reconciletest.Change(job, func(job *batchv1.Job) { metav1.SetMetaDataLabel(&job.ObjectMeta, "finished", "") })
+}

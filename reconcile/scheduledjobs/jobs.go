@@ -1,0 +1,213 @@
+package scheduledjobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/ownwrites"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// Jobs is a step of package reconcile that creates one Job for each due time of a schedule of a T. Use [New] to make one,
+// once and not in every pass. It is safe for concurrent use.
+//
+// It needs the verbs list, watch, create, patch and delete on Jobs, and get if a ConcurrencyPolicy is Forbid or Replace.
+type Jobs[T client.Object] struct {
+	fields func(T) (Spec, *Status)
+	job    func(T, time.Time) (*batchv1.Job, error)
+	suffix string
+	clock  clock.PassiveClock
+
+	// What SetupWithBuilder sets.
+	index string        // the name of the index of Jobs by owner; "" without a manager
+	live  client.Reader // reads from the API server; nil without a manager
+
+	writes *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
+}
+
+var (
+	_ reconcile.Step[client.Object] = &Jobs[client.Object]{}
+	_ reconcile.Watcher             = &Jobs[client.Object]{}
+)
+
+// New returns a step that creates the Jobs of a schedule.
+//
+// fields returns the schedule of a T, and where its status is stored. The pass writes that status.
+//
+// job returns the Job of a scheduled time, which is passed in the time zone of the schedule. It is called when the Job is
+// created; a Job that exists is never changed. Its name is set by the step, its namespace is that of the owner, and the owner
+// becomes its controller. job must have no side effects. If it returns an error, the run is retried.
+func New[T client.Object](fields func(T) (Spec, *Status), job func(owner T, scheduled time.Time) (*batchv1.Job, error), options ...Option) *Jobs[T] {
+	o := jobsOptions{clock: clock.RealClock{}}
+	for _, option := range options {
+		option(&o)
+	}
+	return &Jobs[T]{fields: fields, job: job, suffix: o.suffix, clock: o.clock, writes: ownwrites.New(o.clock)}
+}
+
+// Option is an option of [New].
+type Option func(*jobsOptions)
+
+type jobsOptions struct {
+	suffix string
+	clock  clock.PassiveClock
+}
+
+// NameSuffix adds a text to the names of the Jobs, between the name of the owner and the time. An owner with several
+// schedules needs a different one for each, and owners of different kinds in one namespace too if they may have the same
+// name. Do not change it later: the Jobs of the former one would not be deleted before their owner.
+func NameSuffix(suffix string) Option {
+	return func(o *jobsOptions) { o.suffix = suffix }
+}
+
+// WithClock sets the clock. The default is clock.RealClock{}. A test may use one that it sets.
+func WithClock(c clock.PassiveClock) Option {
+	return func(o *jobsOptions) { o.clock = c }
+}
+
+// Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. It sends no request if there is
+// nothing to do.
+//
+// It returns a success with the reason Scheduled, Suspended or WaitingForJob, and the next pass comes when the next run is
+// due. A Job that fails is not an error of the step. If the spec is invalid, the step is stalled. An object that has the
+// name of a Job and is not one of ours is left alone, with an *ownedresources.OwnershipError.
+func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+	spec, status := s.fields(obj)
+	o, err := newOwner(s, c, obj)
+	if err != nil {
+		return err
+	}
+	runs, err := s.list(ctx, o, status.LastJobName)
+	if err != nil {
+		return err
+	}
+	observe(status, runs)
+	due, result := s.runSchedule(ctx, o, &spec, status, runs)
+	if apierrors.IsConflict(result) {
+		return result // the next pass knows more
+	}
+	successful, failed := spec.limits()
+	return errors.Join(result, s.delete(ctx, o, append(abandoned(due, runs), expired(runs, successful, failed)...)))
+}
+
+// runSchedule starts the run that is due, if any, and returns which one that was and the result of the step.
+func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run) (schedule.Decision, error) {
+	if err := spec.validate(); err != nil {
+		status.Stop()
+		return schedule.Decision{}, reconcile.Stalled("", err)
+	}
+	if spec.Suspend {
+		status.Stop()
+		return schedule.Decision{}, reconcile.Success("Suspended", 0, "suspend is true")
+	}
+	now := s.clock.Now()
+	due, err := decide(now, o.object.GetUID(), spec, status, runs)
+	if err != nil {
+		return due, reconcile.Stalled("", err)
+	}
+	scheduled := reconcile.SuccessUntil("Scheduled", due.RequeueAfter(now), "%q in %s", spec.Schedule, timeZone(spec))
+	switch due.Verdict {
+	case schedule.Start:
+		waitsFor, err := s.start(ctx, o, spec, status, runs, due)
+		if err != nil {
+			return due, withDelay(err, scheduled)
+		}
+		if waitsFor != nil {
+			return due, reconcile.SuccessUntil("WaitingForJob", due.RequeueAfter(now), "a run is due and waits for the end of Job %s", waitsFor.job.Name)
+		}
+	case schedule.TooLate:
+		status.Record(due)
+		reconcile.Eventf(ctx, o.object, corev1.EventTypeWarning, "TooLate",
+			"The run that was due at %s is not started: its starting deadline has passed", timestamp(due.ScheduledTime))
+	}
+	return due, scheduled
+}
+
+// start starts the run that is due. It returns the Job that has to end first, if there is one.
+//
+// The order of the requests is what makes each run happen once. The Job is created, but held. Then the status records the
+// run, with the resource version. Then the Job is started. After a crash in between the run has either not started or is
+// recorded, even if the Job finished and was removed by its TTL meanwhile.
+func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run, due schedule.Decision) (waitsFor *run, err error) {
+	if spec.ConcurrencyPolicy == batchv1.ForbidConcurrent || spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
+		if runs, err = s.withLast(ctx, o, status, runs); err != nil {
+			return nil, err
+		}
+	}
+	plan := planStart(due.ScheduledTime, spec.ConcurrencyPolicy, runs)
+	if plan.waitsFor != nil {
+		if plan.waitsFor.state == held && status.forget(plan.waitsFor) { // somebody deleted it before it was started
+			err = reconcile.Checkpoint(ctx)
+		}
+		return plan.waitsFor, err
+	}
+	var job *batchv1.Job
+	if plan.held != nil {
+		job = plan.held.job
+	} else if job, err = s.create(ctx, o, spec, due.ScheduledTime); err != nil {
+		return nil, err
+	}
+	status.Record(due)
+	status.LastJobName, status.LastJobUID = job.Name, job.UID
+	if err := reconcile.Checkpoint(ctx); err != nil {
+		return nil, err
+	}
+	for i := range plan.replaced {
+		if err := s.replace(ctx, o, &plan.replaced[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.release(ctx, o, job); err != nil {
+		return nil, err
+	}
+	reconcile.Eventf(ctx, o.object, corev1.EventTypeNormal, "Started", "Started Job %s, which was due at %s", job.Name, timestamp(due.ScheduledTime))
+	return nil, nil
+}
+
+// replace deletes a Job that runs, in favour of a later one.
+func (s *Jobs[T]) replace(ctx context.Context, o *owner, r *run) error {
+	uid := r.job.UID
+	err := o.client.Delete(ctx, r.job, client.Preconditions{UID: &uid}, background)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Job %s, which a later run replaces: %w", r.job.Name, err)
+	}
+	if err == nil {
+		reconcile.Eventf(ctx, o.object, corev1.EventTypeNormal, "Replaced", "Deleted Job %s, which had not finished", r.job.Name)
+	}
+	return nil
+}
+
+// delayedError is an error of a step whose next run is due at a certain time.
+type delayedError struct{ err, scheduled error }
+
+// withDelay returns an error that means what err means, and also asks for the delay of scheduled.
+func withDelay(err, scheduled error) error { return &delayedError{err, scheduled} }
+
+func (e *delayedError) Error() string   { return e.err.Error() }
+func (e *delayedError) Unwrap() []error { return []error{e.err, e.scheduled} }
+
+func timeZone(spec *Spec) string {
+	if spec.TimeZone == "" {
+		return "UTC"
+	}
+	return spec.TimeZone
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// emptyOf returns a new T.
+func emptyOf[T client.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
+
+// isIndexConflict reports whether there is an index of that name already. client-go has no type for the error.
+func isIndexConflict(err error) bool { return strings.Contains(err.Error(), "indexer conflict") }

@@ -1,0 +1,108 @@
+package scheduledjobs
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// This file decides, and writes nothing: which run is due, whether it starts, and which Jobs are deleted.
+
+// observe takes into the status what the Jobs show: when a run last succeeded, and the last run that was started. The latter
+// is in the status already, unless somebody removed it from there.
+func observe(status *Status, runs []run) {
+	for i := range runs {
+		r := &runs[i]
+		if done := r.job.Status.CompletionTime; r.state == succeeded && done != nil &&
+			(status.LastSuccessfulTime == nil || status.LastSuccessfulTime.Before(done)) {
+			status.LastSuccessfulTime = done.DeepCopy()
+		}
+		if last := status.LastScheduleTime; r.state != held && (last == nil || last.Time.Before(r.scheduled)) {
+			status.LastScheduleTime = new(metav1.NewTime(r.scheduled))
+			status.LastJobName, status.LastJobUID = r.job.Name, r.job.UID
+		}
+	}
+}
+
+// decide returns which run is due. A run that is recorded but whose Job is still held was not started, because of a crash: it
+// is decided anew. It may have become too late, or a later run may be due now.
+func decide(now time.Time, owner types.UID, spec *Spec, status *Status, runs []run) (schedule.Decision, error) {
+	recorded := status.LastScheduleTime
+	for i := range runs {
+		if r := &runs[i]; r.state == held && r.isRecorded(status) {
+			status.LastScheduleTime = new(metav1.NewTime(r.scheduled.Add(-time.Second)))
+		}
+	}
+	due, err := status.Decide(now, owner, spec.Schedule, spec.Options)
+	status.LastScheduleTime = recorded
+	return due, err
+}
+
+// startPlan is how the run that is due starts.
+type startPlan struct {
+	// waitsFor is a Job that has to end first, nil if the run can start.
+	waitsFor *run
+	// held is the Job of the run if it exists already, nil if it has to be created.
+	held *run
+	// replaced are the Jobs that are deleted for it.
+	replaced []run
+}
+
+// planStart decides how the run of a scheduled time starts.
+func planStart(scheduled time.Time, policy batchv1.ConcurrencyPolicy, runs []run) (p startPlan) {
+	for i := range runs {
+		r := &runs[i]
+		switch {
+		case r.state == held && r.scheduled.Equal(scheduled) && r.isDeleting():
+			p.waitsFor = r // its name is taken until it is gone
+		case r.state == held && r.scheduled.Equal(scheduled):
+			p.held = r
+		case r.state != active:
+		case policy == batchv1.ForbidConcurrent && p.waitsFor == nil:
+			p.waitsFor = r
+		case policy == batchv1.ReplaceConcurrent && !r.isDeleting():
+			p.replaced = append(p.replaced, *r)
+		}
+	}
+	return p
+}
+
+// abandoned returns the held Jobs that will not be started: all but that of the run that is due.
+func abandoned(due schedule.Decision, runs []run) (jobs []run) {
+	if due.Verdict == schedule.ClockBehind { // nothing is due until the clock has caught up, and then it may be this one
+		return nil
+	}
+	for i := range runs {
+		r := &runs[i]
+		starts := (due.Verdict == schedule.Start || due.Verdict == schedule.Deferred) && r.scheduled.Equal(due.ScheduledTime)
+		if r.state == held && !starts && !r.isDeleting() {
+			jobs = append(jobs, *r)
+		}
+	}
+	return jobs
+}
+
+// expired returns the finished Jobs beyond the history limits, the oldest first. A limit below 0, which is invalid, keeps all.
+func expired(runs []run, successfulLimit, failedLimit int) (jobs []run) {
+	sorted := slices.Clone(runs)
+	slices.SortFunc(sorted, func(a, b run) int { return b.scheduled.Compare(a.scheduled) })
+	limits := map[runState]int{succeeded: successfulLimit, failed: failedLimit}
+	kept := map[runState]int{}
+	for i := range sorted { // the newest first
+		r := &sorted[i]
+		if r.state != succeeded && r.state != failed || r.isDeleting() {
+			continue
+		}
+		limit := limits[r.state]
+		if kept[r.state]++; limit >= 0 && kept[r.state] > limit {
+			jobs = append(jobs, *r)
+		}
+	}
+	slices.Reverse(jobs)
+	return jobs
+}

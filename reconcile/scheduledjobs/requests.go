@@ -1,0 +1,197 @@
+package scheduledjobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/schedule"
+)
+
+// background deletes the pods of a Job after it. The API server's default for Jobs leaves them.
+var background = client.PropagationPolicy(metav1.DeletePropagationBackground)
+
+// owner is the object that the Jobs belong to, in one pass.
+type owner struct {
+	client     client.Client
+	object     client.Object
+	fieldOwner client.FieldOwner
+	build      func(scheduled time.Time) (*batchv1.Job, error)
+}
+
+func newOwner[T client.Object](s *Jobs[T], c client.Client, obj T) (*owner, error) {
+	kind, err := apiutil.GVKForObject(obj, c.Scheme())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("kind of the owner: %w: add its types to the scheme", err)
+	case obj.GetNamespace() == "":
+		return nil, reconcile.Stalled("NoNamespace", fmt.Errorf("%s %s has no namespace: its Jobs would have none", kind.Kind, obj.GetName()))
+	}
+	return &owner{client: c, object: obj, fieldOwner: fieldmanager.For(kind), build: func(scheduled time.Time) (*batchv1.Job, error) {
+		job, err := s.job(obj, scheduled)
+		if err == nil && job == nil {
+			err = reconcile.Stalled("NoJob", errors.New("the operator built no Job"))
+		}
+		return job, err
+	}}, nil
+}
+
+// key returns the key of the Job of this name.
+func (o *owner) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: o.object.GetNamespace(), Name: name}
+}
+
+// list returns the runs of the owner, from the cache and from our own writes that it does not show yet: of a Job that it does
+// not have, this can only be the last one.
+func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error) {
+	options := []client.ListOption{client.InNamespace(o.object.GetNamespace())}
+	if s.index != "" {
+		options = append(options, client.MatchingFields{s.index: string(o.object.GetUID())})
+	}
+	jobs, err := reconcile.List[*batchv1.Job](ctx, o.client, &batchv1.JobList{}, options...)
+	if err != nil {
+		return nil, err
+	}
+	var runs []run
+	for cached := range jobs {
+		runs = s.appendRun(runs, o, s.writes.Newer(cached))
+	}
+	if !slices.ContainsFunc(runs, func(r run) bool { return r.job.Name == last }) {
+		runs = s.appendRun(runs, o, s.writes.Unseen(&batchv1.Job{}, o.key(last)))
+	}
+	return runs, nil
+}
+
+// appendRun appends the run that a Job is of, if it is one of the owner. obj may be nil.
+func (s *Jobs[T]) appendRun(runs []run, o *owner, obj client.Object) []run {
+	job, ok := obj.(*batchv1.Job)
+	if !ok || !isControlledBy(job, o.object.GetUID()) {
+		return runs
+	}
+	if r, isRun := runOf(job, s.suffix); isRun {
+		return append(runs, r)
+	}
+	return runs
+}
+
+// withLast returns the runs with the last one that was started, which is read from the API server if the cache does not have
+// it: a process that has just started must not take it for finished.
+func (s *Jobs[T]) withLast(ctx context.Context, o *owner, status *Status, runs []run) ([]run, error) {
+	known := slices.ContainsFunc(runs, func(r run) bool { return r.job.UID == status.LastJobUID })
+	if known || status.LastJobName == "" || s.live == nil {
+		return runs, nil
+	}
+	job := &batchv1.Job{}
+	switch err := s.live.Get(ctx, o.key(status.LastJobName), job); {
+	case apierrors.IsNotFound(err):
+		return runs, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the last Job %s: %w", status.LastJobName, err)
+	}
+	return s.appendRun(runs, o, job), nil
+}
+
+// create creates the Job of a run, and holds it.
+func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled time.Time) (*batchv1.Job, error) {
+	parsed, err := schedule.Parse(spec.Schedule, spec.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	built, err := o.build(scheduled.In(parsed.Location()))
+	if err != nil {
+		return nil, err
+	}
+	job := built.DeepCopy() // it may be a part of the owner, which is in the cache
+	if job.Namespace != "" && job.Namespace != o.object.GetNamespace() {
+		return nil, reconcile.Stalled("OtherNamespace", fmt.Errorf("the Job is for namespace %s: it has to be in that of its owner", job.Namespace))
+	}
+	job.Namespace, job.Name, job.GenerateName = o.object.GetNamespace(), jobName(o.object.GetName(), s.suffix, scheduled), ""
+	job.Annotations = maps.Clone(job.Annotations)
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationScheduledTime, timestamp(scheduled))
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationHeld, strconv.FormatBool(job.Spec.Suspend != nil && *job.Spec.Suspend))
+	job.Spec.Suspend = new(true)
+	if err := controllerutil.SetControllerReference(o.object, job, o.client.Scheme()); err != nil {
+		return nil, err
+	}
+	if written := s.appendRun(nil, o, s.writes.Unseen(job, o.key(job.Name))); len(written) == 1 && written[0].state == held {
+		return written[0].job, nil // in an earlier pass, whose status was not written
+	}
+	existing := &batchv1.Job{}
+	switch err := o.client.Get(ctx, o.key(job.Name), existing, client.UnsafeDisableDeepCopy); {
+	case err == nil:
+		return nil, &ownedresources.OwnershipError{Kind: "Job", Name: o.key(job.Name), Owner: metav1.GetControllerOf(existing)}
+	case !apierrors.IsNotFound(err):
+		return nil, err
+	}
+	if err := o.client.Create(ctx, job, o.fieldOwner); err != nil {
+		return nil, fmt.Errorf("create Job %s: %w", job.Name, err)
+	}
+	s.writes.Record(job.DeepCopy())
+	return job, nil
+}
+
+// release starts a held Job. The error is a conflict if it is no longer held, or was deleted. The patch does not name the
+// resource version, since the Job controller writes the status of a suspended Job as soon as it sees it.
+func (s *Jobs[T]) release(ctx context.Context, o *owner, job *batchv1.Job) error {
+	const annotation = "/metadata/annotations/" + "opblocks.dev~1held" // AnnotationHeld as a JSON pointer
+	suspend := job.Annotations[AnnotationHeld]
+	operations := []map[string]any{
+		{"op": "test", "path": "/metadata/deletionTimestamp", "value": nil},
+		{"op": "test", "path": annotation, "value": suspend},
+		{"op": "remove", "path": annotation},
+		{"op": "replace", "path": "/spec/suspend", "value": suspend == strconv.FormatBool(true)},
+	}
+	if job.UID != "" { // controller-runtime's fake client sets none
+		operations = append([]map[string]any{{"op": "test", "path": "/metadata/uid", "value": job.UID}}, operations...)
+	}
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return err
+	}
+	answer := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
+	switch err := o.client.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), o.fieldOwner); {
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err): // invalid: a test has failed
+		return apierrors.NewConflict(batchv1.Resource("jobs"), job.Name, fmt.Errorf("it was changed or deleted, and the cache does not show that yet: %w", err))
+	case err != nil:
+		return fmt.Errorf("start Job %s: %w", job.Name, err)
+	}
+	s.writes.Record(answer)
+	return nil
+}
+
+// delete deletes Jobs that finished or were never started.
+func (s *Jobs[T]) delete(ctx context.Context, o *owner, runs []run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	// The status has to show what these Jobs did, and the limits must not be those of long ago.
+	if err := reconcile.Checkpoint(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range runs {
+		job := runs[i].job
+		uid, version := job.UID, job.ResourceVersion // a held Job that was started meanwhile must stay
+		err := o.client.Delete(ctx, job, client.Preconditions{UID: &uid, ResourceVersion: &version}, background)
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("delete Job %s: %w", job.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,106 @@
+package scheduledjobs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Annotations of the Jobs.
+const (
+	// AnnotationScheduledTime is set on each Job. Its value is the scheduled time of the run, in the format of RFC 3339, in
+	// UTC.
+	AnnotationScheduledTime = "opblocks.dev/scheduled-time"
+	// AnnotationHeld is set on a Job that has not been started yet: it is suspended until the run is recorded in the status
+	// of the owner. Its value is the value that spec.suspend gets then. It is removed with the start.
+	AnnotationHeld = "opblocks.dev/held"
+)
+
+// run is the Job of one scheduled time.
+type run struct {
+	job       *batchv1.Job
+	scheduled time.Time
+	state     runState
+}
+
+type runState int
+
+const (
+	held      runState = iota // created, and not started yet
+	active                    // started, and not finished
+	succeeded                 // finished
+	failed                    // finished
+)
+
+// runOf returns the run that a Job is of; ok is false if it is none: if it has no scheduled time, or another name than the
+// run of its owner at that time. A Job that somebody copied from a run under another name is none.
+func runOf(job *batchv1.Job, suffix string) (r run, ok bool) {
+	owner := metav1.GetControllerOfNoCopy(job)
+	scheduled, err := time.Parse(time.RFC3339, job.Annotations[AnnotationScheduledTime])
+	if owner == nil || err != nil || job.Name != jobName(owner.Name, suffix, scheduled) {
+		return run{}, false
+	}
+	return run{job: job, scheduled: scheduled, state: stateOf(job)}, true
+}
+
+func stateOf(job *batchv1.Job) runState {
+	for i := range job.Status.Conditions {
+		switch c := &job.Status.Conditions[i]; {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == batchv1.JobComplete:
+			return succeeded
+		case c.Type == batchv1.JobFailed:
+			return failed
+		}
+	}
+	if _, isHeld := job.Annotations[AnnotationHeld]; isHeld {
+		return held
+	}
+	return active
+}
+
+// isDeleting reports whether somebody has deleted the Job, and it still exists.
+func (r *run) isDeleting() bool { return r.job.DeletionTimestamp != nil }
+
+// isRecorded reports whether the status records that the run was started, or is about to be.
+func (r *run) isRecorded(status *Status) bool {
+	return r.job.UID == status.LastJobUID && status.LastScheduleTime != nil && status.LastScheduleTime.Time.Equal(r.scheduled)
+}
+
+// maxNameLength is the longest name of a Job: the API server sets it as a label of the pods.
+const maxNameLength = validation.DNS1123LabelMaxLength
+
+// jobName returns the name of the Job of a scheduled time: the owner's name, the suffix if there is one, and the minutes
+// since 1970, as CronJob has them. The seconds follow if there are any. A name that is too long is cut and ends in a hash of
+// the whole, before the time.
+func jobName(owner, suffix string, scheduled time.Time) string {
+	prefix := owner
+	if suffix != "" {
+		prefix += "-" + suffix
+	}
+	seconds := scheduled.Unix()
+	at := fmt.Sprintf("-%d", seconds/60)
+	if seconds%60 != 0 {
+		at += fmt.Sprintf("-%d", seconds%60)
+	}
+	if longest := maxNameLength - len(at); len(prefix) > longest {
+		sum := sha256.Sum256([]byte(prefix))
+		hash := hex.EncodeToString(sum[:5])
+		prefix = strings.TrimRight(prefix[:longest-len(hash)-1], "-.") + "-" + hash // a dot before a hyphen is not valid
+	}
+	return prefix + at
+}
+
+// isControlledBy reports whether the Job belongs to the owner of this UID.
+func isControlledBy(job *batchv1.Job, owner types.UID) bool {
+	ref := metav1.GetControllerOfNoCopy(job)
+	return ref != nil && ref.UID == owner
+}
