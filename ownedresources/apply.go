@@ -87,6 +87,7 @@ func Apply(ctx context.Context, c client.Client, owner client.Object, desired ..
 type applier struct {
 	kinds     *kinds
 	scopes    sync.Map      // *kind → bool: whether it is namespaced
+	coverage  sync.Map      // coverage → bool: whether the cache covers the namespace
 	apiReader client.Reader // reads past the cache; nil without a manager
 	clock     clock.PassiveClock
 	writes    *ownwrites.Writes
@@ -119,6 +120,10 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
+	sent := len(encoded)
+	if child.binding != byReference { // it decides too whether the object is as desired
+		encoded = append(encoded, byte(child.binding))
+	}
 	*buffer = encoded
 	live, err := a.read(ctx, o, k, object)
 	if err != nil {
@@ -128,7 +133,8 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	d := &desired{
-		kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, order: child.order, hold: child.hold,
+		kind: k, object: object, full: full, sum: sumOf(encoded[:sent]), owner: o, options: child.options,
+		binding: child.binding, order: child.order, hold: child.hold,
 	}
 	if live == nil {
 		return a.create(ctx, d)
@@ -161,6 +167,11 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 	}
 	if err := d.checkKeys(); err != nil {
 		return Result{}, err
+	}
+	if d.binding != byReference { // the garbage collector would not delete it
+		if err := a.confirmAlive(ctx, d.owner); err != nil {
+			return Result{}, err
+		}
 	}
 	answer, err := a.post(ctx, d)
 	if apierrors.IsAlreadyExists(err) {
@@ -198,11 +209,25 @@ func (a *applier) updateUnseen(ctx context.Context, d *desired, alreadyExists er
 // object is not ours. The request is in write.go; refusal.go and contradiction.go handle a request that the API server
 // refuses, such as that for a changed port of a Service.
 func (a *applier) update(ctx context.Context, d *desired, live client.Object) (Result, error) {
-	if err := d.owner.mayWrite(d, live); err != nil {
-		if orphan, ok := errors.AsType[orphanError](err); ok {
-			err = a.deleteOrphan(ctx, d, live, orphan)
-		}
+	if err := a.claim(ctx, d, live); err != nil {
 		return Result{}, err
+	}
+	if d.changesBinding(live) {
+		if err := a.confirmAlive(ctx, d.owner); err != nil {
+			return Result{}, err
+		}
+	}
+	if d.binding != byReference && refersTo(live, d.owner.reference.UID) {
+		const paths = "metadata.ownerReferences"
+		if err := a.slowDown(d, live, paths); err != nil {
+			return Result{}, err
+		}
+		var err error
+		if live, err = a.unreference(ctx, d.owner, d.kind, live, d.binding); err != nil {
+			return Result{}, err
+		}
+		a.children.countWrite(d, live.GetUID(), paths, a.clock.Now())
+		a.record(d.owner, d.kind, live, outcomeApplied, paths)
 	}
 	needed, differences := a.needsApply(d, live)
 	if !needed {
@@ -264,7 +289,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
 	last := lastAppliedOf(live)
 	sameAsSent := last.hash == string(d.sum[:]) &&
-		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.owner.isReferencedBy(live) && !isReclaimable(d, live)
+		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.isBound(live) && !isReclaimable(d, live)
 	if sameAsSent && d.kind.comparer.Covers(d.object, live) {
 		return false, nil
 	}

@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -172,7 +173,7 @@ func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
 }
 
 // ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
-// [KeepWhileMissing], [ReadyWhen] or [IfServed].
+// [KeepWhileMissing], [ReadyWhen], [IfServed], [Anywhere] or [Retain].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
@@ -188,6 +189,10 @@ type childOptions struct {
 
 	ifServed         bool
 	servedConditions []string // the condition types that show whether the kind is served
+
+	anywhere   bool                     // see Anywhere
+	retain     func(client.Object) bool // reports whether the child stays when the owner is deleted; nil for never
+	retainType reflect.Type             // the type of owner that retain takes
 }
 
 // mistake returns what is wrong with the options of a child whose objects have this type.
@@ -196,6 +201,9 @@ func (o *childOptions) mistake(childType reflect.Type) error {
 		if optionType != nil && !childType.AssignableTo(optionType) {
 			return fmt.Errorf("its %s is for %s: give that a function of %s", option, optionType, childType)
 		}
+	}
+	if o.retain != nil && o.recreate {
+		return errors.New("it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
 	}
 	return nil
 }
@@ -212,7 +220,9 @@ func FormerManagers(names ...string) ChildOption {
 
 // Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with an
 // [*OwnershipError]. An object that has another controller is left alone, with one exception: if that controller was an
-// earlier owner of the same name, the garbage collector deletes the object, or [Ensure] does after a minute.
+// earlier owner of the same name, the garbage collector deletes the object, or [Ensure] does after a minute. An object
+// without owner reference, of a child with the option [Anywhere] or [Retain], is taken over if the API server shows that the
+// owner that its annotations name is gone, and is of the same kind.
 func Adopt() ChildOption {
 	return func(o *childOptions) { o.adopt = true }
 }

@@ -70,7 +70,7 @@ func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) err
 	if err != nil {
 		return err
 	}
-	o.set = s.name
+	o.set, o.finalizer = s.name, s.FinalizerName()
 	defer s.applier.emitEvents(&o)
 	kinds, err := s.kindsIn(c.Scheme())
 	if err != nil {

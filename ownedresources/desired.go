@@ -23,6 +23,7 @@ type declared struct {
 	kind    *kind
 	object  client.Object
 	options *childOptions
+	binding binding
 	order   int           // the rank of its child, see [Child.After]
 	hold    string        // what is not ready and has to be, before the object may be created or changed; empty for nothing
 	err     error         // what is wrong with it
@@ -84,13 +85,13 @@ func (a *applier) validateOne(o *owner, k *kind, obj client.Object) error {
 	case err != nil:
 		return err
 	case known && !namespaced:
-		return fmt.Errorf("%s %s is cluster-scoped and its owner %s is not: the garbage collector would delete it at once", k.gvk.Kind, obj.GetName(), o)
+		return fmt.Errorf("%s %s is cluster-scoped and its owner %s is not: the garbage collector would delete it at once; a child of Ensure may be cluster-scoped with the option Anywhere", k.gvk.Kind, obj.GetName(), o)
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(o.namespace)
 	}
 	if obj.GetNamespace() != o.namespace {
-		return fmt.Errorf("%s is in another namespace than its owner %s: the garbage collector would delete it at once", k.describe(obj), o)
+		return fmt.Errorf("%s is in another namespace than its owner %s: the garbage collector would delete it at once; a child of Ensure may be there with the option Anywhere", k.describe(obj), o)
 	}
 	return nil
 }
@@ -121,6 +122,8 @@ type desired struct {
 	sum     sum           // of object
 	owner   *owner
 	options *childOptions
+	binding binding
+	former  types.UID // the owner that is gone, of an object that is adopted
 	order   int
 	hold    string // see declared
 	// rewritten is the fingerprint of the differences that the API server is expected to make: those of the last write.
@@ -177,7 +180,7 @@ func (k *kind) normalize(obj client.Object, options *childOptions) (object, full
 	if obj, err = withJSONValues(obj); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", k.describe(obj), err)
 	}
-	obj = withoutOwnAnnotations(obj)
+	obj = withoutOwnMetadata(obj)
 	if options.createOnly == nil {
 		obj = withData(obj)
 		return obj, obj, nil

@@ -19,6 +19,9 @@
 //   - It is being deleted, or belongs to a deleted object that had the owner's name: the error is a [WaitingError], and the
 //     event of its deletion triggers the next reconcile. If the garbage collector has not deleted the object of the deleted
 //     owner after a minute, and it has no other owner, a [ChildSet] deletes it.
+//   - It is a child with the option [Anywhere] or [Retain]: it has no owner reference. It is ours if its annotations name the
+//     object itself, and the owner with its UID. What is left of a deleted object that had the owner's name is deleted, unless
+//     it is retained.
 //
 // # When an object is applied
 //

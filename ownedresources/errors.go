@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,15 +26,27 @@ type OwnershipError struct {
 	Kind string
 	// Name of the object.
 	Name types.NamespacedName
-	// Owner is the object's controller reference, or nil if it has none.
+	// Owner is the object's controller reference, or nil if it has none. Of an object without owner reference that has the
+	// mark of another owner (see [Anywhere]) it has the kind, the name and the UID of that.
 	Owner *metav1.OwnerReference
+	// OwnerNamespace is the namespace of that other owner. It is empty for one that is cluster-scoped, and for a controller
+	// reference: such an owner is in the namespace of the object or cluster-scoped.
+	OwnerNamespace string
+	// Retained is whether the object was kept by [Retain] when its owner was deleted, and the owner had the name of the present
+	// one.
+	Retained bool
 }
 
 func (e *OwnershipError) Error() string {
 	if e.Owner == nil {
 		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it", e.Kind, e.Name)
 	}
-	return fmt.Sprintf("%s %s belongs to %s %s: it is left alone; choose another name", e.Kind, e.Name, e.Owner.Kind, e.Owner.Name)
+	name := types.NamespacedName{Namespace: e.OwnerNamespace, Name: e.Owner.Name}
+	owner := e.Owner.Kind + " " + strings.TrimPrefix(name.String(), "/")
+	if e.Retained {
+		return fmt.Sprintf("%s %s was retained when a former %s was deleted: it is left alone; delete it, choose another name, or allow to Adopt it", e.Kind, e.Name, owner)
+	}
+	return fmt.Sprintf("%s %s belongs to %s: it is left alone; choose another name", e.Kind, e.Name, owner)
 }
 
 // Reason returns the reason for a condition that shows the error: OwnedByAnother.

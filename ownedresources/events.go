@@ -18,7 +18,8 @@ const (
 	outcomeApplied   outcome = "Applied"
 	outcomeRecreated outcome = "Recreated"
 	outcomeDeleted   outcome = "Deleted"
-	outcomeFailed    outcome = "Failed" // only counted: package reconcile emits the events of errors
+	outcomeRetained  outcome = "Retained" // it stays although its owner is deleted
+	outcomeFailed    outcome = "Failed"   // only counted: package reconcile emits the events of errors
 )
 
 // record counts what was done to an object, and keeps it for emitEvents. The detail must not contain values of fields.
@@ -42,7 +43,7 @@ func (a *applier) emitEvents(o *owner) {
 	if len(o.done) == 0 {
 		return
 	}
-	for _, done := range [...]outcome{outcomeRecreated, outcomeCreated, outcomeApplied, outcomeDeleted} {
+	for _, done := range [...]outcome{outcomeRecreated, outcomeCreated, outcomeApplied, outcomeDeleted, outcomeRetained} {
 		if texts := o.done[done]; len(texts) > 0 {
 			note := string(done) + " " + strings.Join(texts, ", ")
 			a.recorder.Eventf(o.object, nil, corev1.EventTypeNormal, string(done), "Apply", "%s", eventnote.Cut(note))

@@ -90,24 +90,6 @@ func fingerprint(differences []compare.Difference) string {
 	return string(s[:12])
 }
 
-// withoutOwnAnnotations drops this package's annotations from a desired object. They get there in a copy of another
-// object's annotations: an owner that is itself a child carries them.
-func withoutOwnAnnotations(obj client.Object) client.Object {
-	annotations := obj.GetAnnotations()
-	_, isApplied := annotations[AnnotationApplied]
-	_, isSet := annotations[AnnotationSet]
-	if !isApplied && !isSet {
-		return obj
-	}
-	obj = obj.DeepCopyObject().(client.Object)
-	annotations = obj.GetAnnotations()
-	delete(annotations, AnnotationApplied)
-	delete(annotations, AnnotationSet)
-	delete(annotations, AnnotationOrder)
-	obj.SetAnnotations(annotations)
-	return obj
-}
-
 // sum is the hash of what would be sent: the first half of a SHA-256, in hexadecimal.
 type sum [sha256.Size]byte
 

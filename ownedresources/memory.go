@@ -174,8 +174,11 @@ type ownerMemory struct {
 
 	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
 	// leads elsewhere, so its deletion does not enqueue them.
-	blocked      map[blockedName]types.NamespacedName
-	blockedCount atomic.Int64 // of blocked: reading it needs no lock
+	blocked map[blockedName]types.NamespacedName
+	// marked holds the owners whose children carry marks, after these were listed.
+	marked       map[objectName]types.UID
+	orphaning    map[types.UID]bool // owners that are deleted with orphan propagation
+	blockedCount atomic.Int64       // of blocked: reading it needs no lock
 }
 
 // ownerRecord is what is remembered of one owner.
@@ -200,7 +203,8 @@ type blockedName struct {
 }
 
 func newOwnerMemory() *ownerMemory {
-	return &ownerMemory{seed: maphash.MakeSeed(), byUID: map[types.UID]ownerRecord{}, blocked: map[blockedName]types.NamespacedName{}}
+	return &ownerMemory{seed: maphash.MakeSeed(), byUID: map[types.UID]ownerRecord{}, blocked: map[blockedName]types.NamespacedName{},
+		marked: map[objectName]types.UID{}, orphaning: map[types.UID]bool{}}
 }
 
 // forget drops everything that is remembered of an owner that is gone.
@@ -208,6 +212,8 @@ func (m *ownerMemory) forget(owner client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byUID, owner.GetUID())
+	delete(m.orphaning, owner.GetUID())
+	maps.DeleteFunc(m.marked, func(_ objectName, uid types.UID) bool { return uid == owner.GetUID() })
 	name := client.ObjectKeyFromObject(owner)
 	maps.DeleteFunc(m.blocked, func(_ blockedName, waiting types.NamespacedName) bool { return waiting == name })
 	m.blockedCount.Store(int64(len(m.blocked)))
@@ -235,6 +241,7 @@ func (m *ownerMemory) digest(desired desiredNames) uint64 {
 		h.WriteString(k.gvk.Kind)
 		h.WriteByte(1)
 	}
+	_, _ = h.Write(desired.retains)
 	for _, d := range desired.objects {
 		for _, s := range [...]string{d.kind.gvk.Group, d.kind.gvk.Kind, d.object.GetNamespace(), d.object.GetName()} {
 			h.WriteString(s)
@@ -259,6 +266,46 @@ func (m *ownerMemory) childDeleted(child client.Object) {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		m.setPruned(ref.UID, 0)
 	}
+	if mark, marked := parseOwner(child.GetAnnotations()[AnnotationOwner]); marked {
+		m.setPruned(mark.uid, 0)
+	}
+}
+
+// setMarked remembers that the children of an owner were listed, and what is left of its former namesakes.
+func (m *ownerMemory) setMarked(o *owner) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.marked[o.objectName()] = o.reference.UID
+}
+
+// childAppeared makes the next pass of an owner list again, if the child belongs to a former owner of its name.
+func (m *ownerMemory) childAppeared(child client.Object) {
+	mark, marked := parseOwner(child.GetAnnotations()[AnnotationOwner])
+	if !marked {
+		return
+	}
+	m.mu.Lock()
+	owner, known := m.marked[mark.owner]
+	m.mu.Unlock()
+	if known && owner != mark.uid {
+		m.setPruned(owner, 0)
+	}
+}
+
+// ownerSeen remembers that an owner is deleted with orphan propagation.
+func (m *ownerMemory) ownerSeen(owner client.Object) {
+	if owner.GetDeletionTimestamp() == nil || !slices.Contains(owner.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.orphaning[owner.GetUID()] = true
+}
+
+func (m *ownerMemory) isOrphaning(owner types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.orphaning[owner]
 }
 
 func (m *ownerMemory) isRecreated(d *desired) bool {

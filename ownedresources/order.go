@@ -52,6 +52,9 @@ func (o *order[T]) checkChild(child *Child[T]) error {
 	if err := child.options.mistake(desiredType); err != nil {
 		return err
 	}
+	if retains, owner := child.options.retainType, reflect.TypeFor[T](); retains != nil && !owner.AssignableTo(retains) {
+		return fmt.Errorf("its Retain is for %s: give that a function of %s", retains, owner)
+	}
 	for _, in := range child.inputs {
 		if err := in.check(); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -28,8 +29,10 @@ type owner struct {
 	reference    metav1.OwnerReference
 	fieldManager client.FieldOwner
 	set          string // name of the set that the children belong to
+	finalizer    string // of that set
 	done         map[outcome][]string
-	confirmed    bool // to be as the API server has it
+	confirmed    bool               // to be as the API server has it
+	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see applier.isGone
 }
 
 func newOwner(obj client.Object, c client.Client) (owner, error) {
@@ -89,11 +92,16 @@ func (o *owner) String() string {
 	return o.reference.Kind + " " + o.namespace + "/" + o.reference.Name
 }
 
-// mayWrite returns nil if the live object is controlled by the owner, or may be adopted. Otherwise it returns an
-// [*OwnershipError], a [*WaitingError] or an orphanError.
+// mayWrite returns nil if the live object is controlled by the owner, or has its mark, or may be adopted. Otherwise it returns
+// an [*OwnershipError], a [*WaitingError], an orphanError or a formerError.
 func (o *owner) mayWrite(d *desired, live client.Object) error {
 	k := d.kind
 	controller := metav1.GetControllerOfNoCopy(live)
+	if controller == nil {
+		if m, marked := markOf(live, k.gvk.GroupKind()); marked {
+			return o.mayWriteMarked(d, live, m)
+		}
+	}
 	switch {
 	case controller == nil && d.options.adopt && live.GetDeletionTimestamp() == nil:
 		return nil
@@ -196,17 +204,22 @@ func (a *applier) confirm(ctx context.Context, o *owner) error {
 
 // readOwner reads the owner past the cache. It returns nil if there is no object of its name.
 func (a *applier) readOwner(ctx context.Context, o *owner) (client.Object, error) {
+	return a.readNamed(ctx, o, client.ObjectKeyFromObject(o.object))
+}
+
+// readNamed reads an object of the owner's kind past the cache. It returns nil if there is none.
+func (a *applier) readNamed(ctx context.Context, o *owner, name types.NamespacedName) (client.Object, error) {
 	reader := a.apiReader
 	if reader == nil {
 		reader = o.client // a manager's client does not cache unstructured objects by default
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.reference.APIVersion, o.reference.Kind))
-	switch err := reader.Get(ctx, client.ObjectKeyFromObject(o.object), u); {
+	switch err := reader.Get(ctx, name, u); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", o, err)
+		return nil, fmt.Errorf("read %s %s: %w", o.reference.Kind, strings.TrimPrefix(name.String(), "/"), err)
 	}
 	return u, nil
 }

@@ -17,15 +17,19 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// desiredNames are the objects that are desired in one reconcile, and the kinds of which that is not known: a child of them
-// could not be built.
+// desiredNames are the objects that are desired in one reconcile, and the kinds of which that is not known: a child of
+// them could not be built.
 type desiredNames struct {
 	objects []declared
 	unbuilt []*kind
+	retains []byte // of each child with the option [Retain], whether its function returns true
 }
 
 // without returns the objects that are certainly not desired.
 func (d desiredNames) without(found []written) (undesired []written) {
+	if len(found) == 0 {
+		return nil
+	}
 	names := make(map[objectName]bool, len(d.objects))
 	for i := range d.objects {
 		names[d.objects[i].objectName()] = true
@@ -44,8 +48,9 @@ func (d desiredNames) without(found []written) (undesired []written) {
 }
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
-// reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only if
-// the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours yet.
+// reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only
+// if the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours
+// yet.
 func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) error {
 	digest := s.applier.owners.digest(desired)
 	if s.applier.owners.isPruned(o.reference.UID, digest) {
@@ -60,18 +65,33 @@ func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames)
 }
 
 func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNames, digest uint64) error {
-	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be repeated.
+	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be
+	// repeated.
 	complete := !s.applier.writes.Pending()
 	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := s.deleteInOrder(ctx, o, desired.without(found), "no longer desired"); err != nil {
+	undesired, err := s.withoutRetained(ctx, o, desired.without(found))
+	if err != nil {
+		return err
+	}
+	if _, err := s.deleteInOrder(ctx, o, undesired, "no longer desired"); err != nil {
+		return err
+	}
+	left, err := s.listFormer(ctx, o)
+	if err != nil {
+		return err
+	}
+	if _, err := s.deleteInOrder(ctx, o, desired.without(left), "left by a former "+o.String()); err != nil {
 		return err
 	}
 	complete = complete && !slices.ContainsFunc(unserved, desired.knows) // they were served when the children were built
 	if complete {
 		s.applier.owners.setPruned(o.reference.UID, digest)
+		if o.finalizer != "" {
+			s.applier.owners.setMarked(o)
+		}
 	}
 	return nil
 }
@@ -83,18 +103,44 @@ type written struct {
 	order  int // see [AnnotationOrder]
 }
 
+// orderOf returns what [AnnotationOrder] says, 0 if that is nothing that this package writes.
+func orderOf(obj client.Object) int {
+	order, err := strconv.Atoi(obj.GetAnnotations()[AnnotationOrder])
+	if err != nil {
+		return 0
+	}
+	return max(0, order)
+}
+
 // listWritten returns the objects that this set wrote for the owner, also those that are being deleted, and the kinds that
 // are not served ([IfServed]), of which there are none.
 func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []written, unserved []*kind, err error) {
+	return s.listIndexed(ctx, o, controllerBucket(o.reference.UID), func(k *kind, obj client.Object) bool { return s.isWritten(o, k, obj) })
+}
+
+// listFormer returns the objects that this set wrote anywhere for an object that had the owner's name and is gone, and
+// that are not retained. The garbage collector does not delete them. Without a manager nobody triggers a reconcile for
+// them either.
+func (s *ChildSet[T]) listFormer(ctx context.Context, o *owner) ([]written, error) {
+	name := o.objectName()
+	found, _, err := s.listIndexed(ctx, o, nameBucket(name), func(k *kind, obj client.Object) bool {
+		m, marked := markOf(obj, k.gvk.GroupKind())
+		return marked && m.owner == name && m.uid != o.reference.UID && !m.retained && s.isAnywhere(k.gvk) && s.carriesMarks(obj)
+	})
+	return found, err
+}
+
+// listIndexed returns the objects of the set's kinds that are in a bucket of the index and satisfy a function.
+func (s *ChildSet[T]) listIndexed(ctx context.Context, o *owner, bucket string, is func(*kind, client.Object) bool) (found []written, unserved []*kind, err error) {
 	kinds, err := s.kindsIn(o.client.Scheme())
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, k := range kinds {
-		if slices.Index(kinds, k) < i {
+		if s.firstOfKind(kinds, i) != i || bucket != controllerBucket(o.reference.UID) && !s.isAnywhere(k.gvk) {
 			continue
 		}
-		list, served, err := s.listIfServed(ctx, o, s.children[i], k.gvk)
+		list, served, err := s.listIfServed(ctx, o, s.children[i], k.gvk, bucket)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -102,56 +148,72 @@ func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []writte
 			unserved = append(unserved, k)
 		}
 		for _, obj := range list {
-			if s.isWritten(o, obj) {
-				order, _ := strconv.Atoi(obj.GetAnnotations()[AnnotationOrder]) // absent is 0
-				found = append(found, written{k, obj, order})
+			if is(k, obj) {
+				found = append(found, written{k, obj, orderOf(obj)})
 			}
 		}
 	}
 	return found, unserved, nil
 }
 
-// isWritten reports whether a live object was written by this set for this owner.
-func (s *ChildSet[T]) isWritten(o *owner, live client.Object) bool {
-	return metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) &&
-		live.GetAnnotations()[AnnotationSet] == s.name &&
-		lastAppliedOf(live).method != byOthers
+// firstOfKind returns the index of the first child that has the kind of another one.
+func (s *ChildSet[T]) firstOfKind(kinds []*kind, i int) int {
+	return slices.IndexFunc(kinds, func(k *kind) bool { return k.gvk == kinds[i].gvk })
 }
 
-// deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are gone:
-// then the error is a [*WaitingError]. why is for the errors.
-func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) error {
+// isWritten reports whether a live object was written by this set for this owner.
+func (s *ChildSet[T]) isWritten(o *owner, k *kind, live client.Object) bool {
+	return s.carriesMarks(live) && (metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) ||
+		metav1.GetControllerOfNoCopy(live) == nil && o.isMarkedBy(live, k.gvk.GroupKind()))
+}
+
+// carriesMarks reports whether a live object was written by a set of this name.
+func (s *ChildSet[T]) carriesMarks(live client.Object) bool {
+	return live.GetAnnotations()[AnnotationSet] == s.name && lastAppliedOf(live).method != byOthers
+}
+
+// deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are
+// gone: then the error is a [*WaitingError]. Objects that turn out not to be ours are left alone. It returns
+// the others. why is for the errors.
+func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) (remaining []written, err error) {
 	defer s.applier.emitEvents(o)
-	highest := 0
-	for _, w := range found {
-		highest = max(highest, w.order)
+	for len(found) > 0 {
+		highest := 0
+		for _, w := range found {
+			highest = max(highest, w.order)
+		}
+		var deleting []string
+		var later, ours []written
+		for _, w := range found {
+			if w.order < highest {
+				later = append(later, w)
+				continue
+			}
+			isOurs, err := s.delete(ctx, o, w)
+			if err != nil {
+				return found, fmt.Errorf("%s, %s: %w", w.kind.describe(w.object), why, err)
+			}
+			if isOurs {
+				ours, deleting = append(ours, w), append(deleting, w.kind.describe(w.object))
+			}
+		}
+		if len(deleting) > 0 && len(later) > 0 {
+			return found, &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
+				"%s: %s; waits for the deletion of %s, which came after", why, enumerate(describeAll(later)), enumerate(deleting))}
+		}
+		if found = later; len(deleting) > 0 {
+			return ours, nil
+		}
 	}
-	var deleting, waiting []string
-	for _, w := range found {
-		if w.order < highest {
-			waiting = append(waiting, w.kind.describe(w.object))
-			continue
-		}
-		deleting = append(deleting, w.kind.describe(w.object))
-		if w.object.GetDeletionTimestamp() != nil {
-			continue
-		}
-		if err := s.applier.confirm(ctx, o); err != nil {
-			return err
-		}
-		err := deleteExactly(ctx, o.client, w.object)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s, %s: %w", w.kind.describe(w.object), why, err)
-		}
-		if err == nil {
-			s.applier.record(o, w.kind, w.object, outcomeDeleted, "")
-		}
+	return nil, nil
+}
+
+func describeAll(all []written) []string {
+	names := make([]string, len(all))
+	for i, w := range all {
+		names[i] = w.kind.describe(w.object)
 	}
-	if len(waiting) == 0 {
-		return nil
-	}
-	return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
-		"%s: %s; waits for the deletion of %s, which came after", why, enumerate(waiting), enumerate(deleting))}
+	return names
 }
 
 // enumerate lists the first three names, and the number of the others.
@@ -163,14 +225,51 @@ func enumerate(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// list returns objects of a kind, the owner's children among them. They may be the cache's own.
-func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind) ([]client.Object, error) {
+// delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
+func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours bool, err error) {
+	if w.object.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	a := s.applier
+	m, marked := markOf(w.object, w.kind.gvk.GroupKind())
+	switch marked = marked && metav1.GetControllerOfNoCopy(w.object) == nil; {
+	case marked && m.uid != o.reference.UID:
+		if gone, err := a.isGone(ctx, o, m); err != nil || !gone {
+			return false, err
+		}
+	case marked && o.object.GetDeletionTimestamp() != nil:
+		if err := a.confirmDeleted(ctx, o); err != nil {
+			return true, err
+		}
+	default:
+		if err := a.confirm(ctx, o); err != nil {
+			return true, err
+		}
+	}
+	if marked {
+		return a.removeMarked(ctx, o, w.kind, w.object)
+	}
+	err = deleteExactly(ctx, o.client, w.object)
+	if client.IgnoreNotFound(err) != nil {
+		return true, fmt.Errorf("delete: %w", err)
+	}
+	if err == nil {
+		a.record(o, w.kind, w.object, outcomeDeleted, "")
+	}
+	return true, nil
+}
+
+// list returns objects of a kind, those of a bucket of the index among them. They may be the cache's own.
+func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind, bucket string) ([]client.Object, error) {
 	list := newList(sample, gvk, o.client.Scheme())
-	options := []client.ListOption{client.InNamespace(o.namespace), client.UnsafeDisableDeepCopy}
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if !s.isAnywhere(gvk) {
+		options = append(options, client.InNamespace(o.namespace))
+	}
 	reader := client.Reader(o.client)
 	if s.cache != nil { // it has the index, also for unstructured objects
 		reader = s.cache
-		options = append(options, client.MatchingFields{controllerIndex: controllerBucket(o.reference.UID)})
+		options = append(options, client.MatchingFields{controllerIndex: bucket})
 	}
 	if err := reader.List(ctx, list, options...); err != nil {
 		return nil, fmt.Errorf("list the children of %s: %w", o, err)

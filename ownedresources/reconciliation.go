@@ -69,7 +69,7 @@ func (r *reconciliation[T]) run() error {
 	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
-	return errors.Join(joinWaits(r.waits), r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt()}))
+	return errors.Join(joinWaits(r.waits), r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt(), r.retains()}))
 }
 
 // build calls the child's function. It sends no request, unless the child has an input that does.
@@ -98,13 +98,21 @@ func (r *reconciliation[T]) build(i int) {
 // add adds an object to those of the child that is being built.
 func (r *reconciliation[T]) add(obj client.Object) {
 	child := r.set.children[r.building]
-	r.objects = append(r.objects, declared{kind: r.kinds[r.building], object: obj, options: &child.options, order: r.set.order.rank[r.building]})
+	r.objects = append(r.objects, declared{
+		kind: r.kinds[r.building], object: obj, options: &child.options,
+		binding: child.options.bindingFor(r.object), order: r.set.order.rank[r.building],
+	})
 }
 
 // check finds what is wrong with an object before any request. It sets the owner's namespace on one without.
 func (r *reconciliation[T]) check(j int) {
 	d := &r.objects[j]
-	if d.err = r.set.applier.validateOne(r.owner, d.kind, d.object); d.err != nil {
+	if d.options.anywhere {
+		d.err = r.set.validateAnywhere(r.ctx, r.owner, d)
+	} else {
+		d.err = r.set.applier.validateOne(r.owner, d.kind, d.object)
+	}
+	if d.err != nil {
 		return
 	}
 	if other := r.indexOf(j); other >= 0 {

@@ -64,6 +64,9 @@ func (a *applier) recreate(ctx context.Context, d *desired, live client.Object, 
 	if err := a.confirm(ctx, d.owner); err != nil {
 		return err
 	}
+	if d.binding != byReference && (!d.owner.isMarkedBy(live, d.kind.gvk.GroupKind()) || !isManagedBy(live, d.owner.fieldManager)) {
+		return refusal
+	}
 	if err := deleteExactly(ctx, d.owner.client, live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s to recreate it: %w", d, err)
 	}

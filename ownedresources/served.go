@@ -101,12 +101,18 @@ func (s *ChildSet[T]) watchWhileServed(mgr ctrl.Manager, child client.Object, gv
 	}
 	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
+	handlers := []servedkinds.Handler{
+		{Handler: owned, Predicates: []predicate.Predicate{s.observe()}},
+		{Handler: s.enqueueBlocked()},
+	}
+	if marked, err := s.enqueueMarked(mgr, owner, gvk); err != nil {
+		return nil, err
+	} else if marked != nil {
+		handlers = append(handlers, servedkinds.Handler{Handler: marked})
+	}
 	w, err := kinds.Watch(child, servedkinds.Options{
-		Indexes: map[string]client.IndexerFunc{controllerIndex: controllerValue},
-		Handlers: []servedkinds.Handler{
-			{Handler: owned, Predicates: []predicate.Predicate{s.observe()}},
-			{Handler: s.enqueueBlocked()},
-		},
+		Indexes:  map[string]client.IndexerFunc{controllerIndex: controllerValue},
+		Handlers: handlers,
 		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return s.allOwners(ctx, mgr) },
 		Appeared: func() { s.applier.kinds.forget(gvk) },
 		Gone:     func(ctx context.Context) { s.forgetChildren(ctx, child, gvk, mgr.GetScheme()) },
@@ -196,13 +202,13 @@ func (s *ChildSet[T]) release(state servedState, gvk schema.GroupVersionKind) {
 }
 
 // listIfServed lists objects of the kind of a child. It returns served as false if the kind is not served.
-func (s *ChildSet[T]) listIfServed(ctx context.Context, o *owner, child *Child[T], gvk schema.GroupVersionKind) (list []client.Object, served bool, err error) {
+func (s *ChildSet[T]) listIfServed(ctx context.Context, o *owner, child *Child[T], gvk schema.GroupVersionKind, bucket string) (list []client.Object, served bool, err error) {
 	state, err := s.acquire(child, gvk, o.client)
 	if err != nil || state == notServed || state == notWatched {
 		return nil, false, err
 	}
 	defer s.release(state, gvk)
-	list, err = s.list(ctx, o, child.sample, gvk)
+	list, err = s.list(ctx, o, child.sample, gvk, bucket)
 	return list, true, err
 }
 

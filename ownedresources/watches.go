@@ -71,7 +71,11 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	}
 	s.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
 	s.kinds.Store(nil)
-	b.Watches(reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), s.forgetOwners())
+	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	b.Watches(owner, s.forgetOwners())
+	if err := s.observeOrphaning(mgr, owner); err != nil {
+		return err
+	}
 	seen := map[schema.GroupVersionKind]bool{}
 	for _, child := range s.Watched() {
 		gvk, err := apiutil.GVKForObject(child, mgr.GetScheme())
@@ -98,6 +102,11 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 		}
 		b.Owns(child, builder.WithPredicates(s.observe()))
 		b.Watches(child, s.enqueueBlocked())
+		if marked, err := s.enqueueMarked(mgr, owner, gvk); err != nil {
+			return err
+		} else if marked != nil {
+			b.Watches(child, marked)
+		}
 	}
 	return nil
 }
@@ -106,7 +115,11 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 func (s *ChildSet[T]) observe() predicate.Predicate {
 	a := s.applier
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { a.writes.Observe(e.Object); return true },
+		CreateFunc: func(e event.CreateEvent) bool {
+			a.writes.Observe(e.Object)
+			a.owners.childAppeared(e.Object)
+			return true
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool { a.writes.Observe(e.ObjectNew); return true },
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			a.writes.Observe(e.Object)
@@ -136,7 +149,8 @@ func (s *ChildSet[T]) enqueueBlocked() handler.EventHandler {
 	}
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if !reflect.DeepEqual(metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)) {
+			if !reflect.DeepEqual(metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)) ||
+				e.ObjectOld.GetAnnotations()[AnnotationOwner] != e.ObjectNew.GetAnnotations()[AnnotationOwner] {
 				enqueue(e.ObjectNew, q)
 			}
 		},
@@ -144,8 +158,8 @@ func (s *ChildSet[T]) enqueueBlocked() handler.EventHandler {
 	}
 }
 
-// controllerIndex is the name of the index that finds an owner's children in the cache. It also finds those of some other
-// owners, see controllerBucket.
+// controllerIndex is the name of the index that finds an owner's children in the cache, by their controller or by their marks. It
+// also finds those of some other owners, see controllerBucket.
 const controllerIndex = "opblocks.dev/controller"
 
 // indexByController adds the index, unless another set has added it: there is one per kind and manager.
@@ -157,13 +171,19 @@ func indexByController(ctx context.Context, mgr ctrl.Manager, child client.Objec
 	return nil
 }
 
-// controllerValue returns the value of the index for an object.
+// controllerValue returns the values of the index for an object.
 func controllerValue(obj client.Object) []string {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
 		return []string{controllerBucket(ref.UID)}
 	}
+	if m, marked := parseOwner(obj.GetAnnotations()[AnnotationOwner]); marked {
+		return []string{controllerBucket(m.uid), nameBucket(m.owner)}
+	}
 	return nil
 }
+
+// nameBucket returns the bucket of an owner's name, by which its children are found that carry marks.
+func nameBucket(owner objectName) string { return controllerBucket(types.UID(owner.String())) }
 
 // controllerBucket returns one of 1,024 values for an owner. An index holds two maps for each of its values, which would
 // take nearly a kilobyte for the children of each owner. It costs less to skip some dozens of other owners' children, once

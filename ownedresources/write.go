@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// toSend returns a copy of the object with the controller reference and this package's annotations.
+// toSend returns a copy of the object with the controller reference or the marks, and this package's annotations.
 func (d *desired) toSend(method writeMethod) client.Object {
 	obj := d.object
 	if method == byCreate {
@@ -37,13 +37,7 @@ func (d *desired) toSend(method writeMethod) client.Object {
 		annotations[AnnotationOrder] = strconv.Itoa(d.order)
 	}
 	obj.SetAnnotations(annotations)
-	var references []metav1.OwnerReference
-	for _, ref := range obj.GetOwnerReferences() {
-		if ref.UID != d.owner.reference.UID {
-			references = append(references, ref)
-		}
-	}
-	obj.SetOwnerReferences(append(references, d.owner.reference))
+	d.bind(obj)
 	return obj
 }
 
@@ -59,7 +53,11 @@ func (a *applier) post(ctx context.Context, d *desired) (client.Object, error) {
 	err := d.owner.client.Create(ctx, obj, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return nil, &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%s is not created, since its namespace is being deleted", d)}
+		wait := &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%s is not created, since its namespace is being deleted", d)}
+		if d.object.GetNamespace() != d.owner.namespace { // no event shows when it is gone
+			wait.after = terminatingNamespaceDelay
+		}
+		return nil, wait
 	case err != nil:
 		return nil, fmt.Errorf("create %s: %w", d, withoutValues(err))
 	}

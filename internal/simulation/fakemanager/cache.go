@@ -54,6 +54,9 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 		return err
 	}
 	k := c.kind(gvk)
+	if !k.selection.covers(key.Namespace) {
+		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // these are controller-runtime's words
+	}
 	if err := c.reader.Get(ctx, key, obj, opts...); err != nil {
 		return err
 	}

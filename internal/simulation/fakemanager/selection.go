@@ -65,6 +65,16 @@ func (s *selection) matches(obj client.Object) bool {
 	return selector == nil || selector.Matches(labels.Set(obj.GetLabels()))
 }
 
+// covers reports whether the cache holds objects of a namespace, or cluster-scoped ones if it is empty.
+func (s *selection) covers(namespace string) bool {
+	if s.namespaces == nil || namespace == "" {
+		return true
+	}
+	_, known := s.namespaces[namespace]
+	_, all := s.namespaces[cache.AllNamespaces]
+	return known || all
+}
+
 // transformed returns an object as the cache holds it. It may change the object.
 func (s *selection) transformed(obj client.Object) (client.Object, error) {
 	if s.transform == nil {

@@ -1,0 +1,220 @@
+package ownedresources
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestMarkOf(t *testing.T) {
+	const owner = "App.apps.example.com/shop/web/0e1c"
+	app := schema.GroupKind{Group: "apps.example.com", Kind: "App"}
+	tests := map[string]struct {
+		reason        string
+		owner, object string
+		retained      string
+		want          mark
+		marked        bool
+	}{
+		"Complete": {
+			reason: "It names an owner and this object.", owner: owner, object: "ConfigMap/other/data",
+			want:   mark{owner: objectName{app, types.NamespacedName{Namespace: "shop", Name: "web"}}, uid: "0e1c"},
+			marked: true,
+		},
+		"Retained": {
+			reason: "It stays.", owner: owner, object: "ConfigMap/other/data", retained: "true",
+			want:   mark{owner: objectName{app, types.NamespacedName{Namespace: "shop", Name: "web"}}, uid: "0e1c", retained: true},
+			marked: true,
+		},
+		"ClusterScopedOwner": {
+			reason: "Such an owner has no namespace.", owner: "Node//one/0e1c", object: "ConfigMap/other/data",
+			want:   mark{owner: objectName{schema.GroupKind{Kind: "Node"}, types.NamespacedName{Name: "one"}}, uid: "0e1c"},
+			marked: true,
+		},
+		"None":            {reason: "Most objects have no mark."},
+		"Copy":            {reason: "It names the object that this one was copied from.", owner: owner, object: "ConfigMap/other/original"},
+		"CopyInNamespace": {reason: "So does a copy in another namespace.", owner: owner, object: "ConfigMap/shop/data"},
+		"OtherKind":       {reason: "So does an object that got the annotations of another kind.", owner: owner, object: "Secret/other/data"},
+		"WithoutObject":   {reason: "A part of a mark is none.", owner: owner},
+		"WithoutUID":      {reason: "A name is not enough.", owner: "App.apps.example.com/shop/web", object: "ConfigMap/other/data"},
+		"EmptyUID":        {reason: "An empty UID would be that of an owner that has none.", owner: "App.apps.example.com/shop/web/", object: "ConfigMap/other/data"},
+		"EmptyName":       {reason: "Nothing has an empty name.", owner: "App.apps.example.com/shop//0e1c", object: "ConfigMap/other/data"},
+		"EmptyKind":       {reason: "Nothing has an empty kind.", owner: "/shop/web/0e1c", object: "ConfigMap/other/data"},
+		"TooManyParts":    {reason: "No name contains a slash.", owner: "App/shop/web/../../0e1c", object: "ConfigMap/other/data"},
+		"OnlySlashes":     {reason: "There is nothing in it.", owner: "///", object: "///"},
+		"VeryLong":        {reason: "It is as long as an annotation may be.", owner: strings.Repeat("/", 256<<10), object: "ConfigMap/other/data"},
+		"NoText":          {reason: "It is no text.", owner: "\xff\x00/\xff/\xff", object: "\xff"},
+		"OtherRetainValue": {
+			reason: "Only this package's own value counts.", owner: owner, object: "ConfigMap/other/data", retained: "yes",
+			want:   mark{owner: objectName{app, types.NamespacedName{Namespace: "shop", Name: "web"}}, uid: "0e1c"},
+			marked: true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "data", Annotations: map[string]string{}}}
+			for key, value := range map[string]string{AnnotationOwner: tc.owner, AnnotationObject: tc.object, AnnotationRetained: tc.retained} {
+				if value != "" {
+					obj.Annotations[key] = value
+				}
+			}
+			got, marked := markOf(obj, schema.GroupKind{Kind: "ConfigMap"})
+			require.Equal(t, tc.marked, marked, tc.reason)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(mark{}, objectName{})); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func FuzzMarkOf(f *testing.F) {
+	f.Add("App.apps.example.com/shop/web/0e1c", "ConfigMap/other/data")
+	f.Add("////", "")
+	f.Fuzz(func(t *testing.T, owner, object string) {
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "data", Annotations: map[string]string{
+			AnnotationOwner: owner, AnnotationObject: object,
+		}}}
+		m, marked := markOf(obj, schema.GroupKind{Kind: "ConfigMap"})
+		if marked && (m.uid == "" || m.owner.name.Name == "" || object != "ConfigMap/other/data" || !strings.HasSuffix(owner, string(m.uid))) {
+			t.Errorf("%q, %q: %+v", owner, object, m)
+		}
+	})
+}
+
+// marked returns an object of a kind ConfigMap with the marks of an owner.
+func marked(o *owner, namespace, name string, b binding) *corev1.ConfigMap {
+	obj := namedConfigMap(namespace, name)
+	obj.Labels = map[string]string{LabelOwnerUID: string(o.reference.UID)}
+	obj.Annotations = o.marksFor(objectName{schema.GroupKind{Kind: "ConfigMap"}, client.ObjectKeyFromObject(obj)}, b)
+	return obj
+}
+
+func TestMayWriteMarked(t *testing.T) {
+	named := func(name string, uid types.UID) *owner {
+		return &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "apps.example.com/v1", Kind: "App", Name: name, UID: uid}}
+	}
+	const (
+		allowed = iota
+		waits
+		former // it is removed or adopted if its owner turns out to be gone
+		refused
+		retained // refused, since it is kept
+	)
+	tests := map[string]struct {
+		reason   string
+		of       *owner
+		binding  binding
+		adopt    bool
+		deleting bool
+		want     int
+	}{
+		"Ours":                 {reason: "It has our UID.", of: named("web", "new"), binding: byMark, want: allowed},
+		"OursDeleting":         {reason: "It is made anew when it is gone.", of: named("web", "new"), binding: byMark, deleting: true, want: waits},
+		"OursRetained":         {reason: "It is ours all the same.", of: named("web", "new"), binding: byRetention, want: allowed},
+		"FormerOfOurName":      {reason: "It goes with its owner, as by the garbage collector.", of: named("web", "old"), binding: byMark, want: former},
+		"FormerAdopt":          {reason: "It is taken over on request.", of: named("web", "old"), binding: byMark, adopt: true, want: former},
+		"FormerRetained":       {reason: "Nobody has asked for its data to be deleted or reused.", of: named("web", "old"), binding: byRetention, want: retained},
+		"FormerRetainedAdopt":  {reason: "It is taken over on request.", of: named("web", "old"), binding: byRetention, adopt: true, want: former},
+		"OfAnother":            {reason: "It belongs to another App.", of: named("api", "api"), binding: byMark, want: refused},
+		"OfAnotherRetained":    {reason: "Another App may have retained it, or may still use it.", of: named("api", "api"), binding: byRetention, want: refused},
+		"OfAnotherAdopt":       {reason: "That depends on whether the other App is gone.", of: named("api", "api"), binding: byRetention, adopt: true, want: former},
+		"OfAnotherKindAdopt":   {reason: "The operator may not be allowed to read other kinds.", of: &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "web", UID: "s"}}, binding: byMark, adopt: true, want: refused},
+		"SameUIDOfAnotherName": {reason: "No two objects have one UID: the mark is forged.", of: named("api", "new"), binding: byMark, want: refused},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := named("web", "new")
+			k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
+			require.NoError(t, err)
+			live := marked(tc.of, "other", "data", tc.binding)
+			if tc.deleting {
+				live.DeletionTimestamp = new(metav1.Now())
+			}
+			d := &desired{kind: k, object: namedConfigMap("other", "data"), owner: o, options: &childOptions{adopt: tc.adopt}, binding: byMark}
+			err = o.mayWrite(d, live)
+			got := allowed
+			switch e := err.(type) { //nolint:errorlint // it is not wrapped
+			case *WaitingError:
+				got = waits
+			case formerError:
+				got = former
+			case *OwnershipError:
+				if got = refused; e.Retained {
+					got = retained
+				}
+			}
+			require.Equal(t, tc.want, got, "%s\n%v", tc.reason, err)
+		})
+	}
+}
+
+func TestBind(t *testing.T) {
+	o := &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "App", Name: "web", UID: "uid", Controller: new(true), BlockOwnerDeletion: new(true)}}
+	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
+	require.NoError(t, err)
+	sent := func(b binding) client.Object {
+		d := &desired{kind: k, object: namedConfigMap("shop", "data"), owner: o, options: &childOptions{}, binding: b}
+		obj := d.object.DeepCopyObject().(client.Object)
+		d.bind(obj)
+		return obj
+	}
+	bindings := []binding{byReference, byMark, byRetention}
+	for _, want := range bindings {
+		d := &desired{kind: k, object: namedConfigMap("shop", "data"), owner: o, options: &childOptions{}, binding: want}
+		for _, have := range bindings {
+			require.Equal(t, want == have, d.isBound(sent(have)), "want %v, have %v", want, have)
+			require.Equal(t, want != have, d.changesBinding(sent(have)), "want %v, have %v", want, have)
+		}
+	}
+	both := sent(byMark)
+	both.SetOwnerReferences([]metav1.OwnerReference{o.reference})
+	d := &desired{kind: k, object: namedConfigMap("shop", "data"), owner: o, options: &childOptions{}, binding: byMark}
+	require.False(t, d.isBound(both), "the garbage collector would delete it")
+	require.True(t, d.changesBinding(both))
+}
+
+func TestWithoutOwnMetadata(t *testing.T) {
+	o := &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "App", Name: "web", UID: "uid"}}
+	obj := marked(o, "other", "data", byRetention)
+	obj.Labels["app"], obj.Annotations["note"], obj.Annotations[AnnotationOrder] = "web", "stays", "7"
+	before := obj.DeepCopy()
+	got := withoutOwnMetadata(obj)
+	require.Equal(t, map[string]string{"app": "web"}, got.GetLabels())
+	require.Equal(t, map[string]string{"note": "stays"}, got.GetAnnotations())
+	require.Empty(t, cmp.Diff(before, obj), "the object that was given stays as it is")
+	plain := namedConfigMap("other", "data")
+	require.Same(t, plain, withoutOwnMetadata(plain), "most objects are not copied")
+}
+
+func TestIsManagedBy(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		entries []metav1.ManagedFieldsEntry
+		want    bool
+	}{
+		"Ours":    {reason: "We have written it.", entries: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}, {Manager: "app"}}, want: true},
+		"Others":  {reason: "A copy names who made it.", entries: []metav1.ManagedFieldsEntry{{Manager: "velero"}}},
+		"Status":  {reason: "A write of the status did not make it.", entries: []metav1.ManagedFieldsEntry{{Manager: "app", Subresource: "status"}}},
+		"Cleared": {reason: "The API server clears those of very large objects.", want: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, isManagedBy(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: tc.entries}}, "app"), tc.reason)
+		})
+	}
+}
+
+func TestOrderOf(t *testing.T) {
+	for value, want := range map[string]int{"": 0, "3": 3, "-3": 0, "99999999999999999999": 0, "one": 0} {
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationOrder: value}}}
+		require.Equal(t, want, orderOf(obj), value)
+	}
+}

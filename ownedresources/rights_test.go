@@ -1,0 +1,49 @@
+package ownedresources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+)
+
+// An operator that has rights in some namespaces only cannot list a kind in all of them.
+func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
+	env := newTestEnv(t)
+	cp := controlPlane(t)
+	other := controlplanetest.Namespace(t, cp)
+	for _, namespace := range []string{env.namespace, other} {
+		named := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}
+		require.NoError(t, env.other.Create(t.Context(), &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"configmaps", "configmaps/finalizers"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete", "update"},
+		}}}))
+		require.NoError(t, env.other.Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: named, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "operator"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "operator-" + env.namespace}},
+		}))
+	}
+	limited, err := client.New(cp.ConfigFor("operator-"+env.namespace), client.Options{})
+	require.NoError(t, err)
+	require.True(t, apierrors.IsForbidden(limited.List(t.Context(), &corev1.ConfigMapList{})))
+	set := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap { return namedConfigMap(other, "data") }, Anywhere()))
+	set.cache, set.applier.apiReader = emptyCache{}, limited
+	owner := env.finalizing(t, set, nil)
+	require.Eventually(t, func() bool { // the API server learns of the roles a moment later
+		err := set.Reconcile(t.Context(), limited, owner)
+		require.True(t, err == nil || apierrors.IsForbidden(err), err)
+		return err == nil
+	}, 20*time.Second, 20*time.Millisecond)
+	require.NoError(t, env.other.Delete(t.Context(), owner))
+	env.live(t, owner)
+
+	var wait *WaitingError
+	require.ErrorAs(t, set.Finalize(t.Context(), limited, owner), &wait)
+	require.False(t, env.exists(t, namedConfigMap(other, "data")))
+	require.NoError(t, set.Finalize(t.Context(), limited, owner))
+}

@@ -1,0 +1,200 @@
+package ownedresources
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// emptyCache is a cache that does not show anything yet.
+type emptyCache struct{}
+
+func (emptyCache) Get(_ context.Context, name client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, name.Name)
+}
+
+func (emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// keptSet is a set of a ConfigMap that is retained if the owner has data, or that is anywhere.
+func keptSet(options ...ChildOption) *ChildSet[*corev1.ConfigMap] {
+	return Ensure(Build(func(owner *corev1.ConfigMap) *corev1.ConfigMap { return namedConfigMap(owner.Namespace, "kept") }, options...))
+}
+
+func hasData(owner *corev1.ConfigMap) bool { return len(owner.Data) > 0 }
+
+// finalizing gives the owner the finalizer of a set, and returns the owner as it is then.
+func (env *testEnv) finalizing(t *testing.T, set *ChildSet[*corev1.ConfigMap], data map[string]string) *corev1.ConfigMap {
+	t.Helper()
+	owner := env.owner.DeepCopy()
+	env.live(t, owner)
+	owner.Finalizers, owner.Data = []string{set.FinalizerName()}, data
+	require.NoError(t, env.other.Update(t.Context(), owner))
+	return owner
+}
+
+// letGo deletes an owner and takes its finalizers off.
+func (env *testEnv) letGo(t *testing.T, owner *corev1.ConfigMap) {
+	t.Helper()
+	byHand(t, env, owner, func(m *corev1.ConfigMap) { m.Finalizers = nil })
+	require.NoError(t, env.other.Delete(t.Context(), owner))
+}
+
+// The cache of a process that has just started may show an owner that is gone, as it was long ago.
+func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		options []ChildOption
+		before  map[string]string // of the owner, when the child was made; the child is not made if it is nil
+		stale   map[string]string // of the owner, as the cache shows it
+	}{
+		"CreatesNothingAnywhere":  {reason: "Nobody would ever delete it.", options: []ChildOption{Anywhere()}, stale: map[string]string{"a": "b"}},
+		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []ChildOption{Retain(hasData)}, stale: map[string]string{"a": "b"}},
+		"SetsNoReference":         {reason: "The garbage collector would delete the data.", options: []ChildOption{Retain(hasData)}, before: map[string]string{"a": "b"}},
+		"TakesNoReferenceOff":     {reason: "The garbage collector is to delete it.", options: []ChildOption{Retain(hasData)}, before: map[string]string{}, stale: map[string]string{"a": "b"}},
+		"AdoptsNothingAnywhere":   {reason: "It would belong to an owner that is gone.", options: []ChildOption{Anywhere(), Adopt()}, before: map[string]string{"adopt": "this"}, stale: map[string]string{"a": "b"}},
+		"UnretainedStaysUnmarked": {reason: "It keeps its reference.", options: []ChildOption{Retain(hasData)}, before: map[string]string{}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			set := keptSet(tc.options...)
+			owner := env.finalizing(t, set, tc.before)
+			switch {
+			case tc.before["adopt"] != "":
+				require.NoError(t, env.other.Create(t.Context(), namedConfigMap(env.namespace, "kept")))
+			case tc.before != nil:
+				require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+			}
+			before := namedConfigMap(env.namespace, "kept")
+			require.NoError(t, client.IgnoreNotFound(env.other.Get(t.Context(), client.ObjectKeyFromObject(before), before)))
+			stale := owner.DeepCopy()
+			stale.Data = tc.stale
+			env.letGo(t, owner)
+
+			err := keptSet(tc.options...).Reconcile(t.Context(), env.client, stale)
+			if name != "UnretainedStaysUnmarked" {
+				require.True(t, apierrors.IsConflict(err), "%v", err)
+			}
+			after := namedConfigMap(env.namespace, "kept")
+			require.NoError(t, client.IgnoreNotFound(env.other.Get(t.Context(), client.ObjectKeyFromObject(after), after)))
+			require.Equal(t, before, after, tc.reason)
+		})
+	}
+}
+
+// The process before this one may have created a child right before it died, and the cache may be behind.
+func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
+	tests := map[string]struct {
+		reason       string
+		options      []ChildOption
+		before, then map[string]string // of the owner
+		gone         bool
+		referenced   bool
+	}{
+		"Anywhere":          {reason: "It would be left.", options: []ChildOption{Anywhere()}, gone: true},
+		"RetainedNoMore":    {reason: "It has no reference yet, so it would be left.", options: []ChildOption{Retain(hasData)}, before: map[string]string{"a": "b"}, gone: true},
+		"Retained":          {reason: "It stays.", options: []ChildOption{Retain(hasData)}, before: map[string]string{"a": "b"}, then: map[string]string{"a": "b"}},
+		"RetainedSinceThen": {reason: "The garbage collector would delete it by its reference.", options: []ChildOption{Retain(hasData)}, then: map[string]string{"a": "b"}},
+		"NotRetained":       {reason: "The garbage collector deletes it.", options: []ChildOption{Retain(hasData)}, referenced: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			set := keptSet(tc.options...)
+			owner := env.finalizing(t, set, tc.before)
+			require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+			env.finalizing(t, set, tc.then)
+			require.NoError(t, env.other.Delete(t.Context(), owner))
+			env.live(t, owner)
+
+			set = keptSet(tc.options...)
+			set.cache, set.applier.apiReader = emptyCache{}, env.other
+			err := set.Finalize(t.Context(), env.client, owner)
+			kept := namedConfigMap(env.namespace, "kept")
+			if !tc.gone {
+				require.NoError(t, err)
+				require.True(t, env.exists(t, kept), tc.reason)
+				require.Equal(t, tc.referenced, metav1.IsControlledBy(kept, owner), tc.reason)
+				require.Equal(t, !tc.referenced, kept.Annotations[AnnotationRetained] == "true", tc.reason)
+				return
+			}
+			var wait *WaitingError
+			require.ErrorAs(t, err, &wait)
+			_, after := wait.Waiting()
+			require.Equal(t, unseenDelay, after, "its deletion may be no event")
+			require.False(t, env.exists(t, kept), tc.reason)
+			require.NoError(t, set.Finalize(t.Context(), env.client, owner), "the next time there is nothing left")
+		})
+	}
+}
+
+// A finalizer that nobody adds would leave what is anywhere behind.
+func TestAnywhereNeedsTheFinalizer(t *testing.T) {
+	env := newTestEnv(t)
+	err := keptSet(Anywhere()).Reconcile(t.Context(), env.client, env.owner)
+	require.ErrorContains(t, err, "ConfigMap "+env.namespace+"/kept would stay when ConfigMap "+env.namespace+"/web is deleted, which has no finalizer children.opblocks.dev/set")
+	require.False(t, env.exists(t, namedConfigMap("", "kept")))
+}
+
+func TestFinalizeOfALivingOwner(t *testing.T) {
+	env := newTestEnv(t)
+	set := keptSet(Anywhere())
+	owner := env.finalizing(t, set, nil)
+	require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+	owner.DeletionTimestamp = new(metav1.Now()) // as nobody has deleted it
+	require.True(t, apierrors.IsConflict(set.Finalize(t.Context(), env.client, owner)))
+	require.True(t, env.exists(t, namedConfigMap("", "kept")))
+}
+
+// A release that drops the options takes over what carries marks, and removes them.
+func TestMarksAreReplacedByAReference(t *testing.T) {
+	env := newTestEnv(t)
+	for _, option := range []ChildOption{Anywhere(), Retain(hasData)} {
+		set := keptSet(option)
+		owner := env.finalizing(t, set, map[string]string{"a": "b"})
+		require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+		require.NoError(t, keptSet().Reconcile(t.Context(), env.client, owner))
+		kept := namedConfigMap("", "kept")
+		require.True(t, env.exists(t, kept))
+		require.True(t, metav1.IsControlledBy(kept, owner))
+		require.Empty(t, kept.Labels)
+		for _, key := range []string{AnnotationOwner, AnnotationObject, AnnotationRetained} {
+			require.NotContains(t, kept.Annotations, key)
+		}
+		env.sent.Sent()
+		require.NoError(t, keptSet().Reconcile(t.Context(), env.client, owner))
+		require.Equal(t, []string{"GET configmaps"}, env.sent.Sent(), "the read that a cache serves")
+		require.NoError(t, env.other.Delete(t.Context(), kept))
+	}
+}
+
+func TestRetainAndRecreate(t *testing.T) {
+	env := newTestEnv(t)
+	require.EqualError(t, keptSet(Retain(hasData), Recreate()).Reconcile(t.Context(), env.client, env.owner),
+		"child 1, a ConfigMap: it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
+	require.EqualError(t, keptSet(Retain(func(*corev1.Secret) bool { return true })).Reconcile(t.Context(), env.client, env.owner),
+		"child 1, a ConfigMap: its Retain is for *v1.Secret: give that a function of *v1.ConfigMap")
+}
+
+// A pass in which nothing has changed sends no request, as for children with an owner reference.
+func TestQuietPassOfMarkedChildren(t *testing.T) {
+	for name, option := range map[string]ChildOption{"Anywhere": Anywhere(), "Retain": Retain(hasData)} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			set := keptSet(option)
+			owner := env.finalizing(t, set, map[string]string{"a": "b"})
+			require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+			for range 2 {
+				env.sent.Sent()
+				require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+				require.Equal(t, []string{"GET configmaps"}, env.sent.Sent(), "the read that a cache serves")
+			}
+		})
+	}
+}
