@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -172,7 +173,7 @@ func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
 }
 
 // ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
-// [KeepWhileMissing], [ReadyWhen] or [IfServed].
+// [KeepWhileMissing], [ReadyWhen], [IfServed], [Generate], [RunOnce] or [ExpandVolumes].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
@@ -188,16 +189,20 @@ type childOptions struct {
 
 	ifServed         bool
 	servedConditions []string // the condition types that show whether the kind is served
+
+	generate      []generatedKey
+	runOnce       bool
+	expandVolumes bool
 }
 
-// mistake returns what is wrong with the options of a child whose objects have this type.
-func (o *childOptions) mistake(childType reflect.Type) error {
+// mistake returns what is wrong with the options of a child whose objects have this type and kind.
+func (o *childOptions) mistake(childType reflect.Type, kind schema.GroupKind, ownerType reflect.Type) error {
 	for option, optionType := range map[string]reflect.Type{"CreateOnly": o.createOnlyType, "KeepWhileMissing": o.keepWhileMissingType} {
 		if optionType != nil && !childType.AssignableTo(optionType) {
 			return fmt.Errorf("its %s is for %s: give that a function of %s", option, optionType, childType)
 		}
 	}
-	return nil
+	return cmp.Or(o.generateMistake(kind, ownerType), o.runOnceMistake(kind), o.expandVolumesMistake(kind))
 }
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these

@@ -3,7 +3,9 @@ package ownedresources
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -20,16 +22,28 @@ func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
 }
 
 // FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to clean
-// up. It is "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and removes it.
+// up. [ChildSet.RemoveInOrder], [RunOnce] and [ExpandVolumes] need it. It is "children.opblocks.dev/" and the name of the set,
+// or "set" if it has none. Package reconcile adds and removes it.
 func (s *ChildSet[T]) FinalizerName() string {
-	if !s.removeInOrder {
+	if !s.removeInOrder && !s.needsRelease() {
 		return ""
 	}
 	return "children.opblocks.dev/" + cmp.Or(s.name, "set")
 }
 
-// Finalize deletes the children of an owner that is being deleted, in the order of [ChildSet.RemoveInOrder]. The error is a
-// [*WaitingError] until they are gone: the event of a child's deletion triggers the next reconcile. Package reconcile calls it.
+// needsRelease reports whether a child may hold something that the garbage collector does not let go: see [RunOnce] and
+// [ExpandVolumes].
+func (s *ChildSet[T]) needsRelease() bool {
+	return slices.ContainsFunc(s.children, func(c *Child[T]) bool {
+		return c != nil && (c.options.runOnce || c.options.expandVolumes) // nil is a mistake, which Reconcile returns
+	})
+}
+
+// Finalize deletes the children of an owner that is being deleted, in the order of [ChildSet.RemoveInOrder], if that was
+// called. The error is a [*WaitingError] until they are gone: the event of a child's deletion triggers the next reconcile.
+// Before that it removes the finalizers from the Jobs of [RunOnce], and deletes the pods that [ExpandVolumes] has orphaned.
+// Package reconcile calls it; in a reconciler of your own, add the finalizer before you call Reconcile, and call Finalize
+// when the owner is being deleted.
 func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
 	if s.mistake != nil {
 		return s.mistake
@@ -39,6 +53,9 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 		return err
 	}
 	o.set = s.name
+	if err := errors.Join(s.releaseRuns(ctx, &o), s.abandonExpansions(ctx, &o, nil)); err != nil || !s.removeInOrder {
+		return err
+	}
 	found, _, err := s.listWritten(ctx, &o)
 	if err != nil || len(found) == 0 {
 		return err

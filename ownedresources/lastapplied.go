@@ -104,6 +104,9 @@ func withoutOwnAnnotations(obj client.Object) client.Object {
 	delete(annotations, AnnotationApplied)
 	delete(annotations, AnnotationSet)
 	delete(annotations, AnnotationOrder)
+	delete(annotations, AnnotationRotated)
+	delete(annotations, AnnotationContent)
+	delete(annotations, annotationRunOwner)
 	obj.SetAnnotations(annotations)
 	return obj
 }

@@ -133,11 +133,22 @@ func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []writt
 			continue
 		}
 		deleting = append(deleting, w.kind.describe(w.object))
-		if w.object.GetDeletionTimestamp() != nil {
+		runs := slices.Contains(w.object.GetFinalizers(), RunOnceFinalizer)
+		if w.object.GetDeletionTimestamp() != nil && !runs {
 			continue
 		}
 		if err := s.applier.confirm(ctx, o); err != nil {
 			return err
+		}
+		if runs {
+			released, err := s.applier.releaseRun(ctx, o, w.kind, w.object)
+			if err != nil {
+				return err
+			}
+			if released == nil || released.GetDeletionTimestamp() != nil {
+				continue
+			}
+			w.object = released
 		}
 		err := deleteExactly(ctx, o.client, w.object)
 		if client.IgnoreNotFound(err) != nil {
