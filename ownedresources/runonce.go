@@ -411,10 +411,8 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 	if err := d.checkKeys(); err != nil {
 		return nil, err
 	}
-	if setsSuspend(d.full) { // nothing but this read keeps a process that sees the past from running it again
-		if err := a.requireCurrent(ctx, d.owner); err != nil {
-			return nil, err
-		}
+	if err := a.requireCurrent(ctx, d.owner); err != nil { // a process that sees the past does not know what has run
+		return nil, err
 	}
 	answer, err := a.post(ctx, d)
 	switch {
@@ -456,8 +454,9 @@ func (a *applier) releaseRun(ctx context.Context, o *owner, k *kind, live client
 	case err != nil, live.GetDeletionTimestamp() != nil && len(finalizers) == 0:
 		a.writes.Forget(live, client.ObjectKeyFromObject(live))
 		return nil, nil
+	case live.GetDeletionTimestamp() == nil: // one that is being deleted may be gone by now
+		a.writes.Record(answer)
 	}
-	a.writes.Record(answer)
 	return answer, nil
 }
 
