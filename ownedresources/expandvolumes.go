@@ -304,10 +304,13 @@ func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv
 	if err != nil {
 		return err
 	}
-	if err := a.setRecord(ctx, d.owner, recordKey(ExpandVolumesPrefix, d.owner, d.object), string(value)); err != nil {
-		return err
+	key := recordKey(ExpandVolumesPrefix, d.owner, d.object)
+	if d.owner.object.GetAnnotations()[key] == string(value) { // by a process that has died since
+		err = a.requireCurrent(ctx, d.owner)
+	} else {
+		err = a.setRecord(ctx, d.owner, key, string(value))
 	}
-	if err := a.requireCurrent(ctx, d.owner); err != nil { // the annotation may be there already
+	if err != nil {
 		return err
 	}
 	uid, version := live.GetUID(), live.GetResourceVersion()

@@ -243,6 +243,13 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 		var job *jobState
 		if live != nil {
 			if ref := metav1.GetControllerOfNoCopy(live); ref == nil || ref.UID != o.reference.UID {
+				switch released, err := a.releaseFormer(ctx, d, live); {
+				case err != nil:
+					return Result{}, err
+				case released:
+					live = nil
+					continue
+				}
 				return a.apply(ctx, o, *child) // it is refused, adopted, or waited for
 			}
 			if job, err = observe(live); err != nil {
@@ -458,6 +465,20 @@ func (a *applier) releaseRun(ctx context.Context, o *owner, k *kind, live client
 		a.writes.Record(answer)
 	}
 	return answer, nil
+}
+
+// releaseFormer removes the finalizer from a Job that is being deleted and that belongs to a deleted object of the owner's
+// name. The finalizer of that object would have done so, but somebody may have removed it by hand.
+func (a *applier) releaseFormer(ctx context.Context, d *desired, live client.Object) (released bool, err error) {
+	if _, former := errors.AsType[orphanError](d.owner.mayWrite(d, live)); !former ||
+		live.GetDeletionTimestamp() == nil || !slices.Contains(live.GetFinalizers(), RunOnceFinalizer) {
+		return false, nil
+	}
+	if err := a.requireCurrent(ctx, d.owner); err != nil { // if our owner lives, its namesake does not
+		return false, err
+	}
+	_, err = a.releaseRun(ctx, d.owner, d.kind, live)
+	return err == nil, err
 }
 
 // patchExactly sends a merge patch of the metadata and the spec, with the UID and the resource version as preconditions.

@@ -176,3 +176,46 @@ func TestObserveJob(t *testing.T) {
 	require.False(t, observeJob(job(batchv1.JobFailureTarget, nil, 0)).failed, "its pods are still terminating")
 	require.False(t, observeJob(job(batchv1.JobSuccessCriteriaMet, nil, 0)).complete)
 }
+
+// Somebody has removed the finalizers of the owner by hand, and has created it again.
+func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
+	env := newTestEnv(t)
+	former := contentJob()
+	former.Namespace, former.Finalizers = env.namespace, []string{RunOnceFinalizer}
+	reference := ownerOf(t, env).reference
+	reference.UID = "former"
+	former.OwnerReferences = []metav1.OwnerReference{reference}
+	require.NoError(t, env.other.Create(t.Context(), former))
+	set := Ensure(Build(func(*configMap) *batchv1.Job { return contentJob() }, RunOnce()))
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ChildTerminating")
+	env.live(t, former)
+	require.Contains(t, former.Finalizers, RunOnceFinalizer, "the garbage collector has not come yet")
+
+	require.NoError(t, env.other.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	var job batchv1.Job
+	env.live(t, &job)
+	require.Equal(t, env.owner.UID, job.OwnerReferences[0].UID)
+	require.False(t, *job.Spec.Suspend)
+
+	env.sent.Sent()
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	require.Equal(t, []string{"GET jobs", "GET jobs"}, env.sent.Sent(), "nothing is sent while it runs")
+}
+
+// A Job for a queue is created as it is.
+func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
+	env := newTestEnv(t)
+	set := Ensure(Build(func(*configMap) *batchv1.Job {
+		job := contentJob()
+		job.Spec.Suspend = new(true)
+		return job
+	}, RunOnce()))
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	require.Equal(t, []string{"GET jobs", "GET configmaps", "POST jobs", "GET jobs"}, env.sent.Sent())
+	var job batchv1.Job
+	env.live(t, &job)
+	require.True(t, *job.Spec.Suspend)
+	require.Empty(t, job.Annotations[annotationHeld])
+	require.Contains(t, job.Finalizers, RunOnceFinalizer)
+}
