@@ -212,7 +212,7 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 				Scheme: scheme.Scheme, Start: runs(set), Actions: test.actions,
 				SimulatedControllers: []reconciletest.SimulatedController{jobs},
 				External:             func() reconciletest.External { return ended{} },
-				Always:               func(env *reconciletest.Env) error { return runsOnce(env) },
+				Always:               runsOnce,
 			}, reconciletest.SkipFaults(test.skipped...))
 		})
 	}
