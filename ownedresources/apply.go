@@ -114,6 +114,8 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
+	object, generate := withoutGenerated(o, object, child.options.generate)
+	full, _ = withoutGenerated(o, full, generate)
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	encoded, err := k.comparer.AppendJSON((*buffer)[:0], object)
@@ -134,7 +136,7 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	}
 	d := &desired{
 		kind: k, object: object, full: full, sum: sumOf(encoded[:sent]), owner: o, options: child.options,
-		binding: child.binding, order: child.order, hold: child.hold,
+		binding: child.binding, order: child.order, hold: child.hold, generate: generate,
 	}
 	if live == nil {
 		return a.create(ctx, d)
@@ -162,7 +164,7 @@ func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object
 
 // create creates an absent object. If it exists after all, create goes on with the live one.
 func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
-	if d.hold != "" {
+	if d.hold != "" && !d.isReplaced() {
 		return Result{}, d.held("is not created")
 	}
 	if err := d.checkKeys(); err != nil {
@@ -173,7 +175,12 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 			return Result{}, err
 		}
 	}
+	d.setGenerated(planFill(d.generate, nil))
+	if err := a.keepReplicas(ctx, d); err != nil {
+		return Result{}, err
+	}
 	answer, err := a.post(ctx, d)
+	d.replicas = nil
 	if apierrors.IsAlreadyExists(err) {
 		return a.updateUnseen(ctx, d, err)
 	}
@@ -230,6 +237,12 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 		a.record(d.owner, d.kind, live, outcomeApplied, paths)
 	}
 	needed, differences := a.needsApply(d, live)
+	for _, path := range d.lacksGenerated(live) {
+		needed, differences = true, append(differences, compare.Difference{Path: path})
+	}
+	if d.lacksRunFinalizer(live) {
+		needed, differences = true, append(differences, compare.Difference{Path: "metadata.finalizers"})
+	}
 	if !needed {
 		if err := silentRefusal(d, live); err != nil {
 			return Result{}, a.refuse(ctx, d, err)
@@ -252,10 +265,18 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	if err := d.checkKeys(); err != nil {
 		return Result{}, err
 	}
+	if d.options.expandVolumes {
+		if err := a.expandVolumes(ctx, d, live); err != nil {
+			return Result{}, err
+		}
+	}
 	last := lastAppliedOf(live)
 	d.rewritten = last.rewritten
 	live, err := a.takeOver(ctx, d, live)
 	if err != nil {
+		return Result{}, err
+	}
+	if live, err = a.fillGenerated(ctx, d, live); err != nil {
 		return Result{}, err
 	}
 	answer, before, err := a.applyTo(ctx, d, live)

@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -173,7 +174,7 @@ func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
 }
 
 // ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
-// [KeepWhileMissing], [ReadyWhen], [IfServed], [Anywhere] or [Retain].
+// [KeepWhileMissing], [ReadyWhen], [IfServed], [Anywhere], [Retain], [Generate], [RunOnce] or [ExpandVolumes].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
@@ -190,13 +191,16 @@ type childOptions struct {
 	ifServed         bool
 	servedConditions []string // the condition types that show whether the kind is served
 
-	anywhere   bool                     // see Anywhere
-	retain     func(client.Object) bool // reports whether the child stays when the owner is deleted; nil for never
-	retainType reflect.Type             // the type of owner that retain takes
+	anywhere      bool                     // see Anywhere
+	retain        func(client.Object) bool // reports whether the child stays when the owner is deleted; nil for never
+	retainType    reflect.Type             // the type of owner that retain takes
+	generate      []generatedKey
+	runOnce       bool
+	expandVolumes bool
 }
 
-// mistake returns what is wrong with the options of a child whose objects have this type.
-func (o *childOptions) mistake(childType reflect.Type) error {
+// mistake returns what is wrong with the options of a child whose objects have this type and kind.
+func (o *childOptions) mistake(childType reflect.Type, kind schema.GroupKind, ownerType reflect.Type) error {
 	for option, optionType := range map[string]reflect.Type{"CreateOnly": o.createOnlyType, "KeepWhileMissing": o.keepWhileMissingType} {
 		if optionType != nil && !childType.AssignableTo(optionType) {
 			return fmt.Errorf("its %s is for %s: give that a function of %s", option, optionType, childType)
@@ -205,7 +209,10 @@ func (o *childOptions) mistake(childType reflect.Type) error {
 	if o.retain != nil && o.recreate {
 		return errors.New("it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
 	}
-	return nil
+	if (o.runOnce || o.expandVolumes) && (o.anywhere || o.retain != nil) {
+		return errors.New("it has the option RunOnce or ExpandVolumes, and Anywhere or Retain: they release and recreate the child by its owner reference; take one of them away")
+	}
+	return cmp.Or(o.generateMistake(kind, ownerType), o.runOnceMistake(kind), o.expandVolumesMistake(kind))
 }
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these

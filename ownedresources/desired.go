@@ -28,6 +28,7 @@ type declared struct {
 	hold    string        // what is not ready and has to be, before the object may be created or changed; empty for nothing
 	err     error         // what is wrong with it
 	live    client.Object // after it was applied; nil if there is none
+	content string        // of a Job that runs once, see [AnnotationContent]
 }
 
 func (d *declared) objectName() objectName {
@@ -126,6 +127,13 @@ type desired struct {
 	former  types.UID // the owner that is gone, of an object that is adopted
 	order   int
 	hold    string // see declared
+	// generate are the keys of [Generate] for which the object has no value of its own, generated their values in the next
+	// write, and generatedFrom the version of the live object that these were decided for.
+	generate      []generatedKey
+	generated     map[string][]byte
+	generatedFrom string
+	// replicas are those of the StatefulSet that the object replaces, see [ExpandVolumes].
+	replicas *int32
 	// rewritten is the fingerprint of the differences that the API server is expected to make: those of the last write.
 	rewritten string
 }

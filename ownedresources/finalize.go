@@ -3,6 +3,7 @@ package ownedresources
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,22 +27,31 @@ func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
 }
 
 // FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to
-// clean up: that is so without [ChildSet.RemoveInOrder], [Anywhere] and [Retain]. It is "children.opblocks.dev/" and the
-// name of the set, or "set" if it has none. Package reconcile adds and removes it. In a reconciler of your own, add it
-// before the first Reconcile and remove it when Finalize has returned nil.
+// clean up: that is so without [ChildSet.RemoveInOrder], [Anywhere], [Retain], [RunOnce] and [ExpandVolumes]. It is
+// "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and removes it. In a
+// reconciler of your own, add it before the first Reconcile and remove it when Finalize has returned nil.
 func (s *ChildSet[T]) FinalizerName() string {
 	marked := slices.ContainsFunc(s.children, func(c *Child[T]) bool {
 		return c != nil && (c.options.anywhere || c.options.retain != nil)
 	})
-	if !s.removeInOrder && !marked {
+	if !s.removeInOrder && !marked && !s.needsRelease() {
 		return ""
 	}
 	return "children.opblocks.dev/" + cmp.Or(s.name, "set")
 }
 
+// needsRelease reports whether a child may hold something that the garbage collector does not let go: see [RunOnce] and
+// [ExpandVolumes].
+func (s *ChildSet[T]) needsRelease() bool {
+	return slices.ContainsFunc(s.children, func(c *Child[T]) bool {
+		return c != nil && (c.options.runOnce || c.options.expandVolumes) // nil is a mistake, which Reconcile returns
+	})
+}
+
 // Finalize deletes the children of an owner that is being deleted and that nobody else deletes: those of [Anywhere], and
-// with [ChildSet.RemoveInOrder] all of them, in order. Those of [Retain] stay. The error is a [*WaitingError] until the
-// others are gone: the event of a child's deletion triggers the next reconcile. Package reconcile calls it.
+// with [ChildSet.RemoveInOrder] all of them, in order. Those of [Retain] stay. Before that it removes the finalizers from the
+// Jobs of [RunOnce], and deletes the pods that [ExpandVolumes] has orphaned. The error is a [*WaitingError] until the others
+// are gone: the event of a child's deletion triggers the next reconcile. Package reconcile calls it.
 func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
 	if s.mistake != nil {
 		return s.mistake
@@ -52,6 +62,9 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	}
 	o.set, o.finalizer = s.name, s.FinalizerName()
 	defer s.applier.emitEvents(&o)
+	if err := errors.Join(s.releaseRuns(ctx, &o), s.abandonExpansions(ctx, &o, nil)); err != nil {
+		return err
+	}
 	kinds, err := s.kindsIn(c.Scheme())
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,7 +36,7 @@ func (a *applier) writeLarge(ctx context.Context, d *desired, last lastApplied, 
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
-	if err := d.owner.mayWrite(d, live); err != nil {
+	if err := errors.Join(d.owner.mayWrite(d, live), d.checkGenerated(live)); err != nil {
 		return nil, err
 	}
 	want, err := d.tree(byApply)

@@ -175,7 +175,10 @@ func withoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 }
 
 // ownAnnotations are the annotations that this package sets.
-var ownAnnotations = []string{AnnotationApplied, AnnotationSet, AnnotationOrder, AnnotationOwner, AnnotationObject, AnnotationRetained}
+var ownAnnotations = []string{
+	AnnotationApplied, AnnotationSet, AnnotationOrder, AnnotationOwner, AnnotationObject, AnnotationRetained,
+	AnnotationRotated, AnnotationContent, annotationRunOwner,
+}
 
 // withoutOwnMetadata drops this package's annotations and its label from a desired object. They get there in a copy of
 // another object's metadata: an owner that is itself a child carries them.

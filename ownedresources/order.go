@@ -7,7 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -49,7 +53,7 @@ func (o *order[T]) checkChild(child *Child[T]) error {
 	if child.configuration {
 		desiredType = reflect.TypeFor[*unstructured.Unstructured]()
 	}
-	if err := child.options.mistake(desiredType); err != nil {
+	if err := child.options.mistake(desiredType, child.groupKind(), reflect.TypeFor[T]()); err != nil {
 		return err
 	}
 	if retains, owner := child.options.retainType, reflect.TypeFor[T](); retains != nil && !owner.AssignableTo(retains) {
@@ -118,6 +122,19 @@ func (c *Child[T]) kindName() string {
 		return u.GetKind()
 	}
 	return reflect.TypeOf(c.sample).Elem().Name()
+}
+
+// groupKind returns the kind of the child's objects. The kind of a Go type is known for those that options are for.
+func (c *Child[T]) groupKind() schema.GroupKind {
+	switch c.sample.(type) {
+	case *corev1.Secret:
+		return schema.GroupKind{Kind: "Secret"}
+	case *batchv1.Job:
+		return schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
+	case *appsv1.StatefulSet:
+		return schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}
+	}
+	return c.sample.GetObjectKind().GroupVersionKind().GroupKind()
 }
 
 // describe names a child whose objects are not known, for messages.

@@ -227,7 +227,8 @@ func enumerate(names []string) string {
 
 // delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
 func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours bool, err error) {
-	if w.object.GetDeletionTimestamp() != nil {
+	runs := slices.Contains(w.object.GetFinalizers(), RunOnceFinalizer)
+	if w.object.GetDeletionTimestamp() != nil && !runs {
 		return true, nil
 	}
 	a := s.applier
@@ -248,6 +249,13 @@ func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours boo
 	}
 	if marked {
 		return a.removeMarked(ctx, o, w.kind, w.object)
+	}
+	if runs {
+		released, err := a.releaseRun(ctx, o, w.kind, w.object)
+		if err != nil || released == nil || released.GetDeletionTimestamp() != nil {
+			return true, err
+		}
+		w.object = released
 	}
 	err = deleteExactly(ctx, o.client, w.object)
 	if client.IgnoreNotFound(err) != nil {

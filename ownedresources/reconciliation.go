@@ -66,10 +66,30 @@ func (r *reconciliation[T]) run() error {
 	if r.set.ifServed {
 		r.noteServed()
 	}
+	r.abandonExpansions()
 	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
 	return errors.Join(joinWaits(r.waits), r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt(), r.retains()}))
+}
+
+// abandonExpansions deletes the pods of StatefulSets that were deleted to be replaced, and that are not desired any more.
+func (r *reconciliation[T]) abandonExpansions() {
+	if len(r.unbuilt()) > 0 {
+		return
+	}
+	desired := map[string]bool{}
+	for i := range r.objects {
+		if r.objects[i].options.expandVolumes {
+			desired[recordKey(ExpandVolumesPrefix, r.owner, r.objects[i].object)] = true
+		}
+	}
+	err := r.set.abandonExpansions(r.ctx, r.owner, desired)
+	if wait, ok := errors.AsType[*WaitingError](err); ok {
+		r.waits = append(r.waits, wait)
+	} else if err != nil {
+		r.failures = append(r.failures, err)
+	}
 }
 
 // build calls the child's function. It sends no request, unless the child has an input that does.
@@ -175,8 +195,18 @@ func (r *reconciliation[T]) applyObject(d *declared, state *childState) error {
 			d.options.keepWhileMissing(live, d.object)
 		}
 	}
-	result, err := a.apply(r.ctx, r.owner, *d)
+	apply := func(ctx context.Context, o *owner, d *declared) (Result, error) { return a.apply(ctx, o, *d) }
+	if d.options.runOnce {
+		apply = a.runOnce
+	}
+	result, err := apply(r.ctx, r.owner, d)
 	d.live = result.Object
+	if err == nil && d.options.runOnce {
+		return a.runReady(r.owner, d)
+	}
+	if err == nil {
+		err = a.finishExpansion(r.ctx, r.owner, d, result.Object)
+	}
 	if err == nil {
 		return d.kind.ready(result.Object, d.options.readyCondition)
 	}

@@ -20,7 +20,7 @@ func (a *applier) recoverFrom(ctx context.Context, d *desired, refusal error) (c
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
-	if err := d.owner.mayWrite(d, live); err != nil {
+	if err := errors.Join(d.owner.mayWrite(d, live), d.checkGenerated(live)); err != nil {
 		return nil, err
 	}
 	answer, err := a.overrule(ctx, d, live, refusal)

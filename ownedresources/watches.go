@@ -122,7 +122,7 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool { a.writes.Observe(e.ObjectNew); return true },
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			a.writes.Observe(e.Object)
+			a.writes.Forget(e.Object, client.ObjectKeyFromObject(e.Object)) // after a broken watch, the event has an older version
 			a.children.forget(e.Object.GetUID())
 			a.owners.childDeleted(e.Object)
 			return true

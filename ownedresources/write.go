@@ -25,6 +25,15 @@ func (d *desired) toSend(method writeMethod) client.Object {
 	}
 	obj = obj.DeepCopyObject().(client.Object)
 	withCopiedFields(obj)
+	for key, value := range d.generated {
+		if len(secretValue(obj, key)) == 0 {
+			setSecretValue(obj, key, value)
+		}
+	}
+	d.addRunFields(obj, method)
+	if method == byCreate && d.replicas != nil {
+		setReplicas(obj, *d.replicas)
+	}
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -43,7 +52,7 @@ func (d *desired) toSend(method writeMethod) client.Object {
 
 // lastApplied is the value of [AnnotationApplied] for a write of the object.
 func (d *desired) lastApplied(method writeMethod) string {
-	return lastApplied{method: method, hash: string(d.sum[:]), rewritten: d.rewritten, replicas: setsReplicas(d.object)}.String()
+	return lastApplied{method: method, hash: string(d.sum[:]), rewritten: d.rewritten, replicas: d.replicas != nil || setsReplicas(d.object)}.String()
 }
 
 // post creates the object by POST. A server-side apply can create too, but it would take over an object of that name
@@ -77,11 +86,11 @@ func (a *applier) postDryRun(ctx context.Context, d *desired, name string) (clie
 }
 
 // applyTo applies the object to the live one. If that has changed meanwhile, it is read and tried again, unless it is not
-// ours any more: the cache may show an owner reference that somebody has removed. applyTo returns the live object after and
-// before the apply.
+// ours any more: the cache may show an owner reference that somebody has removed. An object with generated keys is left to
+// the next reconcile. applyTo returns the live object after and before the apply.
 func (a *applier) applyTo(ctx context.Context, d *desired, live client.Object) (answer, before client.Object, err error) {
 	answer, err = a.serverSideApply(ctx, d, live)
-	if !apierrors.IsConflict(err) {
+	if !apierrors.IsConflict(err) || len(d.generate) > 0 { // another version may have other values of generated keys
 		return answer, live, err
 	}
 	current, readErr := a.readLive(ctx, d)

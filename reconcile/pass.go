@@ -141,6 +141,13 @@ func (p *pass[T]) rebase() {
 	p.writes.Record(before)
 }
 
+// Rebase implements [passcontext.Pass].
+func (p *pass[T]) Rebase(obj client.Object) {
+	if p.owns(obj) {
+		p.rebase()
+	}
+}
+
 // pause sets the condition Paused and does nothing else.
 func (p *pass[T]) pause(ctx context.Context, state pause.State, now time.Time) ctrl.Result {
 	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"

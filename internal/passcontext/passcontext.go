@@ -27,6 +27,10 @@ type Pass interface {
 	// per object and process. A conflict error means that obj was changed or deleted, and that the cache does not show it
 	// yet. The result known is false, without an error, if the pass is over another object.
 	ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error)
+
+	// Rebase continues the pass from a write to the metadata of obj that carried the resource version, and whose answer obj
+	// has. It does nothing if the pass is over another object.
+	Rebase(obj client.Object)
 }
 
 type key struct{}

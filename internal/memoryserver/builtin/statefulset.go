@@ -1,10 +1,13 @@
 package builtin
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -79,12 +82,23 @@ func validateStatefulSetStrategy(s *appsv1.StatefulSetUpdateStrategy) (errs fiel
 	return errs
 }
 
+// withoutTypes returns claim templates without their kinds, which a status update leaves out and defaults set again.
+func withoutTypes(templates []corev1.PersistentVolumeClaim) []corev1.PersistentVolumeClaim {
+	templates = slices.Clone(templates)
+	for i := range templates {
+		templates[i].TypeMeta = metav1.TypeMeta{}
+	}
+	return templates
+}
+
 func validateStatefulSetUpdate(obj, live *appsv1.StatefulSet) field.ErrorList {
 	rest := obj.Spec
 	rest.Replicas, rest.Template, rest.UpdateStrategy = live.Spec.Replicas, live.Spec.Template, live.Spec.UpdateStrategy
 	rest.MinReadySeconds, rest.Ordinals, rest.RevisionHistoryLimit = live.Spec.MinReadySeconds, live.Spec.Ordinals, live.Spec.RevisionHistoryLimit
 	rest.PersistentVolumeClaimRetentionPolicy = live.Spec.PersistentVolumeClaimRetentionPolicy
-	if equality.Semantic.DeepEqual(rest, live.Spec) {
+	before := live.Spec
+	rest.VolumeClaimTemplates, before.VolumeClaimTemplates = withoutTypes(rest.VolumeClaimTemplates), withoutTypes(before.VolumeClaimTemplates)
+	if equality.Semantic.DeepEqual(rest, before) {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(specPath, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+

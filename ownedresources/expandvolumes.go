@@ -1,0 +1,438 @@
+package ownedresources
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ExpandVolumesPrefix and the name of a StatefulSet are the key of an annotation that an owner has while [ExpandVolumes]
+// replaces the StatefulSet.
+const ExpandVolumesPrefix = "expand-volumes.opblocks.dev/"
+
+const (
+	reasonClaimNotBound = "ClaimNotBound"
+	// claimRecheck is how long to wait for claims to be bound: they are not watched.
+	claimRecheck = 30 * time.Second
+)
+
+// ExpandVolumes lets the volumes of a StatefulSet grow. Without it the API server refuses a change of volumeClaimTemplates.
+//
+// If a claim template requests more storage than the live one, all claims of the StatefulSet that request less are changed
+// first, those of pods that were scaled away among them. Then the StatefulSet is deleted without its pods, and created again;
+// the new one adopts the pods, which keep running. If the API server refuses to grow a claim, since its StorageClass does not
+// allow it, nothing is deleted, and the error has the API server's words. While a claim is not bound, the error is a
+// [*WaitingError] with the reason ClaimNotBound: only bound claims can grow.
+//
+// A claim template that requests less than the live one is an error (apierrors.IsInvalid), and the StatefulSet stays as it
+// is: volumes cannot shrink. Other changes of claim templates are refused by the API server, as without the option.
+//
+// Replicas that are not desired, because an autoscaler sets them, are kept. Other fields that somebody else has set on the
+// StatefulSet are lost, such as the annotation of kubectl rollout restart in its pod template; then the pods are replaced, by
+// the update strategy.
+//
+// While the StatefulSet is missing, an annotation of the owner ([ExpandVolumesPrefix]) names it. The set has a finalizer: see
+// [ChildSet.FinalizerName]. If the owner is deleted at that moment, the pods that have no controller are deleted. Claims are
+// not.
+//
+// The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list and delete on pods.
+func ExpandVolumes() ChildOption {
+	return func(o *childOptions) { o.expandVolumes = true }
+}
+
+func (o *childOptions) expandVolumesMistake(kind schema.GroupKind) error {
+	if o.expandVolumes && kind != (schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}) {
+		return errors.New("ExpandVolumes is for a StatefulSet: take it away; a claim that is a child itself grows without it")
+	}
+	return nil
+}
+
+// volumeGrowth is a claim template that requests more storage than the live one.
+type volumeGrowth struct {
+	template string
+	from, to resource.Quantity
+}
+
+// growthOf returns which claim templates request more than those of the live StatefulSet. The error is Invalid if one requests
+// less.
+func growthOf(name string, want, live []corev1.PersistentVolumeClaim) (grown []volumeGrowth, err error) {
+	var shrunk field.ErrorList
+	for i := range want {
+		j := slices.IndexFunc(live, func(c corev1.PersistentVolumeClaim) bool { return c.Name == want[i].Name })
+		to, requests := want[i].Spec.Resources.Requests[corev1.ResourceStorage]
+		if j < 0 || !requests {
+			continue
+		}
+		from := live[j].Spec.Resources.Requests[corev1.ResourceStorage]
+		switch to.Cmp(from) {
+		case 1:
+			grown = append(grown, volumeGrowth{want[i].Name, from, to})
+		case -1:
+			path := field.NewPath("spec", "volumeClaimTemplates").Key(want[i].Name).Child("spec", "resources", "requests", "storage")
+			shrunk = append(shrunk, field.Invalid(path, to.String(), fmt.Sprintf(
+				"the live claim template requests %s, and volumes cannot shrink: request at least as much", from.String())))
+		}
+	}
+	if len(shrunk) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}, name, shrunk)
+	}
+	return grown, nil
+}
+
+func asStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		return obj, nil
+	case *unstructured.Unstructured:
+		set := &appsv1.StatefulSet{}
+		return set, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, set)
+	}
+	return nil, fmt.Errorf("%T is not a StatefulSet", obj)
+}
+
+// expansion is the value of the annotation [ExpandVolumesPrefix]: what has to be known of a StatefulSet that is being
+// replaced. It is JSON.
+type expansion struct {
+	Namespace string                `json:"namespace"`
+	Name      string                `json:"name"`
+	Replicas  *int32                `json:"replicas,omitempty"`
+	Selector  *metav1.LabelSelector `json:"selector"`
+}
+
+// expansionOf returns the expansion of a child that an owner's annotation names, or nil.
+func expansionOf(o *owner, child client.Object) *expansion {
+	return parseExpansion(o.object.GetAnnotations()[recordKey(ExpandVolumesPrefix, o, child)])
+}
+
+func parseExpansion(value string) *expansion {
+	e := &expansion{}
+	if value == "" || json.Unmarshal([]byte(value), e) != nil || e.Name == "" || e.Selector == nil {
+		return nil
+	}
+	return e
+}
+
+// expandVolumes replaces a live StatefulSet whose claim templates have to grow. The error is then a [*WaitingError]. It
+// returns nil if none has to grow, or if the API server would refuse other changes of the StatefulSet.
+func (a *applier) expandVolumes(ctx context.Context, d *desired, live client.Object) error {
+	if grown, err := d.growth(live); err != nil || len(grown) == 0 {
+		return err
+	}
+	tree, err := a.readTree(ctx, d) // a StatefulSet is deleted for what the API server has
+	if err != nil {
+		return fmt.Errorf("read %s: %w", d, err)
+	}
+	if err := d.owner.mayWrite(d, tree); err != nil {
+		return err
+	}
+	grown, err := d.growth(tree)
+	if err != nil {
+		return err
+	}
+	if len(grown) == 0 {
+		return apierrors.NewConflict(schema.GroupResource{Group: appsv1.GroupName, Resource: "statefulsets"}, d.object.GetName(),
+			errors.New("its claim templates have changed, and the cache does not show that yet"))
+	}
+	accepted, err := a.acceptsRest(ctx, d, tree, grown)
+	if err != nil || !accepted {
+		return err
+	}
+	if _, err := a.postDryRun(ctx, d, ""); err != nil {
+		return fmt.Errorf("%s is not replaced by one with larger volumes, since that would be refused: %w", d, err)
+	}
+	set, err := asStatefulSet(tree)
+	if err != nil {
+		return err
+	}
+	if err := a.growClaims(ctx, d.owner, set, grown); err != nil {
+		return err
+	}
+	return a.replaceStatefulSet(ctx, d, set, tree)
+}
+
+func (d *desired) growth(live client.Object) ([]volumeGrowth, error) {
+	want, err := asStatefulSet(d.object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	have, err := asStatefulSet(live)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	grown, err := growthOf(d.object.GetName(), want.Spec.VolumeClaimTemplates, have.Spec.VolumeClaimTemplates)
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", d, err)
+	}
+	return grown, nil
+}
+
+// acceptsRest asks the API server by a dry run whether it would accept the change if the claim templates requested what they
+// request now.
+func (a *applier) acceptsRest(ctx context.Context, d *desired, live *unstructured.Unstructured, grown []volumeGrowth) (bool, error) {
+	want, err := d.tree(byApply)
+	if err != nil {
+		return false, err
+	}
+	templates, _, err := unstructured.NestedSlice(want, "spec", "volumeClaimTemplates")
+	if err != nil {
+		return false, fmt.Errorf("claim templates of %s: %w", d, err)
+	}
+	for _, item := range templates {
+		template, _ := item.(map[string]any)
+		name, _, _ := unstructured.NestedString(template, "metadata", "name") // one without a name is refused
+		i := slices.IndexFunc(grown, func(g volumeGrowth) bool { return g.template == name })
+		if i < 0 {
+			continue
+		}
+		if err := unstructured.SetNestedField(template, grown[i].from.String(), "spec", "resources", "requests", "storage"); err != nil {
+			return false, fmt.Errorf("claim templates of %s: %w", d, err)
+		}
+	}
+	object := &unstructured.Unstructured{Object: want}
+	if err := unstructured.SetNestedSlice(want, templates, "spec", "volumeClaimTemplates"); err != nil {
+		return false, fmt.Errorf("claim templates of %s: %w", d, err)
+	}
+	object.SetGroupVersionKind(d.kind.gvk)
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", d, err)
+	}
+	_, err = a.applyPatch(ctx, d, body, d.owner.fieldManager, client.DryRunAll)
+	switch err = lostRaceAsConflict(err); {
+	case isInvalid(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("apply %s: %w", d, withoutValues(err))
+	}
+	return true, nil
+}
+
+var (
+	claimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+	podKind   = corev1.SchemeGroupVersion.WithKind("Pod")
+)
+
+// growClaims lets all claims of a StatefulSet grow that request less. They are found by the selector, whose labels the
+// StatefulSet's controller gives them, and by their names.
+func (a *applier) growClaims(ctx context.Context, o *owner, set *appsv1.StatefulSet, grown []volumeGrowth) error {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("selector of StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+	}
+	claims, err := a.listLive(ctx, o, claimKind, set.Namespace, client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return fmt.Errorf("volumes of StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+	}
+	var errs []error
+	var unbound []string
+	for i := range claims {
+		claim := &corev1.PersistentVolumeClaim{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(claims[i].Object, claim); err != nil {
+			return err
+		}
+		to, ok := wantedSize(claim.Name, set.Name, grown)
+		from := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		if !ok || to.Cmp(from) <= 0 || claim.DeletionTimestamp != nil {
+			continue
+		}
+		name := "PersistentVolumeClaim " + client.ObjectKeyFromObject(claim).String()
+		if claim.Status.Phase != corev1.ClaimBound {
+			unbound = append(unbound, name)
+			continue
+		}
+		if err := a.growClaim(ctx, o, &claims[i], to); err != nil {
+			errs = append(errs, fmt.Errorf("expand %s from %s to %s: %w", name, from.String(), to.String(), err))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if len(unbound) > 0 {
+		return &WaitingError{reason: reasonClaimNotBound, message: strings.Join(unbound, ", ") + ": a claim can grow when it is bound", after: claimRecheck}
+	}
+	return nil
+}
+
+// wantedSize returns what a claim has to request at least, if it belongs to a claim template that has to grow.
+func wantedSize(claim, set string, grown []volumeGrowth) (resource.Quantity, bool) {
+	for _, g := range grown {
+		if ordinal, ok := strings.CutPrefix(claim, g.template+"-"+set+"-"); ok && isOrdinal(ordinal) {
+			return g.to, true
+		}
+	}
+	return resource.Quantity{}, false
+}
+
+func isOrdinal(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 31)
+	return err == nil
+}
+
+func (a *applier) growClaim(ctx context.Context, o *owner, claim *unstructured.Unstructured, to resource.Quantity) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": claim.GetUID(), "resourceVersion": claim.GetResourceVersion()},
+		"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": to.String()}}},
+	})
+	if err != nil {
+		return err
+	}
+	return o.client.Patch(ctx, claim, client.RawPatch(types.MergePatchType, patch), o.fieldManager)
+}
+
+// replaceStatefulSet deletes a StatefulSet without its pods. The event of its deletion triggers the reconcile that creates it.
+func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv1.StatefulSet, live client.Object) error {
+	value, err := json.Marshal(expansion{set.Namespace, set.Name, set.Spec.Replicas, set.Spec.Selector})
+	if err != nil {
+		return err
+	}
+	key := recordKey(ExpandVolumesPrefix, d.owner, d.object)
+	if d.owner.object.GetAnnotations()[key] == string(value) { // by a process that has died since
+		err = a.requireCurrent(ctx, d.owner)
+	} else {
+		err = a.setRecord(ctx, d.owner, key, string(value))
+	}
+	if err != nil {
+		return err
+	}
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	err = d.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s without its pods, to replace it by one with larger volumes: %w", d, err)
+	}
+	a.record(d.owner, d.kind, live, outcomeRecreated, "")
+	a.writes.Forget(d.kind.empty(), d.key())
+	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is replaced by one with larger volumes; its pods keep running", d)}
+}
+
+// keepReplicas makes a new StatefulSet have as many replicas as the one that it replaces, unless these are desired.
+func (a *applier) keepReplicas(ctx context.Context, d *desired) error {
+	if !d.options.expandVolumes || setsReplicas(d.object) {
+		return nil
+	}
+	if err := a.requireCurrent(ctx, d.owner); err != nil { // an older owner may have another annotation, or none
+		return err
+	}
+	if e := expansionOf(d.owner, d.object); e != nil {
+		d.replicas = e.Replicas
+	}
+	return nil
+}
+
+// isReplaced reports whether the object is to be created because [ExpandVolumes] has deleted it. Its pods have no controller
+// meanwhile, so it does not wait for anything.
+func (d *desired) isReplaced() bool {
+	return d.options.expandVolumes && expansionOf(d.owner, d.object) != nil
+}
+
+// setReplicas sets the replicas of a StatefulSet that is sent.
+func setReplicas(obj client.Object, replicas int32) {
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		obj.Spec.Replicas = &replicas
+	case *unstructured.Unstructured:
+		if spec, ok := obj.Object["spec"].(map[string]any); ok {
+			spec["replicas"] = int64(replicas)
+		}
+	}
+}
+
+// finishExpansion removes the owner's annotation when the controller has observed the new StatefulSet, and so has adopted its
+// pods. Before that, it lets claims grow that the former one has created meanwhile.
+func (a *applier) finishExpansion(ctx context.Context, o *owner, child *declared, live client.Object) error {
+	if !child.options.expandVolumes || expansionOf(o, child.object) == nil || live == nil {
+		return nil
+	}
+	set, err := asStatefulSet(live)
+	if err != nil {
+		return err
+	}
+	if set.DeletionTimestamp != nil || set.Status.ObservedGeneration < set.Generation {
+		return nil
+	}
+	var sizes []volumeGrowth
+	for i := range set.Spec.VolumeClaimTemplates {
+		template := &set.Spec.VolumeClaimTemplates[i]
+		sizes = append(sizes, volumeGrowth{template: template.Name, to: template.Spec.Resources.Requests[corev1.ResourceStorage]})
+	}
+	if err := a.growClaims(ctx, o, set, sizes); err != nil {
+		return err
+	}
+	return a.setRecord(ctx, o, recordKey(ExpandVolumesPrefix, o, child.object), "")
+}
+
+// abandonExpansions deletes the pods of StatefulSets that were deleted to be replaced, and that are not needed any more:
+// those that the owner's annotations name, except for the desired ones. It waits until the garbage collector has orphaned the
+// pods.
+func (s *ChildSet[T]) abandonExpansions(ctx context.Context, o *owner, desired map[string]bool) error {
+	if !slices.ContainsFunc(s.children, func(c *Child[T]) bool { return c.options.expandVolumes }) {
+		return nil
+	}
+	for key, value := range o.object.GetAnnotations() {
+		e := parseExpansion(value)
+		if !strings.HasPrefix(key, ExpandVolumesPrefix) || desired[key] || e == nil {
+			continue
+		}
+		if err := s.applier.requireCurrent(ctx, o); err != nil {
+			return err
+		}
+		if err := s.applier.deleteOrphanedPods(ctx, o, e); err != nil {
+			return err
+		}
+		if o.object.GetDeletionTimestamp() == nil {
+			return s.applier.setRecord(ctx, o, key, "") // which triggers the next reconcile, if there are more
+		}
+	}
+	return nil
+}
+
+func (a *applier) deleteOrphanedPods(ctx context.Context, o *owner, e *expansion) error {
+	set := &unstructured.Unstructured{}
+	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+	name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
+	err := a.liveReader(o).Get(ctx, name, set)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("read StatefulSet %s: %w", name, err)
+	case err == nil && slices.Contains(set.GetFinalizers(), metav1.FinalizerOrphanDependents):
+		return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("StatefulSet %s is being deleted", name)}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(e.Selector)
+	if err != nil {
+		return fmt.Errorf("selector of StatefulSet %s: %w", name, err)
+	}
+	pods, err := a.listLive(ctx, o, podKind, e.Namespace, client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		ordinal, ok := strings.CutPrefix(pod.GetName(), e.Name+"-")
+		if !ok || !isOrdinal(ordinal) || metav1.GetControllerOfNoCopy(pod) != nil || pod.GetDeletionTimestamp() != nil {
+			continue
+		}
+		uid := pod.GetUID()
+		if err := o.client.Delete(ctx, pod, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete Pod %s/%s, whose StatefulSet was deleted to be replaced: %w", e.Namespace, pod.GetName(), err)
+		}
+	}
+	return nil
+}

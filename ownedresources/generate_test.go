@@ -1,0 +1,333 @@
+package ownedresources
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestOptionMistakes(t *testing.T) {
+	secret := func(options ...ChildOption) *Child[*configMap] {
+		return Build(func(*configMap) *corev1.Secret { return nil }, options...)
+	}
+	cases := map[string]struct {
+		reason string
+		child  *Child[*configMap]
+		want   string
+	}{
+		"Generate":         {reason: "Both ends of the range are valid.", child: secret(Generate("a", 1), Generate("b", 1024))},
+		"GenerateUntyped":  {reason: "A Secret without a Go type is a Secret.", child: BuildUnstructured(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, func(*configMap) (*unstructured.Unstructured, error) { return nil, nil }, Generate("a", 1))},
+		"RunOnce":          {reason: "A Job.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce())},
+		"ExpandVolumes":    {reason: "A StatefulSet.", child: Build(func(*configMap) *appsv1.StatefulSet { return nil }, ExpandVolumes())},
+		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: Build(constant("a", ""), Generate("a", 1)), want: "child 1, a ConfigMap: Generate is for a Secret: take it away, or put the value into a Secret of its own"},
+		"LengthZero":       {reason: "An empty value protects nothing.", child: secret(Generate("a", 0)), want: `child 1, a Secret: Generate("a") with length 0: use a length between 1 and 1024`},
+		"LengthNegative":   {reason: "Nor is there one of a negative length.", child: secret(Generate("a", -1)), want: `child 1, a Secret: Generate("a") with length -1: use a length between 1 and 1024`},
+		"LengthTooLarge":   {reason: "A typing error must not fill etcd.", child: secret(Generate("a", 1025)), want: `child 1, a Secret: Generate("a") with length 1025: use a length between 1 and 1024`},
+		"KeyEmpty":         {reason: "The API server would refuse it.", child: secret(Generate("", 8)), want: `child 1, a Secret: Generate(""): it is not a key of a Secret: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`},
+		"KeyTwice":         {reason: "Which length counts?", child: secret(Generate("a", 8), Generate("a", 9)), want: `child 1, a Secret: Generate("a") is given twice: a key has one value`},
+		"GenerateRecreate": {reason: "A recreated Secret loses what it holds.", child: secret(Generate("a", 8), Recreate()), want: "child 1, a Secret: it has Generate and Recreate: a recreated Secret would lose its values; take Recreate away"},
+		"RotateOnAnother":  {reason: "The function could not be called.", child: secret(Generate("a", 8, RotateOn(func(*corev1.Pod) string { return "" }))), want: `child 1, a Secret: Generate("a"): its RotateOn is for *v1.Pod: give that a function of *v1.ConfigMap`},
+		"RunOnceNoJob":     {reason: "Only a Job ends.", child: secret(RunOnce()), want: "child 1, a Secret: RunOnce is for a Job: take it away, or put what has to run once into a Job"},
+		"RunOnceRecreate":  {reason: "Two rules for one deletion.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce(), Recreate()), want: "child 1, a Job: it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away"},
+		"RunOnceReadyWhen": {reason: "Two rules for readiness.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce(), ReadyWhen("Complete")), want: "child 1, a Job: it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away"},
+		"ExpandDeployment": {reason: "It has no claim templates.", child: Build(func(*configMap) *appsv1.Deployment { return nil }, ExpandVolumes()), want: "child 1, a Deployment: ExpandVolumes is for a StatefulSet: take it away; a claim that is a child itself grows without it"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := newOrder([]*Child[*configMap]{test.child})
+			if test.want == "" {
+				require.NoError(t, err, test.reason)
+				return
+			}
+			require.EqualError(t, err, test.want, test.reason)
+		})
+	}
+}
+
+func TestRandomText(t *testing.T) {
+	seen, counts := map[string]bool{}, map[rune]int{}
+	for range 200 {
+		text := string(randomText(310))
+		require.Len(t, text, 310)
+		require.False(t, seen[text], "no value comes twice")
+		seen[text] = true
+		for _, c := range text {
+			counts[c]++
+		}
+	}
+	require.Len(t, counts, len(generatedAlphabet), "every character of the alphabet, and no other")
+	for c, n := range counts {
+		require.Contains(t, generatedAlphabet, string(c))
+		require.InDelta(t, 1000, n, 250, "%c is as frequent as the others", c) // 8 standard deviations
+	}
+	require.Empty(t, strings.Trim(generatedAlphabet, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"), "nothing with a meaning in a URL or a shell")
+}
+
+func TestPlanFill(t *testing.T) {
+	one, two := hashOfMark("1"), hashOfMark("2")
+	rotating := func(mark string) []generatedKey {
+		return []generatedKey{{name: "password", length: 8, rotateOn: func(client.Object) string { return "" }, mark: mark}}
+	}
+	live := func(value, rotated string) *corev1.Secret {
+		s := &corev1.Secret{Data: map[string][]byte{"password": []byte(value), "other": []byte("x")}}
+		if rotated != "" {
+			s.Annotations = map[string]string{AnnotationRotated: rotated}
+		}
+		return s
+	}
+	type want struct {
+		Keep, Fill bool
+		Marked     bool
+	}
+	cases := map[string]struct {
+		reason string
+		keys   []generatedKey
+		live   *corev1.Secret
+		want   want
+	}{
+		"NoSecret":       {reason: "A new Secret gets all values.", keys: rotating(one), want: want{Fill: true}},
+		"Missing":        {reason: "A missing key is filled.", keys: rotating(one), live: &corev1.Secret{}, want: want{Fill: true}},
+		"Empty":          {reason: "An empty value protects nothing.", keys: rotating(one), live: live("", "password="+one), want: want{Fill: true}},
+		"Present":        {reason: "What is there stays, whoever put it in.", keys: []generatedKey{{name: "password", length: 8}}, live: live("theirs", ""), want: want{Keep: true}},
+		"SameMark":       {reason: "A rotation happens once for each mark.", keys: rotating(one), live: live("a", "password="+one), want: want{Keep: true}},
+		"AnotherMark":    {reason: "The mark has changed.", keys: rotating(two), live: live("a", "password="+one), want: want{Fill: true, Marked: true}},
+		"FirstMark":      {reason: "The mark appears on the owner for the first time.", keys: rotating(one), live: live("a", "password="+noMark), want: want{Fill: true, Marked: true}},
+		"NoMarkAnyMore":  {reason: "To remove the mark asks for nothing.", keys: rotating(noMark), live: live("a", "password="+one), want: want{Keep: true, Marked: true}},
+		"NeverRecorded":  {reason: "The value is older than RotateOn: somebody may use it.", keys: rotating(one), live: live("a", ""), want: want{Keep: true}},
+		"RecordOfOthers": {reason: "The record of another key says nothing of this one.", keys: rotating(one), live: live("a", "other="+two), want: want{Keep: true}},
+		"RecordBroken":   {reason: "Whatever stands in the annotation, no value is lost.", keys: rotating(one), live: live("a", "password,=,,"), want: want{Keep: true}},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			var plan fillPlan
+			if test.live == nil {
+				plan = planFill(test.keys, nil)
+			} else {
+				plan = planFill(test.keys, test.live)
+			}
+			got := want{Keep: string(plan.keep["password"]) != "", Fill: len(plan.fill) == 1, Marked: plan.marked}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// credentials returns a Secret with a key that its author sets.
+func credentials(*configMap) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"username": "web"}}
+}
+
+func TestGenerate(t *testing.T) {
+	env := newTestEnv(t)
+	generate := []ChildOption{Generate("password", 24), Generate("cookie", 8)}
+	result, err := env.apply(t, credentials(nil), generate...)
+	require.NoError(t, err)
+	require.Equal(t, Created, result.Operation)
+	require.Equal(t, []string{"GET secrets", "POST secrets"}, env.sent.Sent())
+	var live corev1.Secret
+	env.live(t, &live)
+	password, cookie := live.Data["password"], live.Data["cookie"]
+	require.Len(t, password, 24)
+	require.Len(t, cookie, 8)
+	requireQuiet := func(message string) {
+		t.Helper()
+		result, err := env.apply(t, credentials(nil), generate...)
+		require.NoError(t, err)
+		require.Equal(t, Unchanged, result.Operation, message)
+		require.Equal(t, []string{"GET secrets"}, env.sent.Sent(), message)
+	}
+	requireQuiet("the values are not compared")
+	env.applier = newApplier()
+	requireQuiet("nor after a restart")
+
+	want := credentials(nil)
+	want.StringData["username"] = "other"
+	for _, message := range []string{"the first apply takes over the fields of the POST", "a second one"} {
+		want.Labels = map[string]string{"times": want.Labels["times"] + "x"}
+		_, err = env.apply(t, want, generate...)
+		require.NoError(t, err)
+		env.live(t, &live)
+		require.Equal(t, "other", string(live.Data["username"]))
+		require.Equal(t, password, live.Data["password"], message)
+		require.Equal(t, cookie, live.Data["cookie"], message)
+	}
+
+	byHand(t, env, &live, func(s *corev1.Secret) { s.Data["password"] = []byte("their own") })
+	_, err = env.apply(t, want, generate...)
+	require.NoError(t, err)
+	require.NotContains(t, env.sent.Sent(), "PATCH secrets", "a value that a user puts in stays")
+	_, err = env.apply(t, credentials(nil), generate...) // and survives the next change
+	require.NoError(t, err)
+	env.live(t, &live)
+	require.Equal(t, "their own", string(live.Data["password"]))
+
+	byHand(t, env, &live, func(s *corev1.Secret) { delete(s.Data, "password"); s.Data["cookie"] = nil })
+	result, err = env.apply(t, credentials(nil), generate...)
+	require.NoError(t, err)
+	require.Equal(t, Applied, result.Operation)
+	env.live(t, &live)
+	require.Len(t, live.Data["password"], 24, "a deleted key is generated anew")
+	require.NotEqual(t, password, live.Data["password"])
+	require.Len(t, live.Data["cookie"], 8, "and so is an empty one")
+	requireQuiet("a repaired Secret is as desired")
+	require.NotContains(t, live.Annotations[AnnotationApplied], string(live.Data["cookie"]))
+}
+
+// An author may set a key that is generated otherwise.
+func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
+	env := newTestEnv(t)
+	given := func(password string) *corev1.Secret {
+		s := credentials(nil)
+		s.StringData["password"] = password
+		return s
+	}
+	var live corev1.Secret
+	for _, step := range []struct{ set, want, why string }{
+		{"given", "given", "a value that the author sets is applied"},
+		{"changed", "changed", "and its changes are"},
+		{"", "changed", "a value that is not set any more stays"},
+		{"again", "again", "and can be set again"},
+	} {
+		_, err := env.apply(t, given(step.set), Generate("password", 8))
+		require.NoError(t, err, step.why)
+		env.live(t, &live)
+		require.Equal(t, step.want, string(live.Data["password"]), step.why)
+	}
+}
+
+func TestGenerateInAnAdoptedSecret(t *testing.T) {
+	env := newTestEnv(t)
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Data: map[string][]byte{"password": []byte("theirs")}}
+	require.NoError(t, env.other.Create(t.Context(), theirs))
+	_, err := env.apply(t, credentials(nil), Adopt(), Generate("password", 8), Generate("cookie", 8))
+	require.NoError(t, err)
+	var live corev1.Secret
+	env.live(t, &live)
+	require.Equal(t, "theirs", string(live.Data["password"]))
+	require.Len(t, live.Data["cookie"], 8)
+}
+
+// An unstructured Secret, and one that is desired as an apply configuration.
+func TestGenerateWithoutAGoType(t *testing.T) {
+	secretKind := corev1.SchemeGroupVersion.WithKind("Secret")
+	children := map[string]*Child[*configMap]{
+		"Unstructured": BuildUnstructured(secretKind, func(*configMap) (*unstructured.Unstructured, error) {
+			return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}, nil
+		}, Generate("password", 8)),
+		"ApplyConfiguration": BuildApply(&corev1.Secret{}, func(owner *configMap) (*corev1ac.SecretApplyConfiguration, error) {
+			return corev1ac.Secret("web", owner.Namespace), nil
+		}, Generate("password", 8)),
+	}
+	for name, child := range children {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			set := Ensure(child)
+			require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+			var live corev1.Secret
+			env.live(t, &live)
+			password := live.Data["password"]
+			require.Len(t, password, 8)
+			env.sent.Sent()
+			require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+			require.Equal(t, []string{"GET secrets"}, env.sent.Sent())
+			byHand(t, env, &live, func(s *corev1.Secret) { s.Data = nil })
+			require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+			env.live(t, &live)
+			require.Len(t, live.Data["password"], 8)
+			require.NotEqual(t, password, live.Data["password"])
+		})
+	}
+}
+
+func TestRotateOn(t *testing.T) {
+	env := newTestEnv(t)
+	mark := func(owner *configMap) string { return owner.Data["rotate"] }
+	child := func(options ...GenerateOption) *ChildSet[*configMap] {
+		return Ensure(Build(credentials, Generate("password", 24, options...), Generate("cookie", 24)))
+	}
+	var live corev1.Secret
+	reconcile := func(set *ChildSet[*configMap], value string) (password, cookie string) {
+		t.Helper()
+		env.owner.Data = map[string]string{"rotate": value}
+		require.NoError(t, env.other.Update(t.Context(), env.owner))
+		require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+		env.live(t, &live)
+		return string(live.Data["password"]), string(live.Data["cookie"])
+	}
+	first, cookie := reconcile(child(), "old")
+	set := child(RotateOn(mark))
+	for _, step := range []struct {
+		mark, why string
+		rotates   bool
+	}{
+		{"old", "a value from before the option is kept", false},
+		{"new", "the mark has changed", true},
+		{"new", "once", false},
+		{"", "to remove the mark asks for nothing", false},
+		{"new", "a mark that comes back is a new one", true},
+	} {
+		second, same := reconcile(set, step.mark)
+		require.Equal(t, step.rotates, first != second, step.why)
+		require.Equal(t, cookie, same, "another key stays: %s", step.why)
+		first = second
+		env.sent.Sent()
+		require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+		require.Equal(t, []string{"GET secrets"}, env.sent.Sent(), step.why)
+	}
+
+	// A process that has just started sees the owner as it was before.
+	old := env.owner.DeepCopy()
+	last, _ := reconcile(set, "latest")
+	restarted := child(RotateOn(mark))
+	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), env.client, old)))
+	env.live(t, &live)
+	require.Equal(t, last, string(live.Data["password"]), "it does not rotate back")
+}
+
+// The cache may be behind: a value that appeared meanwhile is not replaced.
+func TestGenerateWithAStaleCache(t *testing.T) {
+	env := newTestEnv(t)
+	_, err := env.apply(t, credentials(nil))
+	require.NoError(t, err)
+	var stale, live corev1.Secret
+	env.live(t, &stale)
+	byHand(t, env, &live, func(s *corev1.Secret) { s.Data["password"] = []byte("in use already") })
+
+	cached := &staleReader{Client: env.client, secret: &stale}
+	o, err := newOwner(env.owner, cached)
+	require.NoError(t, err)
+	children, err := env.applier.declare(&o, []client.Object{credentials(nil)})
+	require.NoError(t, err)
+	Generate("password", 24)(children[0].options)
+	_, err = newApplier().apply(t.Context(), &o, children[0])
+	require.NoError(t, err)
+	env.live(t, &live)
+	require.Equal(t, "in use already", string(live.Data["password"]))
+}
+
+// staleReader reads an old version of a typed Secret.
+type staleReader struct {
+	client.Client
+	secret *corev1.Secret
+}
+
+func (r *staleReader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	if secret, typed := obj.(*corev1.Secret); typed {
+		r.secret.DeepCopyInto(secret)
+		return nil
+	}
+	return r.Client.Get(ctx, name, obj, options...)
+}

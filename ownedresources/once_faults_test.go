@@ -1,0 +1,257 @@
+package ownedresources_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+var poolName = metav1.ObjectMeta{Namespace: "default", Name: "pool"}
+
+// newPool returns an owner. Its minAvailable is what the scenario changes.
+func newPool(n int32) *pool {
+	return &pool{ObjectMeta: poolName, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(n))}}
+}
+
+func setPool(n int32) reconciletest.Action {
+	return reconciletest.Change(newPool(0), func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(n)) })
+}
+
+func runs(set func() *ownedresources.ChildSet[*pool]) func(p *reconciletest.Process) error {
+	return func(p *reconciletest.Process) error {
+		return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", set())).Complete()
+	}
+}
+
+// seenValues are the values of generated keys that somebody may have used already, by the UID of the Secret.
+type seenValues map[types.UID]seenSecret
+
+type seenSecret struct {
+	rotated, password, cookie string
+	passwords                 int
+}
+
+func (seenValues) State() any { return nil } // what the scenario compares are the objects
+
+// observe returns an error if a value was replaced without a rotation.
+func (s seenValues) observe(secret *corev1.Secret) error {
+	now := seenSecret{secret.Annotations[ownedresources.AnnotationRotated], string(secret.Data["password"]), string(secret.Data["cookie"]), 1}
+	before, known := s[secret.UID]
+	switch {
+	case len(now.password) != 24 || len(now.cookie) != 32:
+		return fmt.Errorf("values of %d and %d characters", len(now.password), len(now.cookie))
+	case !known:
+	case now.cookie != before.cookie:
+		return errors.New("the cookie was replaced, which nobody has asked for")
+	case now.password == before.password:
+		now.passwords = before.passwords
+	case now.rotated == before.rotated || before.passwords > 1:
+		return errors.New("the password was replaced more often than somebody has asked for")
+	default:
+		now.passwords = before.passwords + 1
+	}
+	s[secret.UID] = now
+	return nil
+}
+
+func TestGenerateSurvivesEveryFault(t *testing.T) {
+	set := func() *ownedresources.ChildSet[*pool] {
+		return ownedresources.Ensure(ownedresources.Build(func(owner *pool) *corev1.Secret {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, StringData: map[string]string{"username": owner.Spec.MinAvailable.String()}}
+		},
+			ownedresources.Generate("password", 24, ownedresources.RotateOn(func(owner *pool) string { return owner.Annotations["rotate"] })),
+			ownedresources.Generate("cookie", 32)))
+	}
+	secret := &corev1.Secret{ObjectMeta: poolName}
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme.Scheme, Start: runs(set),
+		Actions: []reconciletest.Action{
+			reconciletest.Create(newPool(1)),
+			setPool(2),
+			reconciletest.Change(newPool(0), func(p *pool) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "rotate", "1") }),
+			reconciletest.Change(newPool(0), func(p *pool) { delete(p.Annotations, "rotate") }),
+			reconciletest.Change(secret, func(s *corev1.Secret) { delete(s.Data, "username") }),
+			reconciletest.Delete(newPool(0)),
+		},
+		External: func() reconciletest.External { return seenValues{} },
+		Always: func(env *reconciletest.Env) error {
+			var live corev1.Secret
+			if err := env.Get(context.Background(), client.ObjectKeyFromObject(secret), &live); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			return env.External.(seenValues).observe(&live)
+		},
+		Ignore: func(obj *unstructured.Unstructured) { // random values; their lengths are checked above
+			for _, key := range []string{"password", "cookie"} {
+				unstructured.RemoveNestedField(obj.Object, "data", key)
+			}
+		},
+	})
+}
+
+// failingVersion is the minAvailable of a pool whose Job fails.
+const failingVersion = 1
+
+// jobs is a controller of Jobs. A Job runs one pod, and ends in the controller's next step. Then its time to live is over.
+func jobs(ctx context.Context, c client.Client) error {
+	var all batchv1.JobList
+	var pods corev1.PodList
+	if err := errors.Join(c.List(ctx, &all), c.List(ctx, &pods)); err != nil {
+		return err
+	}
+	for i := range pods.Items { // another writer deletes Jobs as kubectl did once: their pods stay
+		if len(pods.Items[i].OwnerReferences) == 0 {
+			return c.Delete(ctx, &pods.Items[i])
+		}
+	}
+	for i := range all.Items {
+		if err := runJob(ctx, c, &all.Items[i]); err != nil {
+			return fmt.Errorf("run Job %s: %w", all.Items[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func runJob(ctx context.Context, c client.Client, job *batchv1.Job) error {
+	switch {
+	case job.DeletionTimestamp != nil:
+		return nil
+	case len(job.Status.Conditions) > 0 && job.Spec.TTLSecondsAfterFinished == nil:
+		return nil
+	case len(job.Status.Conditions) > 0:
+		return client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	case job.Spec.Suspend != nil && *job.Spec.Suspend:
+		return nil
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: job.Namespace, Name: "run-" + string(job.UID), Labels: job.Spec.Template.Labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec: job.Spec.Template.Spec,
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(pod), pod); apierrors.IsNotFound(err) {
+		return c.Create(ctx, pod)
+	}
+	end := batchv1.JobComplete
+	pod.Status.Phase = corev1.PodSucceeded
+	if err := c.Status().Update(ctx, pod); err != nil {
+		return err
+	}
+	if job.Spec.Template.Spec.Containers[0].Image == fmt.Sprint("migrate:", failingVersion) {
+		end = batchv1.JobFailed
+	}
+	job.Status.StartTime = new(metav1.Now())
+	job.Status.Conditions = []batchv1.JobCondition{{Type: end, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: "Simulated"}}
+	return c.Status().Update(ctx, job)
+}
+
+// ended are the UIDs of the Jobs that have completed or failed, by their images.
+type ended map[string]types.UID
+
+func (ended) State() any { return nil } // what the scenario compares are the objects
+
+func (e ended) observe(job *batchv1.Job) error {
+	image := job.Spec.Template.Spec.Containers[0].Image
+	if len(job.Status.Conditions) == 0 {
+		return nil
+	}
+	if before, known := e[image]; known && before != job.UID {
+		return fmt.Errorf("%s has run twice", image)
+	}
+	e[image] = job.UID
+	return nil
+}
+
+// TestRunOnceSurvivesEveryFault has one scenario whose Jobs stay until the next version replaces them, and others whose time
+// to live is over at once.
+func TestRunOnceSurvivesEveryFault(t *testing.T) {
+	configMap := &corev1.ConfigMap{ObjectMeta: poolName}
+	cases := map[string]struct {
+		ttl     *int32
+		actions []reconciletest.Action
+		skipped []reconciletest.FaultKind
+	}{
+		"Versions": {nil, []reconciletest.Action{
+			reconciletest.Create(newPool(failingVersion)), setPool(2), setPool(3), reconciletest.Delete(newPool(0)),
+		}, []reconciletest.FaultKind{reconciletest.NotFound}}, // a Job that is complete, and that somebody deletes, stays deleted
+		"TimeToLive": {new(int32(0)), []reconciletest.Action{
+			reconciletest.Create(newPool(2)), reconciletest.Delete(configMap), reconciletest.Delete(newPool(0)),
+		}, nil},
+		"TimeToLiveOfAFailedJob": {new(int32(0)), []reconciletest.Action{
+			reconciletest.Create(newPool(failingVersion)), reconciletest.Wait(time.Hour), reconciletest.Delete(newPool(0)),
+		}, nil},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			set := func() *ownedresources.ChildSet[*pool] {
+				migrate := ownedresources.Build(func(owner *pool) *batchv1.Job { return migration(owner, test.ttl) }, ownedresources.RunOnce())
+				server := ownedresources.Build(func(owner *pool) *corev1.ConfigMap {
+					return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"version": owner.Spec.MinAvailable.String()}}
+				}).After(migrate)
+				return ownedresources.Ensure(server, migrate)
+			}
+			reconciletest.Explore(t, reconciletest.Scenario{
+				Scheme: scheme.Scheme, Start: runs(set), Actions: test.actions,
+				SimulatedControllers: []reconciletest.SimulatedController{jobs},
+				External:             func() reconciletest.External { return ended{} },
+				Always:               runsOnce,
+			}, reconciletest.SkipFaults(test.skipped...))
+		})
+	}
+}
+
+func migration(owner *pool, ttl *int32) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}}, // without labels it has those of its pods
+		Spec: batchv1.JobSpec{
+			TTLSecondsAfterFinished: ttl,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: "migrate", Image: "migrate:" + owner.Spec.MinAvailable.String()}},
+			}},
+		},
+	}
+}
+
+// runsOnce returns an error if a version has run twice, or if two Jobs run at once.
+func runsOnce(env *reconciletest.Env) error {
+	var all batchv1.JobList
+	var pods corev1.PodList
+	if err := errors.Join(env.List(context.Background(), &all), env.List(context.Background(), &pods)); err != nil {
+		return err
+	}
+	for i := range all.Items {
+		if err := env.External.(ended).observe(&all.Items[i]); err != nil {
+			return err
+		}
+	}
+	running := ""
+	for i := range pods.Items {
+		switch pod := &pods.Items[i]; {
+		case pod.Status.Phase == corev1.PodSucceeded || len(pod.OwnerReferences) == 0:
+		case running != "":
+			return fmt.Errorf("two runs at once: %s and %s", running, pod.Name)
+		default:
+			running = pod.Name
+		}
+	}
+	return nil
+}

@@ -1,0 +1,518 @@
+package ownedresources_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/internal/requests"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+const (
+	eventually = 60 * time.Second
+	often      = 20 * time.Millisecond
+)
+
+// onceEnv is a namespace of a real control plane with its controllers, and an owner, which is a ConfigMap.
+type onceEnv struct {
+	*testing.T
+	client.Client // somebody else's
+	plane         *controlplane.ControlPlane
+	sent          *requests.Count // of the operator
+	posts         int             // of Jobs, see createdJobs
+	owner         *corev1.ConfigMap
+	namespace     string
+}
+
+func newOnceEnv(t *testing.T) *onceEnv {
+	t.Helper()
+	plane := ownedresources.CorpusPlane(t)
+	env := &onceEnv{T: t, plane: plane, sent: &requests.Count{}, namespace: controlplanetest.Namespace(t, plane)}
+	var err error
+	env.Client, err = client.New(plane.Config(), client.Options{})
+	require.NoError(t, err)
+	env.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Data: map[string]string{"version": "1"}}
+	require.NoError(t, env.Create(t.Context(), env.owner))
+	return env
+}
+
+// start starts an operator with this set, and returns what stops it.
+func (env *onceEnv) start(set *ownedresources.ChildSet[*corev1.ConfigMap]) (stop func()) {
+	env.Helper()
+	mgr, err := ctrl.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{env.namespace: {}}},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	require.NoError(env, err)
+	r := reconcile.For(mgr, reconcile.Named("children", set)).WithoutStatus().
+		WithFilter(func(m *corev1.ConfigMap) bool { return m.Name == "web" })
+	require.NoError(env, r.Complete())
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stopped := false
+	stop = func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			require.NoError(env, <-done)
+		}
+	}
+	env.Cleanup(stop)
+	return stop
+}
+
+func (env *onceEnv) eventually(what string, is func() bool) {
+	env.Helper()
+	require.Eventually(env, is, eventually, often, what)
+}
+
+// read reads the object that is named as the owner, and reports whether it exists.
+func (env *onceEnv) read(obj client.Object) bool {
+	env.Helper()
+	err := env.Get(env.Context(), client.ObjectKeyFromObject(env.owner), obj)
+	require.NoError(env, client.IgnoreNotFound(err))
+	return err == nil
+}
+
+func (env *onceEnv) setData(key, value string) {
+	env.Helper()
+	patch := `{"data":{"` + key + `":"` + value + `"}}`
+	require.NoError(env, env.Patch(env.Context(), env.owner.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// runRecord returns how the Job has ended, as the owner's annotation says.
+func (env *onceEnv) runRecord() string {
+	var owner corev1.ConfigMap
+	env.read(&owner)
+	_, end, _ := strings.Cut(owner.Annotations[ownedresources.RunOncePrefix+"web"], ":")
+	end, _, _ = strings.Cut(end, ":")
+	return end
+}
+
+// createdJobs returns how often the operator has sent a POST of a Job so far. Dry runs count.
+func (env *onceEnv) createdJobs() int {
+	for _, request := range env.sent.Sent() {
+		if request == "POST jobs" {
+			env.posts++
+		}
+	}
+	return env.posts
+}
+
+// outcome returns the error of one more reconcile.
+func (env *onceEnv) outcome(set *ownedresources.ChildSet[*corev1.ConfigMap]) error {
+	var owner corev1.ConfigMap
+	env.read(&owner)
+	return set.Reconcile(env.Context(), env.Client, &owner)
+}
+
+// migrated returns a set with a Job that runs once, and a ConfigMap that comes after it. With hold the pods stay pending.
+func migrated(ttl *int32, hold bool) *ownedresources.ChildSet[*corev1.ConfigMap] {
+	migrate := ownedresources.Build(func(owner *corev1.ConfigMap) *batchv1.Job {
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}},
+			Spec: batchv1.JobSpec{
+				TTLSecondsAfterFinished: ttl, BackoffLimit: new(int32(0)),
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever,
+					Containers:    []corev1.Container{{Name: "migrate", Image: "migrate:" + owner.Data["version"]}},
+				}},
+			},
+		}
+		if hold {
+			job.Spec.Template.Annotations = map[string]string{controlplane.HoldAnnotation: "true"}
+		}
+		return job
+	}, ownedresources.RunOnce())
+	after := ownedresources.Build(func(owner *corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}, Data: map[string]string{"version": owner.Data["version"]}}
+	}).After(migrate)
+	return ownedresources.Ensure(after, migrate)
+}
+
+// jobPods returns the Job's pods that have not ended.
+func (env *onceEnv) jobPods() []corev1.Pod {
+	var all corev1.PodList
+	require.NoError(env, env.List(env.Context(), &all, client.InNamespace(env.namespace), client.MatchingLabels{"job-name": "web"}))
+	return slices.DeleteFunc(all.Items, func(p corev1.Pod) bool {
+		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	})
+}
+
+func (env *onceEnv) failPod() {
+	env.Helper()
+	env.eventually("the pod runs", func() bool { return len(env.jobPods()) == 1 })
+	pod := env.jobPods()[0]
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`))
+	require.NoError(env, env.Status().Patch(env.Context(), &pod, patch))
+}
+
+func (env *onceEnv) isAfter(version string) func() bool {
+	return func() bool {
+		var after corev1.ConfigMap
+		err := env.Get(env.Context(), types.NamespacedName{Namespace: env.namespace, Name: "after"}, &after)
+		return err == nil && after.Data["version"] == version
+	}
+}
+
+// The Job's time to live removes it at once.
+func TestRunOnceWithATimeToLive(t *testing.T) {
+	env := newOnceEnv(t)
+	stop := env.start(migrated(new(int32(0)), false))
+	env.eventually("what comes after the Job", env.isAfter("1"))
+	env.eventually("the Job is gone", func() bool { return !env.read(&batchv1.Job{}) })
+	require.Equal(t, "complete", env.runRecord())
+	require.Equal(t, 1, env.createdJobs())
+
+	stop()
+	stop = env.start(migrated(new(int32(0)), false))
+	env.setData("other", "value")
+	require.NoError(t, env.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "after"}}))
+	env.eventually("it is ready without the Job", env.isAfter("1"))
+	require.Equal(t, 1, env.createdJobs(), "it does not run again, also after a restart")
+
+	env.setData("version", "2")
+	env.eventually("the second version", env.isAfter("2"))
+	env.eventually("the Job is gone", func() bool { return !env.read(&batchv1.Job{}) })
+	require.Equal(t, 2, env.createdJobs(), "another content runs once")
+
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+ownedresources.RunOncePrefix+`web":null}}}`))
+	require.NoError(t, env.Patch(t.Context(), env.owner.DeepCopy(), patch))
+	env.eventually("it runs again since somebody asks for it", func() bool { return env.createdJobs() == 3 && env.runRecord() == "complete" })
+	stop()
+}
+
+func TestRunOnceOfAFailingJob(t *testing.T) {
+	env := newOnceEnv(t)
+	env.start(migrated(nil, true))
+	env.failPod()
+	var failed *ownedresources.FailedError
+	env.eventually("it is shown", func() bool { return errors.As(env.outcome(migrated(nil, true)), &failed) })
+	require.Equal(t, "BackoffLimitExceeded", failed.Reason())
+	require.ErrorContains(t, failed, "has failed: ")
+	require.False(t, env.isAfter("1")())
+	require.Equal(t, 1, env.createdJobs())
+
+	var job batchv1.Job
+	require.True(t, env.read(&job))
+	require.NoError(t, env.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	env.eventually("it runs again when somebody has deleted it", func() bool {
+		var again batchv1.Job
+		return env.read(&again) && again.UID != job.UID && len(env.jobPods()) == 1
+	})
+
+	env.failPod()
+	env.eventually("it fails again", func() bool { return errors.As(env.outcome(migrated(nil, true)), &failed) })
+	env.setData("version", "2")
+	env.eventually("the next version runs", func() bool {
+		return env.read(&job) && job.Spec.Template.Spec.Containers[0].Image == "migrate:2" && len(env.jobPods()) == 1
+	})
+}
+
+func TestRunOnceOfAFailingJobWithATimeToLive(t *testing.T) {
+	env := newOnceEnv(t)
+	stop := env.start(migrated(new(int32(0)), true))
+	env.failPod()
+	env.eventually("its time to live has removed it", func() bool { return env.runRecord() == "failed" && !env.read(&batchv1.Job{}) })
+	stop()
+	set := migrated(new(int32(0)), true)
+	err := env.outcome(set)
+	var failed *ownedresources.FailedError
+	require.ErrorAs(t, err, &failed)
+	require.ErrorContains(t, failed, "Job "+env.namespace+"/web has failed and is gone; change it, or remove the annotation run-once.opblocks.dev/web of ConfigMap "+env.namespace+"/web to run it again")
+	require.Equal(t, 1, env.createdJobs())
+}
+
+// A Job that runs is replaced, deleted by somebody, and deleted with its owner.
+func TestRunOnceNeverTwoAtOnce(t *testing.T) {
+	env := newOnceEnv(t)
+	env.start(migrated(nil, true))
+	env.eventually("the pod runs", func() bool { return len(env.jobPods()) == 1 })
+	// The pod takes its time to end.
+	first := env.jobPods()[0]
+	slow := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/slow"}]`))
+	require.NoError(t, env.Patch(t.Context(), &first, slow)) // it has the finalizer of the Job controller
+
+	env.setData("version", "2")
+	var job batchv1.Job
+	env.eventually("the Job is being deleted", func() bool { return env.read(&job) && job.DeletionTimestamp != nil && len(job.Finalizers) == 1 })
+	require.Equal(t, []string{metav1.FinalizerDeleteDependents}, job.Finalizers, "it waits for its pod")
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`))
+	require.NoError(t, env.Patch(t.Context(), &first, patch))
+	env.eventually("the next one", func() bool {
+		return env.read(&job) && job.DeletionTimestamp == nil && job.Spec.Template.Spec.Containers[0].Image == "migrate:2" && len(env.jobPods()) == 1
+	})
+
+	second := env.jobPods()[0]
+	require.NoError(t, env.Patch(t.Context(), &second, slow))
+	uid := job.UID
+	require.NoError(t, env.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	env.eventually("the pod goes before the Job, although it was deleted in the background", func() bool {
+		return env.read(&job) && slices.Equal(job.Finalizers, []string{metav1.FinalizerDeleteDependents}) && len(env.jobPods()) == 1 && env.jobPods()[0].DeletionTimestamp != nil
+	})
+	require.NoError(t, env.Patch(t.Context(), &second, patch))
+	env.eventually("it runs again", func() bool { return env.read(&job) && job.UID != uid && len(env.jobPods()) == 1 })
+
+	require.NoError(t, env.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	env.eventually("nothing is left", func() bool {
+		return !env.read(&batchv1.Job{}) && !env.read(&corev1.ConfigMap{}) && len(env.jobPods()) == 0
+	})
+}
+
+// The deletion of the owner takes the finalizer off, also from a Job that it orphans.
+func TestRunOnceOfAnOwnerThatOrphans(t *testing.T) {
+	env := newOnceEnv(t)
+	env.start(migrated(nil, true))
+	env.eventually("the pod runs", func() bool { return len(env.jobPods()) == 1 })
+	require.NoError(t, env.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	env.eventually("the owner is gone", func() bool { return !env.read(&corev1.ConfigMap{}) })
+	var job batchv1.Job
+	require.True(t, env.read(&job))
+	require.NotContains(t, job.Finalizers, ownedresources.RunOnceFinalizer)
+	require.Empty(t, job.OwnerReferences)
+}
+
+func TestRunOnceIsPruned(t *testing.T) {
+	env := newOnceEnv(t)
+	wanted := true
+	set := ownedresources.Ensure(ownedresources.Build(func(owner *corev1.ConfigMap) *batchv1.Job {
+		if !wanted {
+			return nil
+		}
+		return migration(&pool{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: newPool(2).Spec}, nil)
+	}, ownedresources.RunOnce()))
+	set.SetName("jobs")
+	require.Error(t, env.outcome(set))
+	require.True(t, env.read(&batchv1.Job{}))
+	wanted = false
+	require.NoError(t, env.outcome(set))
+	env.eventually("the Job is gone", func() bool { return !env.read(&batchv1.Job{}) })
+}
+
+// A Job that is older than the option, and that has another content, does not count as run.
+func TestRunOnceOfAJobThatExists(t *testing.T) {
+	env := newOnceEnv(t)
+	build := func(image string, options ...ownedresources.ChildOption) *ownedresources.ChildSet[*corev1.ConfigMap] {
+		return ownedresources.Ensure(ownedresources.Build(func(*corev1.ConfigMap) *batchv1.Job {
+			job := migration(&pool{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: newPool(2).Spec}, nil)
+			job.Spec.Template.Spec.Containers[0].Image = image
+			return job
+		}, options...))
+	}
+	var job batchv1.Job
+	require.NoError(t, client.IgnoreNotFound(ignoreWaiting(env.outcome(build("one")))))
+	env.eventually("the Job is complete", func() bool { return env.read(&job) && job.Status.CompletionTime != nil })
+	first := job.UID
+	env.eventually("its own content counts as run", func() bool { return env.outcome(build("one", ownedresources.RunOnce())) == nil })
+	require.Equal(t, "complete", env.runRecord())
+	require.True(t, env.read(&job))
+	require.Equal(t, first, job.UID)
+	require.NotContains(t, job.Finalizers, ownedresources.RunOnceFinalizer)
+
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+ownedresources.AnnotationContent+`":null}}}`))
+	require.NoError(t, env.Patch(t.Context(), &job, patch))
+	require.Error(t, env.outcome(build("two", ownedresources.RunOnce())))
+	env.eventually("another content runs", func() bool {
+		return env.outcome(build("two", ownedresources.RunOnce())) == nil && env.read(&job) && job.UID != first
+	})
+}
+
+func ignoreWaiting(err error) error {
+	if _, ok := errors.AsType[*ownedresources.WaitingError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// volumes returns a set with a StatefulSet whose claims request what the owner says. Nobody desires its replicas.
+func volumes(class string) *ownedresources.ChildSet[*corev1.ConfigMap] {
+	return ownedresources.Ensure(ownedresources.Build(func(owner *corev1.ConfigMap) *appsv1.StatefulSet {
+		set := statefulSet(newPool(1))
+		set.Name = owner.Name
+		set.Spec.ServiceName = owner.Name
+		claim := &set.Spec.VolumeClaimTemplates[0].Spec
+		claim.StorageClassName = &class
+		claim.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(owner.Data["version"] + "Gi")
+		if owner.Data["mode"] != "" {
+			claim.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(owner.Data["mode"])}
+		}
+		return set
+	}, ownedresources.ExpandVolumes()))
+}
+
+func (env *onceEnv) claims() (sizes []string) {
+	var all corev1.PersistentVolumeClaimList
+	require.NoError(env, env.List(env.Context(), &all, client.InNamespace(env.namespace)))
+	for _, claim := range all.Items {
+		if claim.Status.Phase == corev1.ClaimBound {
+			sizes = append(sizes, claim.Spec.Resources.Requests.Storage().String())
+		}
+	}
+	return sizes
+}
+
+// setPods returns the pods that a StatefulSet controls, by their names.
+func (env *onceEnv) setPods(set *appsv1.StatefulSet) map[string]types.UID {
+	var all corev1.PodList
+	require.NoError(env, env.List(env.Context(), &all, client.InNamespace(env.namespace)))
+	found := map[string]types.UID{}
+	for i := range all.Items {
+		if pod := &all.Items[i]; metav1.IsControlledBy(pod, set) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+			found[pod.Name] = pod.UID
+		}
+	}
+	return found
+}
+
+func (env *onceEnv) scale(n string) {
+	env.Helper()
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}}
+	require.NoError(env, env.Patch(env.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+n+`}}`))))
+}
+
+func (env *onceEnv) allowExpansion(class string) {
+	env.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"allowVolumeExpansion":true}`))
+	require.NoError(env, env.Patch(env.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}}, patch))
+}
+
+func TestExpandVolumes(t *testing.T) {
+	env := newOnceEnv(t)
+	env.allowExpansion("simulated")
+	env.start(volumes("simulated"))
+	var set appsv1.StatefulSet
+	env.eventually("the StatefulSet", func() bool { return env.read(&set) })
+	env.scale("3")
+	env.eventually("three claims", func() bool { return len(env.claims()) == 3 && len(env.setPods(&set)) == 3 })
+	env.scale("2")
+	env.eventually("two pods", func() bool { return len(env.setPods(&set)) == 2 })
+	first, before := set.UID, env.setPods(&set)
+
+	env.setData("version", "2")
+	env.eventually("the new StatefulSet has adopted the pods", func() bool {
+		return env.read(&set) && set.UID != first && len(env.setPods(&set)) == 2 && set.Status.ObservedGeneration == set.Generation
+	})
+	require.Equal(t, before, env.setPods(&set), "no pod was replaced")
+	require.EqualValues(t, 2, *set.Spec.Replicas, "nor scaled away")
+	require.Equal(t, "2Gi", set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String())
+	require.Equal(t, []string{"2Gi", "2Gi", "2Gi"}, env.claims(), "also that of the pod that was scaled away")
+	env.eventually("nothing is left to do", func() bool {
+		var owner corev1.ConfigMap
+		env.read(&owner)
+		return owner.Annotations[ownedresources.ExpandVolumesPrefix+"web"] == ""
+	})
+	// The replicas still belong to whoever set them: the first apply after the creation does not reset them.
+	require.NoError(t, env.Patch(t.Context(), &set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"server","image":"other"}]}}}}`))))
+	env.eventually("drift is repaired", func() bool { env.read(&set); return set.Spec.Template.Spec.Containers[0].Image == "server:1" })
+	require.EqualValues(t, 2, *set.Spec.Replicas)
+
+	env.setData("version", "1")
+	var err error
+	refused := func() bool { // the operator tries it too, and one of the two may lose the race
+		err = env.outcome(volumes("simulated"))
+		return apierrors.IsInvalid(err)
+	}
+	env.eventually("volumes cannot shrink", refused)
+	require.ErrorContains(t, err, `spec.volumeClaimTemplates[data].spec.resources.requests.storage: Invalid value: "1Gi": the live claim template requests 2Gi, and volumes cannot shrink: request at least as much`)
+
+	env.setData("mode", "ReadWriteMany") // before the size, which alone would be accepted
+	env.setData("version", "3")
+	env.eventually("another change of the template is refused", refused)
+	require.ErrorContains(t, err, "updates to statefulset spec for fields other than")
+	require.Equal(t, []string{"2Gi", "2Gi", "2Gi"}, env.claims(), "and nothing grows")
+}
+
+// Its claims are bound, but their class does not allow them to grow.
+func TestExpandVolumesRefused(t *testing.T) {
+	env := newOnceEnv(t)
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}, Provisioner: "example.com/none"}
+	require.NoError(t, env.Create(t.Context(), class))
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
+		Spec: corev1.PersistentVolumeSpec{
+			StorageClassName: class.Name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("9Gi")},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/data"}},
+		},
+	}
+	require.NoError(t, env.Create(t.Context(), volume))
+	set := volumes(class.Name)
+	require.Error(t, env.outcome(set))
+	var live appsv1.StatefulSet
+	require.True(t, env.read(&live))
+	first := live.UID
+
+	env.setData("version", "2")
+	env.eventually("it is refused", func() bool { return apierrors.IsForbidden(env.outcome(set)) })
+	err := env.outcome(set)
+	require.ErrorContains(t, err, "expand PersistentVolumeClaim "+env.namespace+"/data-web-0 from 1Gi to 2Gi: ")
+	require.ErrorContains(t, err, "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
+	require.True(t, env.read(&live))
+	require.Equal(t, first, live.UID, "nothing is deleted")
+	require.Nil(t, live.DeletionTimestamp)
+	require.NoError(t, env.Delete(t.Context(), class))
+	require.NoError(t, env.Delete(t.Context(), volume))
+}
+
+// Only bound claims can grow.
+func TestExpandVolumesOfUnboundClaims(t *testing.T) {
+	env := newOnceEnv(t)
+	set := volumes("no-such-class")
+	require.Error(t, env.outcome(set))
+	env.eventually("the claim", func() bool {
+		return env.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "data-web-0"}, &corev1.PersistentVolumeClaim{}) == nil
+	})
+	env.setData("version", "2")
+	err := env.outcome(set)
+	wait, ok := errors.AsType[*ownedresources.WaitingError](err)
+	require.True(t, ok, "%v", err)
+	reason, after := wait.Waiting()
+	require.Equal(t, "ClaimNotBound", reason)
+	require.Equal(t, 30*time.Second, after)
+	require.ErrorContains(t, err, "PersistentVolumeClaim "+env.namespace+"/data-web-0: a claim can grow when it is bound")
+}
+
+// The owner is deleted while its StatefulSet is missing: the pods would be left.
+func TestExpandVolumesOfAnOwnerThatIsDeleted(t *testing.T) {
+	env := newOnceEnv(t)
+	env.allowExpansion("simulated")
+	stop := env.start(volumes("simulated"))
+	var live appsv1.StatefulSet
+	env.eventually("the pod runs", func() bool { return env.read(&live) && len(env.setPods(&live)) == 1 && len(env.claims()) == 1 })
+	env.eventually("it is ready", func() bool { return env.outcome(volumes("simulated")) == nil })
+	stop()
+	env.setData("version", "2")
+	require.Error(t, env.outcome(volumes("simulated")), "the StatefulSet is deleted, and the operator dies")
+	require.NoError(t, env.Delete(t.Context(), env.owner))
+	env.start(volumes("simulated"))
+	env.eventually("nothing is left but the claim", func() bool {
+		var pods corev1.PodList
+		require.NoError(t, env.List(t.Context(), &pods, client.InNamespace(env.namespace)))
+		return len(pods.Items) == 0 && !env.read(&live) && !env.read(&corev1.ConfigMap{})
+	})
+	require.Equal(t, []string{"2Gi"}, env.claims())
+}

@@ -1,0 +1,385 @@
+package ownedresources
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// What is done for a Job of [RunOnce], as [nextRunAction] decides.
+
+// maxRunActions is more than the number of actions that follow each other in one reconcile.
+const maxRunActions = 8
+
+// runOnce does what has to be done for a Job of [RunOnce]. The result has the live object, or none if the Job has run and is
+// gone. Whether it is ready is another question: see [applier.runReady].
+func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Result, error) {
+	d, err := a.desireRun(o, child)
+	if err != nil {
+		return Result{}, err
+	}
+	live, err := a.read(ctx, o, d.kind, d.object)
+	if err != nil {
+		return Result{}, err
+	}
+	key := recordKey(RunOncePrefix, o, d.object)
+	for range maxRunActions {
+		var job *jobState
+		if live != nil {
+			if ref := metav1.GetControllerOfNoCopy(live); ref == nil || ref.UID != o.reference.UID {
+				switch released, err := a.releaseFormer(ctx, d, live); {
+				case err != nil:
+					return Result{}, err
+				case released:
+					live = nil
+					continue
+				}
+				return a.apply(ctx, o, *child) // it is refused, adopted, or waited for
+			}
+			if job, err = observe(live); err != nil {
+				return Result{}, err
+			}
+		}
+		record := parseRunRecord(o.object.GetAnnotations()[key])
+		switch action := nextRunAction(record, child.content, job); action {
+		case runCreate:
+			live, err = a.createRun(ctx, d)
+		case runClaim:
+			err = a.setRecord(ctx, o, key, runRecord{runStarted, child.content, job.uid}.String())
+		case runStart:
+			live, err = a.startRun(ctx, d, live)
+		case runRecordComplete:
+			err = a.setRecord(ctx, o, key, runRecord{end: runComplete, content: child.content}.String())
+		case runRecordFailed:
+			err = a.setRecord(ctx, o, key, runRecord{end: runFailed, content: child.content}.String())
+		case runRelease:
+			live, err = a.releaseRun(ctx, o, d.kind, live)
+		case runReplace:
+			return Result{Object: live}, a.replaceRun(ctx, d, live)
+		case runDiscard:
+			return Result{}, a.deleteRun(ctx, d, live, metav1.DeletePropagationBackground)
+		case runDeletePods:
+			if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
+				return Result{}, err
+			}
+			return Result{Object: live}, terminating(d.kind, live)
+		case runWait:
+			return Result{Object: live}, terminating(d.kind, live)
+		case runApply:
+			return a.apply(ctx, o, *child)
+		case runIdentify: // it was made without RunOnce, or somebody has removed the annotation
+			result, err := a.apply(ctx, o, *child)
+			if isInvalid(err) {
+				err = a.replaceRun(ctx, d, live)
+			}
+			return result, err
+		case runNothing:
+			return Result{Object: live, Operation: Unchanged}, nil
+		}
+		if err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{}, fmt.Errorf("%s changes while it is reconciled", d)
+}
+
+// desireRun sets the annotations of [RunOnce] on the desired Job, in a copy.
+func (a *applier) desireRun(o *owner, child *declared) (*desired, error) {
+	object, full, err := child.kind.normalize(child.object, child.options)
+	if err != nil {
+		return nil, err
+	}
+	if child.content, err = runContent(child.kind, object); err != nil {
+		return nil, err
+	}
+	for _, obj := range []*client.Object{&child.object, &object, &full} {
+		*obj = (*obj).DeepCopyObject().(client.Object)
+		setAnnotation(*obj, AnnotationContent, child.content)
+		setAnnotation(*obj, annotationRunOwner, string(o.reference.UID))
+	}
+	encoded, err := child.kind.comparer.AppendJSON(nil, object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", child.kind.describe(object), err)
+	}
+	return &desired{
+		kind: child.kind, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, order: child.order, hold: child.hold,
+	}, nil
+}
+
+// changeableJobFields are the fields of a Job's spec that a live Job takes over. The others are its content.
+var changeableJobFields = []string{"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"}
+
+// runContent returns a hash of what of a Job has to run only once.
+func runContent(k *kind, obj client.Object) (string, error) {
+	encoded, err := k.comparer.AppendJSON(nil, obj)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", k.describe(obj), err)
+	}
+	tree := map[string]any{}
+	if err := utiljson.Unmarshal(encoded, &tree); err != nil {
+		return "", fmt.Errorf("%s: %w", k.describe(obj), err)
+	}
+	spec, _ := tree["spec"].(map[string]any)
+	for _, name := range changeableJobFields {
+		delete(spec, name)
+	}
+	if encoded, err = json.Marshal(spec); err != nil {
+		return "", fmt.Errorf("%s: %w", k.describe(obj), err)
+	}
+	hash := sumOf(encoded)
+	return string(hash[:]), nil
+}
+
+func observe(live client.Object) (*jobState, error) {
+	job, err := asJob(live)
+	if err != nil {
+		return nil, err
+	}
+	return observeJob(job), nil
+}
+
+func asJob(live client.Object) (*batchv1.Job, error) {
+	switch live := live.(type) {
+	case *batchv1.Job:
+		return live, nil
+	case *unstructured.Unstructured:
+		job := &batchv1.Job{}
+		return job, runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, job)
+	}
+	return nil, fmt.Errorf("%T is not a Job", live)
+}
+
+// addRunFields adds to a Job that is sent what [RunOnce] needs: the finalizer until its end is recorded, and before that, at
+// its creation, the suspension.
+func (d *desired) addRunFields(obj client.Object, method writeMethod) {
+	if !d.options.runOnce {
+		return
+	}
+	if !d.runEnded() && !slices.Contains(obj.GetFinalizers(), RunOnceFinalizer) {
+		obj.SetFinalizers(append(slices.Clone(obj.GetFinalizers()), RunOnceFinalizer))
+	}
+	if method != byCreate || setsSuspend(obj) {
+		return
+	}
+	switch obj := obj.(type) {
+	case *batchv1.Job:
+		obj.Spec.Suspend = new(true)
+	case *unstructured.Unstructured:
+		if spec, ok := obj.Object["spec"].(map[string]any); ok {
+			spec["suspend"] = true
+		}
+	}
+	setAnnotation(obj, annotationHeld, "until its owner names it")
+}
+
+// runEnded reports whether a Job of the desired content has completed or failed, as the owner's annotation says.
+func (d *desired) runEnded() bool {
+	record := parseRunRecord(d.owner.object.GetAnnotations()[recordKey(RunOncePrefix, d.owner, d.object)])
+	return record.ended(d.object.GetAnnotations()[AnnotationContent])
+}
+
+// lacksRunFinalizer reports whether a live Job has lost the finalizer that it needs.
+func (d *desired) lacksRunFinalizer(live client.Object) bool {
+	return d.options.runOnce && !slices.Contains(live.GetFinalizers(), RunOnceFinalizer) && !d.runEnded()
+}
+
+func setsSuspend(obj client.Object) bool {
+	switch obj := obj.(type) {
+	case *batchv1.Job:
+		return obj.Spec.Suspend != nil
+	case *unstructured.Unstructured:
+		_, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "suspend") // a spec of another type is refused later
+		return found
+	}
+	return false
+}
+
+// createRun creates a Job. It returns the live one if it exists after all.
+func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, error) {
+	if d.hold != "" {
+		return nil, d.held("is not created")
+	}
+	if err := d.checkKeys(); err != nil {
+		return nil, err
+	}
+	if err := a.requireCurrent(ctx, d.owner); err != nil { // a process that sees the past does not know what has run
+		return nil, err
+	}
+	answer, err := a.post(ctx, d)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		live, readErr := a.readLive(ctx, d)
+		if apierrors.IsNotFound(readErr) { // deleted in between: a lost race
+			return nil, err
+		}
+		if readErr != nil {
+			return nil, fmt.Errorf("read %s, which exists but is not in the cache: %w", d, readErr)
+		}
+		return live, nil
+	case err != nil:
+		return nil, err
+	}
+	answer = a.remember(ctx, d, answer)
+	a.record(d.owner, d.kind, answer, outcomeCreated, "")
+	return answer, nil
+}
+
+// startRun starts a Job that the owner's annotation names.
+func (a *applier) startRun(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
+	answer, err := a.patchExactly(ctx, d.owner, d.kind, live, map[string]any{"annotations": map[string]any{annotationHeld: nil}},
+		map[string]any{"suspend": false})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", d, err)
+	}
+	a.writes.Record(answer)
+	return answer, nil
+}
+
+// releaseRun removes the finalizer from a Job. It returns the Job as it is then, or nil if it is gone.
+func (a *applier) releaseRun(ctx context.Context, o *owner, k *kind, live client.Object) (client.Object, error) {
+	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == RunOnceFinalizer })
+	answer, err := a.patchExactly(ctx, o, k, live, map[string]any{"finalizers": finalizers}, nil)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("remove the finalizer from %s: %w", k.describe(live), err)
+	case err != nil, live.GetDeletionTimestamp() != nil && len(finalizers) == 0:
+		a.writes.Forget(live, client.ObjectKeyFromObject(live))
+		return nil, nil
+	case live.GetDeletionTimestamp() == nil: // one that is being deleted may be gone by now
+		a.writes.Record(answer)
+	}
+	return answer, nil
+}
+
+// releaseFormer removes the finalizer from a Job that is being deleted and that belongs to a deleted object of the owner's
+// name. The finalizer of that object would have done so, but somebody may have removed it by hand.
+func (a *applier) releaseFormer(ctx context.Context, d *desired, live client.Object) (released bool, err error) {
+	if _, former := errors.AsType[orphanError](d.owner.mayWrite(d, live)); !former ||
+		live.GetDeletionTimestamp() == nil || !slices.Contains(live.GetFinalizers(), RunOnceFinalizer) {
+		return false, nil
+	}
+	if err := a.requireCurrent(ctx, d.owner); err != nil { // if our owner lives, its namesake does not
+		return false, err
+	}
+	_, err = a.releaseRun(ctx, d.owner, d.kind, live)
+	return err == nil, err
+}
+
+// patchExactly sends a merge patch of the metadata and the spec, with the UID and the resource version as preconditions.
+func (a *applier) patchExactly(ctx context.Context, o *owner, k *kind, live client.Object, metadata, spec map[string]any) (client.Object, error) {
+	metadata["uid"], metadata["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
+	content := map[string]any{"metadata": metadata}
+	if spec != nil {
+		content["spec"] = spec
+	}
+	patch, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	answer := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
+	answer.GetObjectKind().SetGroupVersionKind(k.gvk)
+	answer.SetNamespace(live.GetNamespace())
+	answer.SetName(live.GetName())
+	return answer, o.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), o.fieldManager)
+}
+
+// replaceRun deletes a Job of another content. It is gone when its pods are.
+func (a *applier) replaceRun(ctx context.Context, d *desired, live client.Object) error {
+	if d.hold != "" {
+		return d.held("is not replaced")
+	}
+	if _, err := a.postDryRun(ctx, d, ""); err != nil {
+		return fmt.Errorf("%s is not replaced, since its new content would be refused: %w", d, err)
+	}
+	if err := a.requireCurrent(ctx, d.owner); err != nil {
+		return err
+	}
+	if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
+		return err
+	}
+	a.record(d.owner, d.kind, live, outcomeRecreated, "")
+	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is replaced, since its content has changed", d)}
+}
+
+// deleteRun deletes a Job, unless it has changed since it was read.
+func (a *applier) deleteRun(ctx context.Context, d *desired, live client.Object, policy metav1.DeletionPropagation) error {
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	err := d.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s: %w", d, err)
+	}
+	a.writes.Forget(live, client.ObjectKeyFromObject(live))
+	return nil
+}
+
+func terminating(k *kind, live client.Object) *WaitingError {
+	return &WaitingError{reason: reasonTerminating, message: k.describe(live) + " is being deleted"}
+}
+
+// runReady returns nil if a Job of the content is complete, a [*FailedError] if it has failed, and a [*WaitingError] otherwise.
+func (a *applier) runReady(o *owner, child *declared) error {
+	key := recordKey(RunOncePrefix, o, child.object)
+	record, name := parseRunRecord(o.object.GetAnnotations()[key]), child.kind.describe(child.object)
+	if record.is(runComplete, child.content) {
+		return nil
+	}
+	if child.live != nil {
+		job, err := asJob(child.live)
+		if err != nil {
+			return err
+		}
+		for i := range job.Status.Conditions {
+			if c := &job.Status.Conditions[i]; c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+				return &FailedError{reason: cmp.Or(c.Reason, reasonJobFailed), message: fmt.Sprintf("%s has failed: %s; change it, or delete it to run it again", name, c.Message)}
+			}
+		}
+	}
+	if record.is(runFailed, child.content) {
+		return &FailedError{reason: reasonJobFailed, message: fmt.Sprintf(
+			"%s has failed and is gone; change it, or remove the annotation %s of %s to run it again", name, key, o)}
+	}
+	return &WaitingError{reason: reasonJobRunning, message: name + " is not complete yet"}
+}
+
+// releaseRuns removes the finalizers from all Jobs of an owner that is being deleted. It lists them past the cache, which may
+// not show the latest. The owner's deletion may have orphaned them, so their controller does not find them all.
+func (s *ChildSet[T]) releaseRuns(ctx context.Context, o *owner) error {
+	for i, child := range s.children {
+		if !child.options.runOnce {
+			continue
+		}
+		kinds, err := s.kindsIn(o.client.Scheme())
+		if err != nil {
+			return err
+		}
+		jobs, err := s.applier.listLive(ctx, o, kinds[i].gvk, o.namespace)
+		if err != nil {
+			return err
+		}
+		for j := range jobs {
+			job := &jobs[j]
+			if job.GetAnnotations()[annotationRunOwner] != string(o.reference.UID) || !slices.Contains(job.GetFinalizers(), RunOnceFinalizer) {
+				continue
+			}
+			if _, err := s.applier.releaseRun(ctx, o, kinds[i], job); err != nil {
+				return err
+			}
+		}
+		return nil // one list has the Jobs of all children
+	}
+	return nil
+}

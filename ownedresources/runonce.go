@@ -1,0 +1,214 @@
+package ownedresources
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// AnnotationContent is set on the Jobs of [RunOnce]. Its value is a hash of what has to run only once.
+	AnnotationContent = "opblocks.dev/content"
+	// RunOncePrefix and the name of a Job of [RunOnce] are the key of an annotation of the owner. Its value is
+	// v1:started:HASH:UID, v1:complete:HASH or v1:failed:HASH, with the Job's [AnnotationContent] and its UID.
+	RunOncePrefix = "run-once.opblocks.dev/"
+	// RunOnceFinalizer is a finalizer of the Jobs of [RunOnce]. It is removed when the owner's annotation says how the Job
+	// has ended.
+	RunOnceFinalizer = "opblocks.dev/run-once"
+
+	// annotationHeld is on a Job that is suspended because the owner's annotation does not name it yet.
+	annotationHeld = "opblocks.dev/held"
+	// annotationRunOwner is the UID of a Job's owner. It finds the Job if the owner's deletion orphans it.
+	annotationRunOwner = "opblocks.dev/run-owner"
+
+	reasonJobRunning = "JobRunning"
+	reasonJobFailed  = "JobFailed"
+)
+
+// RunOnce runs a Job once for each content, also if its time to live removes it or the operator crashes. The content is the
+// spec of the Job without backoffLimit, activeDeadlineSeconds, parallelism, suspend and ttlSecondsAfterFinished. The child is
+// ready when the Job is complete, and stays so when the Job is gone; so other children can come after it ([Child.After]).
+//
+//	migration := ownedresources.Build(migrationJob, ownedresources.RunOnce())
+//	ownedresources.Ensure(migration, ownedresources.Build(deployment).After(migration))
+//
+// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new one is created: there are
+// never two at once. The former content counts as new if it comes back.
+//
+// A Job that fails is shown by a [*FailedError] and is not repeated, not even after its time to live, until the content
+// changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job that has
+// completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation [RunOncePrefix]
+// with the name of the Job.
+//
+// The Job is created suspended. It is started when the annotation of the owner names it, which is written with the owner's
+// resource version as precondition. So no process that sees the past, and no replica that is not the leader any more, starts
+// it again. If the Job sets suspend itself, as one for a queue does, it is created as it is.
+//
+// The Job has the finalizer [RunOnceFinalizer] until the owner's annotation says how it has ended. The set gets a finalizer of
+// its own, which takes it off when the owner is deleted: see [ChildSet.FinalizerName]. The operator needs the verb patch on
+// the owner.
+//
+// RunOnce decides when the child is ready and when the Job is replaced, so it excludes [ReadyWhen] and [Recreate].
+func RunOnce() ChildOption {
+	return func(o *childOptions) { o.runOnce = true }
+}
+
+func (o *childOptions) runOnceMistake(kind schema.GroupKind) error {
+	switch {
+	case !o.runOnce:
+		return nil
+	case kind != schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:
+		return errors.New("RunOnce is for a Job: take it away, or put what has to run once into a Job")
+	case o.readyCondition != "":
+		return errors.New("it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away")
+	case o.recreate:
+		return errors.New("it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away")
+	}
+	return nil
+}
+
+// runEnd is how far a run has come, as the owner's annotation says.
+type runEnd string
+
+const (
+	runStarted  runEnd = "started"
+	runComplete runEnd = "complete"
+	runFailed   runEnd = "failed"
+)
+
+// runRecord is the parsed annotation of an owner about a Job. The zero value is that of a Job that has never run.
+type runRecord struct {
+	end     runEnd
+	content string
+	uid     types.UID // of a Job that was started
+}
+
+const runRecordVersion = "v1"
+
+func (r runRecord) String() string {
+	value := runRecordVersion + ":" + string(r.end) + ":" + r.content
+	if r.end == runStarted {
+		value += ":" + string(r.uid)
+	}
+	return value
+}
+
+// parseRunRecord returns the zero value for a value that is not well-formed.
+func parseRunRecord(value string) (r runRecord) {
+	parts := strings.SplitN(value, ":", 4)
+	if len(parts) < 3 || parts[0] != runRecordVersion {
+		return r
+	}
+	switch end := runEnd(parts[1]); {
+	case end == runStarted && len(parts) == 4:
+		return runRecord{end, parts[2], types.UID(parts[3])}
+	case (end == runComplete || end == runFailed) && len(parts) == 3:
+		return runRecord{end: end, content: parts[2]}
+	}
+	return r
+}
+
+// ended reports whether a Job of this content has completed or failed.
+func (r runRecord) ended(content string) bool {
+	return r.content == content && (r.end == runComplete || r.end == runFailed)
+}
+
+func (r runRecord) is(end runEnd, content string) bool { return r.end == end && r.content == content }
+
+// jobState is what is observed of a live Job.
+type jobState struct {
+	uid              types.UID
+	content          string // empty if somebody has removed the annotation
+	deleting, held   bool
+	complete, failed bool
+	expired          bool // it is being deleted because of its time to live
+	finalizer        bool // that of this package
+	collected        bool // the garbage collector deletes or orphans its pods before the Job goes
+}
+
+func observeJob(job *batchv1.Job) *jobState {
+	s := &jobState{
+		uid: job.UID, content: job.Annotations[AnnotationContent], deleting: job.DeletionTimestamp != nil,
+		held: job.Annotations[annotationHeld] != "",
+	}
+	for _, f := range job.Finalizers {
+		s.finalizer = s.finalizer || f == RunOnceFinalizer
+		s.collected = s.collected || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	}
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if c.Status != corev1.ConditionTrue || c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed {
+			continue
+		}
+		s.complete, s.failed = s.complete || c.Type == batchv1.JobComplete, s.failed || c.Type == batchv1.JobFailed
+		if ttl := job.Spec.TTLSecondsAfterFinished; s.deleting && ttl != nil {
+			s.expired = !job.DeletionTimestamp.Time.Before(c.LastTransitionTime.Add(time.Duration(*ttl) * time.Second))
+		}
+	}
+	return s
+}
+
+// runAction is what has to be done next for a Job of [RunOnce].
+type runAction string
+
+const (
+	runCreate         runAction = "create the Job"
+	runClaim          runAction = "name the Job in the owner's annotation"
+	runStart          runAction = "start the Job"
+	runApply          runAction = "apply the Job as any other child"
+	runRecordComplete runAction = "record that it is complete"
+	runRecordFailed   runAction = "record that it has failed"
+	runRelease        runAction = "remove the finalizer"
+	runReplace        runAction = "delete the Job, since its content has changed"
+	runDiscard        runAction = "delete the Job, which was never started and is not needed"
+	runDeletePods     runAction = "delete the pods before the Job, which somebody has deleted"
+	runWait           runAction = "wait until the Job is gone"
+	runIdentify       runAction = "apply the Job, to find out whether its content is this one"
+	runNothing        runAction = "do nothing: it has run"
+)
+
+// nextRunAction decides what has to be done for a Job of this content. job is nil if there is none.
+func nextRunAction(record runRecord, content string, job *jobState) runAction {
+	if job == nil {
+		if record.ended(content) {
+			return runNothing
+		}
+		return runCreate
+	}
+	same := job.content == content
+	switch {
+	case job.deleting && !job.finalizer && record.ended(content):
+		return runNothing
+	case job.deleting && !job.finalizer:
+		return runWait
+	case same && job.complete && !record.is(runComplete, content):
+		return runRecordComplete
+	case same && job.failed && job.expired && !record.is(runFailed, content):
+		return runRecordFailed
+	case job.deleting && !job.complete && !job.failed && !job.held && !job.collected:
+		return runDeletePods
+	case job.deleting:
+		return runRelease
+	case job.content == "":
+		return runIdentify
+	case !same:
+		return runReplace
+	case record.ended(content) && job.held:
+		return runDiscard
+	case record.ended(content) && job.finalizer:
+		return runRelease
+	case record.ended(content):
+		return runNothing
+	case job.held && record != (runRecord{runStarted, content, job.uid}):
+		return runClaim
+	case job.held:
+		return runStart
+	}
+	return runApply
+}

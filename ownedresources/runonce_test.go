@@ -1,0 +1,221 @@
+package ownedresources
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestNextRunAction(t *testing.T) {
+	const content, other = "c", "o"
+	job := func(edit ...func(*jobState)) *jobState {
+		s := &jobState{uid: "x", content: content, finalizer: true}
+		for _, e := range edit {
+			e(s)
+		}
+		return s
+	}
+	held := func(s *jobState) { s.held = true }
+	deleting := func(s *jobState) { s.deleting = true }
+	collected := func(s *jobState) { s.deleting, s.collected = true, true }
+	complete := func(s *jobState) { s.complete = true }
+	failed := func(s *jobState) { s.failed = true }
+	expired := func(s *jobState) { s.deleting, s.collected, s.expired = true, true, true }
+	released := func(s *jobState) { s.finalizer = false }
+	ofOther := func(s *jobState) { s.content = other }
+	unknown := func(s *jobState) { s.content = "" }
+	never := runRecord{}
+	started, isComplete, isFailed := runRecord{runStarted, content, "x"}, runRecord{end: runComplete, content: content}, runRecord{end: runFailed, content: content}
+	cases := map[string]struct {
+		reason string
+		record runRecord
+		job    *jobState
+		want   runAction
+	}{
+		"New":                   {"It has never run.", never, nil, runCreate},
+		"NewContent":            {"Another content has run.", runRecord{end: runComplete, content: other}, nil, runCreate},
+		"Vanished":              {"It was started, and somebody has deleted it.", started, nil, runCreate},
+		"Complete":              {"It has run, and its time to live has removed it.", isComplete, nil, runNothing},
+		"Failed":                {"It has failed, and its time to live has removed it.", isFailed, nil, runNothing},
+		"Held":                  {"The owner does not name it.", never, job(held), runClaim},
+		"HeldAndAnotherNamed":   {"The owner names one that is gone.", runRecord{runStarted, content, "y"}, job(held), runClaim},
+		"HeldAndNamed":          {"The owner names it.", started, job(held), runStart},
+		"HeldAfterTheEnd":       {"A former leader has created it too late.", isComplete, job(held), runDiscard},
+		"HeldAfterAFailure":     {"The same for one that has failed.", isFailed, job(held), runDiscard},
+		"HeldOfOther":           {"The content has changed before it started.", never, job(held, ofOther), runReplace},
+		"Running":               {"It is a child as any other.", started, job(), runApply},
+		"RunningWithoutAClaim":  {"It sets suspend itself.", never, job(), runApply},
+		"RunningOfOther":        {"The content has changed.", started, job(ofOther), runReplace},
+		"CompleteOfOther":       {"The content has changed.", runRecord{end: runComplete, content: other}, job(ofOther, complete), runReplace},
+		"UnknownContent":        {"It was created without RunOnce.", never, job(unknown, complete), runIdentify},
+		"UnknownHeld":           {"Somebody has removed the annotation.", never, job(unknown, held), runIdentify},
+		"IsComplete":            {"Its end is recorded before anything can remove it.", started, job(complete), runRecordComplete},
+		"IsCompleteAndDeleted":  {"Also while somebody deletes it.", started, job(complete, deleting), runRecordComplete},
+		"IsCompleteAndExpired":  {"Also while its time to live removes it.", started, job(complete, expired), runRecordComplete},
+		"IsRecorded":            {"Now it may go.", isComplete, job(complete), runRelease},
+		"IsRecordedAndDeleted":  {"Now it may go.", isComplete, job(complete, deleting), runRelease},
+		"IsReleased":            {"There is nothing left to do.", isComplete, job(complete, released), runNothing},
+		"IsGoing":               {"It has run, so nothing waits for it.", isComplete, job(complete, released, collected), runNothing},
+		"HasFailed":             {"It stays, and is not repeated.", started, job(failed), runApply},
+		"HasFailedAndExpired":   {"Its time to live must not run it again.", started, job(failed, expired), runRecordFailed},
+		"HasFailedAndRecorded":  {"Now it may go.", isFailed, job(failed, expired), runRelease},
+		"HasFailedAndIsDeleted": {"Somebody wants it to run again, so nothing is recorded.", started, job(failed, deleting), runRelease},
+		"RunningAndDeleted":     {"Its pods have to go before the next one starts.", started, job(deleting), runDeletePods},
+		"RunningAndCollected":   {"The garbage collector deletes or orphans its pods.", started, job(collected), runRelease},
+		"HeldAndDeleted":        {"It has no pods.", started, job(held, deleting), runRelease},
+		"DeletedAndReleased":    {"It is waited for.", started, job(collected, released), runWait},
+		"ReplacedAndComplete":   {"The end of another content is of no interest.", started, job(ofOther, complete, collected), runRelease},
+		"ByHand":                {"Somebody has created it again after it has run: it is left alone.", isComplete, job(released), runNothing},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, nextRunAction(test.record, content, test.job), test.reason)
+		})
+	}
+}
+
+func TestRunRecord(t *testing.T) {
+	for _, r := range []runRecord{{runStarted, "abc", "u-i-d"}, {end: runComplete, content: "abc"}, {end: runFailed, content: "abc"}} {
+		require.Equal(t, r, parseRunRecord(r.String()))
+	}
+	require.Equal(t, "v1:started:abc:u-i-d", runRecord{runStarted, "abc", "u-i-d"}.String())
+	require.Equal(t, "v1:complete:abc", runRecord{end: runComplete, content: "abc"}.String())
+	for _, broken := range []string{"", "v1", "v1:complete", "v1:complete:a:b", "v1:started:a", "v2:complete:a", "v1:whatever:a", "complete"} {
+		require.Zero(t, parseRunRecord(broken), "%q: it has never run", broken)
+	}
+}
+
+func TestRecordKey(t *testing.T) {
+	o := &owner{namespace: "shop"}
+	named := func(namespace, name string) client.Object {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	require.Equal(t, "run-once.opblocks.dev/web", recordKey(RunOncePrefix, o, named("shop", "web")))
+	require.Equal(t, "run-once.opblocks.dev/other_web", recordKey(RunOncePrefix, o, named("other", "web")))
+	long := strings.Repeat("long", 40)
+	require.Len(t, recordKey(RunOncePrefix, o, named("shop", long)), len(RunOncePrefix)+63)
+	require.NotEqual(t, recordKey(RunOncePrefix, o, named("shop", long+"a")), recordKey(RunOncePrefix, o, named("shop", long+"b")))
+}
+
+func contentJob() *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: map[string]string{"app": "web"}},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "migrate", Image: "migrate:1", Env: []corev1.EnvVar{{Name: "A", Value: "b"}}}},
+		}}},
+	}
+}
+
+// The hash must be the same in every version of this package: otherwise an update of an operator would run every Job again.
+func TestRunContent(t *testing.T) {
+	hash := func(obj client.Object) string {
+		k, err := builtInKinds.of(obj, scheme.Scheme)
+		require.NoError(t, err)
+		content, err := runContent(k, obj)
+		require.NoError(t, err)
+		return content
+	}
+	first := hash(contentJob())
+	require.Equal(t, "ed9ee7910a1397f832e3ddb0a0608c1c", first, "never change this value")
+	cases := map[string]struct {
+		reason string
+		edit   func(*batchv1.Job)
+		same   bool
+	}{
+		"Image":       {"Another version has to run.", func(j *batchv1.Job) { j.Spec.Template.Spec.Containers[0].Image = "migrate:2" }, false},
+		"Completions": {"A live Job cannot take it over.", func(j *batchv1.Job) { j.Spec.Completions = new(int32(2)) }, false},
+		"Labels":      {"They are applied to the live Job.", func(j *batchv1.Job) { j.Labels["app"] = "other" }, true},
+		"TimeToLive":  {"So is this.", func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = new(int32(9)) }, true},
+		"Backoff":     {"So is this.", func(j *batchv1.Job) { j.Spec.BackoffLimit = new(int32(9)) }, true},
+		"Deadline":    {"So is this.", func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(9)) }, true},
+		"Parallelism": {"So is this.", func(j *batchv1.Job) { j.Spec.Parallelism = new(int32(9)) }, true},
+		"Suspend":     {"A queue may suspend it.", func(j *batchv1.Job) { j.Spec.Suspend = new(true) }, true},
+		"Status":      {"Nobody desires a status.", func(j *batchv1.Job) { j.Status.Active = 3 }, true},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := contentJob()
+			test.edit(job)
+			require.Equal(t, test.same, first == hash(job), test.reason)
+		})
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(contentJob())
+	require.NoError(t, err)
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	require.NotEmpty(t, hash(u))
+}
+
+func TestObserveJob(t *testing.T) {
+	end := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	job := func(condition batchv1.JobConditionType, ttl *int32, deletedAfter time.Duration) *batchv1.Job {
+		j := contentJob()
+		j.Spec.TTLSecondsAfterFinished = ttl
+		j.DeletionTimestamp = &metav1.Time{Time: end.Add(deletedAfter)}
+		j.Status.Conditions = []batchv1.JobCondition{
+			{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse, LastTransitionTime: end},
+			{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: end},
+		}
+		return j
+	}
+	require.True(t, observeJob(job(batchv1.JobFailed, new(int32(60)), time.Minute)).expired, "at the end of its time to live")
+	require.False(t, observeJob(job(batchv1.JobFailed, new(int32(60)), 59*time.Second)).expired, "somebody was faster")
+	require.False(t, observeJob(job(batchv1.JobFailed, nil, time.Hour)).expired, "it has none")
+	require.True(t, observeJob(job(batchv1.JobFailed, nil, 0)).failed)
+	require.True(t, observeJob(job(batchv1.JobComplete, nil, 0)).complete)
+	require.False(t, observeJob(job(batchv1.JobFailureTarget, nil, 0)).failed, "its pods are still terminating")
+	require.False(t, observeJob(job(batchv1.JobSuccessCriteriaMet, nil, 0)).complete)
+}
+
+// Somebody has removed the finalizers of the owner by hand, and has created it again.
+func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
+	env := newTestEnv(t)
+	former := contentJob()
+	former.Namespace, former.Finalizers = env.namespace, []string{RunOnceFinalizer}
+	reference := ownerOf(t, env).reference
+	reference.UID = "former"
+	former.OwnerReferences = []metav1.OwnerReference{reference}
+	require.NoError(t, env.other.Create(t.Context(), former))
+	set := Ensure(Build(func(*configMap) *batchv1.Job { return contentJob() }, RunOnce()))
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ChildTerminating")
+	env.live(t, former)
+	require.Contains(t, former.Finalizers, RunOnceFinalizer, "the garbage collector has not come yet")
+
+	require.NoError(t, env.other.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	var job batchv1.Job
+	env.live(t, &job)
+	require.Equal(t, env.owner.UID, job.OwnerReferences[0].UID)
+	require.False(t, *job.Spec.Suspend)
+
+	env.sent.Sent()
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	require.Equal(t, []string{"GET jobs", "GET jobs"}, env.sent.Sent(), "nothing is sent while it runs")
+}
+
+// A Job for a queue is created as it is.
+func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
+	env := newTestEnv(t)
+	set := Ensure(Build(func(*configMap) *batchv1.Job {
+		job := contentJob()
+		job.Spec.Suspend = new(true)
+		return job
+	}, RunOnce()))
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	require.Equal(t, []string{"GET jobs", "GET configmaps", "POST jobs", "GET jobs"}, env.sent.Sent())
+	var job batchv1.Job
+	env.live(t, &job)
+	require.True(t, *job.Spec.Suspend)
+	require.Empty(t, job.Annotations[annotationHeld])
+	require.Contains(t, job.Finalizers, RunOnceFinalizer)
+}
