@@ -174,11 +174,11 @@ func withoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 	return others
 }
 
-// ownAnnotations are the annotations that this package sets.
-var ownAnnotations = []string{
-	AnnotationApplied, AnnotationSet, AnnotationOrder, AnnotationOwner, AnnotationObject, AnnotationRetained,
-	AnnotationRotated, AnnotationContent, annotationRunOwner,
-}
+// ownAnnotations are the annotations that this package sets when it sends an object.
+var ownAnnotations = []string{AnnotationApplied, AnnotationSet, AnnotationOrder, AnnotationOwner, AnnotationObject, AnnotationRetained}
+
+// ownOptionAnnotations are those that options of a child set before, on the desired object.
+var ownOptionAnnotations = []string{AnnotationRotated, AnnotationContent, annotationRunOwner}
 
 // withoutOwnMetadata drops this package's annotations and its label from a desired object. They get there in a copy of
 // another object's metadata: an owner that is itself a child carries them.
@@ -191,7 +191,7 @@ func withoutOwnMetadata(obj client.Object) client.Object {
 	}
 	obj = obj.DeepCopyObject().(client.Object)
 	annotations, labels := obj.GetAnnotations(), obj.GetLabels()
-	for _, key := range ownAnnotations {
+	for _, key := range slices.Concat(ownAnnotations, ownOptionAnnotations) {
 		delete(annotations, key)
 	}
 	delete(labels, LabelOwnerUID)

@@ -116,7 +116,7 @@ func (a *applier) desireRun(o *owner, child *declared) (*desired, error) {
 		return nil, fmt.Errorf("%s: %w", child.kind.describe(object), err)
 	}
 	return &desired{
-		kind: child.kind, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, order: child.order, hold: child.hold,
+		kind: child.kind, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, binding: child.binding, order: child.order, hold: child.hold,
 	}, nil
 }
 

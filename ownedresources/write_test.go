@@ -46,7 +46,7 @@ func TestServerSideApplyLosesARace(t *testing.T) {
 			o := ownerOf(t, w)
 			k, err := w.applier.kinds.of(first, w.client.Scheme())
 			require.NoError(t, err)
-			_, err = w.applier.serverSideApply(t.Context(), &desired{kind: k, object: w.deployment(), owner: o}, first)
+			_, err = w.applier.serverSideApply(t.Context(), &desired{kind: k, object: w.deployment(), owner: o, options: &childOptions{}}, first)
 			require.True(t, apierrors.IsConflict(err), "an apply creates no object, and writes none that replaced ours: %v", err)
 		})
 	}
