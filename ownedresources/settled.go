@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // A child is a pure function of its owner and of its inputs. So while the owner, the inputs and the live children are those
@@ -49,7 +51,15 @@ func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool 
 			return false
 		}
 	}
-	return len(last.inputs) == 0 || s.inputsSettled(ctx, c, obj, last.inputs)
+	if len(last.inputs) > 0 && !s.inputsSettled(ctx, c, obj, last.inputs) {
+		return false
+	}
+	if report := passcontext.PurityCheck(ctx); report != nil {
+		if err := s.checkPurity(ctx, c, obj, last); err != nil {
+			report(err)
+		}
+	}
+	return true
 }
 
 // IsStep reports whether step is this set. A type that embeds the set has its method Settled too, but its Reconcile may do more.
