@@ -74,7 +74,7 @@ func (r *reconciliation[T]) run() error {
 		return errors.Join(r.failures...)
 	}
 	pruned, err := r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt(), r.retains()})
-	r.quiet = pruned && len(r.waits) == 0 && !r.changed
+	r.quiet = pruned && len(r.waits) == 0 && !r.changed && r.set.canSettle()
 	return errors.Join(joinWaits(r.waits), err)
 }
 

@@ -17,6 +17,7 @@ import (
 // settledOwner is what a set found when it had nothing to do for an owner.
 type settledOwner struct {
 	version  string // of the owner
+	pruned   uint64 // see ownerRecord: it changes when the children have to be listed again
 	children []settledChild
 	inputs   []settledInput
 }
@@ -62,6 +63,10 @@ func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool 
 	return true
 }
 
+// canSettle reports whether what a reconcile finds is a function of the owner, the inputs and the live children. It is not with
+// [IfServed], which depends on the kinds that the API server serves.
+func (s *ChildSet[T]) canSettle() bool { return !s.ifServed }
+
 // IsStep reports whether step is this set. A type that embeds the set has its method Settled too, but its Reconcile may do more.
 func (s *ChildSet[T]) IsStep(step any) bool { return step == any(s) }
 
@@ -95,6 +100,9 @@ func (r *reconciliation[T]) settled() *settledOwner {
 	now := &settledOwner{version: version, children: make([]settledChild, len(r.objects))}
 	for i := range r.objects {
 		d := &r.objects[i]
+		if d.live == nil {
+			return nil
+		}
 		now.children[i] = settledChild{d.kind, client.ObjectKeyFromObject(d.object), d.live.GetUID(), d.live.GetResourceVersion()}
 	}
 	for in, result := range r.inputs {
@@ -112,7 +120,11 @@ func (k *kind) release(receiver client.Object) {
 func (m *ownerMemory) settledOf(owner types.UID) *settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byUID[owner].settled
+	record := m.byUID[owner]
+	if record.settled == nil || record.settled.pruned != record.pruned {
+		return nil
+	}
+	return record.settled
 }
 
 // begin notes that a reconcile of the owner begins: events are noted from now on.
@@ -123,8 +135,11 @@ func (m *ownerMemory) begin(owner types.UID) {
 // end notes what a reconcile has found: nil if there may be something to do. It is not remembered if an event came meanwhile.
 func (m *ownerMemory) end(owner types.UID, found *settledOwner) {
 	m.change(owner, func(r *ownerRecord) {
-		if r.settled = found; r.disturbed {
+		if r.settled = found; r.disturbed || r.pruned == 0 {
 			r.settled = nil
+		}
+		if r.settled != nil {
+			r.settled.pruned = r.pruned
 		}
 		r.running, r.disturbed = false, false
 	})
