@@ -63,9 +63,15 @@ func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool 
 	return true
 }
 
-// canSettle reports whether what a reconcile finds is a function of the owner, the inputs and the live children. It is not with
-// [IfServed], which depends on the kinds that the API server serves.
-func (s *ChildSet[T]) canSettle() bool { return !s.ifServed }
+// canSettle reports whether what a reconcile finds is a function of the owner, the inputs and the live children alone. With
+// [IfServed] it also depends on the kinds that the API server serves, with [Anywhere] and [Retain] on objects of former owners,
+// and with [RunOnce] and [ExpandVolumes] on Jobs that are gone and on claims. Sets with such children are never left out.
+func (s *ChildSet[T]) canSettle() bool {
+	return !slices.ContainsFunc(s.children, func(c *Child[T]) bool {
+		o := &c.options
+		return o.ifServed || o.anywhere || o.retain != nil || o.runOnce || o.expandVolumes
+	})
+}
 
 // IsStep reports whether step is this set. A type that embeds the set has its method Settled too, but its Reconcile may do more.
 func (s *ChildSet[T]) IsStep(step any) bool { return step == any(s) }
