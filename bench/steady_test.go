@@ -50,7 +50,7 @@ type fleet struct {
 	names  []types.NamespacedName
 }
 
-func newFleet(b *testing.B, size int) *fleet {
+func newFleet(b testing.TB, size int) *fleet {
 	b.Helper()
 	cp := controlPlane(b)
 	must(b, cp.InstallCRDs(b.Context(), "api"))
@@ -96,7 +96,7 @@ func newFleet(b *testing.B, size int) *fleet {
 }
 
 // converge creates the children, sets the status of the Deployments as their controller would, and waits for the cache.
-func (f *fleet) converge(b *testing.B, direct client.Client) {
+func (f *fleet) converge(b testing.TB, direct client.Client) {
 	pass := func(name types.NamespacedName) {
 		_, err := f.ours.Reconcile(b.Context(), ctrl.Request{NamespacedName: name})
 		must(b, err)
@@ -122,7 +122,7 @@ func (f *fleet) converge(b *testing.B, direct client.Client) {
 }
 
 // each calls do for every site, eight at a time.
-func (f *fleet) each(b *testing.B, what string, do func(types.NamespacedName)) {
+func (f *fleet) each(b testing.TB, what string, do func(types.NamespacedName)) {
 	b.Helper()
 	start := time.Now()
 	workqueue.ParallelizeUntil(b.Context(), 8, len(f.names), func(i int) { do(f.names[i]) })
@@ -130,7 +130,7 @@ func (f *fleet) each(b *testing.B, what string, do func(types.NamespacedName)) {
 }
 
 // wait reads every object into obj from the cache until is returns true for it.
-func (f *fleet) wait(b *testing.B, obj client.Object, is func() bool) {
+func (f *fleet) wait(b testing.TB, obj client.Object, is func() bool) {
 	b.Helper()
 	for _, name := range f.names {
 		must(b, wait.PollUntilContextTimeout(b.Context(), time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -143,7 +143,7 @@ func (f *fleet) wait(b *testing.B, obj client.Object, is func() bool) {
 }
 
 // pass reconciles the i-th site once.
-func (f *fleet) pass(b *testing.B, r ctrlreconcile.Reconciler, i int) {
+func (f *fleet) pass(b testing.TB, r ctrlreconcile.Reconciler, i int) {
 	_, err := r.Reconcile(b.Context(), ctrl.Request{NamespacedName: f.names[i%len(f.names)]})
 	must(b, err)
 }
@@ -202,13 +202,13 @@ func (f *fleet) compare(b *testing.B, ours, theirs ctrlreconcile.Reconciler) {
 }
 
 // expectQuiet fails the benchmark if any request was sent.
-func (f *fleet) expectQuiet(b *testing.B) {
+func (f *fleet) expectQuiet(b testing.TB) {
 	if sent := f.count.Sent(); len(sent) > 0 {
 		b.Fatalf("a pass with nothing to do sent %v", sent)
 	}
 }
 
-func must(b *testing.B, err error) {
+func must(b testing.TB, err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)

@@ -19,10 +19,18 @@ type remembered struct {
 	warnings  map[string]string // by step: the last message of a step that has not succeeded since
 	current   types.UID         // of the object that was confirmed to be current, see [Checkpoint]
 	cleanedUp types.UID         // of the object whose cleanup has finished while the cache may still show it
+	quiet     quietVersion
+}
+
+// quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, nothing was written, and no
+// other pass was asked for.
+type quietVersion struct {
+	uid     types.UID
+	version string
 }
 
 func (r *remembered) isEmpty() bool {
-	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == ""
+	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == "" && r.quiet == (quietVersion{})
 }
 
 // forget drops all that is remembered of an object.
@@ -93,6 +101,23 @@ func (m *memory) isCleanedUp(name types.NamespacedName, uid types.UID) bool {
 
 func (m *memory) setCleanedUp(name types.NamespacedName, uid types.UID) {
 	m.change(name, func(r *remembered) { r.cleanedUp = uid })
+}
+
+// isQuiet reports whether a pass over the object in this version had nothing to do.
+func (m *memory) isQuiet(name types.NamespacedName, version quietVersion) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.objects[name]
+	return ok && r.quiet == version
+}
+
+// setQuiet remembers in which version a pass had nothing to do, or that it had with the zero value.
+func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
+	if version == (quietVersion{}) {
+		m.clear(name, func(r *remembered) { r.quiet = version })
+		return
+	}
+	m.change(name, func(r *remembered) { r.quiet = version })
 }
 
 // change changes what is remembered of an object.

@@ -37,6 +37,7 @@ type pass[T client.Object] struct {
 	fresh  freshness
 	retry  retry
 
+	settled int     // how many steps, from the first, are left out because they would find nothing to do
 	running int     // the index of the step that runs
 	atEnd   []atEnd // what steps have registered by AfterSteps
 	notes   []note  // conditions that steps have set by SetCondition
@@ -76,7 +77,7 @@ func passFrom(ctx context.Context) currentPass {
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (p *pass[T]) run(ctx context.Context) ctrl.Result {
-	cached := p.empty()
+	cached := p.receivers.Get().(T)
 	switch err := p.client.Get(ctx, p.name, cached, withoutCopy); {
 	case err == nil:
 	case apierrors.IsNotFound(err):
@@ -94,6 +95,12 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	if p.filter != nil && !p.filter(p.before) {
 		p.forget(p.name)
 		return ctrl.Result{}
+	}
+	if any(p.before) == any(cached) && p.mayLeaveOutSteps() {
+		if p.settled = p.settledSteps(ctx); p.settled == len(p.steps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
+			p.release(cached)
+			return p.end()
+		}
 	}
 	p.obj = p.copyOf(p.before)
 	p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
@@ -120,6 +127,40 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 	reflect.ValueOf(lean).Elem().Set(reflect.ValueOf(obj).Elem())
 	lean.SetManagedFields(nil)
 	return lean.DeepCopyObject().(T)
+}
+
+// release gives the object that a pass has read back for the next pass. It lets go of what the cache has put into it.
+func (r *Reconciler[T]) release(receiver T) {
+	reflect.ValueOf(receiver).Elem().SetZero()
+	r.receivers.Put(receiver)
+}
+
+// mayLeaveOutSteps reports whether the pass is to run the steps, and nothing else has to be done before.
+func (p *pass[T]) mayLeaveOutSteps() bool {
+	if p.before.GetDeletionTimestamp() != nil {
+		return false
+	}
+	if state := pause.Of(p.before); state.Paused && state.At(p.clock.Now()).Paused {
+		return false
+	}
+	have := p.before.GetFinalizers()
+	return !slices.ContainsFunc(p.finalizers, func(needed string) bool { return !slices.Contains(have, needed) })
+}
+
+// settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to run: it
+// may change the object in memory, so what comes after it has to run too.
+func (p *pass[T]) settledSteps(ctx context.Context) (count int) {
+	for i := range p.steps {
+		if s := p.steps[i].settler; s == nil || !s.Settled(ctx, p.stepClient, p.before) {
+			return i
+		}
+	}
+	return len(p.steps)
+}
+
+// versionOf returns the version of an object as [memory] keeps it.
+func versionOf(obj client.Object) quietVersion {
+	return quietVersion{obj.GetUID(), obj.GetResourceVersion()}
 }
 
 // owns reports whether obj is the object of this pass.
@@ -174,6 +215,11 @@ func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 	outcomes := make([]outcome, len(p.steps))
 	haltedBy := ""
 	for i := range p.steps {
+		if i < p.settled {
+			outcomes[i] = classify(nil)
+			outcomes[i].step = &p.steps[i].stepOptions
+			continue
+		}
 		if haltedBy != "" {
 			outcomes[i] = outcome{
 				step: &p.steps[i].stepOptions, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", haltedBy),
@@ -258,7 +304,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		defer cancel()
 	}
 	failures := p.memory.failures(p.name)
-	observed := true
+	observed, quiet, version := true, true, versionOf(p.before)
 	for i := range outcomes {
 		o := &outcomes[i]
 		if isLastingConflict(o, failures) {
@@ -267,11 +313,16 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		p.report(ctx, o)
 		p.retry = p.retry.merge(retryOf(o, p.name, failures))
 		observed = observed && o.state != conflicted && !o.keepsConditions
+		quiet = quiet && o.state == succeeded && o.err == nil
 	}
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 		p.retry = p.retry.merge(retryFailure(err))
 	}
 	p.saveStatus(ctx, observed)
+	if !quiet || p.retry != (retry{}) || versionOf(p.before) != version || p.before.GetDeletionTimestamp() != nil {
+		version = quietVersion{}
+	}
+	p.memory.setQuiet(p.name, version)
 	return p.end()
 }

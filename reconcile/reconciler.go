@@ -59,8 +59,9 @@ type Reconciler[T client.Object] struct {
 	metrics  *metrics // nil without a manager
 
 	// What one pass leaves for later ones.
-	memory memory
-	writes *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
+	memory    memory
+	receivers sync.Pool         // of empty objects to read into
+	writes    *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
 }
 
 var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
@@ -72,6 +73,7 @@ var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
 // of SetupWithBuilder and of every pass.
 func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T] {
 	r := &Reconciler[T]{client: c, steps: steps}
+	r.receivers.New = func() any { return r.empty() }
 	return r.WithClock(clock.RealClock{})
 }
 

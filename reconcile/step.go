@@ -81,6 +81,7 @@ type Watcher interface {
 type NamedStep[T client.Object] struct {
 	step       Step[T]
 	finalizing FinalizingStep[T] // nil unless the step is one
+	settler    settler[T]        // nil unless the step is one
 	stepOptions
 }
 
@@ -121,10 +122,21 @@ func Named[T client.Object](name string, step Step[T], options ...StepOption) Na
 			n.finalizing = nil
 		}
 	}
+	if s, ok := step.(settler[T]); ok && s.IsStep(step) {
+		n.settler = s
+	}
 	if s, ok := step.(referencer); ok {
 		n.references = append(n.references, s.References()...)
 	}
 	return n
+}
+
+// settler is a step that can be left out of a pass, because it would find nothing to do.
+type settler[T client.Object] interface {
+	// Settled reports whether Reconcile of obj would succeed and change nothing. It does not change obj.
+	Settled(ctx context.Context, c client.Client, obj T) bool
+	// IsStep reports whether Settled speaks of this step, and not only of a part that it embeds.
+	IsStep(step any) bool
 }
 
 // referencer is a step that references objects itself. The reconciler watches them together with those of [Referencing], and

@@ -45,3 +45,17 @@ func FromContext(ctx context.Context) Pass {
 	pass, _ := ctx.Value(key{}).(Pass)
 	return pass
 }
+
+type purityKey struct{}
+
+// WithPurityCheck returns a context in which sets of children build also where they would skip it. They call report with an
+// error if a function that builds returns something else although nothing that it may depend on has changed.
+func WithPurityCheck(ctx context.Context, report func(error)) context.Context {
+	return context.WithValue(ctx, purityKey{}, report)
+}
+
+// PurityCheck returns the function given to [WithPurityCheck], or nil.
+func PurityCheck(ctx context.Context) (report func(error)) {
+	report, _ = ctx.Value(purityKey{}).(func(error))
+	return report
+}

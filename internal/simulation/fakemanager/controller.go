@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // Target is the controller and the request of a reconcile.
@@ -177,5 +179,6 @@ type wrappedReconciler struct {
 // Reconcile calls the reconciler through [Options.Pass].
 func (o *wrappedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	target := Target{o.controller.name, request}
+	ctx = passcontext.WithPurityCheck(ctx, o.controller.manager.options.Fail)
 	return o.controller.manager.options.Pass(target, o.cause, func() (ctrl.Result, error) { return o.Reconciler.Reconcile(ctx, request) })
 }

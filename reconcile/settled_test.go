@@ -1,0 +1,124 @@
+package reconcile
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// settling is a step that can be left out.
+type settling struct {
+	settled     bool
+	asked, runs int
+}
+
+func (s *settling) Reconcile(context.Context, client.Client, *budget) error { s.runs++; return nil }
+
+func (s *settling) Settled(_ context.Context, _ client.Client, _ *budget) bool {
+	s.asked++
+	return s.settled
+}
+
+func (s *settling) IsStep(step any) bool { return step == any(s) }
+
+// wrapped does more than the step that it embeds.
+type wrapped struct{ *settling }
+
+func TestSettledStepsAreLeftOut(t *testing.T) {
+	other := Func(func(context.Context, client.Client, *budget) error { return nil })
+	tests := map[string]struct {
+		reason  string
+		steps   func(first, second *settling) []NamedStep[*budget]
+		prepare func(b *budget)
+		runs    [2]int // of each step in the second pass
+	}{
+		"All": {
+			reason: "Nothing has to be done.",
+			steps: func(first, second *settling) []NamedStep[*budget] {
+				return []NamedStep[*budget]{Named("first", first), Named("second", second)}
+			},
+		},
+		"BeforeAnother": {
+			reason: "A step may change the object in memory, so what comes after it runs.",
+			steps: func(first, second *settling) []NamedStep[*budget] {
+				return []NamedStep[*budget]{Named("first", first), Named("other", other), Named("second", second)}
+			},
+			runs: [2]int{0, 1},
+		},
+		"Embedded": {
+			reason: "What embeds the step may do more.",
+			steps: func(first, second *settling) []NamedStep[*budget] {
+				return []NamedStep[*budget]{Named("first", wrapped{first}), Named("second", second)}
+			},
+			runs: [2]int{1, 1},
+		},
+		"NotSettled": {
+			reason: "The first step that is not settled runs, and all after it.",
+			steps: func(first, second *settling) []NamedStep[*budget] {
+				first.settled = false
+				return []NamedStep[*budget]{Named("first", first), Named("second", second)}
+			},
+			runs: [2]int{1, 1},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			first, second := &settling{settled: true}, &settling{settled: true}
+			steps := tc.steps(first, second)
+			h := newHarness(t, interceptor.Funcs{}, steps...)
+			h.pass(t) // which writes the status
+			h.pass(t)
+			first.runs, second.runs, h.writes = 0, 0, 0
+			require.Zero(t, h.pass(t))
+			require.Equal(t, tc.runs, [2]int{first.runs, second.runs}, tc.reason)
+			require.Zero(t, h.writes)
+		})
+	}
+}
+
+// A pass over an object whose status somebody has changed writes it again, although all steps are settled.
+func TestSettledStepsKeepTheirConditions(t *testing.T) {
+	step := &settling{settled: true}
+	h := newHarness(t, interceptor.Funcs{}, Named("first", step, Reporting("Works")))
+	h.pass(t)
+	h.pass(t)
+	b := &budget{}
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, b))
+	before := b.Status.Conditions
+	require.Len(t, before, 2)
+	b.Status.Conditions = nil
+	require.NoError(t, h.client.Status().Update(t.Context(), b))
+	step.runs = 0
+	h.pass(t)
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, b))
+	require.Len(t, b.Status.Conditions, 2)
+	require.Zero(t, step.runs)
+}
+
+// A pass that asked for another one at a time is not quiet: the time has to be asked for again.
+func TestSettledStepsKeepTheDelay(t *testing.T) {
+	step := &settling{settled: true}
+	h := newHarness(t, interceptor.Funcs{}, Named("first", step), Named("later", returning(Success("Asleep", time.Minute, "until later"))))
+	for range 3 {
+		require.NotZero(t, h.pass(t))
+	}
+}
+
+func TestSettledStepsOfAnObjectThatIsPaused(t *testing.T) {
+	step := &settling{settled: true}
+	h := newHarness(t, interceptor.Funcs{}, Named("first", step))
+	h.pass(t)
+	h.pass(t)
+	b := &budget{}
+	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, b))
+	b.Annotations = map[string]string{PausedAnnotation: "true"}
+	require.NoError(t, h.client.Update(t.Context(), b))
+	step.asked = 0
+	h.pass(t)
+	require.Zero(t, step.asked, "a pause is shown in the conditions")
+	require.NotEmpty(t, h.writes)
+}
