@@ -41,7 +41,9 @@ func newSettledEnv(t *testing.T) *settledEnv {
 	return env
 }
 
-func (env *settledEnv) settled(t *testing.T) bool { return env.set.Settled(t.Context(), env.client, env.owner) }
+func (env *settledEnv) settled(t *testing.T) bool {
+	return env.set.Settled(t.Context(), env.client, env.owner)
+}
 
 // shown makes the set forget its own writes, as the cache's events do.
 func (env *settledEnv) shown() {
