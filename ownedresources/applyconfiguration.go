@@ -132,9 +132,7 @@ func (ks *kinds) ofConfiguration(sample client.Object, scheme *runtime.Scheme) (
 	if err != nil {
 		return nil, err
 	}
-	k := newKind(gvk, key.typ.Elem())
-	k.comparer = configurationComparer{untyped, gvk}
-	known, _ := ks.known.LoadOrStore(key, k)
+	known, _ := ks.known.LoadOrStore(key, &kind{gvk: gvk, typ: key.typ.Elem(), comparer: configurationComparer{untyped, gvk}})
 	return known.(*kind), nil
 }
 

@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,29 +19,26 @@ import (
 )
 
 // Input is a value of type S that a child of a T is built from, beside the T itself. Make one with [From], [VersionHash],
-// [Live] or [LiveEach], and use it in [BuildFrom] and [BuildEachFrom], for any number of children of one set.
+// [Live], [LiveEach] or [Both], and use it in [BuildFrom] and [BuildEachFrom], for any number of children of one set.
 //
 // Values must be comparable by reflect.DeepEqual: S must not contain functions or channels.
 type Input[T client.Object, S any] struct {
 	read       func(r *reconciliation[T]) (S, error)
 	references []references.Reference
-	live       *Child[T] // the child whose live objects are read, or nil
+	live       []*Child[T] // the children whose live objects are read
 	mistake    error
 }
 
 // anyInput is an input of whatever type.
 type anyInput[T client.Object] interface {
-	liveChild() *Child[T]
+	liveChildren() []*Child[T]
 	referenceList() []references.Reference
 	check() error
-	readAny(r *reconciliation[T]) (any, error)
 }
 
-func (in *Input[T, S]) liveChild() *Child[T]                  { return in.live }
+func (in *Input[T, S]) liveChildren() []*Child[T]             { return in.live }
 func (in *Input[T, S]) referenceList() []references.Reference { return in.references }
 func (in *Input[T, S]) check() error                          { return in.mistake }
-
-func (in *Input[T, S]) readAny(r *reconciliation[T]) (any, error) { return in.read(r) }
 
 // inputResult is what was read for an input.
 type inputResult struct {
@@ -48,14 +46,20 @@ type inputResult struct {
 	err   error
 }
 
-// value reads the input, once in a reconcile. If an object is missing and the child that is built is [KeepWhileMissing], it
-// returns no error.
+// value returns what read returns. If an object is missing and the child that is built is [KeepWhileMissing], it returns no
+// error.
 func (in *Input[T, S]) value(r *reconciliation[T]) (S, error) {
+	value, err := in.readOnce(r)
+	return value, r.inputError(err)
+}
+
+// readOnce reads the input, once in a reconcile.
+func (in *Input[T, S]) readOnce(r *reconciliation[T]) (S, error) {
 	result, known := r.inputs[in]
 	if !known {
 		value, err := in.read(r)
 		result = inputResult{value, err}
-		if in.live == nil { // a live object may be applied in the same reconcile
+		if len(in.live) == 0 { // a live object may be applied in the same reconcile
 			if r.inputs == nil {
 				r.inputs = map[any]inputResult{}
 			}
@@ -63,7 +67,7 @@ func (in *Input[T, S]) value(r *reconciliation[T]) (S, error) {
 		}
 	}
 	value, _ := result.value.(S)
-	return value, r.inputError(result.err)
+	return value, result.err
 }
 
 // inputError returns the error of an input as one of the child that is being built. It returns nil if an object is missing
@@ -179,7 +183,7 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 //
 //	ownedresources.BuildFrom(ownedresources.Live[*corev1.Service](service), ingress)
 func Live[P, T client.Object](child *Child[T]) *Input[T, P] {
-	in := &Input[T, P]{live: child, mistake: checkLive[P](child)}
+	in := &Input[T, P]{live: []*Child[T]{child}, mistake: checkLive[P](child)}
 	in.read = func(r *reconciliation[T]) (value P, err error) {
 		objs, err := liveObjects[P](r, child)
 		switch {
@@ -196,8 +200,38 @@ func Live[P, T client.Object](child *Child[T]) *Input[T, P] {
 // LiveEach is [Live] for a child that has any number of objects. It waits until all of them exist. The value is empty if the
 // other child is built without objects.
 func LiveEach[P, T client.Object](child *Child[T]) *Input[T, []P] {
-	in := &Input[T, []P]{live: child, mistake: checkLive[P](child)}
+	in := &Input[T, []P]{live: []*Child[T]{child}, mistake: checkLive[P](child)}
 	in.read = func(r *reconciliation[T]) ([]P, error) { return liveObjects[P](r, child) }
+	return in
+}
+
+// Pair is the value of [Both].
+type Pair[A, B any] struct {
+	First  A
+	Second B
+}
+
+// Both returns an input whose value is that of two others, for a child that is built from both, such as a workload from
+// settings and from a live Secret. For more than two, use it again: one of the two may be another Both.
+//
+// If an object is missing for one of them, it is missing for the child: see [From] and [KeepWhileMissing].
+func Both[T client.Object, A, B any](first *Input[T, A], second *Input[T, B]) *Input[T, Pair[A, B]] {
+	if first == nil || second == nil {
+		return &Input[T, Pair[A, B]]{mistake: errors.New("one of the two inputs of Both is nil")}
+	}
+	in := &Input[T, Pair[A, B]]{
+		references: slices.Concat(first.references, second.references),
+		live:       slices.Concat(first.live, second.live),
+		mistake:    cmp.Or(first.mistake, second.mistake),
+	}
+	in.read = func(r *reconciliation[T]) (pair Pair[A, B], err error) {
+		pair.First, err = first.readOnce(r)
+		var other error
+		if pair.Second, other = second.readOnce(r); err == nil || isMissing(err) && other != nil {
+			err = other // which keeps the child from being built, also one with KeepWhileMissing
+		}
+		return pair, err
+	}
 	return in
 }
 

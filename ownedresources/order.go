@@ -100,17 +100,18 @@ func (o *order[T]) visit(children []*Child[T], i int, path []int) error {
 
 // dependencies returns the children that have to be applied before this one.
 func (c *Child[T]) dependencies() []*Child[T] {
-	if live := c.liveInput(); live != nil {
-		return append(slices.Clip(c.after), live)
+	before := slices.Clip(c.after)
+	for _, in := range c.inputs {
+		before = append(before, in.liveChildren()...)
 	}
-	return c.after
+	return before
 }
 
-// liveInput returns the child whose live object this one is built from, or nil.
+// liveInput returns a child whose live object this one is built from, or nil.
 func (c *Child[T]) liveInput() *Child[T] {
 	for _, in := range c.inputs {
-		if live := in.liveChild(); live != nil {
-			return live
+		if live := in.liveChildren(); len(live) > 0 {
+			return live[0]
 		}
 	}
 	return nil
