@@ -1,0 +1,121 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/cache/controller"
+	"github.com/opblocks/opblocks/examples/cache/registry"
+	"github.com/opblocks/opblocks/examples/cache/registry/registrytest"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, storev1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func start(p *reconciletest.Process) error {
+	client, err := registry.New("http://registry.example.com", p.RoundTripper(p.External().(*registrytest.Registry)))
+	if err != nil {
+		return err
+	}
+	return (&controller.Operator{Registry: client}).SetupWithManager(p.Manager(controller.Cache()))
+}
+
+// TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, once for every fault at every
+// point. Package reconciletest itself asserts that pods are not replaced more often than without faults, and that no password
+// leaves its Secret.
+func TestSurvivesEveryFault(t *testing.T) {
+	set := func(edit func(*storev1alpha1.CacheSpec)) reconciletest.Action {
+		return reconciletest.Change(sample(), func(c *storev1alpha1.Cache) { edit(&c.Spec) })
+	}
+	named := metav1.ObjectMeta{Namespace: "default", Name: "cache-sample"}
+	tests := map[string][]reconciletest.Action{
+		"settings": {
+			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) { s.SettingsFrom = &corev1.LocalObjectReference{Name: "common"} })),
+			reconciletest.Create(common("1mb")),
+			reconciletest.Change(common(""), func(m *corev1.ConfigMap) { m.Data["maxmemory"] = "2mb" }),
+			set(func(s *storev1alpha1.CacheSpec) { s.PasswordVersion = "2" }),
+			reconciletest.Wait(time.Minute), // while settings are missing, no pods are replaced
+			reconciletest.Delete(common("")),
+			reconciletest.Delete(sample()),
+		},
+		"volumes": {
+			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) { s.Priority = new(int32(10)) })),
+			set(func(s *storev1alpha1.CacheSpec) { s.Storage = new(resource.MustParse("2Gi")) }),
+			reconciletest.Change(&appsv1.StatefulSet{ObjectMeta: named}, func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "redis:1" }),
+			reconciletest.Delete(sample()),
+		},
+		"backup": {
+			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) {
+				s.Backup, s.KeepBackups = &storev1alpha1.BackupSpec{Schedule: "0 * * * *"}, true
+			})),
+			reconciletest.Wait(time.Hour),
+			reconciletest.Wait(time.Minute), // the run is recorded before the schedule goes
+			set(func(s *storev1alpha1.CacheSpec) { s.Backup, s.KeepBackups = nil, false }),
+			reconciletest.Delete(sample()),
+		},
+	}
+	for name, actions := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reconciletest.Explore(t, reconciletest.Scenario{
+				Scheme: newScheme(t), CRDs: []string{"../config/crd/bases"},
+				Start:                start,
+				Actions:              actions,
+				SimulatedControllers: []reconciletest.SimulatedController{statefulSets, jobs},
+				External:             func() reconciletest.External { return registrytest.New() },
+				Ignore:               varying,
+			}, reconciletest.Depth(2), reconciletest.Limit(50))
+		})
+	}
+}
+
+// varying removes what differs between runs: what comes from the generated password (its hash on the pods, and the hash of the
+// StatefulSet that contains it), and the sizes of volumes. These do not grow if somebody deletes the Cache or the StatefulSet just
+// before. That they grow otherwise is shown on the real control plane.
+func varying(obj *unstructured.Unstructured) {
+	if obj.GetKind() == "Secret" {
+		unstructured.RemoveNestedField(obj.Object, "data")
+	}
+	if obj.GetKind() == "PersistentVolumeClaim" {
+		unstructured.RemoveNestedField(obj.Object, "spec", "resources")
+		unstructured.RemoveNestedField(obj.Object, "status", "capacity")
+	}
+	const annotation = "store.example.com/password"
+	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", annotation)
+	unstructured.RemoveNestedField(obj.Object, "spec", "template", "metadata", "annotations", annotation)
+	if obj.GetKind() == "StatefulSet" {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", ownedresources.AnnotationApplied)
+	}
+}
+
+// sample returns a Cache. The fake client sets neither UID nor generation.
+func sample(edits ...func(*storev1alpha1.CacheSpec)) *storev1alpha1.Cache {
+	c := &storev1alpha1.Cache{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache-sample"}}
+	c.Spec.Replicas = new(int32(1))
+	for _, edit := range edits {
+		edit(&c.Spec)
+	}
+	return c
+}
+
+// common returns a ConfigMap with settings.
+func common(memory string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "common"}, Data: map[string]string{"maxmemory": memory}}
+}

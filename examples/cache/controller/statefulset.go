@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"cmp"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/ownedresources/overlay"
+)
+
+// Annotations of the pods. When one of them changes, the pods are replaced.
+const (
+	annotationSettings = "store.example.com/settings"
+	annotationPassword = "store.example.com/password"
+	annotationPriority = "store.example.com/priority"
+)
+
+const (
+	user           = 999 // of the official image; runAsNonRoot accepts only a number
+	defaultImage   = "redis:7.4-alpine"
+	exporterImage  = "oliver006/redis_exporter:v1.66.0"
+	defaultStorage = "1Gi"
+)
+
+// script starts the server. The first pod is the primary; the others copy from it. What is set here overrides the file.
+const script = `exec redis-server /etc/cache/` + settingsFile + ` --port 6379 --dir /data --requirepass "$PASSWORD" --masterauth "$PASSWORD" ` +
+	`$([ "$POD" = "$NAME-0" ] || echo --replicaof "$PRIMARY" 6379)`
+
+type statefulSetInputs = ownedresources.Pair[map[string]string, *corev1.Secret]
+
+// statefulSet returns the StatefulSet of a Cache: its pods roll when settings, password or priority change.
+func statefulSet(c *storev1alpha1.Cache, in statefulSetInputs) (*appsv1.StatefulSet, error) {
+	settings, err := ownedresources.Hash(in.First)
+	if err != nil {
+		return nil, err
+	}
+	s := ownedresources.NewStatefulSet(c, nil, serverContainer(c), exporterContainer(c))
+	s.Spec.Replicas = c.Spec.Replicas
+	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataVolume(c)}
+	s.Spec.PersistentVolumeClaimRetentionPolicy = dataGoesWithCache()
+	s.Spec.Template.Annotations = map[string]string{annotationSettings: settings, annotationPassword: passwordHash(in.Second)}
+	pod := &s.Spec.Template.Spec
+	pod.SecurityContext.RunAsUser, pod.SecurityContext.FSGroup = new(int64(user)), new(int64(user))
+	pod.AutomountServiceAccountToken = new(false)
+	pod.Volumes = []corev1.Volume{settingsVolume(c)}
+	if c.Spec.Priority != nil {
+		pod.PriorityClassName = priorityClassName(c)
+		s.Spec.Template.Annotations[annotationPriority] = strconv.Itoa(int(*c.Spec.Priority))
+	}
+	s.Spec.Template, err = c.Spec.PodTemplate.Apply(s.Spec.Template, s.Spec.Selector, overlay.Protect("spec.serviceAccountName"))
+	return s, err
+}
+
+func serverContainer(c *storev1alpha1.Cache) corev1.Container {
+	return corev1.Container{
+		Name:    "redis",
+		Image:   cmp.Or(c.Spec.Image, defaultImage),
+		Command: []string{"sh", "-c", script},
+		Env: []corev1.EnvVar{
+			passwordVariable(c, "PASSWORD"),
+			{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+			{Name: "NAME", Value: c.Name},
+			{Name: "PRIMARY", Value: primary(c)},
+		},
+		Ports:          []corev1.ContainerPort{{Name: serverPort, ContainerPort: serverPortNumber}},
+		ReadinessProbe: tcpProbe(serverPort),
+		LivenessProbe:  tcpProbe(serverPort),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "data", MountPath: "/data"},
+			{Name: "settings", MountPath: "/etc/cache", ReadOnly: true},
+		},
+	}
+}
+
+func exporterContainer(c *storev1alpha1.Cache) corev1.Container {
+	return corev1.Container{
+		Name:  "exporter",
+		Image: exporterImage,
+		Env:   []corev1.EnvVar{passwordVariable(c, "REDIS_PASSWORD")},
+		Ports: []corev1.ContainerPort{{Name: metricsPort, ContainerPort: metricsPortNumber}},
+	}
+}
+
+func tcpProbe(port string) *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(port)}}}
+}
+
+func dataVolume(c *storev1alpha1.Cache) (claim corev1.PersistentVolumeClaim) {
+	claim.Name = "data"
+	claim.Spec = claimSpec(c.Spec.Storage)
+	return claim
+}
+
+// dataGoesWithCache deletes the volumes with the StatefulSet, and keeps those of pods that are scaled away.
+func dataGoesWithCache() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
+	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+	}
+}
+
+// claimSpec returns the spec of a claim for storage of a size, 1Gi if it is nil.
+func claimSpec(size *resource.Quantity) corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceStorage: *cmp.Or(size, new(resource.MustParse(defaultStorage))),
+		}},
+	}
+}
+
+func settingsVolume(c *storev1alpha1.Cache) corev1.Volume {
+	return corev1.Volume{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: settingsName(c)},
+	}}}
+}

@@ -1,0 +1,59 @@
+package controller
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
+	"github.com/opblocks/opblocks/ownedresources/workload"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// Labels that package ownedresources gives to children, and those of the selector also to pods.
+const (
+	labelName      = "app.kubernetes.io/name"
+	labelInstance  = "app.kubernetes.io/instance"
+	labelManagedBy = "app.kubernetes.io/managed-by"
+
+	name      = "cache"
+	managedBy = "cache-operator"
+)
+
+func podLabels(c *storev1alpha1.Cache) labels.Set {
+	return labels.Set{labelName: name, labelInstance: c.Name}
+}
+
+func podToCache(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.Request {
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[labelInstance]}}}
+}
+
+// updateStatus is the step that records the pods in the status, and waits for those that do not start. It comes before those that
+// build them: if an image cannot be pulled, this is why the StatefulSet is not complete, and Ready takes its reason from the first
+// step that waits.
+func updateStatus(ctx context.Context, c client.Client, store *storev1alpha1.Cache) error {
+	var set appsv1.StatefulSet
+	if err := c.Get(ctx, client.ObjectKeyFromObject(store), &set, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if !metav1.IsControlledBy(&set, store) {
+		set = appsv1.StatefulSet{}
+	}
+	store.Status.ReadyReplicas = set.Status.ReadyReplicas
+	store.Status.Selector = podLabels(store).String()
+	store.Status.PasswordSecret = passwordSecretName(store)
+	var pods corev1.PodList
+	if err := c.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingLabels(podLabels(store)), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	if blocker := workload.CheckStart(&set, pods.Items); blocker.Reason != "" {
+		return reconcile.Wait(blocker.Reason, 0, "%s", blocker.Message)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+// Cache is the operator of kind Cache.
+package main
+
+import (
+	"flag"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/cache/controller"
+	"github.com/opblocks/opblocks/examples/cache/registry"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+var scheme = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(storev1alpha1.AddToScheme(scheme))
+}
+
+func main() {
+	metricsAddress := flag.String("metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 disables it.")
+	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the health probes; 0 disables them.")
+	leaderElect := flag.Bool("leader-elect", false, "Elect a leader, so that only one of several replicas works at a time.")
+	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the leader's lease. Default: that of the pod.")
+	var namespaces []string
+	flag.Func("namespaces", "Namespaces to watch, separated by commas. Default: all.", func(value string) error {
+		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
+		return nil
+	})
+	operator := &controller.Operator{}
+	flag.Func("registry", "URL of the registry that is told of each Cache. Default: none.", func(value string) (err error) {
+		operator.Registry, err = registry.New(value, nil)
+		return err
+	})
+	logging := zap.Options{}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+
+	if err := run(operator, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         controller.Cache(namespaces...),
+		Client:                        controller.Client(),
+		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress},
+		HealthProbeBindAddress:        *probeAddress,
+		LeaderElection:                *leaderElect,
+		LeaderElectionID:              "cache.store.example.com",
+		LeaderElectionNamespace:       *leaseNamespace,
+		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
+	}); err != nil {
+		ctrl.Log.Error(err, "The operator cannot run")
+		os.Exit(1)
+	}
+}
+
+func run(operator *controller.Operator, options ctrl.Options) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	mgr, err := reconcile.NewManager(config, options)
+	if err != nil {
+		return err
+	}
+	if err := operator.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}

@@ -1,0 +1,125 @@
+package test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/conditions"
+	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/cache/controller"
+	"github.com/opblocks/opblocks/examples/cache/registry"
+	"github.com/opblocks/opblocks/examples/cache/registry/registrytest"
+	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/internal/controlplane"
+)
+
+const (
+	sampleFile = "../config/samples/store_v1alpha1_cache.yaml"
+	sampleName = "cache-sample"
+)
+
+var (
+	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases", operatortest.EnforceOwnerReferences())
+
+	scheme = operatortest.NewScheme(storev1alpha1.AddToScheme)
+)
+
+// startOperator starts the operator for some namespaces. It is stopped when the test ends.
+func startOperator(t *testing.T, access *rest.Config, options ctrl.Options, namespaces ...string) *operatortest.Operator {
+	t.Helper()
+	o, _ := startWithRegistry(t, access, options, namespaces...)
+	return o
+}
+
+// startWithRegistry also returns the registry that the operator tells.
+func startWithRegistry(t *testing.T, access *rest.Config, options ctrl.Options, namespaces ...string) (*operatortest.Operator, *registrytest.Registry) {
+	t.Helper()
+	fake := registrytest.New()
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	c, err := registry.New(server.URL, server.Client().Transport)
+	require.NoError(t, err)
+	options.Scheme, options.Cache, options.Client = scheme, controller.Cache(namespaces...), controller.Client()
+	return operatortest.Start(t, access, options, &storev1alpha1.Cache{}, (&controller.Operator{Registry: c}).SetupWithManager), fake
+}
+
+// user is the access of the test itself to a namespace, as an administrator.
+type user struct{ *operatortest.User }
+
+func newUser(t *testing.T, cp *controlplane.ControlPlane) *user {
+	t.Helper()
+	return &user{operatortest.NewUser(t, cp, scheme)}
+}
+
+func (u *user) cache(name string) *storev1alpha1.Cache {
+	c := &storev1alpha1.Cache{ObjectMeta: u.Meta(name)}
+	c.Spec.Replicas = new(int32(1))
+	return c
+}
+
+// create creates a Cache as a user would.
+func (u *user) create(t *testing.T, name string, edits ...func(*storev1alpha1.CacheSpec)) *storev1alpha1.Cache {
+	t.Helper()
+	c := u.cache(name)
+	for _, edit := range edits {
+		edit(&c.Spec)
+	}
+	require.NoError(t, u.Create(t.Context(), c))
+	return c
+}
+
+// set edits the spec of a Cache.
+func (u *user) set(t *testing.T, name string, edit func(*storev1alpha1.CacheSpec)) {
+	t.Helper()
+	operatortest.Change(t, u, u.cache(name), func(c *storev1alpha1.Cache) { edit(&c.Spec) })
+}
+
+var status operatortest.StatusOf[*storev1alpha1.Cache] = func(c *storev1alpha1.Cache, conditionType string) (int64, metav1.Condition) {
+	condition, _ := conditions.Get(c.Status.Conditions, conditionType)
+	return c.Status.ObservedGeneration, condition
+}
+
+// settled waits until the status is that of the present spec, with a status of Ready, and returns the object.
+func (u *user) settled(t *testing.T, name string, ready metav1.ConditionStatus) *storev1alpha1.Cache {
+	t.Helper()
+	return status.AwaitReady(t, u, u.cache(name), ready)
+}
+
+// condition waits until a condition has a reason, and returns it.
+func (u *user) condition(t *testing.T, name, conditionType, reason string) metav1.Condition {
+	t.Helper()
+	return status.AwaitReason(t, u, u.cache(name), conditionType, reason)
+}
+
+// pods returns the UIDs of the pods of a Cache that are not terminating, by their names.
+func (u *user) pods(t require.TestingT, name string) map[string]types.UID {
+	var list corev1.PodList
+	require.NoError(t, u.List(context.Background(), &list, client.InNamespace(u.Namespace), client.MatchingLabels{"app.kubernetes.io/instance": name}))
+	found := map[string]types.UID{}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			found[list.Items[i].Name] = list.Items[i].UID
+		}
+	}
+	return found
+}
+
+// allowExpansion lets the volumes of the default class grow.
+func (u *user) allowExpansion(t *testing.T) {
+	t.Helper()
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "simulated"}}
+	require.NoError(t, u.Patch(t.Context(), class, client.RawPatch(types.MergePatchType, []byte(`{"allowVolumeExpansion":true}`))))
+}
+
+func gi(n string) *resource.Quantity { return new(resource.MustParse(n + "Gi")) }
