@@ -31,6 +31,7 @@ var chapters = []chapter{
 	{"app", app},
 	{"databaseuser", databaseuser},
 	{"eru", eru},
+	{"cache", cache},
 }
 
 func main() {
