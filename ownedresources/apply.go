@@ -35,6 +35,8 @@ type Result struct {
 	Object client.Object
 	// Operation is what was done.
 	Operation Operation
+
+	fromCache bool // Object is as the cache shows it, and not a later answer to a write of ours
 }
 
 // Apply creates or applies the desired objects, with owner as their controller. It sends no request for an object that
@@ -127,12 +129,12 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 		encoded = append(encoded, byte(child.binding))
 	}
 	*buffer = encoded
-	live, err := a.read(ctx, o, k, object)
+	live, fromCache, err := a.read(ctx, o, k, object)
 	if err != nil {
 		return Result{}, err
 	}
 	if live != nil && a.children.isVerified(o, live, encoded) {
-		return Result{Object: live, Operation: Unchanged}, nil
+		return Result{Object: live, Operation: Unchanged, fromCache: fromCache}, nil
 	}
 	d := &desired{
 		kind: k, object: object, full: full, sum: sumOf(encoded[:sent]), owner: o, options: child.options,
@@ -144,22 +146,24 @@ func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, 
 	result, err := a.update(ctx, d, live)
 	if err == nil && result.Operation == Unchanged {
 		a.children.setVerified(o, live, encoded)
+		result.fromCache = fromCache
 	}
 	return result, err
 }
 
 // read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if
 // there is none.
-func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object) (client.Object, error) {
-	live, name := k.empty(), client.ObjectKeyFromObject(obj)
-	err := o.client.Get(ctx, name, live, withoutCopy)
+func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object) (live client.Object, fromCache bool, err error) {
+	cached, name := k.empty(), client.ObjectKeyFromObject(obj)
+	err = o.client.Get(ctx, name, cached, withoutCopy)
 	switch {
 	case err == nil:
-		return a.writes.Newer(live), nil
+		live = a.writes.Newer(cached)
+		return live, live == cached, nil
 	case apierrors.IsNotFound(err):
-		return a.writes.Unseen(live, name), nil
+		return a.writes.Unseen(cached, name), false, nil
 	}
-	return nil, fmt.Errorf("read %s: %w", k.describe(obj), err)
+	return nil, false, fmt.Errorf("read %s: %w", k.describe(obj), err)
 }
 
 // create creates an absent object. If it exists after all, create goes on with the live one.

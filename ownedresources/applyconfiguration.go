@@ -132,7 +132,9 @@ func (ks *kinds) ofConfiguration(sample client.Object, scheme *runtime.Scheme) (
 	if err != nil {
 		return nil, err
 	}
-	known, _ := ks.known.LoadOrStore(key, &kind{gvk: gvk, typ: key.typ.Elem(), comparer: configurationComparer{untyped, gvk}})
+	k := newKind(gvk, key.typ.Elem())
+	k.comparer = configurationComparer{untyped, gvk}
+	known, _ := ks.known.LoadOrStore(key, k)
 	return known.(*kind), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/ownedresources"
@@ -73,4 +75,53 @@ func TestChildrenSurviveEveryFault(t *testing.T) {
 			reconciletest.Delete(owner),
 		},
 	})
+}
+
+// A function that builds something else each time is found where a pass would be left out: no event of the owner or of a
+// child has come.
+func TestExplorationFindsImpureBuilders(t *testing.T) {
+	calls := 0
+	tests := map[string]struct {
+		reason string
+		build  func(*pool) *corev1.ConfigMap
+		want   string
+	}{
+		"Pure": {reason: "A pure function is left out without a finding.", build: func(owner *pool) *corev1.ConfigMap {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}}
+		}},
+		"Impure": {
+			reason: "A counter is a global.",
+			build: func(owner *pool) *corev1.ConfigMap {
+				calls++
+				return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"calls": fmt.Sprint(calls / 8)}}
+			},
+			want: "ConfigMap default/pool: it is built in another way, although neither the owner nor an input nor a child has changed",
+		},
+	}
+	named := metav1.ObjectMeta{Namespace: "default", Name: "pool"}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "unrelated"}}
+	var turns []reconciletest.Action
+	for i := range 20 {
+		turns = append(turns, reconciletest.Change(secret, func(s *corev1.Secret) { s.Data = map[string][]byte{"turn": {byte(i)}} }))
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
+				Scheme: scheme.Scheme, Objects: []client.Object{secret},
+				Start: func(p *reconciletest.Process) error {
+					return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", ownedresources.Ensure(ownedresources.Build(test.build)),
+						reconcile.Watching(&corev1.Secret{}, func(context.Context, client.Reader, *corev1.Secret) []ctrl.Request {
+							return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "pool"}}}
+						}))).Complete()
+				},
+				Actions: append([]reconciletest.Action{reconciletest.Create(&pool{ObjectMeta: named})}, turns...),
+			}, reconciletest.Limit(1))
+			if test.want == "" {
+				require.Empty(t, report.Failures, test.reason)
+				return
+			}
+			require.NotEmpty(t, report.Failures, test.reason)
+			require.ErrorContains(t, report.Failures[0].Err, test.want)
+		})
+	}
 }

@@ -80,7 +80,10 @@ func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) err
 		set: s, ctx: ctx, client: c, owner: &o, object: obj, kinds: kinds,
 		states: make([]childState, len(s.children)), objects: make([]declared, 0, len(s.children)),
 	}
-	return r.run()
+	s.applier.owners.begin(o.reference.UID)
+	err = r.run()
+	s.applier.owners.end(o.reference.UID, r.settled())
+	return err
 }
 
 // childKinds are the kinds of a set's children under a scheme, in their order.

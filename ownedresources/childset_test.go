@@ -52,7 +52,7 @@ func TestDeletionsClearMemory(t *testing.T) {
 	child := settings(w.owner)
 	require.True(t, w.exists(t, child))
 	set.observe().Delete(deletionOf(child))
-	set.forgetOwners().Delete(t.Context(), deletionOf(w.owner), nil)
+	set.observeOwners().Delete(t.Context(), deletionOf(w.owner), nil)
 	require.Empty(t, set.applier.owners.byUID)
 	require.Empty(t, set.applier.children.byUID)
 }

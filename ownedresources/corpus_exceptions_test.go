@@ -64,11 +64,12 @@ var unrepairable = exceptions{
 // unstored fields are sent, and an apply does not store them.
 var unstored = exceptions{
 	{regexp.MustCompile(`/volumeClaimTemplates/\d+/(apiVersion|kind)$`), "the API server stores them at the creation only"},
+	{regexp.MustCompile(`/schedulingGroup(/\w+)?$`), "the API server drops fields of a feature that is switched off"},
 }
 
 // undroppable fields stay after an apply without them.
 var undroppable = exceptions{
-	{regexp.MustCompile(`/dataSourceRef$`), "the API server restores it from its older name, dataSource, which nobody sent"},
+	{regexp.MustCompile(`/dataSource(Ref)?$`), "the API server restores each of the two from the other, which nobody sent"},
 	{regexp.MustCompile(`/targetCPUUtilizationPercentage$`), "an autoscaler in the older version keeps its metrics"},
 	{regexp.MustCompile(`/updateStrategy(/\w+)*$`), "the parameters of the default stay"},
 	{regexp.MustCompile(`/ordinals(/start)?$`), "the API server leaves out 0"},

@@ -159,11 +159,13 @@ func (a *applier) desire(o *owner, obj client.Object, options *childOptions) (*d
 	if err != nil {
 		return nil, err
 	}
+	object, generate := withoutGenerated(o, object, options.generate)
+	full, _ = withoutGenerated(o, full, generate)
 	encoded, err := k.comparer.AppendJSON(nil, object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
-	return &desired{kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: options}, nil
+	return &desired{kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: options, generate: generate}, nil
 }
 
 // checkKeys returns an error if two items of a list have the same key. The API server would create such an object, and

@@ -34,11 +34,14 @@ type anyInput[T client.Object] interface {
 	liveChildren() []*Child[T]
 	referenceList() []references.Reference
 	check() error
+	readAny(r *reconciliation[T]) (any, error)
 }
 
 func (in *Input[T, S]) liveChildren() []*Child[T]             { return in.live }
 func (in *Input[T, S]) referenceList() []references.Reference { return in.references }
 func (in *Input[T, S]) check() error                          { return in.mistake }
+
+func (in *Input[T, S]) readAny(r *reconciliation[T]) (any, error) { return in.read(r) }
 
 // inputResult is what was read for an input.
 type inputResult struct {

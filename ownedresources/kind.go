@@ -19,6 +19,8 @@ type kind struct {
 	gvk      schema.GroupVersionKind
 	typ      reflect.Type // the struct, not the pointer
 	comparer objectComparer
+	// receivers are empty objects to read into, for objects that nobody keeps.
+	receivers sync.Pool
 }
 
 // objectComparer encodes what is sent, and compares that with what is live.
@@ -65,7 +67,7 @@ func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
 	}
-	k := &kind{gvk: gvk, typ: key.typ.Elem()}
+	k := newKind(gvk, key.typ.Elem())
 	if untyped {
 		k.comparer, err = compare.CompileUntyped(gvk, ks.schemas)
 	} else {
@@ -76,6 +78,12 @@ func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	}
 	known, _ := ks.known.LoadOrStore(key, k)
 	return known.(*kind), nil
+}
+
+func newKind(gvk schema.GroupVersionKind, typ reflect.Type) *kind {
+	k := &kind{gvk: gvk, typ: typ}
+	k.receivers.New = func() any { return k.empty() }
+	return k
 }
 
 // empty returns a new object of the kind.

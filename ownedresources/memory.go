@@ -190,6 +190,10 @@ type ownerRecord struct {
 	recreated map[childName]sum
 	// inputs are the values of inputs that were read from the API server, by the inputs.
 	inputs map[any]inputMemory
+	// settled is what was found when there was nothing to do, nil if there may be something to do.
+	settled *settledOwner
+	// running is set during a reconcile, and disturbed if an event came meanwhile.
+	running, disturbed bool
 }
 
 type childName struct {
@@ -224,7 +228,7 @@ func (m *ownerMemory) change(owner types.UID, f func(*ownerRecord)) {
 	defer m.mu.Unlock()
 	record := m.byUID[owner]
 	f(&record)
-	if record.pruned == 0 && len(record.recreated) == 0 && len(record.inputs) == 0 {
+	if record.pruned == 0 && len(record.recreated) == 0 && len(record.inputs) == 0 && record.settled == nil && !record.running {
 		delete(m.byUID, owner)
 		return
 	}

@@ -51,17 +51,19 @@ func (d desiredNames) without(found []written) (undesired []written) {
 // reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only
 // if the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours
 // yet.
-func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) error {
+//
+// It reports whether nothing was left to do.
+func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) (done bool, err error) {
 	digest := s.applier.owners.digest(desired)
 	if s.applier.owners.isPruned(o.reference.UID, digest) {
-		return nil
+		return true, nil
 	}
 	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, desired, digest) }
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		pass.AfterSteps(now)
-		return nil
+		return false, nil
 	}
-	return now(ctx)
+	return false, now(ctx)
 }
 
 func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNames, digest uint64) error {

@@ -28,6 +28,9 @@ type reconciliation[T client.Object] struct {
 
 	failures []error
 	waits    []*WaitingError
+
+	changed bool // an object was written, or read from elsewhere than the cache
+	quiet   bool // there was nothing to do
 }
 
 // childState is what became of one child.
@@ -70,7 +73,9 @@ func (r *reconciliation[T]) run() error {
 	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
-	return errors.Join(joinWaits(r.waits), r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt(), r.retains()}))
+	pruned, err := r.set.prune(r.ctx, r.owner, desiredNames{r.objects, r.unbuilt(), r.retains()})
+	r.quiet = pruned && len(r.waits) == 0 && !r.changed && r.set.canSettle()
+	return errors.Join(joinWaits(r.waits), err)
 }
 
 // abandonExpansions deletes the pods of StatefulSets that were deleted to be replaced, and that are not desired any more.
@@ -186,7 +191,7 @@ func (r *reconciliation[T]) applyObject(d *declared, state *childState) error {
 	}
 	a := r.set.applier
 	if state.missing != nil {
-		if live, err := a.read(r.ctx, r.owner, d.kind, d.object); err != nil {
+		if live, _, err := a.read(r.ctx, r.owner, d.kind, d.object); err != nil {
 			return err
 		} else if live != nil {
 			if live, err = d.likeDesired(live); err != nil {
@@ -201,6 +206,7 @@ func (r *reconciliation[T]) applyObject(d *declared, state *childState) error {
 	}
 	result, err := apply(r.ctx, r.owner, d)
 	d.live = result.Object
+	r.changed = r.changed || !result.fromCache
 	if err == nil && d.options.runOnce {
 		return a.runReady(r.owner, d)
 	}

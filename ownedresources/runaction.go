@@ -32,7 +32,7 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	live, err := a.read(ctx, o, d.kind, d.object)
+	live, _, err := a.read(ctx, o, d.kind, d.object)
 	if err != nil {
 		return Result{}, err
 	}

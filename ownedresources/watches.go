@@ -72,7 +72,7 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	s.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
 	s.kinds.Store(nil)
 	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	b.Watches(owner, s.forgetOwners())
+	b.Watches(owner, s.observeOwners())
 	if err := s.observeOrphaning(mgr, owner); err != nil {
 		return err
 	}
@@ -111,31 +111,46 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-// observe lets every event of a child through, and keeps what is remembered of children up to date.
+// observe lets every event of a child through, and keeps what is remembered of children and their owners up to date.
 func (s *ChildSet[T]) observe() predicate.Predicate {
 	a := s.applier
+	changed := func(child client.Object) {
+		if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
+			a.owners.observe(ref.UID)
+		}
+	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			a.writes.Observe(e.Object)
+			changed(e.Object)
 			a.owners.childAppeared(e.Object)
 			return true
 		},
-		UpdateFunc: func(e event.UpdateEvent) bool { a.writes.Observe(e.ObjectNew); return true },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			a.writes.Observe(e.ObjectNew)
+			changed(e.ObjectOld)
+			changed(e.ObjectNew)
+			return true
+		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			a.writes.Forget(e.Object, client.ObjectKeyFromObject(e.Object)) // after a broken watch, the event has an older version
 			a.children.forget(e.Object.GetUID())
 			a.owners.childDeleted(e.Object)
+			changed(e.Object)
 			return true
 		},
 	}
 }
 
-// forgetOwners forgets owners that were deleted. It enqueues nothing.
-func (s *ChildSet[T]) forgetOwners() handler.EventHandler {
+// observeOwners forgets owners that were deleted, and that there was nothing to do for owners that have an event. It enqueues
+// nothing.
+func (s *ChildSet[T]) observeOwners() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	changed := func(owner client.Object) { s.applier.owners.observe(owner.GetUID()) }
 	return handler.Funcs{
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
-			s.applier.owners.forget(e.Object)
-		},
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { changed(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) { changed(e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { s.applier.owners.forget(e.Object) },
 	}
 }
 

@@ -34,6 +34,9 @@ func (d *desired) toSend(method writeMethod) client.Object {
 	if method == byCreate && d.replicas != nil {
 		setReplicas(obj, *d.replicas)
 	}
+	if method == byCreate {
+		withSortedJSON(obj)
+	}
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

@@ -1,0 +1,69 @@
+package ownedresources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// checkPurity builds the children although they are settled. It returns an error if that gives something else than what was
+// applied last: then a function that builds depends on something that is neither the owner nor an input.
+func (s *ChildSet[T]) checkPurity(ctx context.Context, c client.Client, obj T, last *settledOwner) error {
+	obj = obj.DeepCopyObject().(T) // it may be the cache's own
+	o, err := newOwner(obj, c)
+	if err != nil {
+		return err
+	}
+	o.set = s.name
+	kinds, err := s.kindsIn(c.Scheme())
+	if err != nil {
+		return err
+	}
+	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: obj, kinds: kinds, states: make([]childState, len(s.children))}
+	for _, i := range s.order.sequence {
+		r.build(i)
+		if err := errors.Join(r.failures...); err != nil || len(r.waits) > 0 {
+			return impure(s.children[i].describe(), "it cannot be built any more", errors.Join(err, joinWaits(r.waits)))
+		}
+		for j := r.states[i].from; j < r.states[i].to; j++ {
+			if err := r.compareWithApplied(&r.objects[j]); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.objects) != len(last.children) {
+		return impure(o.String(), fmt.Sprintf("it has %d children instead of %d", len(r.objects), len(last.children)), nil)
+	}
+	return nil
+}
+
+// compareWithApplied returns an error if an object is not what was applied last.
+func (r *reconciliation[T]) compareWithApplied(d *declared) error {
+	live, _, err := r.set.applier.read(r.ctx, r.owner, d.kind, d.object)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		return impure(d.kind.describe(d.object), "an object of this name was not there before", nil)
+	}
+	d.live = live
+	desired, err := r.set.applier.desire(r.owner, d.object, d.options)
+	if err != nil {
+		return err
+	}
+	if lastAppliedOf(live).hash != string(desired.sum[:]) {
+		return impure(d.kind.describe(d.object), "it is built in another way", nil)
+	}
+	return nil
+}
+
+func impure(subject, difference string, err error) error {
+	message := fmt.Sprintf("%s: %s, although neither the owner nor an input nor a child has changed: the function that builds it must "+
+		"depend on the owner and on declared inputs only, not on the time, a random value, the order of a map or a global", subject, difference)
+	if err == nil {
+		return errors.New(message)
+	}
+	return fmt.Errorf("%s: %w", message, err)
+}

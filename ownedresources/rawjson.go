@@ -1,0 +1,105 @@
+package ownedresources
+
+import (
+	"encoding/json"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	rawJSON        = reflect.TypeFor[runtime.RawExtension]()
+	rawJSONHolders sync.Map // reflect.Type → bool: whether its values can contain raw JSON
+)
+
+// withSortedJSON rewrites the raw JSON in an object that is created: without white space, and with sorted fields. That is
+// the form in which the API server decodes it at every later write.
+//
+// The API server compares the raw JSON in an immutable spec byte by byte, such as the parameters of a ResourceClaim. In
+// another form, every later write is refused as a change of the spec, even that of a label.
+func withSortedJSON(obj client.Object) {
+	if t := reflect.TypeOf(obj); t.Kind() == reflect.Pointer && holdsRawJSON(t.Elem()) {
+		sortJSON(reflect.ValueOf(obj).Elem())
+	}
+}
+
+func holdsRawJSON(t reflect.Type) bool {
+	if known, ok := rawJSONHolders.Load(t); ok {
+		return known.(bool)
+	}
+	holds := reaches(t, rawJSON, map[reflect.Type]bool{})
+	rawJSONHolders.Store(t, holds)
+	return holds
+}
+
+// reaches reports whether values of a type can contain values of another type. Types that contain themselves are looked at once.
+func reaches(t, other reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == other {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return reaches(t.Elem(), other, seen)
+	case reflect.Struct:
+		for field := range t.Fields() {
+			if field.IsExported() && reaches(field.Type, other, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sortJSON rewrites the raw JSON in a value that can be set.
+func sortJSON(v reflect.Value) {
+	if !holdsRawJSON(v.Type()) {
+		return
+	}
+	if raw, ok := reflect.TypeAssert[*runtime.RawExtension](v.Addr()); ok {
+		raw.Raw = sortedJSON(raw.Raw)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			sortJSON(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			sortJSON(v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			element := reflect.New(v.Type().Elem()).Elem()
+			element.Set(v.MapIndex(key))
+			sortJSON(element)
+			v.SetMapIndex(key, element)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				sortJSON(v.Field(i))
+			}
+		}
+	}
+}
+
+// sortedJSON returns what is no JSON as it is: the API server refuses it with words.
+func sortedJSON(raw []byte) []byte {
+	var value any
+	if len(raw) == 0 || utiljson.Unmarshal(raw, &value) != nil {
+		return raw
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		return raw
+	}
+	return sorted
+}

@@ -1,0 +1,156 @@
+package ownedresources
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
+)
+
+// settledEnv is a set that has found nothing to do.
+type settledEnv struct {
+	*testEnv
+	set   *ChildSet[*configMap]
+	built int
+	value string // what the impure function of a child reads
+}
+
+func newSettledEnv(t *testing.T) *settledEnv {
+	env := &settledEnv{testEnv: newTestEnv(t)}
+	env.write(t, "source", "one")
+	env.set = Ensure(
+		Build(func(owner *configMap) *configMap {
+			env.built++
+			return constant("built", owner.Data["content"]+env.value)(owner)
+		}),
+		copied(content("source", Reads(&configMap{}, names("source")))))
+	env.set.SetName("step")
+	for range 3 { // creates, prunes, finds nothing to do
+		require.False(t, env.settled(t))
+		require.NoError(t, env.set.Reconcile(t.Context(), env.client, env.owner))
+		env.shown()
+	}
+	require.True(t, env.settled(t))
+	return env
+}
+
+func (env *settledEnv) settled(t *testing.T) bool {
+	return env.set.Settled(t.Context(), env.client, env.owner)
+}
+
+// shown makes the set forget its own writes, as the cache's events do.
+func (env *settledEnv) shown() {
+	for _, name := range []string{"built", "copied"} {
+		env.set.applier.writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: name})
+	}
+}
+
+func TestSettled(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(t *testing.T, env *settledEnv)
+	}{
+		"ChildChanged": {"A child of another version may have drifted.", func(t *testing.T, env *settledEnv) {
+			env.write(t, "built", "by hand")
+		}},
+		"ChildDeleted": {"A child that is gone has to be created.", func(t *testing.T, env *settledEnv) {
+			require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "built"}}))
+		}},
+		"ChildReplaced": {"An object of the same name is another one.", func(t *testing.T, env *settledEnv) {
+			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
+			require.True(t, env.exists(t, live))
+			require.NoError(t, env.other.Delete(t.Context(), live))
+			live.ResourceVersion, live.UID = "", ""
+			require.NoError(t, env.other.Create(t.Context(), live))
+		}},
+		"OwnerChanged": {"The children depend on the owner.", func(t *testing.T, env *settledEnv) {
+			env.owner.Data = map[string]string{"content": "two"}
+			require.NoError(t, env.other.Update(t.Context(), env.owner))
+		}},
+		"OwnerStatusWritten": {"The version is compared, not the generation: labels and status count too.", func(t *testing.T, env *settledEnv) {
+			env.owner.Labels = map[string]string{"team": "blue"}
+			require.NoError(t, env.other.Update(t.Context(), env.owner))
+		}},
+		"InputChanged": {"The children depend on their inputs.", func(t *testing.T, env *settledEnv) {
+			env.write(t, "source", "two")
+		}},
+		"InputMissing": {"So does what happens without them.", func(t *testing.T, env *settledEnv) {
+			require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
+		}},
+		"EventOfTheOwner": {"A resync looks at everything.", func(t *testing.T, env *settledEnv) {
+			env.set.observeOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, nil)
+		}},
+		"EventOfAChild": {"So does that of a child.", func(t *testing.T, env *settledEnv) {
+			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
+			require.True(t, env.exists(t, live))
+			env.set.observe().Update(event.UpdateEvent{ObjectOld: live, ObjectNew: live})
+		}},
+		"OwnWriteNotShown": {"The cache lacks what the set has written.", func(t *testing.T, env *settledEnv) {
+			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
+			require.True(t, env.exists(t, live))
+			live.ResourceVersion += "9"
+			env.set.applier.writes.Record(live)
+		}},
+		"AnotherOwner": {"Nothing is known of an object that was deleted and created again.", func(t *testing.T, env *settledEnv) {
+			env.owner = env.owner.DeepCopy()
+			env.owner.UID = "another"
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newSettledEnv(t)
+			test.change(t, env)
+			env.built = 0
+			require.False(t, env.settled(t), test.reason)
+			require.Zero(t, env.built, "nothing is built to find out")
+		})
+	}
+}
+
+// An event that comes during a reconcile may be of something that it has not seen.
+func TestSettledIsDisturbedByAnEvent(t *testing.T) {
+	env := newTestEnv(t)
+	set := Ensure(Build(settings))
+	disturbing := Ensure(Build(func(owner *configMap) *configMap {
+		set.observeOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: owner, ObjectNew: owner}, nil)
+		return settings(owner)
+	}))
+	disturbing.applier = set.applier
+	for range 3 {
+		require.NoError(t, disturbing.Reconcile(t.Context(), env.client, env.owner))
+		set.applier.writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: "web-settings"})
+	}
+	require.False(t, set.Settled(t.Context(), env.client, env.owner))
+	require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+	require.True(t, set.Settled(t.Context(), env.client, env.owner))
+}
+
+// What waits or fails is never left out.
+func TestSettledIsSuccess(t *testing.T) {
+	env := newTestEnv(t)
+	waits := Ensure(Build(func(*configMap) *corev1.Service { return env.service() }, ReadyWhen("Never")))
+	for range 3 {
+		require.Error(t, waits.Reconcile(t.Context(), env.client, env.owner))
+		waits.applier.writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))
+		require.False(t, waits.Settled(t.Context(), env.client, env.owner))
+	}
+}
+
+func TestCheckPurity(t *testing.T) {
+	env := newSettledEnv(t)
+	var reported []error
+	ctx := passcontext.WithPurityCheck(t.Context(), func(err error) { reported = append(reported, err) })
+	require.True(t, env.set.Settled(ctx, env.client, env.owner))
+	require.Empty(t, reported, "the functions are pure so far")
+	env.value = "from a global"
+	require.True(t, env.set.Settled(ctx, env.client, env.owner))
+	require.Len(t, reported, 1)
+	require.ErrorContains(t, reported[0], "ConfigMap "+env.namespace+"/built: it is built in another way, although neither the owner nor an input nor a child has changed")
+}
