@@ -111,11 +111,16 @@ var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 // apply creates or applies one object, if needed.
 func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, error) {
-	k := child.kind
-	object, full, err := k.normalize(child.object, child.options)
+	object, full, err := child.kind.normalize(child.object, child.options)
 	if err != nil {
 		return Result{}, err
 	}
+	return a.applyNormalized(ctx, o, child, object, full)
+}
+
+// applyNormalized applies one object in the form that normalize returns.
+func (a *applier) applyNormalized(ctx context.Context, o *owner, child declared, object, full client.Object) (Result, error) {
+	k := child.kind
 	object, generate := withoutGenerated(o, object, child.options.generate)
 	full, _ = withoutGenerated(o, full, generate)
 	buffer := buffers.Get().(*[]byte)

@@ -110,6 +110,7 @@ func asStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 // expansion is the value of the annotation [ExpandVolumesPrefix]: what has to be known of a StatefulSet that is being
 // replaced. It is JSON.
 type expansion struct {
+	Set       string                `json:"set,omitempty"` // the name of the child set: another one must not abandon it
 	Namespace string                `json:"namespace"`
 	Name      string                `json:"name"`
 	Replicas  *int32                `json:"replicas,omitempty"`
@@ -121,13 +122,20 @@ func expansionOf(o *owner, child client.Object) *expansion {
 	return parseExpansion(o.object.GetAnnotations()[recordKey(ExpandVolumesPrefix, o, child)])
 }
 
+// parseExpansion returns nil for a value that this package does not write. Whoever may change the owner can write any value.
 func parseExpansion(value string) *expansion {
 	e := &expansion{}
 	if value == "" || json.Unmarshal([]byte(value), e) != nil || e.Name == "" || e.Selector == nil {
 		return nil
 	}
+	if selector, err := metav1.LabelSelectorAsSelector(e.Selector); err != nil || selector.Empty() { // which would find all pods
+		return nil
+	}
 	return e
 }
+
+// isIn reports whether an expansion may be one of an owner's children: those of a namespaced owner are in its namespace.
+func (e *expansion) isIn(o *owner) bool { return o.namespace == "" || e.Namespace == o.namespace }
 
 // expandVolumes replaces a live StatefulSet whose claim templates have to grow. The error is then a [*WaitingError]. It
 // returns nil if none has to grow, or if the API server would refuse other changes of the StatefulSet.
@@ -300,7 +308,7 @@ func (a *applier) growClaim(ctx context.Context, o *owner, claim *unstructured.U
 
 // replaceStatefulSet deletes a StatefulSet without its pods. The event of its deletion triggers the reconcile that creates it.
 func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv1.StatefulSet, live client.Object) error {
-	value, err := json.Marshal(expansion{set.Namespace, set.Name, set.Spec.Replicas, set.Spec.Selector})
+	value, err := json.Marshal(expansion{d.owner.set, set.Namespace, set.Name, set.Spec.Replicas, set.Spec.Selector})
 	if err != nil {
 		return err
 	}
@@ -379,7 +387,7 @@ func (a *applier) finishExpansion(ctx context.Context, o *owner, child *declared
 	return a.setRecord(ctx, o, recordKey(ExpandVolumesPrefix, o, child.object), "")
 }
 
-// abandonExpansions deletes the pods of StatefulSets that were deleted to be replaced, and that are not needed any more:
+// abandonExpansions deletes the pods of StatefulSets that this set deleted to replace them, and that are not needed any more:
 // those that the owner's annotations name, except for the desired ones. It waits until the garbage collector has orphaned the
 // pods.
 func (s *ChildSet[T]) abandonExpansions(ctx context.Context, o *owner, desired map[string]bool) error {
@@ -388,7 +396,7 @@ func (s *ChildSet[T]) abandonExpansions(ctx context.Context, o *owner, desired m
 	}
 	for key, value := range o.object.GetAnnotations() {
 		e := parseExpansion(value)
-		if !strings.HasPrefix(key, ExpandVolumesPrefix) || desired[key] || e == nil {
+		if !strings.HasPrefix(key, ExpandVolumesPrefix) || desired[key] || e == nil || e.Set != o.set || !e.isIn(o) {
 			continue
 		}
 		if err := s.applier.requireCurrent(ctx, o); err != nil {

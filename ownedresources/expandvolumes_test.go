@@ -1,10 +1,12 @@
 package ownedresources
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -91,6 +93,72 @@ func TestParseExpansion(t *testing.T) {
 	require.Nil(t, parseExpansion(""))
 	require.Nil(t, parseExpansion("no JSON"))
 	require.Nil(t, parseExpansion(`{"namespace": "shop", "name": "web"}`), "without a selector it would find all pods")
+	require.Nil(t, parseExpansion(`{"namespace": "shop", "name": "web", "selector": {}}`), "and so would one that is empty")
+	require.Nil(t, parseExpansion(`{"namespace": "shop", "name": "web", "selector": {"matchExpressions": [{"key": "a", "operator": "none"}]}}`),
+		"one that is not valid would hold up the deletion of the owner")
 	e := parseExpansion(`{"namespace": "shop", "name": "web", "replicas": 3, "selector": {"matchLabels": {"app": "web"}}}`)
-	require.Equal(t, &expansion{"shop", "web", new(int32(3)), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}, e)
+	require.Equal(t, &expansion{"", "shop", "web", new(int32(3)), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}, e)
+}
+
+// createPod creates a pod without a controller.
+func (env *testEnv) createPod(t *testing.T, name string, labels map[string]string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name, Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "server", Image: "server:1"}}},
+	}
+	require.NoError(t, env.other.Create(t.Context(), pod))
+	return pod
+}
+
+// Whoever may annotate the owner must not make the operator delete pods elsewhere.
+func TestExpansionOfAnotherNamespace(t *testing.T) {
+	env, elsewhere := newTestEnv(t), newTestEnv(t)
+	theirs := elsewhere.createPod(t, "db-0", map[string]string{"app": "db"})
+	value, err := json.Marshal(expansion{Namespace: elsewhere.namespace, Name: "db", Selector: &metav1.LabelSelector{MatchLabels: theirs.Labels}})
+	require.NoError(t, err)
+	env.owner.Annotations = map[string]string{ExpandVolumesPrefix + elsewhere.namespace + "_db": string(value)}
+	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	s := Ensure(Build(func(*configMap) *appsv1.StatefulSet { return nil }, ExpandVolumes()))
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Finalize(t.Context(), env.client, env.owner))
+	require.True(t, elsewhere.exists(t, theirs))
+	require.Nil(t, theirs.DeletionTimestamp)
+}
+
+// A set does not abandon the StatefulSet that another set of the owner replaces at this moment.
+func TestExpandVolumesInTwoSets(t *testing.T) {
+	env := newTestEnv(t)
+	set := func(name, size string) *ChildSet[*configMap] {
+		s := Ensure(Build(func(*configMap) *appsv1.StatefulSet {
+			labels, claims := map[string]string{"app": name}, claimTemplates("data", size)
+			claims[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+			template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+			template.Spec.Containers = []corev1.Container{{Name: "server", Image: "server:1"}}
+			return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.StatefulSetSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: labels}, ServiceName: name, Template: template, VolumeClaimTemplates: claims,
+			}}
+		}, ExpandVolumes()))
+		s.SetName(name)
+		return s
+	}
+	one, two := set("one", "1Gi"), set("two", "1Gi")
+	requireWaits(t, one.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	requireWaits(t, two.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	pod := env.createPod(t, "one-0", map[string]string{"app": "one"}) // as the garbage collector leaves it
+	requireWaits(t, set("one", "2Gi").Reconcile(t.Context(), env.client, env.owner), "Recreating")
+	live := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+	require.True(t, env.exists(t, live))
+	live.Finalizers = nil // that of the garbage collector, which does not run here
+	require.NoError(t, env.other.Update(t.Context(), live))
+
+	env.rereadOwner(t)
+	requireWaits(t, two.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	require.True(t, env.exists(t, pod))
+	require.Nil(t, pod.DeletionTimestamp)
+	env.rereadOwner(t)
+	require.Contains(t, env.owner.Annotations, ExpandVolumesPrefix+"one")
+
+	require.NoError(t, one.Finalize(t.Context(), env.client, env.owner))
+	require.False(t, env.exists(t, pod), "the set that has orphaned it deletes it")
 }

@@ -48,7 +48,7 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 					live = nil
 					continue
 				}
-				return a.apply(ctx, o, *child) // it is refused, adopted, or waited for
+				return a.applyNormalized(ctx, o, *child, d.object, d.full) // it is refused, adopted, or waited for
 			}
 			if job, err = observe(live); err != nil {
 				return Result{}, err
@@ -80,9 +80,9 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 		case runWait:
 			return Result{Object: live}, terminating(d.kind, live)
 		case runApply:
-			return a.apply(ctx, o, *child)
+			return a.applyNormalized(ctx, o, *child, d.object, d.full)
 		case runIdentify: // it was made without RunOnce, or somebody has removed the annotation
-			result, err := a.apply(ctx, o, *child)
+			result, err := a.applyNormalized(ctx, o, *child, d.object, d.full)
 			if isInvalid(err) {
 				err = a.replaceRun(ctx, d, live)
 			}
@@ -97,7 +97,8 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 	return Result{}, fmt.Errorf("%s changes while it is reconciled", d)
 }
 
-// desireRun sets the annotations of [RunOnce] on the desired Job, in a copy.
+// desireRun returns the desired Job with the annotations of [RunOnce]. It is not normalized again: that would take the
+// annotations away if the Job has a copy of another object's metadata, and would lose the fields of [CreateOnly].
 func (a *applier) desireRun(o *owner, child *declared) (*desired, error) {
 	object, full, err := child.kind.normalize(child.object, child.options)
 	if err != nil {
@@ -106,7 +107,7 @@ func (a *applier) desireRun(o *owner, child *declared) (*desired, error) {
 	if child.content, err = runContent(child.kind, object); err != nil {
 		return nil, err
 	}
-	for _, obj := range []*client.Object{&child.object, &object, &full} {
+	for _, obj := range []*client.Object{&object, &full} {
 		*obj = (*obj).DeepCopyObject().(client.Object)
 		setAnnotation(*obj, AnnotationContent, child.content)
 		setAnnotation(*obj, annotationRunOwner, string(o.reference.UID))
