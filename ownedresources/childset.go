@@ -77,7 +77,7 @@ func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) err
 		return err
 	}
 	r := reconciliation[T]{
-		set: s, ctx: ctx, client: c, owner: &o, object: obj, kinds: kinds,
+		set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj), kinds: kinds,
 		states: make([]childState, len(s.children)), objects: make([]declared, 0, len(s.children)),
 	}
 	s.applier.owners.begin(o.reference.UID)

@@ -69,7 +69,7 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	if err != nil {
 		return err
 	}
-	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: obj, kinds: kinds, states: make([]childState, len(s.children))}
+	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj), kinds: kinds, states: make([]childState, len(s.children))}
 	found, _, err := s.listWritten(ctx, &o)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,27 @@ func recordKey(prefix string, o *owner, child client.Object) string {
 		name = name[:maxAnnotationName-9] + "-" + string(hash[:8])
 	}
 	return prefix + name
+}
+
+// withoutRecords returns the owner as the functions of the children get it: without these annotations. A function that copies
+// the owner's annotations into a pod template would otherwise change what is desired with every record, and so a Job of
+// [RunOnce] would be replaced for ever. It returns the owner itself if it has no such annotation, and gets none meanwhile.
+func (s *ChildSet[T]) withoutRecords(obj T) T {
+	isRecord := func(key, _ string) bool {
+		return strings.HasPrefix(key, RunOncePrefix) || strings.HasPrefix(key, ExpandVolumesPrefix)
+	}
+	has := false
+	for key := range obj.GetAnnotations() {
+		has = has || isRecord(key, "")
+	}
+	if !has && !s.needsRelease() {
+		return obj
+	}
+	without := obj.DeepCopyObject().(T)
+	annotations := without.GetAnnotations()
+	maps.DeleteFunc(annotations, isRecord)
+	without.SetAnnotations(annotations)
+	return without
 }
 
 // setRecord sets an annotation of the owner, or removes it if the value is empty. The error is a conflict if the owner has

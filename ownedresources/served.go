@@ -248,7 +248,7 @@ func (r *reconciliation[T]) acquireServed() (release func()) {
 		state := &r.states[i]
 		var err error
 		if state.served, err = r.set.acquire(child, r.kinds[i].gvk, r.client); err != nil {
-			r.failures = append(r.failures, err)
+			r.fail(i, child.describe(), err) // what comes after it waits: perhaps the kind is served
 		}
 		if state.served != servedNow {
 			continue

@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -174,4 +175,32 @@ func TestCheckRefusal(t *testing.T) {
 			require.True(t, strings.HasPrefix(wait.Error(), "Monitor /a: its kind is not served any more: "), wait.Error())
 		})
 	}
+}
+
+// Nothing that comes after a child is created while nobody knows whether its kind is served.
+func TestIfServedWhenDiscoveryFails(t *testing.T) {
+	known := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"Secret", "ConfigMap"} {
+		known.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	broken := errors.New("discovery is down")
+	c := fake.NewClientBuilder().WithRESTMapper(failing{known, broken}).Build()
+	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
+	first := Build(func(*configMap) *corev1.Secret { return nil }, IfServed())
+	require.ErrorIs(t, Ensure(first, Build(constant("after", "")).After(first)).Reconcile(t.Context(), c, owner), broken)
+	err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "after"}, &configMap{})
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+}
+
+// failing is a RESTMapper that fails for Secrets.
+type failing struct {
+	meta.RESTMapper
+	err error
+}
+
+func (m failing) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if gk.Kind == "Secret" {
+		return nil, m.err
+	}
+	return m.RESTMapper.RESTMapping(gk, versions...)
 }
