@@ -259,7 +259,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 		return Result{Object: live, Operation: Unchanged}, nil
 	}
 	if d.hold != "" && lastAppliedOf(live).hash != string(d.sum[:]) {
-		return Result{}, d.held("is not changed")
+		return Result{Object: live}, d.held("is not changed") // what is built from it is repaired meanwhile
 	}
 	paths := pathsOf(differences)
 	if set := live.GetAnnotations()[AnnotationSet]; set != d.owner.set {
@@ -280,7 +280,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 		}
 	}
 	last := lastAppliedOf(live)
-	d.rewritten = last.rewritten
+	d.rewritten, d.resetsOrder = last.rewritten, d.order == 0 && orderOf(live) != 0
 	live, err := a.takeOver(ctx, d, live)
 	if err != nil {
 		return Result{}, err
@@ -319,7 +319,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
 	last := lastAppliedOf(live)
 	sameAsSent := last.hash == string(d.sum[:]) &&
-		live.GetAnnotations()[AnnotationSet] == d.owner.set && d.isBound(live) && !isReclaimable(d, live)
+		live.GetAnnotations()[AnnotationSet] == d.owner.set && orderOf(live) == d.order && d.isBound(live) && !isReclaimable(d, live)
 	if sameAsSent && d.kind.comparer.Covers(d.object, live) {
 		return false, nil
 	}

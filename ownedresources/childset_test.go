@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,3 +59,41 @@ func TestDeletionsClearMemory(t *testing.T) {
 }
 
 func deletionOf(obj client.Object) event.DeleteEvent { return event.DeleteEvent{Object: obj} }
+
+// All options that a Secret may have, in an order, in another namespace, while Retain changes its mind.
+func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
+	env, elsewhere := newTestEnv(t), newTestEnv(t)
+	env.owner.Finalizers = []string{"children.opblocks.dev/step"}
+	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	passwords := map[string]string{}
+	for _, retain := range []bool{true, false, true} {
+		options := []ChildOption{Anywhere(), Retain(func(*configMap) bool { return retain }), IfServed(), Adopt(), Generate("password", 9)}
+		first := Build(func(*configMap) *corev1.Secret {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.namespace, Name: "first"}}
+		}, options...)
+		list := BuildEachFrom(Live[*corev1.Secret](first), func(_ *configMap, live *corev1.Secret) (all []*corev1.Secret, err error) {
+			for _, name := range []string{"a", "b", "c"} {
+				all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"first": live.Name}}})
+			}
+			return all, nil
+		}, options...).After(first)
+		s := Ensure(list, first).RemoveInOrder()
+		s.SetName("step")
+		for range 2 {
+			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+		}
+		for range 3 {
+			env.sent.Sent()
+			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+			require.Equal(t, slices.Repeat([]string{"GET secrets"}, 4), env.sent.Sent(), "a cache serves these reads")
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			require.True(t, env.exists(t, live))
+			require.Len(t, live.Data["password"], 9)
+			require.Contains(t, []string{"", string(live.Data["password"])}, passwords[name], "the value stays")
+			passwords[name] = string(live.Data["password"])
+			require.Equal(t, 1, orderOf(live))
+		}
+	}
+}

@@ -127,6 +127,9 @@ type desired struct {
 	former  types.UID // the owner that is gone, of an object that is adopted
 	order   int
 	hold    string // see declared
+	// resetsOrder is set if the live object has an order and should have none. Somebody else may have set it, so that an
+	// apply without the annotation would leave it there.
+	resetsOrder bool
 	// generate are the keys of [Generate] for which the object has no value of its own, generated their values in the next
 	// write, and generatedFrom the version of the live object that these were decided for.
 	generate      []generatedKey

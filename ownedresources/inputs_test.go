@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -230,4 +231,29 @@ func TestLiveOfNothing(t *testing.T) {
 	}))
 	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
 	require.Equal(t, "nothing", env.content(t, "from"))
+}
+
+// A child that exists is repaired, although what it is built from must not be changed yet.
+func TestLiveOfAChildThatMayNotBeChanged(t *testing.T) {
+	env := newTestEnv(t)
+	release := func(content string) *ChildSet[*configMap] {
+		database := Build(func(*configMap) *appsv1.Deployment { return env.deployment() })
+		middle := Build(constant("middle", content)).After(database)
+		return Ensure(database, middle, BuildFrom(Live[*configMap](middle), func(_, live *configMap) (*configMap, error) {
+			return constant("last", live.Data["content"])(nil), nil
+		}))
+	}
+	last := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "last"}}
+	requireWaits(t, release("first").Reconcile(t.Context(), env.client, env.owner), "LessReplicas", "it waits for ConfigMap "+env.namespace+"/middle")
+	require.False(t, env.exists(t, last), "what it is built from does not exist")
+	env.setReady(t, true)
+	require.NoError(t, release("first").Reconcile(t.Context(), env.client, env.owner))
+
+	env.setReady(t, false)
+	require.True(t, env.exists(t, last))
+	last.Data["content"] = "by hand"
+	require.NoError(t, env.other.Update(t.Context(), last))
+	requireWaits(t, release("second").Reconcile(t.Context(), env.client, env.owner), "LessAvailable", "middle is not changed until Deployment")
+	require.True(t, env.exists(t, last))
+	require.Equal(t, "first", last.Data["content"])
 }

@@ -251,3 +251,58 @@ func TestReadyWhen(t *testing.T) {
 	set("True", "", "")
 	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner), "the rules of kstatus, which ask for updated replicas, do not count")
 }
+
+// oneAndTwo returns a set of two ConfigMaps. first names the one that the other one comes after, if there is an order.
+func oneAndTwo(first string) *ChildSet[*configMap] {
+	one, two := Build(constant("one", "")), Build(constant("two", ""))
+	switch first {
+	case "one":
+		two.After(one)
+	case "two":
+		one.After(two)
+	}
+	s := Ensure(one, two).RemoveInOrder()
+	s.SetName("step")
+	return s
+}
+
+// A release gives an order to children that exist, or another one.
+func TestOrderOfChildrenThatExist(t *testing.T) {
+	for _, before := range []string{"", "two"} {
+		t.Run("First"+before, func(t *testing.T) {
+			env := newTestEnv(t)
+			require.NoError(t, oneAndTwo(before).Reconcile(t.Context(), env.client, env.owner))
+			s := oneAndTwo("one")
+			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+			one, two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
+			require.True(t, env.exists(t, one) && env.exists(t, two))
+			require.Equal(t, []int{0, 1}, []int{orderOf(one), orderOf(two)})
+			env.sent.Sent()
+			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+			require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.sent.Sent())
+
+			requireWaits(t, s.Finalize(t.Context(), env.client, env.owner), "ChildTerminating", "/one; waits for the deletion of ConfigMap "+env.namespace+"/two, which came after")
+			require.True(t, env.exists(t, one))
+		})
+	}
+}
+
+// Somebody writes the annotation of a child that has no order.
+func TestOrderByHand(t *testing.T) {
+	env := newTestEnv(t)
+	s := oneAndTwo("")
+	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
+	for _, value := range []string{"7", "-1", "99999999999999999999", "none", ""} {
+		require.True(t, env.exists(t, two))
+		two.Annotations[AnnotationOrder] = value
+		require.NoError(t, env.other.Update(t.Context(), two))
+		for range 3 {
+			env.sent.Sent()
+			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+		}
+		require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.sent.Sent(), "it is repaired once, for the value %q", value)
+		require.True(t, env.exists(t, two))
+		require.Zero(t, orderOf(two))
+	}
+}

@@ -45,7 +45,7 @@ func (d *desired) toSend(method writeMethod) client.Object {
 	if d.owner.set != "" {
 		annotations[AnnotationSet] = d.owner.set
 	}
-	if d.order > 0 {
+	if d.order > 0 || d.resetsOrder {
 		annotations[AnnotationOrder] = strconv.Itoa(d.order)
 	}
 	obj.SetAnnotations(annotations)
