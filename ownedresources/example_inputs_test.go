@@ -21,6 +21,13 @@ func themeName(*corev1.ConfigMap) []types.NamespacedName {
 	return []types.NamespacedName{{Name: "theme"}} // in the owner's namespace
 }
 
+// readColor returns the color of the theme. It reads what themeName declares.
+func readColor(ctx context.Context, r client.Reader, cm *corev1.ConfigMap) (string, error) {
+	var read corev1.ConfigMap
+	err := r.Get(ctx, client.ObjectKey{Namespace: cm.Namespace, Name: "theme"}, &read)
+	return read.Data["color"], err
+}
+
 func theme(color string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theme", UID: "7a01"}, Data: map[string]string{"color": color},
@@ -51,11 +58,7 @@ func ExampleBuildFrom() {
 
 // The child stays as it is while an object that its input reads is missing.
 func ExampleFrom() {
-	color := ownedresources.From(func(ctx context.Context, r client.Reader, cm *corev1.ConfigMap) (string, error) {
-		var read corev1.ConfigMap
-		err := r.Get(ctx, client.ObjectKey{Namespace: cm.Namespace, Name: "theme"}, &read)
-		return read.Data["color"], err
-	}, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
+	color := ownedresources.From(readColor, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
 	children := ownedresources.Ensure(ownedresources.BuildFrom(color, func(cm *corev1.ConfigMap, color string) (*corev1.Secret, error) {
 		return ownedresources.NewSecret(cm, map[string][]byte{"color": []byte(color)}), nil
 	}))
@@ -159,4 +162,27 @@ func ExampleLiveEach() {
 	// Output:
 	// <nil>
 	// <nil> map[addresses:10.96.0.1,10.96.0.2]
+}
+
+// The settings contain the theme of the shop and the address of its Service.
+func ExampleBoth() {
+	ctx, c := context.Background(), fake.NewFakeClient(theme("green"))
+	color := ownedresources.From(readColor, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
+	service := ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
+		s := ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80})
+		s.Spec.ClusterIP = "10.96.0.7" // the fake client allocates none
+		return s
+	})
+	settings := ownedresources.BuildFrom(ownedresources.Both(color, ownedresources.Live[*corev1.Service](service)),
+		func(cm *corev1.ConfigMap, in ownedresources.Pair[string, *corev1.Service]) (*corev1.ConfigMap, error) {
+			settings := ownedresources.NewConfigMap(cm, map[string]string{"color": in.First, "address": in.Second.Spec.ClusterIP})
+			settings.Name += "-settings"
+			return settings, nil
+		})
+	fmt.Println(ownedresources.Ensure(service, settings).Reconcile(ctx, c, owner))
+	var created corev1.ConfigMap
+	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &created), created.Data)
+	// Output:
+	// <nil>
+	// <nil> map[address:10.96.0.7 color:green]
 }
