@@ -5,8 +5,8 @@
 //     does what every operator needs: fetching, finalizers, waiting, backoff, conditions, and one status write at most. One
 //     call of Reconcile for one object is called a pass.
 //   - [github.com/opblocks/opblocks/ownedresources] creates, applies and prunes the objects that an object owns. It sends no
-//     request if they are already as desired, and changes nothing that others own. Use it as a step, or call it as a plain
-//     function.
+//     request if they are already as desired, and changes nothing that others own. A child is built from its owner and from
+//     declared inputs, one after another if need be. Use it as a step, or call it as a plain function.
 //   - [github.com/opblocks/opblocks/ownedresources/overlay] merges a user's patch, which is a field of the custom resource, into
 //     a pod template.
 //   - [github.com/opblocks/opblocks/ownedresources/workload] restarts workloads that somebody else owns, and observes their

@@ -16,7 +16,7 @@ import (
 var corpusPlane = controlplanetest.Shared(controlplane.WithControllers())
 
 // TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and waits
-// until the controllers have settled. Then it checks, for every single field, what docs/ownedresources.md promises:
+// until the controllers have settled. Then it checks, for every single field, what docs/ownedresources-apply.md promises:
 //
 //   - Applying again sends nothing, also after a restart of the operator.
 //   - A field that somebody else changes is noticed and repaired by one write.

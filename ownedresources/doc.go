@@ -6,6 +6,25 @@
 // serve kinds that have no builder. [ValidateServiceName] and the functions beside it find what the API server would
 // refuse. [Diff] shows what Apply would do.
 //
+// # What can be owned
+//
+// A [Child] is a pure function of its owner and of declared inputs:
+//
+//   - [Build] builds one object or none, [BuildEach] a list, [BuildApply] an apply configuration, [BuildUnstructured] a kind
+//     without a Go type.
+//   - [BuildFrom] builds from an [Input] too: objects that [From] reads, their versions ([VersionHash]), live objects of other
+//     children ([Live], [LiveEach]), or two of these ([Both]). [KeepWhileMissing] applies the child while one is missing.
+//   - [Child.After] sets an order, and [ChildSet.RemoveInOrder] keeps it when the owner is deleted. [ReadyWhen] names the
+//     condition that makes a child ready.
+//   - [IfServed] is for kinds that the API server may not serve.
+//   - [Anywhere] is for objects in other namespaces, and for cluster-scoped ones.
+//   - [Retain] keeps objects when the owner is deleted.
+//   - [Generate] fills keys of a Secret with random values, once.
+//   - [RunOnce] runs a Job once for each content.
+//   - [ExpandVolumes] lets the volumes of a StatefulSet grow.
+//
+// [Adopt], [Recreate], [CreateOnly] and [FormerManagers] change how a child is written.
+//
 // # What happens to one object
 //
 //   - It is absent: it is created by POST. Creating it by server-side apply would take over an object of that name which

@@ -8,13 +8,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/ownedresources"
 )
@@ -161,101 +158,6 @@ func ExampleBuildUnstructured() {
 	var settings corev1.ConfigMap
 	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &settings), settings.Data)
 	// Output:
-	// <nil>
-	// <nil> map[mode:sale]
-}
-
-// A ServiceMonitor is wanted only where the Prometheus operator is installed.
-func ExampleIfServed() {
-	kind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
-	monitor := ownedresources.BuildUnstructured(kind, func(cm *corev1.ConfigMap) (*unstructured.Unstructured, error) {
-		fmt.Println("not called while the kind is not served")
-		u := &unstructured.Unstructured{}
-		u.SetName(cm.Name)
-		return u, nil
-	}, ownedresources.IfServed("Monitoring"))
-	fmt.Println(ownedresources.Ensure(monitor).Reconcile(context.Background(), fake.NewFakeClient(), owner))
-	// Output: <nil>
-}
-
-func ExampleCreateOnly() {
-	ctx, c := context.Background(), fake.NewFakeClient()
-	size := int32(2)
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *appsv1.Deployment {
-		d := ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
-		d.Spec.Replicas = new(size)
-		return d
-	}, ownedresources.CreateOnly(func(d *appsv1.Deployment) { d.Spec.Replicas = nil })))
-	for _, size = range []int32{2, 3} {
-		err := children.Reconcile(ctx, c, owner)
-		var d appsv1.Deployment
-		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(owner), &d), *d.Spec.Replicas, err != nil) // it is not ready yet
-	}
-	// Output:
-	// <nil> 2 true
-	// <nil> 2 true
-}
-
-func ExampleAdopt() {
-	ctx := context.Background()
-	existing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-settings"}}
-	c := fake.NewClientBuilder().WithObjects(existing).Build()
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Data: map[string]string{"mode": "sale"}}
-	}, ownedresources.Adopt()))
-	fmt.Println(children.Reconcile(ctx, c, owner))
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(existing), existing), metav1.IsControlledBy(existing, owner), existing.Data)
-	// Output:
-	// <nil>
-	// <nil> true map[mode:sale]
-}
-
-// A field that an older operator wrote goes once it is no longer wanted.
-func ExampleFormerManagers() {
-	ctx := context.Background()
-	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
-	written := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web-settings", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
-		},
-		Data: map[string]string{"mode": "sale", "theme": "dark"},
-	}
-	if err := c.Create(ctx, written, client.FieldOwner("manager")); err != nil {
-		fmt.Println(err)
-	}
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Data: map[string]string{"mode": "sale"}}
-	}, ownedresources.FormerManagers("manager")))
-	fmt.Println(children.Reconcile(ctx, c, owner))
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(written), written), written.Data)
-	// Output:
-	// <nil>
-	// <nil> map[mode:sale]
-}
-
-// The API server refuses to change an immutable field, so the child is deleted and created again.
-func ExampleRecreate() {
-	ctx := context.Background()
-	immutable := func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind(), obj.GetName(), nil)
-	}
-	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{Patch: immutable}).Build()
-	mode := "normal"
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Immutable: new(true), Data: map[string]string{"mode": mode},
-		}
-	}, ownedresources.Recreate()))
-	fmt.Println(children.Reconcile(ctx, c, owner))
-	mode = "sale"
-	for range 2 {
-		fmt.Println(children.Reconcile(ctx, c, owner))
-	}
-	var settings corev1.ConfigMap
-	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &settings), settings.Data)
-	// Output:
-	// <nil>
-	// ConfigMap shop/web-settings is recreated, since one of its fields cannot be changed
 	// <nil>
 	// <nil> map[mode:sale]
 }

@@ -62,8 +62,24 @@ func ExampleNew() {
 
 // An owner has two schedules, each with its own fields. Their Jobs need different names.
 func ExampleNameSuffix() {
-	full := scheduledjobs.New(schedule, backup, scheduledjobs.NameSuffix("full")) // web-full-29538840
-	steps := []reconcile.NamedStep[*Backup]{reconcile.Named("full", full)}
-	fmt.Println(len(steps))
-	// Output: 1
+	ctx := context.Background()
+	b := &Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f"},
+		Spec:       BackupSpec{Image: "backup:1", Spec: scheduledjobs.Spec{Schedule: "0 2 * * *"}},
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build()
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 1, 55, 0, 0, time.UTC))
+	full := scheduledjobs.New(schedule, backup, scheduledjobs.NameSuffix("full"), scheduledjobs.WithClock(clock))
+	r := reconcile.New(c, reconcile.Named("full", full)).WithClock(clock)
+
+	for range 2 {
+		if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+			fmt.Println(err)
+		}
+		clock.SetTime(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+	}
+	var jobs batchv1.JobList
+	fmt.Println(c.List(ctx, &jobs), jobs.Items[0].Name)
+	// Output:
+	// <nil> web-full-29538840
 }
