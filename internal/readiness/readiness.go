@@ -8,6 +8,7 @@ package readiness
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,6 +58,9 @@ func computeUnstructured(obj client.Object, gvk schema.GroupVersionKind) (Result
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return Result{}, fmt.Errorf("status of %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
+	}
+	if _, own := obj.(runtime.Unstructured); own { // the converter returns the object's own map, which others may read
+		content = maps.Clone(content)
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gvk)
