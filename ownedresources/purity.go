@@ -21,7 +21,7 @@ func (s *ChildSet[T]) checkPurity(ctx context.Context, c client.Client, obj T, l
 	if err != nil {
 		return err
 	}
-	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: obj, kinds: kinds, states: make([]childState, len(s.children))}
+	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj), kinds: kinds, states: make([]childState, len(s.children))}
 	for _, i := range s.order.sequence {
 		r.build(i)
 		if err := errors.Join(r.failures...); err != nil || len(r.waits) > 0 {

@@ -90,7 +90,7 @@ func (s *ChildSet[T]) inputsSettled(ctx context.Context, c client.Client, obj T,
 	if err != nil {
 		return false
 	}
-	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: obj}
+	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj)}
 	return !slices.ContainsFunc(inputs, func(last settledInput) bool {
 		value, err := last.input.(anyInput[T]).readAny(r)
 		return err != nil || !reflect.DeepEqual(value, last.value)
