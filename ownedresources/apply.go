@@ -188,6 +188,9 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 	if err := a.keepReplicas(ctx, d); err != nil {
 		return Result{}, err
 	}
+	if err := a.growLeftClaims(ctx, d); err != nil {
+		return Result{}, err
+	}
 	answer, err := a.post(ctx, d)
 	d.replicas = nil
 	if apierrors.IsAlreadyExists(err) {

@@ -280,6 +280,30 @@ func (a *applier) growClaims(ctx context.Context, o *owner, set *appsv1.Stateful
 	return nil
 }
 
+// growLeftClaims lets the claims grow that a StatefulSet of the same name has left, before it is created: its controller takes them
+// as they are. Claims that are not bound cannot grow, and do not keep the StatefulSet from being created, whose pods may bind them.
+// Without a manager the claims are not read.
+func (a *applier) growLeftClaims(ctx context.Context, d *desired) error {
+	if !d.options.expandVolumes || a.apiReader == nil {
+		return nil
+	}
+	set, err := asStatefulSet(d.object)
+	if err != nil {
+		return err
+	}
+	var all []volumeGrowth
+	for _, template := range set.Spec.VolumeClaimTemplates {
+		if to, requests := template.Spec.Resources.Requests[corev1.ResourceStorage]; requests {
+			all = append(all, volumeGrowth{template: template.Name, to: to})
+		}
+	}
+	err = a.growClaims(ctx, d.owner, set, all)
+	if _, unbound := errors.AsType[*WaitingError](err); unbound {
+		return nil
+	}
+	return err
+}
+
 // wantedSize returns what a claim has to request at least, if it belongs to a claim template that has to grow.
 func wantedSize(claim, set string, grown []volumeGrowth) (resource.Quantity, bool) {
 	for _, g := range grown {

@@ -446,6 +446,22 @@ func TestExpandVolumes(t *testing.T) {
 	require.Equal(t, []string{"2Gi", "2Gi", "2Gi"}, env.claims(), "and nothing grows")
 }
 
+// The claims of a StatefulSet that somebody deletes while it is to grow are taken as they are by the next one.
+func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
+	env := newOnceEnv(t)
+	env.allowExpansion("simulated")
+	stop := env.start(volumes("simulated"))
+	var set appsv1.StatefulSet
+	env.eventually("the pod runs", func() bool { return env.read(&set) && len(env.setPods(&set)) == 1 && len(env.claims()) == 1 })
+	stop()
+	require.NoError(t, env.Delete(t.Context(), &set))
+	env.setData("version", "2")
+	first := set.UID
+	env.start(volumes("simulated"))
+	env.eventually("a new StatefulSet", func() bool { return env.read(&set) && set.UID != first && len(env.setPods(&set)) == 1 })
+	require.Equal(t, []string{"2Gi"}, env.claims(), "the claim that was left has grown")
+}
+
 // Its claims are bound, but their class does not allow them to grow.
 func TestExpandVolumesRefused(t *testing.T) {
 	env := newOnceEnv(t)

@@ -55,5 +55,9 @@ func updateStatus(ctx context.Context, c client.Client, store *storev1alpha1.Cac
 	if blocker := workload.CheckStart(&set, pods.Items); blocker.Reason != "" {
 		return reconcile.Wait(blocker.Reason, 0, "%s", blocker.Message)
 	}
+	// The step that applies the StatefulSet may see a later one, with more pods that are ready than the status has.
+	if wanted := set.Spec.Replicas; wanted != nil && set.Status.ReadyReplicas < *wanted {
+		return reconcile.Wait("PodsNotReady", 0, "%d of %d pods are ready", set.Status.ReadyReplicas, *wanted)
+	}
 	return nil
 }
