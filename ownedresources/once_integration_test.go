@@ -127,6 +127,7 @@ func (env *onceEnv) createdJobs() int {
 func (env *onceEnv) outcome(set *ownedresources.ChildSet[*corev1.ConfigMap]) error {
 	var owner corev1.ConfigMap
 	env.read(&owner)
+	set.SetName("children") // as the operator of start names it
 	return set.Reconcile(env.Context(), env.Client, &owner)
 }
 
