@@ -47,8 +47,9 @@ type Operator struct {
 func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 	return []reconcile.NamedStep[*storev1alpha1.Cache]{
 		reconcile.Named("name", reconcile.Func(checkName)),
-		reconcile.Named("pods", reconcile.Func(updateStatus), reconcile.Watching(&corev1.Pod{}, podToCache)),
+		reconcile.Named("pods", reconcile.Func(checkPods), reconcile.Watching(&corev1.Pod{}, podToCache)),
 		reconcile.Named("workload", server()),
+		reconcile.Named("status", reconcile.Func(updateStatus)),
 		reconcile.Named("backup-volume", ownedresources.Ensure(
 			ownedresources.Build(backupVolume, ownedresources.Retain(keepBackups), ownedresources.Adopt())),
 			reconcile.Reporting("BackupVolume"), reconcile.Optional()),

@@ -34,30 +34,44 @@ func podToCache(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.Requ
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[labelInstance]}}}
 }
 
-// updateStatus is the step that records the pods in the status, and waits for those that do not start. It comes before those that
-// build them: if an image cannot be pulled, this is why the StatefulSet is not complete, and Ready takes its reason from the first
-// step that waits.
-func updateStatus(ctx context.Context, c client.Client, store *storev1alpha1.Cache) error {
-	var set appsv1.StatefulSet
-	if err := c.Get(ctx, client.ObjectKeyFromObject(store), &set, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+// checkPods is the step that waits for pods that do not start. It comes before those that build them: if an image cannot be pulled,
+// this is why the StatefulSet is not complete, and Ready takes its reason from the first step that waits.
+func checkPods(ctx context.Context, c client.Client, store *storev1alpha1.Cache) error {
+	set, err := statefulSetOf(ctx, c, store)
+	if err != nil {
 		return err
 	}
-	if !metav1.IsControlledBy(&set, store) {
-		set = appsv1.StatefulSet{}
-	}
-	store.Status.ReadyReplicas = set.Status.ReadyReplicas
-	store.Status.Selector = podLabels(store).String()
-	store.Status.PasswordSecret = passwordSecretName(store)
 	var pods corev1.PodList
 	if err := c.List(ctx, &pods, client.InNamespace(store.Namespace), client.MatchingLabels(podLabels(store)), client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	if blocker := workload.CheckStart(&set, pods.Items); blocker.Reason != "" {
+	if blocker := workload.CheckStart(set, pods.Items); blocker.Reason != "" {
 		return reconcile.Wait(blocker.Reason, 0, "%s", blocker.Message)
 	}
-	// The step that applies the StatefulSet may see a later one, with more pods that are ready than the status has.
-	if wanted := set.Spec.Replicas; wanted != nil && set.Status.ReadyReplicas < *wanted {
-		return reconcile.Wait("PodsNotReady", 0, "%d of %d pods are ready", set.Status.ReadyReplicas, *wanted)
-	}
 	return nil
+}
+
+// updateStatus is the step that records the pods in the status. It comes after the one that finds the StatefulSet ready, so it does
+// not read an older one.
+func updateStatus(ctx context.Context, c client.Client, store *storev1alpha1.Cache) error {
+	set, err := statefulSetOf(ctx, c, store)
+	if err != nil {
+		return err
+	}
+	store.Status.ReadyReplicas = set.Status.ReadyReplicas
+	store.Status.Selector = podLabels(store).String()
+	store.Status.PasswordSecret = passwordSecretName(store)
+	return nil
+}
+
+// statefulSetOf returns the StatefulSet of a Cache, or an empty one if it has none.
+func statefulSetOf(ctx context.Context, c client.Client, store *storev1alpha1.Cache) (*appsv1.StatefulSet, error) {
+	set := &appsv1.StatefulSet{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(store), set, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if !metav1.IsControlledBy(set, store) {
+		return &appsv1.StatefulSet{}, nil
+	}
+	return set, nil
 }
