@@ -43,7 +43,8 @@ var (
 
 // New returns a step that creates the Jobs of a schedule.
 //
-// fields returns the schedule of a T, and where its status is stored. The pass writes that status.
+// fields returns the schedule of a T, and where its status is stored. The pass writes that status. For a T without a schedule
+// it returns a Spec with Suspend and no Schedule: then Ready shows nothing of the step.
 //
 // job returns the Job of a scheduled time, which is passed in the time zone of the schedule. It is called when the Job is
 // created; a Job that exists is never changed. Its name is set by the step, its namespace is that of the owner, and the owner
@@ -109,6 +110,9 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 	}
 	if spec.Suspend {
 		status.Stop()
+		if spec.Schedule == "" {
+			return schedule.Decision{}, nil
+		}
 		return schedule.Decision{}, reconcile.Success("Suspended", 0, "suspend is true")
 	}
 	now := s.clock.Now()

@@ -235,6 +235,12 @@ func TestReconcile(t *testing.T) {
 		_, _ = h.at(t, two.Add(time.Hour))
 		require.Equal(t, []string{jobAtThree}, h.jobs(t))
 	})
+	t.Run("NoSchedule", func(t *testing.T) {
+		h := newHarness(t, newBackup(func(s *BackupSpec) { s.Suspend, s.Schedule = true, "" }))
+		b, after := h.at(t, two)
+		require.Zero(t, after)
+		require.Equal(t, []string{"Succeeded", ""}, []string{ready(b).Reason, ready(b).Message}, "Ready shows nothing of it")
+	})
 	t.Run("SuspendedTemplate", func(t *testing.T) {
 		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(newBackup()).WithStatusSubresource(newBackup()).Build()
 		clock := clocktesting.NewFakePassiveClock(two.Add(-time.Minute))
