@@ -81,7 +81,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 				SimulatedControllers: []reconciletest.SimulatedController{statefulSets, jobs},
 				External:             func() reconciletest.External { return registrytest.New() },
 				Ignore:               varying,
-			}, reconciletest.Depth(2), reconciletest.Limit(50))
+			})
 		})
 	}
 }
