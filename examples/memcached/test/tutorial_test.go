@@ -216,7 +216,10 @@ func TestTakeOver(t *testing.T) {
 
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m = u.settled(t, m.Name, metav1.ConditionTrue)
-	assert.Len(t, m.Status.Nodes, 2)
+	// The Deployment may show the end of the rollout before the last of the old pods is seen to be terminating.
+	operatortest.Eventually(t, "the status lists two pods", func(c *assert.CollectT) {
+		assert.Len(c, operatortest.Live(c, u, u.memcached(m.Name, 0)).Status.Nodes, 2)
+	})
 	d := operatortest.Live(t, u, u.Deployment(m.Name))
 	assert.Equal(t, old.UID, d.UID, "it was not made anew")
 	container := d.Spec.Template.Spec.Containers[0]
