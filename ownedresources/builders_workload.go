@@ -40,7 +40,7 @@ func NewDeployment(owner client.Object, selector map[string]string, containers .
 //
 // Selector, labels, replicas and security of the pods are those of [NewDeployment].
 //
-// ServiceName, which is immutable too, is the owner's name. It names the headless Service that gives each pod a DNS name:
+// ServiceName, which is immutable too, is the owner's name. It names the headless Service by which each pod has a DNS name:
 // a [NewService] with the same owner and selector, and with ClusterIP set to corev1.ClusterIPNone.
 //
 // The API server refuses a name that is no DNS label. The pods of a longer name than 52 characters are never created:

@@ -260,7 +260,7 @@ func CreateOnly[P client.Object](unset func(P)) ChildOption {
 // Without this option, the child is neither built nor changed while an object is missing, and is not pruned either. In both
 // cases the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
 //
-// A child of apply configurations ([BuildApplyFrom]) gives both as *unstructured.Unstructured.
+// A child of apply configurations ([BuildApplyFrom]) gets both as *unstructured.Unstructured.
 func KeepWhileMissing[P client.Object](keep func(live, desired P)) ChildOption {
 	return func(o *childOptions) {
 		o.keepWhileMissing = func(live, desired client.Object) { keep(live.(P), desired.(P)) }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,8 +118,12 @@ func (r *reconciliation[T]) settled() *settledOwner {
 	return now
 }
 
-// release gives a receiver back for the next read. It lets go of what the cache has put into it.
+// release returns a receiver to the pool, without what the cache has put into it. A receiver without its content has no kind if
+// it is unstructured, so such receivers are not used again.
 func (k *kind) release(receiver client.Object) {
+	if _, untyped := receiver.(*unstructured.Unstructured); untyped {
+		return
+	}
 	reflect.ValueOf(receiver).Elem().SetZero()
 	k.receivers.Put(receiver)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -111,6 +112,25 @@ func TestSettled(t *testing.T) {
 			require.False(t, env.settled(t), test.reason)
 			require.Zero(t, env.built, "nothing is built to find out")
 		})
+	}
+}
+
+// An unstructured object that was read into has to have a kind for the next read.
+func TestSettledUnstructured(t *testing.T) {
+	env := newTestEnv(t)
+	set := Ensure(BuildUnstructured(corev1.SchemeGroupVersion.WithKind("ConfigMap"), func(*configMap) (*unstructured.Unstructured, error) {
+		u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "b"}}}
+		u.SetName("untyped")
+		return u, nil
+	}))
+	for range 3 {
+		require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		set.applier.writes.Forget(u, types.NamespacedName{Namespace: env.namespace, Name: "untyped"})
+	}
+	for range 3 {
+		require.True(t, set.Settled(t.Context(), env.client, env.owner))
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 	giveUpAfter = 10 * time.Minute
 )
 
-// registration is the step that tells the registry of a Cache. Its cleanup takes that back.
+// registration is the step that registers the address of a Cache. Its cleanup removes the entry.
 type registration struct {
 	registry *registry.Client // nil if there is none
 }

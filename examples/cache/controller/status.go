@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Labels that package ownedresources gives to children, and those of the selector also to pods.
+// Labels that package ownedresources sets on children. Those of the selector are set on pods, too.
 const (
 	labelName      = "app.kubernetes.io/name"
 	labelInstance  = "app.kubernetes.io/instance"

@@ -42,7 +42,7 @@ func startOperator(t *testing.T, access *rest.Config, options ctrl.Options, name
 	return o
 }
 
-// startWithRegistry also returns the registry that the operator tells.
+// startWithRegistry starts the operator with a registry, and returns both.
 func startWithRegistry(t *testing.T, access *rest.Config, options ctrl.Options, namespaces ...string) (*operatortest.Operator, *registrytest.Registry) {
 	t.Helper()
 	fake := registrytest.New()
