@@ -93,6 +93,7 @@ type applier struct {
 	apiReader client.Reader // reads past the cache; nil without a manager
 	clock     clock.PassiveClock
 	writes    *ownwrites.Writes
+	versions  *versions
 	children  *childMemory
 	owners    *ownerMemory
 	metrics   *metrics
@@ -100,10 +101,10 @@ type applier struct {
 }
 
 func newApplier() *applier {
-	m := newMetrics()
+	m, v := newMetrics(), &versions{}
 	return &applier{
 		kinds: builtInKinds, clock: clock.RealClock{}, writes: ownwrites.New(clock.RealClock{}),
-		children: newChildMemory(m), owners: newOwnerMemory(), metrics: m,
+		versions: v, children: newChildMemory(m, v), owners: newOwnerMemory(v), metrics: m,
 	}
 }
 

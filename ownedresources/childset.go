@@ -80,9 +80,11 @@ func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) err
 		set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj), kinds: kinds,
 		states: make([]childState, len(s.children)), objects: make([]declared, 0, len(s.children)),
 	}
-	s.applier.owners.begin(o.reference.UID)
+	var found *settledOwner // stays nil if a function panics
+	epoch := s.applier.owners.begin(o.reference.UID)
+	defer func() { s.applier.owners.end(o.reference.UID, epoch, found) }()
 	err = r.run()
-	s.applier.owners.end(o.reference.UID, r.settled())
+	found = r.settled()
 	return err
 }
 

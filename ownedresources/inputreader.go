@@ -114,11 +114,11 @@ type inputMemory struct {
 	value any
 }
 
-// remembered returns the value that an input had before, if neither the owner nor what was read has changed since.
-func (r *reconciliation[T]) remembered(input any) (value any, ok bool) {
-	known, ok := r.set.applier.owners.input(r.owner.reference.UID, input)
+// remembered returns what is remembered of an input, if neither the owner nor what was read has changed since.
+func (r *reconciliation[T]) remembered(input any) (known inputMemory, ok bool) {
+	known, ok = r.set.applier.owners.input(r.owner.reference.UID, input)
 	if !ok || known.owner != r.set.applier.owners.digestOwner(r.object) {
-		return nil, false
+		return known, false
 	}
 	for _, read := range known.reads {
 		meta := &metav1.PartialObjectMetadata{}
@@ -128,21 +128,21 @@ func (r *reconciliation[T]) remembered(input any) (value any, ok bool) {
 		case err == nil:
 			version = versionOf(meta)
 		case !apierrors.IsNotFound(err):
-			return nil, false
+			return known, false
 		}
 		if version != read.version {
-			return nil, false
+			return known, false
 		}
 	}
-	return known.value, true
+	return known, true
 }
 
 // remember keeps a value that took requests to read. What was read from the cache is read again every time.
-func (r *reconciliation[T]) remember(input any, reader *inputReader, value any, err error) {
-	if err != nil || len(reader.reads) == 0 {
+func (r *reconciliation[T]) remember(input any, reads []readVersion, value any, err error) {
+	if err != nil || len(reads) == 0 {
 		return
 	}
-	r.set.applier.owners.setInput(r.owner.reference.UID, input, inputMemory{r.set.applier.owners.digestOwner(r.object), reader.reads, value})
+	r.set.applier.owners.setInput(r.owner.reference.UID, input, inputMemory{r.set.applier.owners.digestOwner(r.object), reads, value})
 }
 
 // digestOwner returns a digest of an owner's spec, labels and annotations. The spec is known by its generation, or, for a kind
@@ -150,6 +150,7 @@ func (r *reconciliation[T]) remember(input any, reader *inputReader, value any, 
 func (m *ownerMemory) digestOwner(owner client.Object) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
+	maphash.WriteComparable(&h, m.versions.current())
 	if generation := owner.GetGeneration(); generation != 0 {
 		maphash.WriteComparable(&h, generation)
 	} else {

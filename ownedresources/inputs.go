@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/references"
 )
 
@@ -27,6 +28,8 @@ type Input[T client.Object, S any] struct {
 	references []references.Reference
 	live       []*Child[T] // the children whose live objects are read
 	mistake    error
+	// isPure reports whether the value that is remembered is the one that would be read now. It is nil if none is remembered.
+	isPure func(r *reconciliation[T]) bool
 }
 
 // anyInput is an input of whatever type.
@@ -35,13 +38,16 @@ type anyInput[T client.Object] interface {
 	referenceList() []references.Reference
 	check() error
 	readAny(r *reconciliation[T]) (any, error)
+	pure(r *reconciliation[T]) bool
 }
 
 func (in *Input[T, S]) liveChildren() []*Child[T]             { return in.live }
 func (in *Input[T, S]) referenceList() []references.Reference { return in.references }
 func (in *Input[T, S]) check() error                          { return in.mistake }
 
-func (in *Input[T, S]) readAny(r *reconciliation[T]) (any, error) { return in.read(r) }
+func (in *Input[T, S]) readAny(r *reconciliation[T]) (any, error) { return in.readOnce(r) }
+
+func (in *Input[T, S]) pure(r *reconciliation[T]) bool { return in.isPure == nil || in.isPure(r) }
 
 // inputResult is what was read for an input.
 type inputResult struct {
@@ -128,16 +134,39 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 	for _, one := range reads {
 		in.references = append(in.references, one.reference)
 	}
+	call := func(ctx context.Context, r *reconciliation[T]) (S, []readVersion, error) {
+		owner := r.ownerOfInputs()
+		reader := &inputReader{client: r.client, live: r.set.liveReader(r.client), owner: owner, references: in.references}
+		value, err := read(ctx, reader, owner)
+		return value, reader.reads, err
+	}
 	in.read = func(r *reconciliation[T]) (S, error) {
-		if value, ok := r.remembered(in); ok {
-			return value.(S), nil
+		if known, ok := r.remembered(in); ok {
+			return known.value.(S), nil
 		}
-		reader := &inputReader{client: r.client, live: r.set.liveReader(r.client), owner: r.object, references: in.references}
-		value, err := read(r.ctx, reader, r.object)
-		r.remember(in, reader, value, err)
+		value, reads, err := call(r.ctx, r)
+		r.remember(in, reads, value, err)
 		return value, err
 	}
+	in.isPure = func(r *reconciliation[T]) bool {
+		known, ok := r.remembered(in)
+		if !ok {
+			return true // it is read in every reconcile
+		}
+		value, reads, err := call(passcontext.WithoutFaults(r.ctx), r)
+		return err != nil || !slices.Equal(reads, known.reads) || reflect.DeepEqual(value, known.value)
+	}
 	return in
+}
+
+// ownerOfInputs returns a copy of the owner for the functions of inputs. Their values may keep parts of it, and are remembered,
+// while a step may change the owner in memory, and the memory of one that the cache shows is used again.
+func (r *reconciliation[T]) ownerOfInputs() T {
+	var none T
+	if any(r.copied) == any(none) {
+		r.copied = r.object.DeepCopyObject().(T)
+	}
+	return r.copied
 }
 
 // VersionHash returns an input whose value is a [Hash] of the [Versions] of all objects that reads declare: their names, UIDs
@@ -227,6 +256,7 @@ func Both[T client.Object, A, B any](first *Input[T, A], second *Input[T, B]) *I
 		live:       slices.Concat(first.live, second.live),
 		mistake:    cmp.Or(first.mistake, second.mistake),
 	}
+	in.isPure = func(r *reconciliation[T]) bool { return first.pure(r) && second.pure(r) }
 	in.read = func(r *reconciliation[T]) (pair Pair[A, B], err error) {
 		pair.First, err = first.readOnce(r)
 		var other error

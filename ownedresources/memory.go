@@ -19,10 +19,11 @@ import (
 // childMemory is what an applier remembers of live children, by their UIDs. It saves comparisons and requests, and is
 // empty after a restart. It is safe for concurrent use.
 type childMemory struct {
-	seed    maphash.Seed
-	metrics *metrics
-	mu      sync.RWMutex
-	byUID   map[types.UID]childRecord
+	seed     maphash.Seed
+	versions *versions
+	metrics  *metrics
+	mu       sync.RWMutex
+	byUID    map[types.UID]childRecord
 }
 
 // childRecord is what is remembered of one child. There is one for every child, so it is small.
@@ -45,8 +46,8 @@ type childDetails struct {
 	orphanSince time.Time
 }
 
-func newChildMemory(m *metrics) *childMemory {
-	return &childMemory{seed: maphash.MakeSeed(), metrics: m, byUID: map[types.UID]childRecord{}}
+func newChildMemory(m *metrics, v *versions) *childMemory {
+	return &childMemory{seed: maphash.MakeSeed(), versions: v, metrics: m, byUID: map[types.UID]childRecord{}}
 }
 
 // forget drops everything that is remembered of a child that is gone.
@@ -114,10 +115,11 @@ func (m *childMemory) setVerified(o *owner, live client.Object, encoded []byte) 
 func (m *childMemory) digest(o *owner, live client.Object, encoded []byte) uint64 {
 	type state struct {
 		version string
+		epoch   uint64
 		owner   types.UID
 		desired uint64
 	}
-	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), o.reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
+	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), m.versions.current(), o.reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
 }
 
 // setTolerated remembers how the answer to a write differs from what was sent, if it does.
@@ -168,9 +170,10 @@ func (m *childMemory) orphanSince(uid types.UID, now time.Time) (since time.Time
 
 // ownerMemory is what an applier remembers of owners. It is empty after a restart, and safe for concurrent use.
 type ownerMemory struct {
-	seed  maphash.Seed
-	mu    sync.Mutex
-	byUID map[types.UID]ownerRecord
+	seed     maphash.Seed
+	versions *versions
+	mu       sync.Mutex
+	byUID    map[types.UID]ownerRecord
 
 	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
 	// leads elsewhere, so its deletion does not enqueue them.
@@ -186,14 +189,17 @@ type ownerRecord struct {
 	// pruned is the digest of the desired children's names when the others were last pruned, 0 if they have to be listed
 	// again. So after a restart they are listed once.
 	pruned uint64
+	// listing is set while the children are listed, if none has come or gone since.
+	listing bool
 	// recreated holds the hash of the desired child for which a live one was last deleted.
 	recreated map[childName]sum
 	// inputs are the values of inputs that were read from the API server, by the inputs.
 	inputs map[any]inputMemory
 	// settled is what was found when there was nothing to do, nil if there may be something to do.
 	settled *settledOwner
-	// running is set during a reconcile, and disturbed if an event came meanwhile.
-	running, disturbed bool
+	// running is the number of reconciles that have begun and not ended, and disturbed is set if an event came meanwhile.
+	running   int
+	disturbed bool
 }
 
 type childName struct {
@@ -206,21 +212,28 @@ type blockedName struct {
 	name types.NamespacedName
 }
 
-func newOwnerMemory() *ownerMemory {
-	return &ownerMemory{seed: maphash.MakeSeed(), byUID: map[types.UID]ownerRecord{}, blocked: map[blockedName]types.NamespacedName{},
+func newOwnerMemory(v *versions) *ownerMemory {
+	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, byUID: map[types.UID]ownerRecord{}, blocked: map[blockedName]types.NamespacedName{},
 		marked: map[objectName]types.UID{}, orphaning: map[types.UID]bool{}}
 }
 
 // forget drops everything that is remembered of an owner that is gone.
 func (m *ownerMemory) forget(owner client.Object) {
+	m.forgetUID(owner.GetUID())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.byUID, owner.GetUID())
-	delete(m.orphaning, owner.GetUID())
-	maps.DeleteFunc(m.marked, func(_ objectName, uid types.UID) bool { return uid == owner.GetUID() })
 	name := client.ObjectKeyFromObject(owner)
 	maps.DeleteFunc(m.blocked, func(_ blockedName, waiting types.NamespacedName) bool { return waiting == name })
 	m.blockedCount.Store(int64(len(m.blocked)))
+}
+
+// forgetUID drops what is remembered of an owner whose name another object has by now.
+func (m *ownerMemory) forgetUID(owner types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byUID, owner)
+	delete(m.orphaning, owner)
+	maps.DeleteFunc(m.marked, func(_ objectName, uid types.UID) bool { return uid == owner })
 }
 
 func (m *ownerMemory) change(owner types.UID, f func(*ownerRecord)) {
@@ -228,7 +241,7 @@ func (m *ownerMemory) change(owner types.UID, f func(*ownerRecord)) {
 	defer m.mu.Unlock()
 	record := m.byUID[owner]
 	f(&record)
-	if record.pruned == 0 && len(record.recreated) == 0 && len(record.inputs) == 0 && record.settled == nil && !record.running {
+	if record.pruned == 0 && len(record.recreated) == 0 && len(record.inputs) == 0 && record.settled == nil && record.running == 0 && !record.listing {
 		delete(m.byUID, owner)
 		return
 	}
@@ -261,17 +274,34 @@ func (m *ownerMemory) isPruned(owner types.UID, children uint64) bool {
 	return m.byUID[owner].pruned == children
 }
 
-func (m *ownerMemory) setPruned(owner types.UID, children uint64) {
-	m.change(owner, func(r *ownerRecord) { r.pruned = children })
+// beginList notes that the children of an owner are going to be listed.
+func (m *ownerMemory) beginList(owner types.UID) {
+	m.change(owner, func(r *ownerRecord) { r.listing = true })
+}
+
+// endList notes that the children other than the desired ones were pruned, or with 0 that they were not. They have to be listed
+// again if one has come or gone meanwhile.
+func (m *ownerMemory) endList(owner types.UID, children uint64) {
+	m.change(owner, func(r *ownerRecord) {
+		if r.pruned = children; !r.listing {
+			r.pruned = 0
+		}
+		r.listing = false
+	})
+}
+
+// listAgain makes the next pass of an owner list its children.
+func (m *ownerMemory) listAgain(owner types.UID) {
+	m.change(owner, func(r *ownerRecord) { r.pruned, r.listing = 0, false })
 }
 
 // childDeleted makes the next pass of the child's owner list its children again: perhaps the owner is being deleted too.
 func (m *ownerMemory) childDeleted(child client.Object) {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
-		m.setPruned(ref.UID, 0)
+		m.listAgain(ref.UID)
 	}
 	if mark, marked := parseOwner(child.GetAnnotations()[AnnotationOwner]); marked {
-		m.setPruned(mark.uid, 0)
+		m.listAgain(mark.uid)
 	}
 }
 
@@ -282,8 +312,13 @@ func (m *ownerMemory) setMarked(o *owner) {
 	m.marked[o.objectName()] = o.reference.UID
 }
 
-// childAppeared makes the next pass of an owner list again, if the child belongs to a former owner of its name.
+// childAppeared makes the next pass of an owner list its children again, if this process has not just written the child: it
+// may be that of a request that has taken effect late, after the owner changed, or after another process became the leader.
+// The same holds for a child that belongs to a former owner of the same name.
 func (m *ownerMemory) childAppeared(child client.Object) {
+	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
+		m.listAgain(ref.UID)
+	}
 	mark, marked := parseOwner(child.GetAnnotations()[AnnotationOwner])
 	if !marked {
 		return
@@ -291,8 +326,8 @@ func (m *ownerMemory) childAppeared(child client.Object) {
 	m.mu.Lock()
 	owner, known := m.marked[mark.owner]
 	m.mu.Unlock()
-	if known && owner != mark.uid {
-		m.setPruned(owner, 0)
+	if known {
+		m.listAgain(owner)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestToleratedDifferences(t *testing.T) {
 func TestChildMemory(t *testing.T) {
 	now := time.Unix(0, 0)
 	difference := []compare.Difference{{Path: "spec.image", Have: "a", Want: "b"}}
-	newMemory := func() *childMemory { return newChildMemory(newMetrics()) }
+	newMemory := func() *childMemory { return newChildMemory(newMetrics(), &versions{}) }
 	t.Run("ForgetEverything", func(t *testing.T) {
 		m := newMemory()
 		o, live, d := &owner{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, &desired{}
@@ -146,8 +146,9 @@ func TestOwnerMemory(t *testing.T) {
 	}
 	d := &desired{kind: k, object: child("a").object, owner: &owner{reference: metav1.OwnerReference{UID: "o"}}, sum: sumOf([]byte("a"))}
 	t.Run("ForgetEverything", func(t *testing.T) {
-		m := newOwnerMemory()
-		m.setPruned("o", m.digest(desiredNames{objects: []declared{child("a")}}))
+		m := newOwnerMemory(&versions{})
+		m.beginList("o")
+		m.endList("o", m.digest(desiredNames{objects: []declared{child("a")}}))
 		m.setRecreated(d)
 		m.setBlocked(child("b").object, client.ObjectKeyFromObject(ownerObject))
 		m.forget(ownerObject)
@@ -155,10 +156,11 @@ func TestOwnerMemory(t *testing.T) {
 		require.Empty(t, m.blocked)
 	})
 	t.Run("Pruned", func(t *testing.T) {
-		m := newOwnerMemory()
+		m := newOwnerMemory(&versions{})
 		one, two := m.digest(desiredNames{objects: []declared{child("a")}}), m.digest(desiredNames{objects: []declared{child("a"), child("b")}})
 		require.False(t, m.isPruned("o", one), "after a restart")
-		m.setPruned("o", one)
+		m.beginList("o")
+		m.endList("o", one)
 		require.True(t, m.isPruned("o", one))
 		require.False(t, m.isPruned("o", two), "other names")
 		deleted := child("a").object
@@ -168,7 +170,7 @@ func TestOwnerMemory(t *testing.T) {
 		require.Empty(t, m.byUID)
 	})
 	t.Run("Recreated", func(t *testing.T) {
-		m := newOwnerMemory()
+		m := newOwnerMemory(&versions{})
 		require.False(t, m.isRecreated(d))
 		m.setRecreated(d)
 		m.endRecreated(d)
@@ -180,7 +182,7 @@ func TestOwnerMemory(t *testing.T) {
 		require.False(t, m.isRecreated(d), "it was written for another change")
 	})
 	t.Run("Blocked", func(t *testing.T) {
-		m := newOwnerMemory()
+		m := newOwnerMemory(&versions{})
 		name := client.ObjectKeyFromObject(ownerObject)
 		m.setBlocked(child("a").object, name)
 		_, ok := m.takeBlocked(child("b").object)

@@ -70,6 +70,9 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be
 	// repeated.
 	complete := !s.applier.writes.Pending()
+	uid, pruned := o.reference.UID, uint64(0)
+	s.applier.owners.beginList(uid)
+	defer func() { s.applier.owners.endList(uid, pruned) }()
 	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
@@ -90,7 +93,7 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 	}
 	complete = complete && !slices.ContainsFunc(unserved, desired.knows) // they were served when the children were built
 	if complete {
-		s.applier.owners.setPruned(o.reference.UID, digest)
+		pruned = digest
 		if o.finalizer != "" {
 			s.applier.owners.setMarked(o)
 		}

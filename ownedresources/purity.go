@@ -22,7 +22,15 @@ func (s *ChildSet[T]) checkPurity(ctx context.Context, c client.Client, obj T, l
 		return err
 	}
 	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj), kinds: kinds, states: make([]childState, len(s.children))}
+	for i, served := range last.served {
+		r.states[i].served = served
+	}
 	for _, i := range s.order.sequence {
+		for _, in := range s.children[i].inputs {
+			if !in.pure(r) {
+				return impure(s.children[i].describe(), "its input has another value than it would have if it were read now", nil)
+			}
+		}
 		r.build(i)
 		if err := errors.Join(r.failures...); err != nil || len(r.waits) > 0 {
 			return impure(s.children[i].describe(), "it cannot be built any more", errors.Join(err, joinWaits(r.waits)))

@@ -25,6 +25,7 @@ type reconciliation[T client.Object] struct {
 	objects  []declared   // of all children, in the order in which they were built
 	byName   map[objectName]int
 	inputs   map[any]inputResult // the inputs that were read, by their pointers
+	copied   T                   // see ownerOfInputs
 
 	failures []error
 	waits    []*WaitingError

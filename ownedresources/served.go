@@ -269,6 +269,25 @@ func (r *reconciliation[T]) acquireServed() (release func()) {
 	}
 }
 
+// servedAs reports whether the same kinds are served as then. The caller must call release after its reads.
+func (s *ChildSet[T]) servedAs(c client.Client, then []servedState) (release func(), same bool) {
+	kinds, err := s.kindsIn(c.Scheme())
+	if err != nil {
+		return func() {}, false
+	}
+	now := make([]servedState, len(kinds))
+	same = true
+	for i, child := range s.children {
+		state, err := s.acquire(child, kinds[i].gvk, c)
+		now[i], same = state, same && err == nil && state == then[i]
+	}
+	return func() {
+		for i, k := range kinds {
+			s.release(now[i], k.gvk)
+		}
+	}, same
+}
+
 // noteServed sets the conditions of the children with the option IfServed.
 func (r *reconciliation[T]) noteServed() {
 	pass := passcontext.FromContext(r.ctx)

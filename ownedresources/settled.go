@@ -19,8 +19,10 @@ import (
 type settledOwner struct {
 	version  string // of the owner
 	pruned   uint64 // see ownerRecord: it changes when the children have to be listed again
+	epoch    uint64 // see versions
 	children []settledChild
 	inputs   []settledInput
+	served   []servedState // of the children, with the option IfServed
 }
 
 // settledChild is a live child that was as desired and ready.
@@ -38,15 +40,23 @@ type settledInput struct {
 }
 
 // Settled reports whether Reconcile would find everything as the last call of it left it: unchanged and ready. It reports
-// false unless it is certain. It sends no request, unless an input does, and does not change obj, which may be the cache's own.
+// false unless it is certain. It sends no request, unless an input does or a child is read past the cache, and does not change
+// obj, which may be the cache's own.
 //
-// It is certain if the last call returned nil and changed nothing, if obj and each child have the versions that they had then,
-// as the cache shows them, if each input has the same value, and if no event of obj or of a child came since. Package reconcile
-// calls it, and then leaves the step out.
+// It is certain if the last call was made in a pass of package reconcile, returned nil and changed nothing, if obj and each child
+// have the versions that they had then, as the cache shows them, if each input has the same value, if the same kinds are served,
+// and if no event of obj or of a child came since. Package reconcile calls it, and then leaves the step out.
 func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool {
 	last := s.applier.owners.settledOf(obj.GetUID())
 	if last == nil || last.version != obj.GetResourceVersion() {
 		return false
+	}
+	if s.ifServed {
+		release, same := s.servedAs(c, last.served)
+		defer release()
+		if !same {
+			return false
+		}
 	}
 	for i := range last.children {
 		if !s.applier.isSettled(ctx, c, &last.children[i]) {
@@ -64,13 +74,13 @@ func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool 
 	return true
 }
 
-// canSettle reports whether what a reconcile finds is a function of the owner, the inputs and the live children alone. With
-// [IfServed] it also depends on the kinds that the API server serves, with [Anywhere] and [Retain] on objects of former owners,
-// and with [RunOnce] and [ExpandVolumes] on Jobs that are gone and on claims. Sets with such children are never left out.
+// canSettle reports whether what a reconcile finds is a function of the owner, the inputs, the live children and the kinds that
+// are served alone. With [Anywhere] and [Retain] it also depends on objects of former owners, which have no controller whose
+// events could be noted, and with [RunOnce] on a Job that is gone. Sets with such children are never left out. With
+// [ExpandVolumes] there is nothing to do for claims while the owner has no annotation about them, so its version suffices.
 func (s *ChildSet[T]) canSettle() bool {
 	return !slices.ContainsFunc(s.children, func(c *Child[T]) bool {
-		o := &c.options
-		return o.ifServed || o.anywhere || o.retain != nil || o.runOnce || o.expandVolumes
+		return c.options.anywhere || c.options.retain != nil || c.options.runOnce
 	})
 }
 
@@ -104,6 +114,9 @@ func (r *reconciliation[T]) settled() *settledOwner {
 	if !r.quiet || r.owner.reference.UID == "" || version == "" { // controller-runtime's fake client sets no UID
 		return nil
 	}
+	if pass := passcontext.FromContext(r.ctx); pass == nil || !pass.AsCached(r.owner.object) {
+		return nil
+	}
 	now := &settledOwner{version: version, children: make([]settledChild, len(r.objects))}
 	for i := range r.objects {
 		d := &r.objects[i]
@@ -111,6 +124,11 @@ func (r *reconciliation[T]) settled() *settledOwner {
 			return nil
 		}
 		now.children[i] = settledChild{d.kind, client.ObjectKeyFromObject(d.object), d.live.GetUID(), d.live.GetResourceVersion()}
+	}
+	if r.set.ifServed {
+		for i := range r.states {
+			now.served = append(now.served, r.states[i].served)
+		}
 	}
 	for in, result := range r.inputs {
 		now.inputs = append(now.inputs, settledInput{in, result.value})
@@ -131,39 +149,47 @@ func (k *kind) release(receiver client.Object) {
 func (m *ownerMemory) settledOf(owner types.UID) *settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	record := m.byUID[owner]
-	if record.settled == nil || record.settled.pruned != record.pruned {
+	last := m.byUID[owner].settled
+	if last == nil || last.pruned != m.byUID[owner].pruned || last.epoch != m.versions.current() {
 		return nil
 	}
-	return record.settled
+	return last
 }
 
-// begin notes that a reconcile of the owner begins: events are noted from now on.
-func (m *ownerMemory) begin(owner types.UID) {
-	m.change(owner, func(r *ownerRecord) { r.running, r.disturbed = true, false })
+// begin notes that a reconcile of the owner begins: events are noted from now on. A set of two reconcilers may have two of
+// them at once. It returns the epoch of the versions that the reconcile is going to see.
+func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
+	m.change(owner, func(r *ownerRecord) {
+		r.disturbed = r.disturbed && r.running > 0
+		r.running++
+	})
+	return m.versions.current()
 }
 
 // end notes what a reconcile has found: nil if there may be something to do. It is not remembered if an event came meanwhile.
-func (m *ownerMemory) end(owner types.UID, found *settledOwner) {
+func (m *ownerMemory) end(owner types.UID, epoch uint64, found *settledOwner) {
 	m.change(owner, func(r *ownerRecord) {
+		r.running = max(0, r.running-1) // the owner may have been forgotten meanwhile
 		if r.settled = found; r.disturbed || r.pruned == 0 {
 			r.settled = nil
 		}
 		if r.settled != nil {
-			r.settled.pruned = r.pruned
+			r.settled.pruned, r.settled.epoch = r.pruned, epoch
 		}
-		r.running, r.disturbed = false, false
 	})
 }
 
-// observe forgets that there was nothing to do for an owner: an event of it, or of an object that it controls, has come.
-func (m *ownerMemory) observe(owner types.UID) {
+// observe forgets that there was nothing to do for an owner: an event of it, or of an object that it controls, has come. It
+// reports whether that was remembered.
+func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record, found := m.byUID[owner]
 	if !found { // perhaps it is no owner of ours
-		return
+		return false
 	}
-	record.settled, record.disturbed = nil, record.running
+	forgot = record.settled != nil
+	record.settled, record.disturbed = nil, record.running > 0
 	m.byUID[owner] = record
+	return forgot
 }

@@ -9,11 +9,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
+
+// cachedPass is a pass over an object as the cache shows it.
+type cachedPass struct{ passcontext.Pass }
+
+func (cachedPass) AsCached(client.Object) bool                   { return true }
+func (cachedPass) AfterSteps(do func(ctx context.Context) error) { _ = do(context.Background()) }
+
+// inPass returns the context of a step.
+func inPass(t *testing.T) context.Context {
+	t.Helper()
+	return passcontext.NewContext(t.Context(), cachedPass{})
+}
 
 // settledEnv is a set that has found nothing to do.
 type settledEnv struct {
@@ -35,7 +50,7 @@ func newSettledEnv(t *testing.T) *settledEnv {
 	env.set.SetName("step")
 	for range 3 { // creates, prunes, finds nothing to do
 		require.False(t, env.settled(t))
-		require.NoError(t, env.set.Reconcile(t.Context(), env.client, env.owner))
+		require.NoError(t, env.set.Reconcile(inPass(t), env.client, env.owner))
 		env.shown()
 	}
 	require.True(t, env.settled(t))
@@ -44,6 +59,14 @@ func newSettledEnv(t *testing.T) *settledEnv {
 
 func (env *settledEnv) settled(t *testing.T) bool {
 	return env.set.Settled(t.Context(), env.client, env.owner)
+}
+
+// resync is an event of the owner in the version that is known. It returns the queue.
+func (env *settledEnv) resync(t *testing.T) *controllertest.Queue {
+	t.Helper()
+	q := &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()}
+	env.set.observeOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, q)
+	return q
 }
 
 // shown makes the set forget its own writes, as the cache's events do.
@@ -86,7 +109,7 @@ func TestSettled(t *testing.T) {
 			require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
 		}},
 		"EventOfTheOwner": {"A resync looks at everything.", func(t *testing.T, env *settledEnv) {
-			env.set.observeOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, nil)
+			env.resync(t)
 		}},
 		"EventOfAChild": {"So does that of a child.", func(t *testing.T, env *settledEnv) {
 			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
@@ -124,7 +147,7 @@ func TestSettledUnstructured(t *testing.T) {
 		return u, nil
 	}))
 	for range 3 {
-		require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+		require.NoError(t, set.Reconcile(inPass(t), env.client, env.owner))
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		set.applier.writes.Forget(u, types.NamespacedName{Namespace: env.namespace, Name: "untyped"})
@@ -139,16 +162,18 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	env := newTestEnv(t)
 	set := Ensure(Build(settings))
 	disturbing := Ensure(Build(func(owner *configMap) *configMap {
-		set.observeOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: owner, ObjectNew: owner}, nil)
+		before := owner.DeepCopy()
+		before.ResourceVersion = "1"
+		set.observeOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: owner}, nil)
 		return settings(owner)
 	}))
 	disturbing.applier = set.applier
 	for range 3 {
-		require.NoError(t, disturbing.Reconcile(t.Context(), env.client, env.owner))
+		require.NoError(t, disturbing.Reconcile(inPass(t), env.client, env.owner))
 		set.applier.writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: "web-settings"})
 	}
 	require.False(t, set.Settled(t.Context(), env.client, env.owner))
-	require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, set.Reconcile(inPass(t), env.client, env.owner))
 	require.True(t, set.Settled(t.Context(), env.client, env.owner))
 }
 
@@ -157,7 +182,7 @@ func TestSettledIsSuccess(t *testing.T) {
 	env := newTestEnv(t)
 	waits := Ensure(Build(func(*configMap) *corev1.Service { return env.service() }, ReadyWhen("Never")))
 	for range 3 {
-		require.Error(t, waits.Reconcile(t.Context(), env.client, env.owner))
+		require.Error(t, waits.Reconcile(inPass(t), env.client, env.owner))
 		waits.applier.writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))
 		require.False(t, waits.Settled(t.Context(), env.client, env.owner))
 	}

@@ -119,14 +119,29 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 			a.owners.observe(ref.UID)
 		}
 	}
+	appeared := func(child client.Object) {
+		if ours := a.writes.Observe(child); !ours {
+			a.owners.childAppeared(child)
+		}
+		changed(child)
+	}
+	gone := func(child client.Object) {
+		a.children.forget(child.GetUID())
+		a.owners.childDeleted(child)
+		changed(child)
+	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
-			a.writes.Observe(e.Object)
-			changed(e.Object)
-			a.owners.childAppeared(e.Object)
+			appeared(e.Object)
 			return true
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
+				gone(e.ObjectOld)
+				appeared(e.ObjectNew)
+				return true
+			}
+			a.versions.observe(e.ObjectOld, e.ObjectNew)
 			a.writes.Observe(e.ObjectNew)
 			changed(e.ObjectOld)
 			changed(e.ObjectNew)
@@ -134,23 +149,31 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			a.writes.Forget(e.Object, client.ObjectKeyFromObject(e.Object)) // after a broken watch, the event has an older version
-			a.children.forget(e.Object.GetUID())
-			a.owners.childDeleted(e.Object)
-			changed(e.Object)
+			gone(e.Object)
 			return true
 		},
 	}
 }
 
-// observeOwners forgets owners that were deleted, and that there was nothing to do for owners that have an event. It enqueues
-// nothing.
+// observeOwners forgets owners that were deleted, and that there was nothing to do for owners that have an event.
+//
+// A resync enqueues the owner, if there was nothing to do for it. Each watch has a goroutine of its own, so another watch may
+// have enqueued the owner before, and its reconcile may have been left out: nothing had another version.
 func (s *ChildSet[T]) observeOwners() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
-	changed := func(owner client.Object) { s.applier.owners.observe(owner.GetUID()) }
+	a := s.applier
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { changed(e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) { changed(e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { s.applier.owners.forget(e.Object) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { a.owners.observe(e.Object.GetUID()) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			a.versions.observe(e.ObjectOld, e.ObjectNew)
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
+				a.owners.forgetUID(e.ObjectOld.GetUID())
+			}
+			if a.owners.observe(e.ObjectNew.GetUID()) && e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+				q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { a.owners.forget(e.Object) },
 	}
 }
 

@@ -71,7 +71,7 @@ func TestSlowDown(t *testing.T) {
 
 func TestWriteLoopEnds(t *testing.T) {
 	now := time.Unix(0, 0)
-	m := newChildMemory(newMetrics())
+	m := newChildMemory(newMetrics(), &versions{})
 	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
 	require.NoError(t, err)
 	d := &desired{kind: k, object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}}

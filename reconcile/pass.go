@@ -32,8 +32,9 @@ const PausedAnnotation = pause.Annotation
 type pass[T client.Object] struct {
 	*Reconciler[T]
 	name   types.NamespacedName
-	before T // the object as it was read or last written; it may be the cache's own, and is never changed
-	obj    T // the copy that the steps work on
+	before T      // the object as it was read or last written; it may be the cache's own, and is never changed
+	obj    T      // the copy that the steps work on
+	cached string // the resource version of the object that was read from the cache; empty if our own last write is newer
 	fresh  freshness
 	retry  retry
 
@@ -96,7 +97,8 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		p.forget(p.name)
 		return ctrl.Result{}
 	}
-	if any(p.before) == any(cached) && p.mayLeaveOutSteps() {
+	if any(p.before) == any(cached) {
+		p.cached = cached.GetResourceVersion()
 		if p.settled = p.settledSteps(ctx); p.settled == len(p.steps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
 			p.release(cached)
 			return p.end()
@@ -129,8 +131,12 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 	return lean.DeepCopyObject().(T)
 }
 
-// release gives the object that a pass has read back for the next pass. It lets go of what the cache has put into it.
+// release gives the object that a pass has read back for the next pass. It lets go of what the cache has put into it. An
+// object that a function of the user has seen is not used again: it may have been kept.
 func (r *Reconciler[T]) release(receiver T) {
+	if r.filter != nil {
+		return
+	}
 	reflect.ValueOf(receiver).Elem().SetZero()
 	r.receivers.Put(receiver)
 }
@@ -150,12 +156,20 @@ func (p *pass[T]) mayLeaveOutSteps() bool {
 // settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to run: it
 // may change the object in memory, so what comes after it has to run too.
 func (p *pass[T]) settledSteps(ctx context.Context) (count int) {
-	for i := range p.steps {
-		if s := p.steps[i].settler; s == nil || !s.Settled(ctx, p.stepClient, p.before) {
+	if p.settlers == 0 || !p.mayLeaveOutSteps() {
+		return 0
+	}
+	for i := range p.settlers {
+		if !p.steps[i].settler.Settled(ctx, p.stepClient, p.before) {
 			return i
 		}
 	}
-	return len(p.steps)
+	return p.settlers
+}
+
+// AsCached implements [passcontext.Pass].
+func (p *pass[T]) AsCached(obj client.Object) bool {
+	return p.cached != "" && p.owns(obj) && obj.GetResourceVersion() == p.cached && p.running <= p.settlers
 }
 
 // versionOf returns the version of an object as [memory] keeps it.

@@ -53,6 +53,7 @@ type Reconciler[T client.Object] struct {
 	status      statusType
 	stepClient  *stepClient
 	finalizers  []string // of all steps
+	settlers    int      // how many steps, from the first, can be left out
 
 	// What SetupWithBuilder sets.
 	watching atomic.Bool
@@ -116,6 +117,9 @@ func (r *Reconciler[T]) prepareFirst() error {
 		return fmt.Errorf("kind of %s: %w: add its types to the scheme", r.typ, err)
 	}
 	r.fieldOwner = fieldmanager.For(r.kind)
+	for r.settlers < len(r.steps) && r.steps[r.settlers].settler != nil {
+		r.settlers++
+	}
 	if err := r.prepareStatus(); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ var rules = []rule{
 
 	// Packages that help tests.
 	{pkg: "reconcile/reconciletest", ours: []string{"internal/simulation"}, helpsTests: true, reason: "the public face of the simulation"},
-	{pkg: "internal/simulation", ours: []string{"internal/simulation/fakemanager", "internal/simulation/state", "internal/memoryserver"}, helpsTests: true, reason: "runs an operator against the server in memory"},
+	{pkg: "internal/simulation", ours: []string{"internal/simulation/fakemanager", "internal/simulation/state", "internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "runs an operator against the server in memory"},
 	{pkg: "internal/simulation/fakemanager", ours: []string{"internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "a manager whose cache reads the server in memory"},
 	{pkg: "internal/simulation/state", ours: []string{"internal/diff"}, helpsTests: true, reason: "compares the end states of two runs"},
 	{pkg: "internal/memoryserver", ours: []string{"internal/memoryserver/builtin", "internal/memoryserver/crd", "internal/memoryserver/kind"}, helpsTests: true, reason: "serves the kinds of the packages below it"},

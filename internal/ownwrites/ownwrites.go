@@ -76,16 +76,19 @@ func (w *Writes) Record(obj client.Object) {
 }
 
 // Observe is called for every event of the cache, and forgets the writes that the cache has caught up with. Deletions are
-// such events: an object that was deleted right after it was created is not believed to exist.
-func (w *Writes) Observe(obj client.Object) {
+// such events: an object that was deleted right after it was created is not believed to exist. Observe reports whether obj is
+// an object that we have just written.
+func (w *Writes) Observe(obj client.Object) (ours bool) {
 	if w.count.Load() == 0 {
-		return
+		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e, ok := w.byKey[keyOf(obj)]; ok && !newer(e.object, obj) {
+	e, ok := w.byKey[keyOf(obj)]
+	if ok && !newer(e.object, obj) {
 		w.forget(keyOf(obj))
 	}
+	return ok && e.object.GetUID() == obj.GetUID()
 }
 
 // Newer returns the object that we wrote if it is newer than cached, and cached otherwise.

@@ -31,6 +31,10 @@ type Pass interface {
 	// Rebase continues the pass from a write to the metadata of obj that carried the resource version, and whose answer obj
 	// has. It does nothing if the pass is over another object.
 	Rebase(obj client.Object)
+
+	// AsCached reports whether obj is the object of the pass as the cache shows it: it was not read from the memory of our own
+	// writes, was not written since, and no step had it to write to before, except sets of children, which do not change it.
+	AsCached(obj client.Object) bool
 }
 
 type key struct{}
@@ -53,6 +57,16 @@ type purityKey struct{}
 func WithPurityCheck(ctx context.Context, report func(error)) context.Context {
 	return context.WithValue(ctx, purityKey{}, report)
 }
+
+type withoutFaultsKey struct{}
+
+// WithoutFaults returns a context whose reads are no part of the pass: an exploration neither records them nor makes them fail.
+func WithoutFaults(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutFaultsKey{}, true)
+}
+
+// IsWithoutFaults reports whether the context was made by [WithoutFaults].
+func IsWithoutFaults(ctx context.Context) bool { return ctx.Value(withoutFaultsKey{}) != nil }
 
 // PurityCheck returns the function given to [WithPurityCheck], or nil.
 func PurityCheck(ctx context.Context) (report func(error)) {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 )
 
@@ -42,6 +43,9 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if passcontext.IsWithoutFaults(ctx) {
+		return do(false)
 	}
 	c.owned = run.operations.created[objectID{c.Kind, c.Object}]
 	run.record(p, c)
