@@ -1,8 +1,10 @@
 package ownedresources
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -154,9 +156,19 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 			return true // it is read in every reconcile
 		}
 		value, reads, err := call(passcontext.WithoutFaults(r.ctx), r)
-		return err != nil || !slices.Equal(reads, known.reads) || reflect.DeepEqual(value, known.value)
+		return err != nil || !slices.Equal(reads, known.reads) || sameValue(value, known.value)
 	}
 	return in
+}
+
+// sameValue reports whether two values are equal, also if one of them has cached something, as a resource.Quantity its text.
+func sameValue(a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	first, err := json.Marshal(a)
+	second, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(first, second)
 }
 
 // ownerOfInputs returns a copy of the owner for the functions of inputs. Their values may keep parts of it, and are remembered,

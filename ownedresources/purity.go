@@ -28,7 +28,7 @@ func (s *ChildSet[T]) checkPurity(ctx context.Context, c client.Client, obj T, l
 	for _, i := range s.order.sequence {
 		for _, in := range s.children[i].inputs {
 			if !in.pure(r) {
-				return impure(s.children[i].describe(), "its input has another value than it would have if it were read now", nil)
+				return errors.New(s.children[i].describe() + impureInput)
 			}
 		}
 		r.build(i)
@@ -66,6 +66,10 @@ func (r *reconciliation[T]) compareWithApplied(d *declared) error {
 	}
 	return nil
 }
+
+const impureInput = ": its input has another value than it would have if it were read now, although neither the owner nor what it reads " +
+	"has changed: the function of the input must depend on the owner's spec, labels and annotations and on what it reads only, and " +
+	"nobody may change the value afterwards"
 
 func impure(subject, difference string, err error) error {
 	message := fmt.Sprintf("%s: %s, although neither the owner nor an input nor a child has changed: the function that builds it must "+
