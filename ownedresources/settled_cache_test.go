@@ -590,7 +590,9 @@ func (env *cacheEnv) writeSource(t *testing.T, content string) {
 
 // A value may keep a part of the owner: it is a part of a copy, which is not used again.
 func TestInputKeepsThePartOfAnOwner(t *testing.T) {
-	type settings struct{ Spec *policyv1.PodDisruptionBudgetSpec }
+	type settings struct {
+		Spec *policyv1.PodDisruptionBudgetSpec
+	}
 	seen := []string{}
 	env := newInputEnv(t, func(_ string, owner *budget) (settings, error) { return settings{&owner.Spec}, nil }, func(s settings) string {
 		seen = append(seen, s.Spec.MinAvailable.String())
