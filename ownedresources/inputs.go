@@ -124,8 +124,9 @@ func ReadsCached[T client.Object](obj client.Object, names func(T) []types.Names
 }
 
 // From returns an input that the function reads. Its reader reads the objects that reads declare, and refuses all others, so
-// that a change of whatever was read triggers a reconcile. The function must be a function of the owner's metadata and spec
-// and of what it reads: not of the owner's status, the time, or a global. It must not change what it reads.
+// that a change of whatever was read triggers a reconcile. The function must be a function of the owner's spec, labels and
+// annotations and of what it reads: not of the owner's status, the time, or a global. It must not change what it reads. The owner
+// is a copy, of which the value may keep a part. Nobody may change the value: it is used again.
 //
 // If the function returns an error of the API server that something is not found, the children that are built from the input
 // stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound. With the

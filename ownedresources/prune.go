@@ -49,8 +49,8 @@ func (d desiredNames) without(found []written) (undesired []written) {
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
 // reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only
-// if the desired names have changed, a child was deleted, the process is new, or the cache did not show a write of ours
-// yet.
+// if the desired names have changed, a child was deleted or has appeared, the process is new, or the cache did not show a write
+// of ours yet.
 //
 // It reports whether nothing was left to do.
 func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) (done bool, err error) {

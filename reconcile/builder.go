@@ -66,7 +66,7 @@ func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconcile
 // triggers the pass: they may belong to another operator. With [For], an event of the object triggers a pass if the function
 // returns true for the object, or for the old object of an update.
 //
-// The function must only read. It should look at the status as well as at the label that selects the objects: if an object
+// The function must only read, and not keep the object. It should look at the status as well as at the label that selects the objects: if an object
 // loses the label, the function should return true until its cleanup has finished.
 func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
 	r.filter = ours
