@@ -189,8 +189,6 @@ type ownerRecord struct {
 	// pruned is the digest of the desired children's names when the others were last pruned, 0 if they have to be listed
 	// again. So after a restart they are listed once.
 	pruned uint64
-	// listing is set while the children are listed, if none has come or gone since.
-	listing bool
 	// recreated holds the hash of the desired child for which a live one was last deleted.
 	recreated map[childName]sum
 	// inputs are the values of inputs that were read from the API server, by the inputs.
@@ -198,8 +196,10 @@ type ownerRecord struct {
 	// settled is what was found when there was nothing to do, nil if there may be something to do.
 	settled *settledOwner
 	// running is the number of reconciles that have begun and not ended, and disturbed is set if an event came meanwhile.
-	running   int
+	running   int32
 	disturbed bool
+	// listing is set while the children are listed, if none has come or gone since.
+	listing bool
 }
 
 type childName struct {

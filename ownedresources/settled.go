@@ -149,11 +149,11 @@ func (k *kind) release(receiver client.Object) {
 func (m *ownerMemory) settledOf(owner types.UID) *settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	last := m.byUID[owner].settled
-	if last == nil || last.pruned != m.byUID[owner].pruned || last.epoch != m.versions.current() {
+	record := m.byUID[owner]
+	if record.settled == nil || record.settled.pruned != record.pruned || record.settled.epoch != m.versions.current() {
 		return nil
 	}
-	return last
+	return record.settled
 }
 
 // begin notes that a reconcile of the owner begins: events are noted from now on. A set of two reconcilers may have two of

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,7 @@ type cacheEnv struct {
 	set           *ChildSet[*budget]
 	queue         *controllertest.Queue
 	impure        []error // what passes have found
+	unserved      string  // a kind that the API server does not serve
 }
 
 var budgetName = types.NamespacedName{Namespace: "default", Name: "web"}
@@ -86,6 +88,23 @@ func (env *cacheEnv) Get(ctx context.Context, name client.ObjectKey, obj client.
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(shown).Elem())
 	return nil
+}
+
+// RESTMapper knows the kinds that are served.
+func (env *cacheEnv) RESTMapper() meta.RESTMapper {
+	return servedMapper{env.Client.RESTMapper(), env.unserved}
+}
+
+type servedMapper struct {
+	meta.RESTMapper
+	unserved string
+}
+
+func (m servedMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if kind.Kind == m.unserved {
+		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+	}
+	return m.RESTMapper.RESTMapping(kind, versions...)
 }
 
 func (env *cacheEnv) isCached(obj client.Object) bool {
@@ -784,4 +803,74 @@ func TestImpureBuilders(t *testing.T) {
 func newUIDForTest(calls *int) types.UID {
 	*calls++
 	return types.UID(strings.Repeat("x", *calls))
+}
+
+// A set whose kinds may not be served is left out while the same kinds are served.
+func TestSettledIfServed(t *testing.T) {
+	builds := 0
+	env := newCacheEnv(t, Ensure(Build(func(*budget) *configMap {
+		builds++
+		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
+	}, IfServed("Served"))))
+	expect := func(status metav1.ConditionStatus, reason string) {
+		t.Helper()
+		env.converge(t)
+		require.True(t, env.isSettled(t))
+		builds = 0
+		_, err := env.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: budgetName})
+		require.NoError(t, err)
+		require.Zero(t, builds, "the set is left out")
+		condition := meta.FindStatusCondition(env.owner(t).Status.Conditions, "Served")
+		require.NotNil(t, condition)
+		require.Equal(t, [2]string{string(status), reason}, [2]string{string(condition.Status), condition.Reason})
+	}
+	expect(metav1.ConditionTrue, reasonKindServed)
+	env.unserved = "ConfigMap"
+	require.False(t, env.isSettled(t), "the kind is not served any more")
+	expect(metav1.ConditionFalse, reasonKindNotServed)
+	env.unserved = ""
+	require.False(t, env.isSettled(t), "the kind is served again")
+	expect(metav1.ConditionTrue, reasonKindServed)
+}
+
+// A set with ExpandVolumes is left out while no volume has to grow.
+func TestSettledExpandVolumes(t *testing.T) {
+	env := newCacheEnv(t, Ensure(Build(func(owner *budget) *appsv1.StatefulSet {
+		labels := map[string]string{"app": owner.Name}
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "built"}, Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "server", Image: "server:1"}},
+			}},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
+		}}
+		claim := &set.Spec.VolumeClaimTemplates[0].Spec
+		claim.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		claim.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+		if owner.Labels["size"] != "" {
+			claim.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(owner.Labels["size"])
+		}
+		return set
+	}, ExpandVolumes())))
+	live := func() *appsv1.StatefulSet {
+		t.Helper()
+		set := &appsv1.StatefulSet{}
+		require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: "built"}, set))
+		return set
+	}
+	env.show(t)
+	env.pass(t)
+	set := live()
+	set.Status.ObservedGeneration = set.Generation
+	require.NoError(t, env.server.Status().Update(t.Context(), set))
+	env.converge(t)
+	require.True(t, env.isSettled(t))
+	owner := env.owner(t)
+	owner.Labels = map[string]string{"size": "2Gi"}
+	require.NoError(t, env.server.Update(t.Context(), owner))
+	env.showSilently(t)
+	env.pass(t)
+	set = &appsv1.StatefulSet{}
+	err := env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: "built"}, set)
+	require.True(t, apierrors.IsNotFound(err) || set.DeletionTimestamp != nil, "it is replaced")
 }

@@ -125,7 +125,8 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 // copyOf returns the copy that the steps work on. It lacks the managed fields, which no step needs: copying them would take
 // a third of the time.
 func (r *Reconciler[T]) copyOf(obj T) T {
-	lean := r.empty()
+	lean := r.receivers.Get().(T)
+	defer r.release(lean)
 	reflect.ValueOf(lean).Elem().Set(reflect.ValueOf(obj).Elem())
 	lean.SetManagedFields(nil)
 	return lean.DeepCopyObject().(T)
