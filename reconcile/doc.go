@@ -17,7 +17,9 @@
 //     clean up do so ([FinalizingStep]), and nothing else is done: the garbage collector deletes what the object owns.
 //   - If the object is paused ([PausedAnnotation]), the condition Paused is set, and nothing else is done.
 //   - The finalizers of the steps are added ([Finalizer]), before any step can act outside of the cluster.
-//   - The steps run in order on a copy of the object, whose status they may change. Whatever the outcome of a step, the
+//   - Steps made by Ensure of package ownedresources are left out if they would find nothing to do: from the first step on, up
+//     to the first one that has to run. They count as successes.
+//   - The other steps run in order on a copy of the object, whose status they may change. Whatever the outcome of a step, the
 //     later steps run, unless the step halts the pass ([Halt]). A panic is a failure of its step.
 //   - If each step has succeeded or waits, the steps of package ownedresources delete the children that they no longer
 //     build.
