@@ -762,7 +762,7 @@ func TestFilterKeepsAnObject(t *testing.T) {
 func TestImpureBuilders(t *testing.T) {
 	global, calls := "", 0
 	all := map[string]string{}
-	for _, name := range strings.Fields("a b c d e f g h i j k l m n o p q r s t u v w x y z") {
+	for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t u v w x y z") {
 		all[name] = name
 	}
 	tests := map[string]struct {
