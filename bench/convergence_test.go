@@ -33,9 +33,9 @@ import (
 // each object. No other controllers run. With few objects run it with -benchtime=1x.
 func BenchmarkConvergence(b *testing.B) {
 	for _, size := range sizes(b, 1_000) {
-		variants := allVariants
+		variants := convergenceVariants
 		if size > 1_000 {
-			variants = mainVariants
+			variants = mainConvergenceVariants
 		}
 		b.Run(fmt.Sprintf("objects=%d", size), func(b *testing.B) {
 			inTurns(b, variants, func(b *testing.B, variant string) {
@@ -58,7 +58,8 @@ type convergence struct {
 func newConvergence(b *testing.B, size int, variant string) *convergence {
 	b.Helper()
 	b.StopTimer()
-	cp := controlplanetest.Start(b, controlplane.WithAPIServerArgs(fmt.Sprintf("--profiling=%t", *profileFlag != ""))) // not shared: the objects of other benchmarks would slow it down
+	// Not shared: the objects of other benchmarks would slow it down.
+	cp := controlplanetest.Start(b, controlplane.WithAPIServerArgs(fmt.Sprintf("--profiling=%t", profileVariable != "")))
 	must(b, cp.InstallCRDs(b.Context(), "api"))
 	c := &convergence{variant: variant, size: size, plane: cp, namespace: controlplanetest.Namespace(b, cp)}
 	direct, err := client.New(cp.Config(), client.Options{Scheme: newScheme()})
@@ -86,7 +87,7 @@ func (c *convergence) measure(b *testing.B) {
 	start := time.Now()
 	b.StartTimer()
 	go func() { stopped <- mgr.Start(ctx) }()
-	if *profileFlag != "" {
+	if profileVariable != "" {
 		go c.profile(b)
 	}
 	select {
@@ -121,7 +122,7 @@ func (c *convergence) profile(b *testing.B) {
 		return
 	}
 	defer response.Body.Close()
-	file, err := os.Create(*profileFlag)
+	file, err := os.Create(profileVariable)
 	if err != nil {
 		b.Error(err)
 		return

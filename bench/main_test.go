@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"flag"
+	"cmp"
 	"fmt"
 	"io"
 	"log"
@@ -16,11 +16,12 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-// Two flags are for a short run: go test -bench Convergence -benchtime 1x . -args -sizes 50 -rounds 2
+// Environment variables make a run shorter: BENCH_SIZES=50 BENCH_ROUNDS=2 go test -run '^$' -bench Convergence -benchtime 1x .
 var (
-	sizesFlag   = flag.String("sizes", "100,1000,10000", "measure these numbers of objects")
-	roundsFlag  = flag.Int("rounds", 5, "measure each variant this many times, in turns with the others")
-	profileFlag = flag.String("apiserver-profile", "", "write a CPU profile of kube-apiserver during the last convergence to this file")
+	sizesVariable  = cmp.Or(os.Getenv("BENCH_SIZES"), "100,1000,10000") // numbers of objects
+	roundsVariable = cmp.Or(os.Getenv("BENCH_ROUNDS"), "5")             // how often each variant is measured
+	// BENCH_APISERVER_PROFILE is the file for a CPU profile of kube-apiserver during the last convergence.
+	profileVariable = os.Getenv("BENCH_APISERVER_PROFILE")
 )
 
 func TestMain(m *testing.M) {
@@ -29,20 +30,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv(operatorVariable) != "" {
 		os.Exit(runOperatorProcess())
 	}
-	flag.Parse()
 	os.Exit(m.Run())
 }
 
 // controlPlane starts a control plane without controllers: only the measured code writes.
 var controlPlane = controlplanetest.Shared()
 
-// sizes returns the numbers of objects to measure with, of those from least on.
+// sizes returns the numbers of objects to measure with: at least this many, unless BENCH_SIZES has others.
 func sizes(b *testing.B, least int) (all []int) {
 	b.Helper()
-	for text := range strings.SplitSeq(*sizesFlag, ",") {
+	for text := range strings.SplitSeq(sizesVariable, ",") {
 		size, err := strconv.Atoi(text)
 		must(b, err)
-		if size >= least || *sizesFlag != flag.Lookup("sizes").DefValue {
+		if size >= least || os.Getenv("BENCH_SIZES") != "" {
 			all = append(all, size)
 		}
 	}
@@ -53,7 +53,9 @@ func sizes(b *testing.B, least int) (all []int) {
 // does so for all of them. The result of each run has a line of its own.
 func inTurns(b *testing.B, variants []string, run func(b *testing.B, variant string)) {
 	b.Helper()
-	for round := range *roundsFlag {
+	rounds, err := strconv.Atoi(roundsVariable)
+	must(b, err)
+	for round := range rounds {
 		for _, variant := range variants {
 			b.Run(fmt.Sprintf("variant=%s/round=%d", variant, round+1), func(b *testing.B) { run(b, variant) })
 		}

@@ -6,10 +6,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/opblocks/opblocks/bench/api"
 	"github.com/opblocks/opblocks/ownedresources"
@@ -27,6 +29,7 @@ const (
 	podsOfOpblocks    = "opblocks-pods"
 	podsOfHandWritten = "hand-written-pods"
 	withFinalizer     = "opblocks-finalizer"
+	withoutEvents     = "opblocks-without-events"
 )
 
 var (
@@ -34,6 +37,9 @@ var (
 	allVariants = []string{opblocks, handWritten, careful, createOrPatch, wholeSpec, serverSideApply}
 	// mainVariants are measured where there is no time for all.
 	mainVariants = []string{opblocks, handWritten, careful}
+	// convergenceVariants show as well what the events of opblocks cost: the others emit none.
+	convergenceVariants     = append(allVariants, withoutEvents)
+	mainConvergenceVariants = append(mainVariants, withoutEvents)
 	// podVariants list the pods of the object as well, and record their names.
 	podVariants = []string{podsOfOpblocks, podsOfHandWritten}
 )
@@ -110,7 +116,7 @@ func siteOfPod(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.Reque
 
 // cacheOptions returns the cache options that operators of this variant usually have.
 func cacheOptions(variant, namespace string) cache.Options {
-	if variant == opblocks {
+	if variant == opblocks || variant == withoutEvents {
 		return reconcile.CacheOptions(namespace)
 	}
 	return cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}}
@@ -118,8 +124,11 @@ func cacheOptions(variant, namespace string) cache.Options {
 
 // addController adds the controller of a variant to the manager, as its author would.
 func addController(mgr ctrl.Manager, variant string) error {
-	if variant == opblocks {
+	switch variant {
+	case opblocks:
 		return reconcile.For(mgr, steps(variant)...).Complete()
+	case withoutEvents:
+		return reconcile.For(silentManager{mgr}, steps(variant)...).Complete()
 	}
 	r, err := newReconciler(mgr, variant)
 	if err != nil {
@@ -127,3 +136,8 @@ func addController(mgr ctrl.Manager, variant string) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).For(&api.Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).Complete(r)
 }
+
+// silentManager is a manager without events.
+type silentManager struct{ ctrl.Manager }
+
+func (silentManager) GetEventRecorder(string) recorder.EventRecorder { return &events.FakeRecorder{} }
