@@ -42,7 +42,7 @@ func TestRequestBudget(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			cp := controlPlane(t)
-			f := newFleet(t, cp, 5)
+			f := newSites(t, cp, 5)
 			expect := func(step string, want map[string]int) {
 				t.Helper()
 				if diff := cmp.Diff(want, f.sent(t, tc.variant)); diff != "" {
@@ -119,8 +119,7 @@ func (f *fleet) sent(t *testing.T, variant string) map[string]int {
 // TestAllocationBudget checks what a pass with nothing to do costs: no request, and few allocations. There are fewer than the
 // budget without the race detector; with it objects that are kept for the next pass are dropped at random.
 func TestAllocationBudget(t *testing.T) {
-	f := newFleet(t, controlPlane(t), 20)
-	f.converge(t)
+	f := newFleet(t, 20)
 	f.createPods(t)
 	for variant, budget := range map[string]int{opblocks: 15, podsOfOpblocks: 50} {
 		t.Run(variant, func(t *testing.T) {

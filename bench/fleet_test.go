@@ -27,7 +27,7 @@ import (
 	"github.com/opblocks/opblocks/internal/requests"
 )
 
-// fleet is a number of new sites in one namespace, a real informer cache that has them, and the reconcilers of all
+// fleet is a number of sites in one namespace, a real informer cache that has them, and the reconcilers of all
 // variants.
 type fleet struct {
 	direct      client.Client // reads from the API server
@@ -37,7 +37,15 @@ type fleet struct {
 	names       []types.NamespacedName
 }
 
-func newFleet(b testing.TB, cp *controlplane.ControlPlane, size int) *fleet {
+// newFleet returns converged sites on the shared control plane.
+func newFleet(b testing.TB, size int) *fleet {
+	b.Helper()
+	f := newSites(b, controlPlane(b), size)
+	f.converge(b)
+	return f
+}
+
+func newSites(b testing.TB, cp *controlplane.ControlPlane, size int) *fleet {
 	b.Helper()
 	must(b, cp.InstallCRDs(b.Context(), "api"))
 	namespace := controlplanetest.Namespace(b, cp)

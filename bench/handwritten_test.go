@@ -15,14 +15,22 @@ import (
 	"github.com/opblocks/opblocks/bench/api"
 )
 
-// handWrittenReconciler is the reconciler of the usual tutorial. It creates missing children and repairs the number of
-// replicas. It detects no other drift, and no missing Service once the Deployment exists.
-type handWrittenReconciler struct {
-	client.Client
-	listsPods bool // as the second part of the tutorial does
+// handWritten is the reconciler of the usual tutorial. It creates missing children and repairs the number of replicas. It
+// detects no other drift, and no missing Service once the Deployment exists.
+type handWritten struct{ client.Client }
+
+func (r *handWritten) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.reconcile(ctx, req, false)
 }
 
-func (r *handWrittenReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+// handWrittenWithPods lists the pods as well, as the last part of the tutorial does.
+type handWrittenWithPods struct{ handWritten }
+
+func (r *handWrittenWithPods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.reconcile(ctx, req, true)
+}
+
+func (r *handWritten) reconcile(ctx context.Context, req ctrl.Request, listPods bool) (ctrl.Result, error) {
 	var s api.Site
 	if err := r.Get(ctx, req.NamespacedName, &s); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -40,7 +48,7 @@ func (r *handWrittenReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 		return ctrl.Result{}, r.Update(ctx, &d)
 	}
 	changed := setReady(&s, &d)
-	if r.listsPods {
+	if listPods {
 		names, err := r.pods(ctx, &s)
 		if err != nil {
 			return ctrl.Result{}, err
@@ -56,7 +64,7 @@ func (r *handWrittenReconciler) Reconcile(ctx context.Context, req ctrl.Request)
 	return ctrl.Result{}, nil
 }
 
-func (r *handWrittenReconciler) createChildren(ctx context.Context, s *api.Site) error {
+func (r *handWritten) createChildren(ctx context.Context, s *api.Site) error {
 	for _, child := range []client.Object{deployment(s), service(s)} {
 		if err := ctrl.SetControllerReference(s, child, r.Scheme()); err != nil {
 			return err
@@ -68,7 +76,7 @@ func (r *handWrittenReconciler) createChildren(ctx context.Context, s *api.Site)
 	return nil
 }
 
-func (r *handWrittenReconciler) pods(ctx context.Context, s *api.Site) (names []string, err error) {
+func (r *handWritten) pods(ctx context.Context, s *api.Site) (names []string, err error) {
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingFields{siteIndex: s.Name}); err != nil {
 		return nil, err

@@ -33,9 +33,9 @@ type operatorProcess struct {
 
 // memory is what a process needs that was started when all objects had converged, and has reconciled each of them once.
 type memory struct {
-	Heap     uint64 // live heap in bytes, less that of the process before it had a manager
-	Resident uint64 // VmRSS in bytes, after the runtime has returned what it does not use
-	Peak     uint64 // VmHWM in bytes: the most that was resident
+	Heap     int64 // live heap in bytes, less that of the process before it had a manager
+	Resident int64 // VmRSS in bytes, after the runtime has returned what it does not use
+	Peak     int64 // VmHWM in bytes: the most that was resident
 	Requests int
 	Seconds  float64 // until each object was reconciled
 }
@@ -125,23 +125,23 @@ func (m *memory) read() {
 	m.Resident = processStatus("VmRSS")
 }
 
-func liveHeap() uint64 {
+func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC() // frees what Go finalizers kept alive
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
+	return int64(stats.HeapAlloc)
 }
 
 // processStatus returns a value of /proc/self/status in bytes, or 0 on a system without it.
-func processStatus(name string) uint64 {
+func processStatus(name string) int64 {
 	content, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}
 	for line := range strings.SplitSeq(string(content), "\n") {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
 			if err != nil {
 				return 0
 			}

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
+	ctrlrecorder "sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/opblocks/opblocks/bench/api"
 	"github.com/opblocks/opblocks/ownedresources"
@@ -20,28 +20,28 @@ import (
 
 // The ways to write the same operator.
 const (
-	opblocks          = "opblocks"
-	handWritten       = "hand-written"
-	careful           = "create-or-update"
-	wholeSpec         = "create-or-update-whole-spec"
-	createOrPatch     = "create-or-patch"
-	serverSideApply   = "apply-on-every-pass"
-	podsOfOpblocks    = "opblocks-pods"
-	podsOfHandWritten = "hand-written-pods"
-	withFinalizer     = "opblocks-finalizer"
-	withoutEvents     = "opblocks-without-events"
+	opblocks        = "opblocks"
+	tutorial        = "hand-written"
+	careful         = "create-or-update"
+	wholeSpec       = "create-or-update-whole-spec"
+	createOrPatch   = "create-or-patch"
+	serverSideApply = "apply-on-every-pass"
+	podsOfOpblocks  = "opblocks-pods"
+	podsOfTutorial  = "hand-written-pods"
+	withFinalizer   = "opblocks-finalizer"
+	withoutEvents   = "opblocks-without-events"
 )
 
 var (
 	// allVariants look after a Deployment, a Service and a condition.
-	allVariants = []string{opblocks, handWritten, careful, createOrPatch, wholeSpec, serverSideApply}
+	allVariants = []string{opblocks, tutorial, careful, createOrPatch, wholeSpec, serverSideApply}
 	// mainVariants are measured where there is no time for all.
-	mainVariants = []string{opblocks, handWritten, careful}
+	mainVariants = []string{opblocks, tutorial, careful}
 	// convergenceVariants show as well what the events of opblocks cost: the others emit none.
 	convergenceVariants     = append(allVariants, withoutEvents)
 	mainConvergenceVariants = append(mainVariants, withoutEvents)
 	// podVariants list the pods of the object as well, and record their names.
-	podVariants = []string{podsOfOpblocks, podsOfHandWritten}
+	podVariants = []string{podsOfOpblocks, podsOfTutorial}
 )
 
 // sendsInEveryPass reports whether a variant sends requests although nothing has changed.
@@ -54,10 +54,10 @@ func newReconciler(mgr ctrl.Manager, variant string) (ctrlreconcile.Reconciler, 
 	case opblocks, podsOfOpblocks, withFinalizer:
 		r := reconcile.New(c, steps(variant)...)
 		return r, r.SetupWithBuilder(mgr, ctrl.NewControllerManagedBy(mgr).For(&api.Site{}))
-	case handWritten:
-		return &handWrittenReconciler{Client: c}, nil
-	case podsOfHandWritten:
-		return &handWrittenReconciler{Client: c, listsPods: true}, nil
+	case tutorial:
+		return &handWritten{c}, nil
+	case podsOfTutorial:
+		return &handWrittenWithPods{handWritten{c}}, nil
 	case careful, wholeSpec, createOrPatch:
 		return newUpserting(c, variant), nil
 	default:
@@ -134,10 +134,16 @@ func addController(mgr ctrl.Manager, variant string) error {
 	if err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).For(&api.Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).Complete(r)
+	return ownsChildren(mgr).Complete(r)
+}
+
+func ownsChildren(mgr ctrl.Manager) *ctrl.Builder {
+	return ctrl.NewControllerManagedBy(mgr).For(&api.Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{})
 }
 
 // silentManager is a manager without events.
 type silentManager struct{ ctrl.Manager }
 
-func (silentManager) GetEventRecorder(string) recorder.EventRecorder { return &events.FakeRecorder{} }
+func (silentManager) GetEventRecorder(string) ctrlrecorder.EventRecorder {
+	return &events.FakeRecorder{}
+}
