@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,17 @@ import (
 type handWritten struct{ client.Client }
 
 func (r *handWritten) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.reconcile(ctx, req, false)
+}
+
+// handWrittenWithPods lists the pods as well, as the last part of the tutorial does.
+type handWrittenWithPods struct{ handWritten }
+
+func (r *handWrittenWithPods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.reconcile(ctx, req, true)
+}
+
+func (r *handWritten) reconcile(ctx context.Context, req ctrl.Request, listPods bool) (ctrl.Result, error) {
 	var s api.Site
 	if err := r.Get(ctx, req.NamespacedName, &s); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -35,13 +47,17 @@ func (r *handWritten) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		d.Spec.Replicas = &s.Spec.Replicas
 		return ctrl.Result{}, r.Update(ctx, &d)
 	}
-	status := metav1.ConditionFalse
-	if d.Status.ReadyReplicas == s.Spec.Replicas {
-		status = metav1.ConditionTrue
+	changed := setReady(&s, &d)
+	if listPods {
+		names, err := r.pods(ctx, &s)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !slices.Equal(names, s.Status.Nodes) {
+			s.Status.Nodes = names
+			changed = true
+		}
 	}
-	changed := meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
-		Type: "Ready", Status: status, Reason: "Succeeded", ObservedGeneration: s.Generation,
-	})
 	if changed {
 		return ctrl.Result{}, r.Status().Update(ctx, &s)
 	}
@@ -60,29 +76,25 @@ func (r *handWritten) createChildren(ctx context.Context, s *api.Site) error {
 	return nil
 }
 
-func deployment(s *api.Site) *appsv1.Deployment {
-	labels := map[string]string{"app": "site", "site": s.Name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: labels},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &s.Spec.Replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name: "site", Image: s.Spec.Image,
-					Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
-					Env:   []corev1.EnvVar{{Name: "SITE", Value: s.Name}},
-				}}},
-			},
-		},
+func (r *handWritten) pods(ctx context.Context, s *api.Site) (names []string, err error) {
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingFields{siteIndex: s.Name}); err != nil {
+		return nil, err
 	}
+	for _, pod := range pods.Items {
+		names = append(names, pod.Name)
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
-func service(s *api.Site) *corev1.Service {
-	labels := map[string]string{"app": "site", "site": s.Name}
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: labels},
-		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+// setReady sets the condition Ready of a site, and reports whether it has changed.
+func setReady(s *api.Site, d *appsv1.Deployment) (changed bool) {
+	status := metav1.ConditionFalse
+	if d.Status.ReadyReplicas == s.Spec.Replicas {
+		status = metav1.ConditionTrue
 	}
+	return meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type: "Ready", Status: status, Reason: "Succeeded", ObservedGeneration: s.Generation,
+	})
 }

@@ -8,9 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -38,16 +36,17 @@ func parts(s *api.Site) (all []*corev1.ConfigMap, err error) {
 // by the child. Run it with -benchtime=1x.
 func BenchmarkList(b *testing.B) {
 	for _, children := range []int{100, 1_000} {
-		for _, form := range []struct {
-			name   string
-			owners int
-		}{{"one-owner", 1}, {"one-child-each", children}} {
-			b.Run(fmt.Sprintf("%d/%s", children, form.name), func(b *testing.B) {
+		b.Run(fmt.Sprintf("objects=%d", children), func(b *testing.B) {
+			inTurns(b, []string{"one-owner", "one-child-each"}, func(b *testing.B, form string) {
+				owners := 1
+				if form == "one-child-each" {
+					owners = children
+				}
 				for b.Loop() {
-					measureList(b, form.owners, children/form.owners)
+					measureList(b, owners, children/owners)
 				}
 			})
-		}
+		})
 	}
 }
 
@@ -56,15 +55,13 @@ func measureList(b *testing.B, owners, children int) {
 	cp := controlPlane(b)
 	must(b, cp.InstallCRDs(b.Context(), "api"))
 	namespace := controlplanetest.Namespace(b, cp)
-	scheme := runtime.NewScheme()
-	must(b, clientgoscheme.AddToScheme(scheme))
-	must(b, api.AddToScheme(scheme))
+	scheme := newScheme()
 	direct, err := client.New(cp.Config(), client.Options{Scheme: scheme})
 	must(b, err)
 	var all []client.ObjectKey
 	for i := range owners {
-		s := &api.Site{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("site-%05d", i)}}
-		s.Spec = api.SiteSpec{Image: "nginx:1.27", Replicas: int32(children)}
+		s := newSite(namespace, siteName(i))
+		s.Spec.Replicas = int32(children)
 		must(b, direct.Create(b.Context(), s))
 		all = append(all, client.ObjectKeyFromObject(s))
 	}

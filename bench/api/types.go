@@ -46,6 +46,9 @@ type SiteStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Nodes are the names of the pods, in the variants that list them.
+	Nodes []string `json:"nodes,omitempty"`
 }
 
 // SiteList is a list of sites.

@@ -6,15 +6,20 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 )
 
 // Lengths in the units of the picture.
 const (
-	width, labels, longest     = 760, 250, 400
-	row, thick, title, between = 22, 14, 30, 18
+	width, left, longest             = 820, 290, 420
+	row, thick, title, between, tick = 22, 14, 30, 18, 8
 )
 
-var colours = map[string]string{"opblocks": "#2563eb", "hand-written": "#94a3b8", "create-or-update": "#cbd5e1"}
+var colours = map[string]string{
+	opblocks: "#2563eb", opblocksPods: "#2563eb", withoutEvents: "#93c5fd",
+	handWritten: "#94a3b8", handWrittenPods: "#94a3b8", careful: "#cbd5e1",
+	createOrPatch: "#e2e8f0", wholeSpec: "#e2e8f0", serverSideApply: "#e2e8f0",
+}
 
 // draw writes the panels that have bars, one below the other. The bars of a panel share one scale. It returns an error if no
 // panel has bars.
@@ -41,19 +46,25 @@ func draw(out io.Writer, panels []panel) error {
 	return w.Flush()
 }
 
-// draw writes the panel at height y, and returns the height of the next panel.
+// draw writes the panel at height y, and returns the height of the next panel. A bar is the median of its runs, and the thin
+// line across its end goes from the lowest to the highest run.
 func (p *panel) draw(w io.Writer, y int) int {
-	fmt.Fprintf(w, `<text x="16" y="%d" font-weight="bold">%s</text>`+"\n", y+14, html.EscapeString(p.title))
+	heading := fmt.Sprintf("%s (median and range of %d runs)", p.title, p.runs())
+	fmt.Fprintf(w, `<text x="16" y="%d" font-weight="bold">%s</text>`+"\n", y+14, html.EscapeString(heading))
 	y += title
 	most := 0.0
 	for _, b := range p.bars {
-		most = max(most, b.value)
+		most = max(most, slices.Max(b.values))
 	}
+	at := func(value float64) float64 { return left + value/most*longest }
 	for _, b := range p.bars {
-		long := b.value / most * longest
-		fmt.Fprintf(w, `<text x="%d" y="%d" text-anchor="end">%s</text>`, labels-8, y+12, html.EscapeString(b.label))
-		fmt.Fprintf(w, `<rect x="%d" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`, labels, y, long, thick, colours[b.variant])
-		fmt.Fprintf(w, `<text x="%.1f" y="%d">%.3g %s</text>`+"\n", labels+long+6, y+12, b.value, b.unit)
+		median, lowest, highest := b.values.median(), slices.Min(b.values), slices.Max(b.values)
+		middle := y + thick/2
+		fmt.Fprintf(w, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+12, html.EscapeString(b.label))
+		fmt.Fprintf(w, `<rect x="%d" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>`, left, y, at(median)-left, thick, colours[b.variant])
+		fmt.Fprintf(w, `<path d="M%.1f %dV%dM%.1f %dH%.1fM%.1f %dV%d" stroke="#0f172a" fill="none"/>`,
+			at(lowest), middle-tick/2, middle+tick/2, at(lowest), middle, at(highest), at(highest), middle-tick/2, middle+tick/2)
+		fmt.Fprintf(w, `<text x="%.1f" y="%d">%s %s</text>`+"\n", at(highest)+6, y+12, number(median), b.unit)
 		y += row
 	}
 	return y + between

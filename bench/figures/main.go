@@ -1,20 +1,57 @@
-// Command figures reads the output of benchmarks from its input and draws it as an SVG picture:
+// Command figures reads the output of `make bench`, draws it as SVG pictures, and fills the numbers into a page:
 //
-//	go test -run '^$' -bench . ./... | go run ./figures > ../docs/figures.svg
+//	go run ./figures -page ../docs/figures.md < ../bin/bench.txt
+//
+// The pictures are written beside the page. Nothing is written if a result is missing.
 package main
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 )
 
 func main() {
-	results, err := parse(os.Stdin)
-	if err == nil {
-		err = draw(os.Stdout, panels(results))
-	}
-	if err != nil {
+	page := flag.String("page", "../docs/figures.md", "the page to fill")
+	flag.Parse()
+	if err := run(os.Stdin, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "figures:", err)
 		os.Exit(1)
 	}
+}
+
+func run(in io.Reader, page string) error {
+	r, err := parse(in)
+	if err != nil {
+		return err
+	}
+	parts, err := blocks(r)
+	if err != nil {
+		return err
+	}
+	before, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(string(before), parts)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{page: []byte(filled)}
+	for name, panels := range pictures(r) {
+		var picture bytes.Buffer
+		if err := draw(&picture, panels); err != nil {
+			return err
+		}
+		files[filepath.Join(filepath.Dir(page), name)] = picture.Bytes()
+	}
+	for name, content := range files {
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,32 +6,41 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPanels(t *testing.T) {
-	all := panels(parsed(t))
+func TestPictures(t *testing.T) {
+	all := pictures(parsed(t, output()))
+	steady, convergence := all["figures.svg"], all["figures-convergence.svg"]
 	tests := map[string]struct {
 		reason string
 		panel  panel
-		want   []bar
+		bars   int
+		first  bar
 	}{
 		"SteadyState": {
-			reason: "the side-by-side times, in microseconds; sizes that were not measured are left out",
-			panel:  all[0],
-			want:   []bar{{"opblocks", "100 objects, opblocks", 12.5, "µs"}, {"hand-written", "100 objects, hand-written", 10, "µs"}},
+			"three variants at three sizes, in microseconds", steady[0], 9,
+			bar{opblocks, "100 objects, opblocks", samples{4000, 4001, 4002}.times(1e-3), "µs"},
+		},
+		"OtherWays": {
+			"the other three, in milliseconds", steady[1], 9,
+			bar{createOrPatch, "100 objects, CreateOrPatch, careful", samples{7000, 7001, 7002}.times(1e-6), "ms"},
+		},
+		"Pods": {
+			"the two that list pods", steady[2], 6,
+			bar{opblocksPods, "100 objects, opblocks", samples{10000, 10001, 10002}.times(1e-3), "µs"},
 		},
 		"Convergence": {
-			reason: "variants that were not measured are left out",
-			panel:  all[1],
-			want:   []bar{{"opblocks", "1000 objects, opblocks", 15.44, "s"}},
+			"all variants at both sizes", convergence[0], 14,
+			bar{opblocks, "1,000 objects, opblocks", samples{5, 5.1, 5.2}, "s"},
 		},
 		"Memory": {
-			reason: "from the same benchmark",
-			panel:  all[2],
-			want:   []bar{{"opblocks", "1000 objects, opblocks", 7.7, "KiB"}},
+			"from the same benchmark", convergence[1], 6,
+			bar{opblocks, "1,000 objects, opblocks", samples{80, 80.1, 80.2}, "MiB"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tc.want, tc.panel.bars, tc.reason)
+			require.Len(t, tc.panel.bars, tc.bars, tc.reason)
+			require.Equal(t, tc.first, tc.panel.bars[0], tc.reason)
+			require.Equal(t, 3, tc.panel.runs())
 		})
 	}
 }

@@ -12,10 +12,11 @@ import (
 
 // Count records requests as "METHOD resource", such as "POST deployments" or "PATCH memcacheds/status", in the order
 // in which they were sent. Discovery, lists, watches, events, leases and access reviews do not count: they are
-// requests of the process, not of a pass. The zero value is ready to use.
+// requests of the process, not of a pass. Events are counted apart. The zero value is ready to use.
 type Count struct {
-	mu   sync.Mutex
-	sent []string
+	mu     sync.Mutex
+	sent   []string
+	events int
 }
 
 // Wrap returns a copy of the configuration whose clients count their requests.
@@ -23,15 +24,30 @@ func (c *Count) Wrap(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if name := name(r); name != "" {
-				c.mu.Lock()
-				c.sent = append(c.sent, name)
-				c.mu.Unlock()
-			}
+			c.add(r)
 			return next.RoundTrip(r)
 		})
 	})
 	return config
+}
+
+func (c *Count) add(r *http.Request) {
+	name := name(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case name != "":
+		c.sent = append(c.sent, name)
+	case r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/events"):
+		c.events++
+	}
+}
+
+// Events returns the number of requests that wrote an event, of all time. Recorders send them in the background.
+func (c *Count) Events() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.events
 }
 
 // Sent returns the requests since the last call.

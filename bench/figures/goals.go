@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// goal is a value that the library is to reach.
+type goal struct {
+	figure string
+	most   float64
+	show   func(float64) string
+	values []float64 // all must reach it
+}
+
+// goals returns a table of the goals beside what was measured. Those of requests are exact, and checked by tests.
+func (t *tables) goals() string {
+	rows := [][]string{{"figure", "goal", "measured", ""}}
+	for _, g := range t.allGoals() {
+		shown := make([]string, 0, len(g.values))
+		for _, v := range g.values {
+			shown = append(shown, g.show(v))
+		}
+		reached := "reached"
+		if slices.Max(g.values) > g.most {
+			reached = "**missed**"
+		}
+		rows = append(rows, []string{g.figure, "at most " + g.show(g.most), strings.Join(shown, ", "), reached})
+	}
+	return table(rows)
+}
+
+func (t *tables) allGoals() []goal {
+	times := func(v float64) string { return fmt.Sprintf("%.2f", v) }
+	percent := func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+	ratios := func(ours, theirs string) (all []float64) {
+		for _, size := range steadySizes {
+			all = append(all, t.of("SteadyState", size, ours, "ns/op").over(t.of("SteadyState", size, theirs, "ns/op")).median())
+		}
+		return all
+	}
+	var allocations, converged []float64
+	for _, size := range steadySizes {
+		allocations = append(allocations, t.of("SteadyState", size, opblocks, "allocs/op").median())
+	}
+	for _, size := range convergenceSizes {
+		converged = append(converged, t.of("Convergence", size, opblocks, "s").over(t.of("Convergence", size, careful, "s")).median())
+	}
+	steady := ratios(opblocks, handWritten)
+	return []goal{
+		{"time of a pass with nothing to do beside the one written by hand, at 100, 1,000 and 10,000 objects", 0.5, times, steady},
+		{"how far this ratio moves with the number of objects", 0.15, percent, []float64{slices.Max(steady)/slices.Min(steady) - 1}},
+		{"the same with a step that lists the object's pods", 0.8, times, ratios(opblocksPods, handWrittenPods)},
+		{"allocations of a pass with nothing to do", 15, number, allocations},
+		{"time to converge beside careful `CreateOrUpdate`, at 1,000 and 10,000 objects", 1, times, converged},
+		{"time to converge of 10,000 objects beside 1,000", 10.5, times, []float64{
+			t.of("Convergence", 10_000, opblocks, "s").median() / t.of("Convergence", 1_000, opblocks, "s").median(),
+		}},
+		{"live heap at 10,000 objects beside the operator written by hand with the default cache", 0.7, percent, []float64{
+			t.of("Convergence", 10_000, opblocks, "heap-MiB").median() / t.of("Convergence", 10_000, handWritten, "heap-MiB").median(),
+		}},
+		t.slowest("comparing a desired Deployment with the live one after a change", 15, "internal/compare", "Deployment"),
+		t.slowest("the next due time of a schedule after a year of missed minutes", 5, "schedule", `^Due/\*_\*_\*_\*_\*/.*/Year$`),
+	}
+}
+
+// slowest is a goal in microseconds for all benchmarks of a package whose name matches a pattern.
+func (t *tables) slowest(figure string, most float64, pkg, pattern string) goal {
+	slowest := 0.0
+	for _, b := range t.benchmarksOf(pkg, pattern) {
+		slowest = max(slowest, b.values["ns/op"].median()/1e3)
+	}
+	return goal{figure, most, func(v float64) string { return number(v) + " µs" }, []float64{slowest}}
+}
