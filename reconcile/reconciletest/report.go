@@ -21,8 +21,10 @@ type Report struct {
 	Elapsed  time.Duration     // of real time
 	Failures []Failure         // those with fewer faults first, then those with shorter traces
 	Replayed string            // the trace of a replay; "" if there was none
+	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 
-	test string
+	test      string
+	requestOf map[Right]string // a request that needed the right
 }
 
 // Failure is a run that broke a rule.
@@ -35,6 +37,7 @@ type Failure struct {
 // add adds the engine's result.
 func (r *Report) add(x *simulation.Exploration) {
 	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
+	r.addRights(x.Rights)
 	for kind, n := range x.Survived {
 		r.Survived[FaultKind(kind)] = n
 	}

@@ -1,17 +1,24 @@
 package controller_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/cache/controller"
@@ -51,6 +58,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Create(common("1mb")),
 			reconciletest.Change(common(""), func(m *corev1.ConfigMap) { m.Data["maxmemory"] = "2mb" }),
 			set(func(s *storev1alpha1.CacheSpec) { s.PasswordVersion = "2" }),
+			editChildren,
 			reconciletest.Wait(time.Minute), // while settings are missing, no pods are replaced
 			reconciletest.Delete(common("")),
 			reconciletest.Delete(sample()),
@@ -67,24 +75,58 @@ func TestSurvivesEveryFault(t *testing.T) {
 			})),
 			reconciletest.Wait(time.Hour),
 			reconciletest.Wait(time.Minute), // the run is recorded before the schedule goes
+			editChildren,
 			set(func(s *storev1alpha1.CacheSpec) { s.Backup, s.KeepBackups = nil, false }),
 			reconciletest.Delete(sample()),
 		},
 	}
+	var reports []*reconciletest.Report
 	for name, actions := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reconciletest.Explore(t, reconciletest.Scenario{
+			reports = append(reports, reconciletest.Explore(t, reconciletest.Scenario{
 				Scheme: newScheme(t), CRDs: []string{"../config/crd/bases"},
 				Start:                start,
 				Actions:              actions,
 				SimulatedControllers: []reconciletest.SimulatedController{statefulSets, jobs},
 				External:             func() reconciletest.External { return registrytest.New() },
 				Ignore:               varying,
-			})
+			}))
 		})
 	}
+	reconciletest.AssertRole(t, "../config/rbac/role.yaml", reports, unexplored...)
 }
+
+// unexplored are verbs for what happens only on a real control plane: kinds that come and go, and pods of a StatefulSet that are
+// replaced since their volumes grow.
+var unexplored = []string{
+	"list customresourcedefinitions.apiextensions.k8s.io", "watch customresourcedefinitions.apiextensions.k8s.io",
+	"create servicemonitors.monitoring.coreos.com", "delete servicemonitors.monitoring.coreos.com", "get servicemonitors.monitoring.coreos.com",
+	"list servicemonitors.monitoring.coreos.com", "patch servicemonitors.monitoring.coreos.com", "watch servicemonitors.monitoring.coreos.com",
+	"delete pods",
+}
+
+// editChildren changes all children by hand: their labels, and their owner reference.
+var editChildren = reconciletest.Action{Name: "edit the children", Do: func(ctx context.Context, c client.Client) error {
+	for _, list := range []client.ObjectList{
+		&corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
+		&networkingv1.NetworkPolicyList{}, &schedulingv1.PriorityClassList{}, &batchv1.JobList{},
+	} {
+		if err := c.List(ctx, list); err != nil {
+			return err
+		}
+		if err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			child := item.(client.Object)
+			delete(child.GetLabels(), "app.kubernetes.io/managed-by")
+			for i := range child.GetOwnerReferences() {
+				child.GetOwnerReferences()[i].BlockOwnerDeletion = nil
+			}
+			return c.Update(ctx, child)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}}
 
 // varying removes what differs between runs: what comes from the generated password (its hash on the pods, and the hash of the
 // StatefulSet that contains it), and the sizes of volumes. These do not grow if somebody deletes the Cache or the StatefulSet just
