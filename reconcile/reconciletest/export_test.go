@@ -31,3 +31,6 @@ func Allows(file string, right Right) (bool, error) {
 	}
 	return false, err
 }
+
+// WritePageFile writes the page of the first failure, as [Explore] does.
+func WritePageFile(t *testing.T, r *Report) (address string, err error) { return r.writePageFile(t) }
