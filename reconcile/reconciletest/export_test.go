@@ -1,5 +1,7 @@
 package reconciletest
 
+import "testing"
+
 // FaultKinds returns all kinds.
 func FaultKinds() []FaultKind { return faultKinds() }
 

@@ -26,6 +26,14 @@ func pageOf(t *testing.T, s reconciletest.Scenario) string {
 	return b.String()
 }
 
+// expectText fails the test unless the page has the text, or has it not. It does not print the page, which is long.
+func expectText(t *testing.T, page, text string, want bool) {
+	t.Helper()
+	if strings.Contains(page, text) != want {
+		t.Errorf("the page contains %q: %v, want %v", text, !want, want)
+	}
+}
+
 func TestWritePage(t *testing.T) {
 	t.Run("Failure", func(t *testing.T) {
 		page := pageOf(t, faultyChildren["CreateWithoutAlreadyExists"].scenario(false))
@@ -34,12 +42,12 @@ func TestWritePage(t *testing.T) {
 			`status.phase: want &#34;Created&#34;, got nothing`,
 			"RECONCILETEST_REPLAY=", "with the fault", "without faults", "user: create Shop default/web",
 			"configmaps &#34;web&#34; already exists", "update Shop/status default/web", "from the cache",
-			"&#34;kind&#34;: &#34;ConfigMap&#34;", // a body
+			"&#34;ownerReferences&#34;: [", // of the body
 		} {
-			assert.Contains(t, page, want)
+			expectText(t, page, want, true)
 		}
 		for _, external := range []string{"http:", "https:", "src=", "href=", "@import", "url("} {
-			assert.NotContains(t, page, external, "the page needs no other file")
+			expectText(t, page, external, false)
 		}
 	})
 	t.Run("FailureWithoutFaults", func(t *testing.T) {
@@ -49,10 +57,10 @@ func TestWritePage(t *testing.T) {
 			}
 		}, reconciletest.Create(shop()))
 		page := pageOf(t, s)
-		assert.Contains(t, page, "It fails without any fault.")
-		assert.Contains(t, page, "&lt;script&gt;alert(1)", "text of the operator is escaped")
-		assert.NotContains(t, page, "<script>alert(1)")
-		assert.NotContains(t, page, "Replay it")
+		expectText(t, page, "It fails without any fault.", true)
+		expectText(t, page, "&lt;script&gt;alert(1)", true) // escaped
+		expectText(t, page, "<script>alert(1)", false)
+		expectText(t, page, "Replay it", false)
 	})
 	t.Run("SecretsAreLeftOut", func(t *testing.T) {
 		s := of(func(*reconciletest.Process) shopFunc {
@@ -70,9 +78,9 @@ func TestWritePage(t *testing.T) {
 			}
 		}, reconciletest.Create(shop()))
 		page := pageOf(t, s)
-		assert.Contains(t, page, "create Secret default/web")
-		assert.NotContains(t, page, "correct horse")
-		assert.NotContains(t, page, "Y29ycmVjdCBob3JzZQ", "nor encoded")
+		expectText(t, page, "create Secret default/web", true)
+		expectText(t, page, "correct horse", false)
+		expectText(t, page, "Y29ycmVjdCBob3JzZQ", false)
 	})
 	t.Run("NoFailure", func(t *testing.T) {
 		assert.Empty(t, pageOf(t, of(soundOperators["UpdatesTheStatusInEachPass"], reconciletest.Create(shop()))))
