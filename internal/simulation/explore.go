@@ -30,6 +30,9 @@ type Exploration struct {
 	Seed     uint64            // with which pairs are sampled; 0 if no pairs were tried
 	Failures []Failure         // those with fewer faults first, then those with shorter traces
 	Replayed string            // the trace of a replay
+	Rights   map[Right]string  // what the operator asked for in all runs, and a request that needs it
+
+	baseline *trace // of the run without faults
 }
 
 // Failure is a run that failed.
@@ -39,12 +42,13 @@ type Failure struct {
 	Trace  string
 
 	length int // of the trace, in lines
+	trace  *trace
 }
 
 // Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs
 // of faults if the options say so. The scenario and the options must be valid.
 func Explore(t *testing.T, s *Scenario, o Options) *Exploration {
-	e := &explorer{t: t, scenario: s, options: o, found: &Exploration{Survived: map[FaultKind]int{}}}
+	e := &explorer{t: t, scenario: s, options: o, found: &Exploration{Survived: map[FaultKind]int{}, Rights: map[Right]string{}}}
 	e.explore()
 	return e.found
 }
@@ -63,6 +67,8 @@ type explorer struct {
 func (e *explorer) explore() {
 	e.baseline = e.scenario.run(e.t, nil, nil)
 	e.found.Runs++
+	e.found.addRights(e.baseline)
+	e.found.baseline = e.baseline.trace
 	switch {
 	case e.baseline.err != nil:
 		e.found.fail(e.baseline)
@@ -175,7 +181,17 @@ func (e *explorer) pairs() [][]Fault {
 	return all[:e.options.Limit]
 }
 
+// addRights adds the rights that the operator asked for in a run.
+func (x *Exploration) addRights(of *result) {
+	for right, request := range of.rights {
+		if known, ok := x.Rights[right]; !ok || request < known { // the order in which the runs end is random
+			x.Rights[right] = request
+		}
+	}
+}
+
 func (x *Exploration) add(of *result) {
+	x.addRights(of)
 	switch {
 	case of.err != nil:
 		x.fail(of)
@@ -190,10 +206,13 @@ func (x *Exploration) add(of *result) {
 
 // fail inserts a failure: those with fewer faults come first, then those with shorter traces.
 func (x *Exploration) fail(of *result) {
-	f := Failure{Faults: of.faults, Err: of.err, Trace: of.trace.sinceFault()}
+	f := Failure{Faults: of.faults, Err: of.err, Trace: of.trace.sinceFault(), trace: of.trace}
 	f.length = strings.Count(f.Trace, "\n")
 	at, _ := slices.BinarySearchFunc(x.Failures, f, func(a, b Failure) int {
 		return cmp.Or(cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(FormatFaults(a.Faults), FormatFaults(b.Faults)))
 	})
 	x.Failures = slices.Insert(x.Failures, at, f)
+	for i := 1; i < min(len(x.Failures), 3); i++ {
+		x.Failures[i].trace = nil // only that of the first failure is shown whole
+	}
 }

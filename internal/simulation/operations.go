@@ -82,6 +82,7 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 		r.history.present[id] = change.New // from now on its values must not appear elsewhere
 	}
 	r.operations.writes[id]++
+	r.rights.addChange(c, change)
 	if change.Type == watch.Added {
 		r.operations.created[id] = true
 		if r.timeTravel.happened {

@@ -13,6 +13,11 @@ import (
 type eventRecorder struct{ process *Process }
 
 func (e *eventRecorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	e.process.run.rights.addEvent("events.k8s.io", regarding)
+	e.report(regarding, eventType, reason, note, args...)
+}
+
+func (e *eventRecorder) report(regarding runtime.Object, eventType, reason, note string, args ...any) {
 	e.process.run.report(e.process, "event: "+eventType+" "+reason+objectOf(regarding), fmt.Sprintf(note, args...))
 }
 
@@ -24,15 +29,16 @@ func (e *eventRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map
 type legacyRecorder struct{ to *eventRecorder }
 
 func (l legacyRecorder) Event(object runtime.Object, eventType, reason, message string) {
-	l.to.Eventf(object, nil, eventType, reason, "", "%s", message)
+	l.Eventf(object, eventType, reason, "%s", message)
 }
 
 func (l legacyRecorder) Eventf(object runtime.Object, eventType, reason, format string, args ...any) {
-	l.to.Eventf(object, nil, eventType, reason, "", format, args...)
+	l.to.process.run.rights.addEvent("", object)
+	l.to.report(object, eventType, reason, format, args...)
 }
 
 func (l legacyRecorder) AnnotatedEventf(object runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
-	l.to.Eventf(object, nil, eventType, reason, "", format, args...)
+	l.Eventf(object, eventType, reason, format, args...)
 }
 
 func objectOf(obj runtime.Object) string {

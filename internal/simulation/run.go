@@ -29,6 +29,7 @@ type Run struct {
 	baseline *result  // the run without faults; nil if this is it
 	log      *RequestLog
 	trace    *trace
+	rights   *rights
 
 	mu          sync.Mutex // guards what follows
 	plan        plan
@@ -60,6 +61,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *
 		operations: newOperations(),
 		timeTravel: timeTravel{created: map[types.UID]bool{}},
 		passes:     newPasses(),
+		rights:     newRights(server.Client().RESTMapper()),
 	}
 	if s.External != nil {
 		r.external = s.External()
@@ -76,6 +78,7 @@ type result struct {
 	points     []point
 	phases     []phase
 	operations operations
+	rights     map[Right]string
 }
 
 // failed returns the result of a run that could not be started.
@@ -103,7 +106,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, baseline *result) *result {
 	}
 	return &result{
 		faults: faults, injected: len(r.plan.injected), err: r.failure(), trace: r.trace,
-		points: r.plan.points, phases: r.script.phases, operations: r.operations,
+		points: r.plan.points, phases: r.script.phases, operations: r.operations, rights: r.rights.all(),
 	}
 }
 

@@ -203,6 +203,7 @@ func (p *Process) refuse() error {
 // record adds a request to the log and the trace. The caller holds the lock.
 func (r *Run) record(p *Process, c *call) {
 	c.Process, c.probe = p.number, r.probing
+	r.rights.addRequest(c)
 	if p.pass != nil {
 		c.Pass = p.pass.number
 		r.limitRequests(p, c)

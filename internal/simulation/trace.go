@@ -5,19 +5,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 )
 
 // trace records what happens in a run, and prints it as a table.
 type trace struct {
 	mu     sync.Mutex
+	begun  time.Time // the time of the first row
 	rows   []row
 	phases []int // the index of the first row of each
 }
 
 // row is one line of the table. A request is formatted when the table is printed, since its answer is set later.
 type row struct {
-	pass   int // 0: outside of passes
+	at     time.Duration // since the first row
+	pass   int           // 0: outside of passes
 	what   string
 	answer string
 	fault  FaultKind // that was injected; that of a request is in call
@@ -28,6 +31,7 @@ type row struct {
 func (t *trace) add(r row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	r.at = t.now()
 	t.rows = append(t.rows, r)
 }
 
@@ -35,7 +39,16 @@ func (t *trace) add(r row) {
 func (t *trace) addBefore(r row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	r.at = t.now()
 	t.rows = slices.Insert(t.rows, len(t.rows)-1, r)
+}
+
+// now returns the virtual time since the first row. The caller holds the lock.
+func (t *trace) now() time.Duration {
+	if t.begun.IsZero() {
+		t.begun = time.Now()
+	}
+	return time.Since(t.begun)
 }
 
 // beginPhase begins a new part of the trace, which can be printed without the parts before it.

@@ -15,7 +15,8 @@
 //
 // The operator may be any that is made with controller-runtime. It need not use opblocks.
 //
-// Start with [Explore] and [Scenario]. [Run] is for ordinary tests that count requests. What the operator changes
+// Start with [Explore] and [Scenario]. [AssertRole] compares what the runs asked for with the operator's role. [Run] is for
+// ordinary tests that count requests. What the operator changes
 // outside of the cluster goes through [Process.Effect].
 //
 // # Terms

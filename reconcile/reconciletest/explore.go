@@ -11,11 +11,15 @@ import (
 // Explore runs the scenario without faults, and then once for each fault at each point of that run where it can happen. It
 // marks the test as failed, and logs the failure with the shortest trace, if the operator does not reach the same state,
 // does not become quiet, or breaks another rule of the package. It returns the report in any case.
+//
+// It also writes the failure as an HTML page, which needs no network, and logs its address in the last line of the test. The page
+// is in a folder of the user's below [os.TempDir], or in the folder that the environment variable RECONCILETEST_PAGES names.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	report := ExploreQuietly(t, s, options...)
 	if len(report.Failures) > 0 {
 		t.Error(report)
+		report.logPage(t)
 	} else {
 		t.Log(report)
 	}

@@ -1,4 +1,38 @@
 package reconciletest
 
+import "testing"
+
 // FaultKinds returns all kinds.
 func FaultKinds() []FaultKind { return faultKinds() }
+
+// CompareRole returns what [AssertRole] prints below the first line.
+func CompareRole(file string, reports []*Report, unexplored ...string) (string, error) {
+	grants, err := readRoles(file)
+	if err != nil {
+		return "", err
+	}
+	return compareRole(grants, reports, unexplored), nil
+}
+
+// NewReport returns a report of an operator that needed some rights.
+func NewReport(rights map[Right]string) *Report {
+	r := &Report{requestOf: rights}
+	for right := range rights {
+		r.Rights = append(r.Rights, right)
+	}
+	return r
+}
+
+// Allows reports whether the roles in a file allow what was asked for.
+func Allows(file string, right Right) (bool, error) {
+	grants, err := readRoles(file)
+	for i := range grants {
+		if grants[i].covers(&right) {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// WritePageFile writes the page of the first failure, as [Explore] does.
+func WritePageFile(t *testing.T, r *Report) (address string, err error) { return r.writePageFile(t) }

@@ -21,8 +21,12 @@ type Report struct {
 	Elapsed  time.Duration     // of real time
 	Failures []Failure         // those with fewer faults first, then those with shorter traces
 	Replayed string            // the trace of a replay; "" if there was none
+	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 
-	test string
+	test      string
+	requestOf map[Right]string // a request that needed the right
+
+	failedRun, soundRun []simulation.Moment // of the first failure, and without faults
 }
 
 // Failure is a run that broke a rule.
@@ -35,6 +39,8 @@ type Failure struct {
 // add adds the engine's result.
 func (r *Report) add(x *simulation.Exploration) {
 	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
+	r.addRights(x.Rights)
+	r.failedRun, r.soundRun = x.Timelines()
 	for kind, n := range x.Survived {
 		r.Survived[FaultKind(kind)] = n
 	}
@@ -79,7 +85,7 @@ func (r *Report) writeFailures(b *strings.Builder) {
 		fmt.Fprintf(b, "\npass  what happened, and the answer (passes that sent nothing are left out)\n%s", first.Trace)
 	}
 	if len(first.Faults) > 0 {
-		fmt.Fprintf(b, "\nreplay it: %s='%s' go test -v -run '^%s$'\n", replayVariable, formatFaults(first.Faults), r.test)
+		fmt.Fprintf(b, "\nreplay it: %s\n", r.replayCommand(first))
 	}
 	n := len(r.Failures) - 1
 	if n == 0 {
@@ -89,6 +95,11 @@ func (r *Report) writeFailures(b *strings.Builder) {
 	for _, f := range r.Failures[1 : min(n, otherFailures)+1] {
 		fmt.Fprintf(b, "  %s: %s\n", formatFaults(f.Faults), simulation.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError))
 	}
+}
+
+// replayCommand returns the command that runs a failure again.
+func (r *Report) replayCommand(f *Failure) string {
+	return fmt.Sprintf("%s='%s' go test -v -run '^%s$'", replayVariable, formatFaults(f.Faults), r.test)
 }
 
 // showsThePast reports whether a process saw a cache that was older than the process.

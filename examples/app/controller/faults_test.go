@@ -18,28 +18,34 @@ import (
 )
 
 // TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
-// point.
+// point. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, appv1.AddToScheme(scheme))
 	named := metav1.ObjectMeta{Namespace: "default", Name: "nginx-app"}
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
-	reconciletest.Explore(t, reconciletest.Scenario{
+	tutorial := sample()
+	tutorial.Annotations = map[string]string{"spec": "{}"} // the tutorial's operator has set it
+	report := reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
 		Objects: []client.Object{settings},
 		Start: func(p *reconciletest.Process) error {
 			return controller.SetupWithManager(p.Manager(controller.Cache()))
 		},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(sample()),
+			reconciletest.Create(tutorial),
 			reconciletest.Change(sample(), func(a *appv1.App) {
 				a.Spec.ConfigMapRefs, a.Spec.MinAvailable = []corev1.LocalObjectReference{{Name: "settings"}}, new(intstr.FromInt32(1))
 			}),
 			reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data = map[string]string{"colour": "red"} }),
-			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx" }),
+			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers[0].Image, d.OwnerReferences[0].BlockOwnerDeletion = "nginx", nil
+			}),
+			reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports[0].Port, a.Spec.MinAvailable.IntVal = 8081, 2 }),
 			reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }),
 			reconciletest.Delete(sample()),
 		},
 	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }

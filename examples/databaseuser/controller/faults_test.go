@@ -88,7 +88,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, userv1alpha1.AddToScheme(scheme))
-	reconciletest.Explore(t, reconciletest.Scenario{
+	report := reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
 		Objects:  []client.Object{secret("correct horse battery")},
 		External: func() reconciletest.External { return server{&accountstest.Database{}} },
@@ -104,4 +104,5 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(sample()),
 		},
 	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }

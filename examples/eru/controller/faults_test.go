@@ -41,20 +41,22 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(web),
 		},
 	}
+	var reports []*reconciletest.Report
 	for name, actions := range tests {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
 			require.NoError(t, clientgoscheme.AddToScheme(scheme))
 			require.NoError(t, eruv1.AddToScheme(scheme))
-			reconciletest.Explore(t, reconciletest.Scenario{
+			reports = append(reports, reconciletest.Explore(t, reconciletest.Scenario{
 				Scheme: scheme, CRDs: []string{"../config/crd/bases"},
 				Start: func(p *reconciletest.Process) error {
 					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}})
 				},
 				Actions: actions, Ignore: earlier,
-			}, reconciletest.Depth(2), reconciletest.Limit(100))
+			}, reconciletest.Depth(2), reconciletest.Limit(100)))
 		})
 	}
+	reconciletest.AssertRole(t, "../config/rbac/role.yaml", reports)
 }
 
 // earlier ignores conditions of faults that are over. If the Deployment seemed to be gone during a fault, an Eru that was never

@@ -16,13 +16,13 @@ import (
 )
 
 // TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
-// point.
+// point. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, cachev1alpha1.AddToScheme(scheme))
 	named := metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample"}
-	reconciletest.Explore(t, reconciletest.Scenario{
+	report := reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
 		Start: func(p *reconciletest.Process) error {
 			return controller.SetupWithManager(p.Manager(controller.Cache()))
@@ -30,10 +30,14 @@ func TestSurvivesEveryFault(t *testing.T) {
 		Actions: []reconciletest.Action{
 			reconciletest.Create(sample(2)),
 			reconciletest.Change(sample(0), func(m *cachev1alpha1.Memcached) { m.Spec.Size = 3; m.Spec.MaxConnections = 7 }),
-			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }),
+			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
+				d.Spec.Replicas, d.OwnerReferences[0].BlockOwnerDeletion = new(int32(1)), nil
+			}),
+			reconciletest.Change(&corev1.Service{ObjectMeta: named}, func(s *corev1.Service) { s.OwnerReferences[0].BlockOwnerDeletion = nil }),
 			reconciletest.Delete(&corev1.Service{ObjectMeta: named}),
 			reconciletest.Delete(&appsv1.Deployment{ObjectMeta: named}),
 			reconciletest.Delete(sample(0)),
 		},
 	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }

@@ -25,6 +25,7 @@ type Cache struct {
 	server  *memoryserver.Server
 	mapper  meta.RESTMapper
 	reader  client.Reader // reads each kind at the revision that the cache shows
+	watched func(gvk schema.GroupVersionKind, namespaces []string)
 
 	mu         sync.Mutex
 	options    cache.Options
@@ -38,7 +39,7 @@ var _ cache.Cache = &Cache{}
 
 func newCache(o *Options) *Cache {
 	c := &Cache{
-		context: o.Context, scheme: o.Scheme, server: o.Server, mapper: o.Client.RESTMapper(),
+		context: o.Context, scheme: o.Scheme, server: o.Server, mapper: o.Client.RESTMapper(), watched: o.Watched,
 		kinds:    map[schema.GroupVersionKind]*kind{},
 		indexes:  map[schema.GroupVersionKind]map[string]client.IndexerFunc{},
 		received: o.Server.Revision(),

@@ -17,6 +17,7 @@ type kind struct {
 	seen      int64                 // the revision that the cache shows
 	pending   []memoryserver.Change // changes that the cache does not show yet
 	frozen    *freeze               // nil: pending changes can be delivered at once
+	asked     bool                  // the operator has read the kind or asked for its informer
 	informers []*informer
 }
 
@@ -24,10 +25,16 @@ type kind struct {
 func (c *Cache) kind(gvk schema.GroupVersionKind) *kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.everything {
-		return c.watchFrom(gvk, c.received)
+	revision := c.received
+	if !c.everything {
+		revision = c.server.Revision()
 	}
-	return c.watchFrom(gvk, c.server.Revision())
+	k := c.watchFrom(gvk, revision)
+	if !k.asked {
+		k.asked = true
+		c.watched(gvk, k.selection.watchedNamespaces())
+	}
+	return k
 }
 
 // watchFrom returns a kind of the cache. If the kind is not watched yet, it starts to watch it at the revision. The caller

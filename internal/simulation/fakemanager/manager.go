@@ -43,6 +43,9 @@ type Options struct {
 	Cause func() (batch int, cause string)
 	// Pass is called for each reconcile, on the worker's goroutine. It must call reconcile and return its results.
 	Pass func(target Target, cause string, reconcile func() (ctrl.Result, error)) (ctrl.Result, error)
+	// Watched is called whenever the operator reads a kind from the cache or watches it, with the namespaces that the cache
+	// holds of it; [cache.AllNamespaces] stands for all. It is called with the cache's lock held.
+	Watched func(gvk schema.GroupVersionKind, namespaces []string)
 	// Fail ends the run with an error.
 	Fail func(error)
 }

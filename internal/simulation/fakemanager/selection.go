@@ -3,6 +3,7 @@ package fakemanager
 import (
 	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,6 +74,14 @@ func (s *selection) covers(namespace string) bool {
 	_, known := s.namespaces[namespace]
 	_, all := s.namespaces[cache.AllNamespaces]
 	return known || all
+}
+
+// watchedNamespaces returns the namespaces that are watched; [cache.AllNamespaces] stands for all.
+func (s *selection) watchedNamespaces() []string {
+	if s.namespaces == nil {
+		return []string{cache.AllNamespaces}
+	}
+	return slices.Sorted(maps.Keys(s.namespaces))
 }
 
 // transformed returns an object as the cache holds it. It may change the object.

@@ -1,0 +1,218 @@
+package reconciletest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// AssertRole fails the test unless the roles in a YAML file, such as config/rbac/role.yaml of controller-gen, fit what the
+// operator asked for in the runs of the reports: they must grant every right, and nothing that was not needed. It names what
+// is missing, with the marker of controller-gen to write, and what is not used. The file is relative to the test's directory.
+//
+// The report of an operator with several scenarios must be given for each of them, since their rights are added up. A verb that
+// is needed but that no scenario needs is named in unexplored, as in "delete pods" or "get deployments.apps/scale"; it is an error
+// if the roles do not grant it, or a scenario does use it.
+//
+// A ClusterRole grants its rules in all namespaces, and a Role in its namespace. Roles for what the manager itself does are
+// not judged: leases and events of the leader election, and the reviews by which the metrics server authenticates. Neither are
+// rules for nonResourceURLs, nor the verbs escalate, bind and impersonate. A rule with "*" is reported as unused, since nobody
+// needs all verbs or resources.
+func AssertRole(t testing.TB, file string, reports []*Report, unexplored ...string) {
+	t.Helper()
+	grants, err := readRoles(file)
+	if err != nil {
+		t.Errorf("role: %v", err)
+		return
+	}
+	if text := compareRole(grants, reports, unexplored); text != "" {
+		t.Errorf("%s does not fit what the operator asked for:\n%s", file, text)
+	}
+}
+
+// grant is one verb on one resource that a role grants.
+type grant struct {
+	verb, group, resource string
+	names                 []string // empty: all
+	namespace             string   // of the Role; "" for a ClusterRole
+}
+
+func (g *grant) String() string { return g.verb + " " + resourceName(g.group, g.resource) }
+
+// readRoles returns what the roles in a YAML file grant. It returns an error if there is no role.
+func readRoles(file string) ([]grant, error) {
+	content, err := os.ReadFile(file) //nolint:gosec // the test's author names it
+	if err != nil {
+		return nil, err
+	}
+	var all []grant
+	found := false
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := documents.Read()
+		switch {
+		case errors.Is(err, io.EOF) && !found:
+			return nil, fmt.Errorf("%s has neither a ClusterRole nor a Role: name the file that controller-gen generates", file)
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		var role rbacv1.Role // a ClusterRole has the same fields
+		if err := yaml.Unmarshal(document, &role); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if !strings.HasPrefix(role.APIVersion, rbacv1.GroupName+"/") || role.Kind != "Role" && role.Kind != "ClusterRole" {
+			continue
+		}
+		found = true
+		for i := range role.Rules {
+			all = append(all, grantsOf(&role.Rules[i], role.Namespace)...)
+		}
+	}
+}
+
+func grantsOf(rule *rbacv1.PolicyRule, namespace string) (all []grant) {
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				all = append(all, grant{verb, group, resource, rule.ResourceNames, namespace})
+			}
+		}
+	}
+	return all
+}
+
+// covers reports whether the grant allows what was asked for, as the API server's RBAC authorizer decides it.
+func (g *grant) covers(r *Right) bool {
+	return (g.verb == r.Verb || g.verb == rbacv1.VerbAll) &&
+		(g.group == r.Group || g.group == rbacv1.APIGroupAll) &&
+		(g.resource == r.Resource || g.resource == rbacv1.ResourceAll || g.coversSubresource(r.Resource)) &&
+		(len(g.names) == 0 || slices.Contains(g.names, r.Name)) &&
+		(g.namespace == "" || g.namespace == r.Namespace)
+}
+
+// coversSubresource reports whether the grant is for that subresource of all resources, such as "*/scale".
+func (g *grant) coversSubresource(resource string) bool {
+	_, subresource, has := strings.Cut(resource, "/")
+	return has && g.resource == "*/"+subresource
+}
+
+func (g *grant) hasWildcard() bool {
+	return g.verb == rbacv1.VerbAll || g.group == rbacv1.APIGroupAll || strings.Contains(g.resource, rbacv1.ResourceAll)
+}
+
+// isOfManager reports whether the grant is for what a manager does beside the operator's requests, which no run shows.
+func (g *grant) isOfManager() bool {
+	switch {
+	case slices.Contains([]string{"escalate", "bind", "impersonate"}, g.verb):
+		return true
+	case g.resource == "leases":
+		return g.group == "coordination.k8s.io"
+	case g.resource == "events":
+		return g.namespace != "" && (g.group == "" || g.group == "events.k8s.io")
+	}
+	return g.resource == "tokenreviews" || g.resource == "subjectaccessreviews"
+}
+
+// compareRole returns what is missing in the grants and what is not used of them, "" if they fit.
+func compareRole(grants []grant, reports []*Report, unexplored []string) string {
+	var b strings.Builder
+	asked := map[Right]string{}
+	for _, report := range reports {
+		for _, right := range report.Rights {
+			if _, known := asked[right]; !known {
+				asked[right] = report.requestOf[right]
+			}
+		}
+	}
+	writeMissing(&b, grants, asked)
+	writeUnused(&b, grants, asked, unexplored)
+	return b.String()
+}
+
+func writeMissing(b *strings.Builder, grants []grant, asked map[Right]string) {
+	type rule struct{ group, resource string }
+	verbs, requests := map[rule][]string{}, map[rule][]string{}
+	for right, request := range asked {
+		if slices.ContainsFunc(grants, func(g grant) bool { return g.covers(&right) }) {
+			continue
+		}
+		of := rule{right.Group, right.Resource}
+		verbs[of] = append(verbs[of], right.Verb)
+		requests[of] = append(requests[of], fmt.Sprintf("%s (%s)", right, request))
+	}
+	for _, of := range sortedKeys(verbs, func(of rule) string { return of.group + "/" + of.resource }) {
+		slices.Sort(verbs[of])
+		slices.Sort(requests[of])
+		for _, request := range requests[of][:min(len(requests[of]), shownRequests)] {
+			fmt.Fprintf(b, "  missing: %s\n", request)
+		}
+		if n := len(requests[of]) - shownRequests; n > 0 {
+			fmt.Fprintf(b, "  missing: %d more of %s\n", n, resourceName(of.group, of.resource))
+		}
+		fmt.Fprintf(b, "    write %s\n", marker(of.group, of.resource, "", slices.Compact(verbs[of])))
+	}
+}
+
+// shownRequests is how many requests are named for which one rule is missing.
+const shownRequests = 4
+
+func writeUnused(b *strings.Builder, grants []grant, asked map[Right]string, unexplored []string) {
+	left := slices.Clone(unexplored)
+	for i := range grants {
+		g := &grants[i]
+		if g.isOfManager() {
+			continue
+		}
+		used := false
+		for right := range asked {
+			used = used || g.covers(&right)
+		}
+		at := slices.Index(left, g.String())
+		switch {
+		case used && at >= 0:
+			fmt.Fprintf(b, "  %s is used: do not name it as unexplored\n", g)
+		case used && g.hasWildcard():
+			fmt.Fprintf(b, "  too wide: %s%s; name the verbs and the resources\n", g, g.where())
+		case !used && at < 0:
+			fmt.Fprintf(b, "  unused: %s%s; remove it from its marker, add an action that needs it, or name it as unexplored\n", g, g.where())
+		}
+		if at >= 0 {
+			left = slices.Delete(left, at, at+1)
+		}
+	}
+	for _, text := range left {
+		fmt.Fprintf(b, "  %s is named as unexplored, but no rule grants it\n", text)
+	}
+}
+
+// where returns the namespace and the names to which the grant is limited.
+func (g *grant) where() (text string) {
+	if g.namespace != "" {
+		text += " in namespace " + g.namespace
+	}
+	if len(g.names) > 0 {
+		text += " of " + strings.Join(g.names, ", ")
+	}
+	return text
+}
+
+func sortedKeys[K comparable, V any](m map[K]V, text func(K) string) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b K) int { return strings.Compare(text(a), text(b)) })
+	return keys
+}
