@@ -47,29 +47,36 @@ test: export GOGC ?= 400
 test: export GOMEMLIMIT ?= 1GiB
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
-	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)))
+	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
 
-# The modules are tested in parallel: their tests wait for other processes some of the time.
+# The modules are tested in parallel: their tests wait for other processes some of the time. Then computations run.
 test-of-%:
 	@cd $* && go test $(race) -timeout $(TIMEOUT) ./...
 
 # With the race detector a test needs up to ten times as long. These tests run without it, because they compute much and their
 # goroutines share nothing: explorations run one pass at a time, the corpus has an applier for each object, and the others
 # have one goroutine. All other tests run with it.
-unshared = Test[A-Za-z]*EveryFault TestDepth TestActionNeedsWhatTheOperatorCreates TestSoundOperatorsSurvive \
-	TestExplorationFindsImpureBuilders TestCorpus TestRandomPatches TestStartAfterBlackoutWindow TestStatusWriteByFreshness
-either = $(subst $(space),|,$(strip $(unshared)))
+computations = Test[A-Za-z]*EveryFault TestDepth TestActionNeedsWhatTheOperatorCreates TestSoundOperatorsSurvive \
+	TestExplorationFindsImpureBuilders TestRandomPatches TestStartAfterBlackoutWindow TestStatusWriteByFreshness
+corpus       = TestCorpus
+
 nothing =
-space = $(nothing) $(nothing)
-# The packages of the library that have one of them.
-unshared_packages = $(sort $(dir $(shell grep -rlE '^func ($(either))\b' --include='*_test.go' --exclude-dir=examples --exclude-dir=bench .)))
+either  = $(subst $(nothing) $(nothing),|,$(strip $(1)))
+# The packages of the library that have one of the computations.
+computing = $(sort $(dir $(shell grep -rlE '^func ($(call either,$(computations)))\b' --include='*_test.go' --exclude-dir=examples --exclude-dir=bench .)))
+
 test-of-.:
-	@{ go test -timeout $(TIMEOUT) -run '^($(either))$$' $(unshared_packages); failed=$$?; \
-	go test $(race) -timeout $(TIMEOUT) -skip '^($(either))$$' ./... && exit $$failed; }
+	@{ go test -timeout $(TIMEOUT) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
+	go test $(race) -timeout $(TIMEOUT) -skip '^($(call either,$(computations) $(corpus)))$$' ./... && exit $$failed; }
 
 test-of-examples:
-	@cd examples && { go test -timeout $(TIMEOUT) ./*/controller; failed=$$?; \
-	go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$') && exit $$failed; }
+	@cd examples && go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$')
+
+computations-of-.:
+	@nice go test -p 1 -timeout $(TIMEOUT) -run '^($(call either,$(computations)))$$' $(computing)
+
+computations-of-examples:
+	@cd examples && nice go test -p 1 -timeout $(TIMEOUT) ./*/controller
 
 ##@ Work on it
 
