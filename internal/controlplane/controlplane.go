@@ -62,7 +62,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 		return err
 	}
 	if len(cp.settings.crds) > 0 {
-		if err := cp.installCRDs(ctx, cp.settings.crds...); err != nil {
+		if err := cp.installCRDs(cp.settings.crds...); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (cp *ControlPlane) defaultAccount(namespace string) func(context.Context) e
 // InstallCRDs creates or updates the CustomResourceDefinitions in these files and folders, and returns when the API
 // server serves them.
 func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error {
-	if err := cp.installCRDs(ctx, paths...); err != nil {
+	if err := cp.installCRDs(paths...); err != nil {
 		return err
 	}
 	if cp.settings.controllers {
@@ -46,7 +46,7 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error 
 	return ctx.Err()
 }
 
-func (cp *ControlPlane) installCRDs(ctx context.Context, paths ...string) error {
+func (cp *ControlPlane) installCRDs(paths ...string) error {
 	_, err := envtest.InstallCRDs(cp.Config(), envtest.CRDInstallOptions{
 		Paths:              paths,
 		ErrorIfPathMissing: true,
