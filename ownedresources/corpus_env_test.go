@@ -34,8 +34,6 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-var corpusCRDs sync.Once
-
 // corpusEnv is where the manifests are applied.
 type corpusEnv struct {
 	scheme       *runtime.Scheme
@@ -59,9 +57,6 @@ type manifest struct {
 func newCorpusEnv(t *testing.T) *corpusEnv {
 	t.Helper()
 	cp := corpusPlane(t)
-	corpusCRDs.Do(func() {
-		require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml", "testdata/widgets.yaml"))
-	})
 	c := &corpusEnv{scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
 	c.config.WarningHandler = rest.NoWarnings{}
 	require.NoError(t, scheme.AddToScheme(c.scheme))

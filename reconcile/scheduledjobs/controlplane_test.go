@@ -29,10 +29,7 @@ import (
 )
 
 // controlPlane runs the real Job controller, TTL controller and garbage collector.
-var (
-	controlPlane = controlplanetest.Shared(controlplane.WithControllers())
-	backupCRD    sync.Once
-)
+var controlPlane = controlplanetest.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/backups.yaml"))
 
 // cluster is a namespace of a real control plane with an operator, whose clock the test sets.
 type cluster struct {
@@ -47,7 +44,6 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	cp := controlPlane(t)
-	backupCRD.Do(func() { require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/backups.yaml")) })
 	c := &cluster{cp: cp, namespace: controlplanetest.Namespace(t, cp), clock: clocktesting.NewFakePassiveClock(two.Add(-30 * time.Minute))}
 	var err error
 	c.Client, err = client.New(cp.Config(), client.Options{Scheme: scheme})

@@ -35,7 +35,11 @@ func rollOut(ctx context.Context, c client.Client, set *appsv1.StatefulSet) erro
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: fmt.Sprint(set.Name, "-", i)}}
 		claim := set.Spec.VolumeClaimTemplates[0].DeepCopy()
 		claim.Namespace, claim.Name, claim.Labels = set.Namespace, claim.Name+"-"+pod.Name, set.Spec.Selector.MatchLabels
-		if err := c.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
+		err := c.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
+		if apierrors.IsNotFound(err) { // a creation that fails takes longer, and explorations come here thousands of times
+			err = c.Create(ctx, claim)
+		}
+		if err != nil {
 			return err
 		}
 		if err := ensurePod(ctx, c, set, pod); err != nil {

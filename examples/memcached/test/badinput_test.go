@@ -270,10 +270,7 @@ func TestNamesake(t *testing.T) {
 // TestAPIServerRestart restarts the API server while the operator works.
 func TestAPIServerRestart(t *testing.T) {
 	t.Parallel()
-	own := operatortest.WithCRDs("../config/crd/bases", func(t testing.TB) *controlplane.ControlPlane {
-		return controlplanetest.Start(t, controlplane.WithControllers())
-	})
-	u := newUser(t, own(t))
+	u := newUser(t, controlplanetest.Start(t, controlplane.WithControllers(), controlplane.WithCRDs("../config/crd/bases")))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	names := make([]string, 10)
 	for i := range names {
