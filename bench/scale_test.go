@@ -23,6 +23,7 @@ import (
 
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -99,8 +100,7 @@ type scale struct {
 	server      string
 	mgr         ctrl.Manager
 	passes      atomic.Int64
-	last        atomic.Int64 // when the last pass ended
-	events      atomic.Int64 // of children and objects
+	last        atomic.Int64 // when the last pass ended, in nanoseconds since 1970
 	count       requests.Count
 	reconciler  ctrlreconcile.Reconciler
 	namespaceOf func(i int) string
@@ -220,17 +220,16 @@ func (s *scale) trigger(b *testing.B, what, path string) {
 }
 
 // settle waits until there were so many passes and then none for two seconds. It returns when the last one ended.
-func (s *scale) settle(b *testing.B, passes int64) time.Time {
+func (s *scale) settle(b *testing.B, passes int64) (last time.Time) {
 	b.Helper()
-	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		last := time.Unix(0, s.last.Load())
-		if s.passes.Load() >= passes && time.Since(last) > 2*time.Second {
-			return last
-		}
-		if time.Since(began) > 4*time.Minute {
-			b.Fatalf("%d passes of %d after 4 minutes; sent %v", s.passes.Load(), passes, s.count.Sent())
-		}
+	err := wait.PollUntilContextTimeout(b.Context(), 50*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
+		last = time.Unix(0, s.last.Load())
+		return s.passes.Load() >= passes && time.Since(last) > 2*time.Second, nil
+	})
+	if err != nil {
+		b.Fatalf("%d passes of %d: %v; sent %v", s.passes.Load(), passes, err, s.count.Sent())
 	}
+	return last
 }
 
 func (s *scale) quiet(b *testing.B) {
