@@ -95,7 +95,7 @@ func newScaleServer(config *rest.Config, size, namespaces int, namespace string)
 	}
 	s.rest = proxy
 
-	applied := recorder{scheme: scheme, applied: map[string][]string{}}
+	applied := recorder{Client: c, applied: map[string][]string{}}
 	set := ownedresources.Ensure(ownedresources.Build(deployment), ownedresources.Build(service))
 	set.SetName("children")
 	for i := range size {
@@ -181,18 +181,18 @@ func split(text string) (parts []string) {
 	}
 }
 
-// recorder is a client that records the annotation of each child that is created, by the resource.
+// recorder is a client that reads nothing, and records the annotation of each child that is created, by the resource.
 type recorder struct {
 	client.Client
-	scheme  *runtime.Scheme
 	applied map[string][]string
 }
 
-func (r *recorder) Scheme() *runtime.Scheme { return r.scheme }
 func (r *recorder) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
+
 func (r *recorder) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
 func (r *recorder) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	resource := "services"
 	if _, ok := obj.(*appsv1.Deployment); ok {
