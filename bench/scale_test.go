@@ -45,16 +45,15 @@ import (
 // scaleCommand is the first argument of this test program when it is the server of generated objects.
 const scaleCommand = "serve-generated-objects"
 
-func TestMain(m *testing.M) {
-	if len(os.Args) != 6 || os.Args[1] != scaleCommand {
-		os.Exit(m.Run())
-	}
+// runScaleServer is the process of the server of generated objects, and returns its exit code.
+func runScaleServer() int {
 	size, err := strconv.Atoi(os.Args[3])
 	namespaces, err2 := strconv.Atoi(os.Args[4])
 	if err := errors.Join(err, err2, serveScale(os.Args[2], size, namespaces, os.Args[5])); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // listen serves on a free port, which it writes to out. It returns when standard input is closed.
