@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(operatorVariable) != "" {
 		os.Exit(runOperatorProcess())
 	}
+	if len(os.Args) == 6 && os.Args[1] == scaleCommand {
+		os.Exit(runScaleServer())
+	}
 	os.Exit(m.Run())
 }
 
