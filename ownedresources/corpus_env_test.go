@@ -85,7 +85,7 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
 			_, err := c.kinds.of(custom, c.scheme)
 			return err == nil
-		}, 20*time.Second, 20*time.Millisecond)
+		}, controlplanetest.Patience, 20*time.Millisecond)
 	}
 	c.newNamespace = func(t *testing.T) string { return controlplanetest.Namespace(t, cp) }
 	for _, form := range []string{"typed", "unstructured"} {
@@ -207,7 +207,7 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 			}
 		}
 		return same >= quiet
-	}, 60*time.Second, 300*time.Millisecond, "controllers have not settled")
+	}, controlplanetest.Patience, 300*time.Millisecond, "controllers have not settled")
 }
 
 // observed reports whether the controller of the object has observed its last generation.

@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	eventually = 60 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 20 * time.Millisecond
 )
 

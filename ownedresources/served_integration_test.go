@@ -153,7 +153,7 @@ func (e *servedEnv) install(t *testing.T, listType string) *apiextensionsv1.Cust
 }
 
 const (
-	eventually = 30 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 10 * time.Millisecond
 )
 

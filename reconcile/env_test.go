@@ -38,7 +38,7 @@ type (
 )
 
 const (
-	eventually = 20 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 10 * time.Millisecond
 )
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	patience = time.Minute
+	patience = 3 * time.Minute // on a busy machine
 	interval = 200 * time.Millisecond
 )
 

@@ -25,7 +25,7 @@ const (
 
 const (
 	pollInterval   = 25 * time.Millisecond
-	attemptTimeout = 3 * time.Second // a program that took the port meanwhile may never answer
+	attemptTimeout = 20 * time.Second // a program that took the port meanwhile may never answer
 )
 
 // running is a running program and the command that starts it again.

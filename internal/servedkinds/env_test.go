@@ -38,7 +38,7 @@ import (
 var controlPlane = controlplanetest.Shared()
 
 const (
-	eventually = 30 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 10 * time.Millisecond
 )
 

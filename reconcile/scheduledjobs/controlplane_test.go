@@ -109,7 +109,7 @@ func (c *cluster) set(t *testing.T, now time.Time) {
 
 func (c *cluster) eventually(t *testing.T, what string, condition func(*assert.CollectT)) {
 	t.Helper()
-	require.EventuallyWithT(t, condition, 30*time.Second, 20*time.Millisecond, what)
+	require.EventuallyWithT(t, condition, controlplanetest.Patience, 20*time.Millisecond, what)
 }
 
 // jobs returns the names of the Jobs, each with its state.
