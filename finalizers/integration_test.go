@@ -233,7 +233,9 @@ func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act fu
 // The event is recorded although the object is gone and the error is long.
 func TestRealGiveUpEvent(t *testing.T) {
 	s := newServer(t)
-	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -196,6 +196,7 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	if t.Failed() {
 		t.FailNow()
 	}
+	c.awaitControllers(t)
 	const quiet = 3
 	versions, same := map[string]string{}, 0
 	require.Eventually(t, func() bool {
@@ -208,6 +209,17 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 		}
 		return same >= quiet
 	}, controlplanetest.Patience, 300*time.Millisecond, "controllers have not settled")
+}
+
+// awaitControllers creates a Deployment and waits until its pod is ready. The controllers have begun with all earlier objects by
+// then, also on a busy machine: their queues are in order.
+func (c *corpusEnv) awaitControllers(t *testing.T) {
+	t.Helper()
+	d := NewDeployment(namedConfigMap(c.newNamespace(t), "last"), map[string]string{"app": "last"}, corev1.Container{Name: "last", Image: "last"})
+	require.NoError(t, c.other.Create(t.Context(), d))
+	require.Eventually(t, func() bool {
+		return c.other.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil && d.Status.AvailableReplicas == 1
+	}, controlplanetest.Patience, 100*time.Millisecond, "the Deployment that was created last is available")
 }
 
 // observed reports whether the controller of the object has observed its last generation.

@@ -134,7 +134,7 @@ func (env *operatorEnv) start(t *testing.T, set *ChildSet[*budget], namespaces .
 	t.Helper()
 	mgr, err := reconcile.NewManager(corpusPlane(t).Config(), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), Cache: reconcile.CacheOptions(namespaces...),
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Controller: config.Controller{SkipNameValidation: new(true)}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 	})
 	require.NoError(t, err)
 	observed = &observedSet{ChildSet: set}

@@ -35,6 +35,7 @@ func managerWithIndex(t *testing.T) ctrl.Manager {
 	nobody := cp.ConfigFor("nobody")
 	mgr, err := reconcile.NewManager(nobody, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+		GracefulShutdownTimeout: new(controlplanetest.Patience),
 	})
 	require.NoError(t, err)
 	return mgr
@@ -72,6 +73,7 @@ func TestManagerStoppedBeforeStart(t *testing.T) {
 	unreachable := cp.Config()
 	mgr, err := reconcile.NewManager(unreachable, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+		GracefulShutdownTimeout: new(controlplanetest.Patience),
 	})
 	require.NoError(t, err)
 	index(t, mgr)

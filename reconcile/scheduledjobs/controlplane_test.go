@@ -60,7 +60,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(c.count.Wrap(c.cp.Config()), ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{c.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})

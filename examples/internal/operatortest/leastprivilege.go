@@ -115,6 +115,7 @@ func (i *Installation) run(t *testing.T, lifecycle func(*User) *Lifecycle, allow
 	options.Scheme, options.Cache, options.Client = l.Options.Scheme, l.Options.Cache, l.Options.Client
 	options.Logger = funcr.New(r.log.add, funcr.Options{})
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.GracefulShutdownTimeout = new(Patience)
 	options.Controller = config.Controller{SkipNameValidation: new(true)}
 	vanished := &atomic.Bool{}
 	options.NewClient = Intercept(u.disturb(vanished))
