@@ -140,7 +140,7 @@ func (t *tour) runOperator(example, namespace, account string, flags ...string) 
 		return
 	}
 	t.operators = append(t.operators, operator)
-	t.printer.Succeeded("the operator is built and runs", began)
+	t.printer.Succeeded("the operator runs", began)
 }
 
 func (t *tour) showLogs() {
