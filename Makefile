@@ -46,8 +46,8 @@ demo: $(if $(EXAMPLE),,demo-schedule) $(database) ## Run the examples on a real 
 # The first chapter is built while the modules of the control plane are downloaded.
 demo-schedule: requirements
 	$(call slowly,building the first chapter of the demo,\
-	test -x bin/k8s/kubectl || (cd hack/k8s && go list -deps tool) >/dev/null 2>&1 & downloads=$$!; \
-	(cd examples && $(go-build) -o ../bin/demo-schedule ./demo/schedule) && bin/demo-schedule && wait $$downloads)
+	test -x bin/k8s/kubectl -o -n "$(KUBEBUILDER_ASSETS)" || (cd hack/k8s && go list -deps tool) >/dev/null 2>&1 & downloads=$$!; \
+	(cd examples && $(go-build) -o ../bin/demo-schedule ./demo/schedule) && bin/demo-schedule && { wait $$downloads || true; })
 
 demo-program: requirements
 	$(call slowly,building the demo,cd examples && $(go-build) -o ../bin/demo ./demo)

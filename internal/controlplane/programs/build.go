@@ -23,6 +23,9 @@ func (c *checkout) build(ctx context.Context, missing []program) error {
 		return err
 	}
 	defer unlock()
+	if err := c.removeUnfinished(); err != nil {
+		return err
+	}
 	begin := time.Now()
 	for _, folder := range []string{c.root, filepath.Join(c.root, "hack", "k8s")} {
 		if err := c.buildIn(ctx, folder, missing); err != nil {
@@ -55,7 +58,7 @@ func (c *checkout) buildIn(ctx context.Context, folder string, missing []program
 	if len(building) == 0 {
 		return nil
 	}
-	fresh, err := os.MkdirTemp(c.bin(""), ".new-")
+	fresh, err := os.MkdirTemp(c.bin(""), unfinished)
 	if err != nil {
 		return err
 	}
@@ -79,6 +82,18 @@ func (c *checkout) buildIn(ctx context.Context, folder string, missing []program
 		}
 	}
 	return nil
+}
+
+// unfinished is the pattern of the folders that programs are built in.
+const unfinished = ".new-*"
+
+// removeUnfinished removes what processes have left that were killed while they built.
+func (c *checkout) removeUnfinished() error {
+	folders, err := filepath.Glob(c.bin(unfinished))
+	for _, folder := range folders {
+		err = errors.Join(err, os.RemoveAll(folder))
+	}
+	return err
 }
 
 // folder returns the folder of the module that a program is built in.
