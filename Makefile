@@ -18,6 +18,11 @@ kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
 # The race detector needs a C compiler, which a fresh machine may not have.
 race     = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
+# Programs that are built to be run have the flags of programs.GoBuild in internal/controlplane/programs: so they share their
+# compiled packages.
+go-flags = -gcflags=all=-dwarf=false -trimpath -buildvcs=false
+go-build = CGO_ENABLED=0 go build $(go-flags) -ldflags='-s -w'
+
 # $(call slowly,what,command) runs a command that may take long. It prints what is being done, and every 15 seconds for how long.
 define slowly
 @echo "opblocks: $(1)" >&2; start=$$(date +%s); \
@@ -26,7 +31,7 @@ trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
 $(2)
 endef
 
-.PHONY: help demo chaos test lint generate manifests bench clean install \
+.PHONY: help demo demo-schedule demo-program chaos test lint generate manifests bench clean install \
 	uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
@@ -34,12 +39,21 @@ endef
 help: ## Show this help.
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: control-plane $(database) ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
-	$(call slowly,building the demo,cd examples && go build -buildvcs=false -o ../bin/demo ./demo)
+demo: $(if $(EXAMPLE),,demo-schedule) $(database) ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
+	@$(MAKE) --no-print-directory -j control-plane demo-program
 	@bin/demo $(if $(KEEP),-keep) $(EXAMPLE)
 
+# The first chapter is built while the modules of the control plane are downloaded.
+demo-schedule: requirements
+	$(call slowly,building the first chapter of the demo,\
+	test -x bin/k8s/kubectl -o -n "$(KUBEBUILDER_ASSETS)" || (cd hack/k8s && go list -deps tool) >/dev/null 2>&1 & downloads=$$!; \
+	(cd examples && $(go-build) -o ../bin/demo-schedule ./demo/schedule) && bin/demo-schedule && { wait $$downloads || true; })
+
+demo-program: requirements
+	$(call slowly,building the demo,cd examples && $(go-build) -o ../bin/demo ./demo)
+
 chaos: control-plane mariadb ## Run the examples while they, the control plane, the network and the database fail; 10 minutes. ARGS=-seed=1 repeats the faults of seed 1.
-	$(call slowly,building,cd examples && go build -buildvcs=false -o ../bin/chaos ./chaos)
+	$(call slowly,building,cd examples && $(go-build) -o ../bin/chaos ./chaos)
 	@bin/chaos $(ARGS)
 
 # Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
@@ -154,7 +168,7 @@ undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created, with
 ##@ Used by the targets above
 
 control-plane: requirements ## Build what is missing of etcd, kube-apiserver, …, kubectl into bin/k8s.
-	@go run ./internal/controlplane/build
+	@CGO_ENABLED=0 go run $(go-flags) ./internal/controlplane/build
 
 bin/k8s/kubectl: control-plane
 

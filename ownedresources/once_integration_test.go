@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	eventually = 60 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 20 * time.Millisecond
 )
 
@@ -62,7 +62,7 @@ func newOnceEnv(t *testing.T) *onceEnv {
 func (env *onceEnv) start(set *ownedresources.ChildSet[*corev1.ConfigMap]) (stop func()) {
 	env.Helper()
 	mgr, err := ctrl.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
-		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{env.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})

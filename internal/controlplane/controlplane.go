@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
 )
 
-// startTimeout limits every wait for a program to become ready.
-const startTimeout = time.Minute
+// startTimeout limits every wait for a program to become ready. The machine may be busy with other tests.
+const startTimeout = 5 * time.Minute
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {

@@ -64,7 +64,7 @@ func kubectl(t *testing.T, cp *controlplane.ControlPlane, namespace string, args
 
 func eventually(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 40*time.Second, true, done)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, controlplanetest.Patience, true, done)
 	require.NoError(t, err, "waiting until %s", what)
 }
 

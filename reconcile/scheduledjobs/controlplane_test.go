@@ -56,7 +56,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(c.count.Wrap(c.cp.Config()), ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{c.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
@@ -105,7 +105,7 @@ func (c *cluster) set(t *testing.T, now time.Time) {
 
 func (c *cluster) eventually(t *testing.T, what string, condition func(*assert.CollectT)) {
 	t.Helper()
-	require.EventuallyWithT(t, condition, 30*time.Second, 20*time.Millisecond, what)
+	require.EventuallyWithT(t, condition, controlplanetest.Patience, 20*time.Millisecond, what)
 }
 
 // jobs returns the names of the Jobs, each with its state.

@@ -307,8 +307,7 @@ func TestNames(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			u.create(t, tc.name, 1)
-			m := u.settled(t, tc.name, metav1.ConditionTrue)
-			assert.Len(t, m.Status.Nodes, 1)
+			m := u.listed(t, tc.name, 1)
 			got, _ := conditions.Get(m.Status.Conditions, "ServiceReady")
 			assert.Equal(t, tc.service, got.Reason, "%s: %s", tc.reason, got.Message)
 		})
