@@ -99,6 +99,7 @@ func (p *operatorProcess) run(ctx context.Context) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	stopped := make(chan error, 1)
 	start := time.Now()
 	go func() { stopped <- mgr.Start(ctx) }()
@@ -107,7 +108,6 @@ func (p *operatorProcess) run(ctx context.Context) error {
 		return n >= float64(p.Size), err
 	})
 	if err != nil {
-		stop()
 		return err
 	}
 	m := memory{Seconds: time.Since(start).Seconds(), Requests: len(count.Sent())}
