@@ -147,7 +147,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 	}
 	for name, actions := range tests {
 		t.Run(name, func(t *testing.T) {
-			reconciletest.Explore(t, scenario(actions...), reconciletest.Depth(2), reconciletest.Limit(20))
+			reconciletest.Explore(t, scenario(actions...), reconciletest.Depth(2), reconciletest.LimitPairs(20))
 		})
 	}
 }

@@ -41,5 +41,5 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }),
 			reconciletest.Delete(sample()),
 		},
-	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	}, reconciletest.Depth(2), reconciletest.LimitPairs(100))
 }

@@ -35,5 +35,5 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(&appsv1.Deployment{ObjectMeta: named}),
 			reconciletest.Delete(sample(0)),
 		},
-	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	}, reconciletest.Depth(2), reconciletest.LimitPairs(100))
 }
