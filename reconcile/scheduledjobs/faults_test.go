@@ -89,7 +89,7 @@ func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 		Start: func(p *reconciletest.Process) error {
 			return reconcile.For(p.Manager(), reconcile.Named("backup", newStep())).Complete()
 		},
-		SimulatedControllers: []reconciletest.SimulatedController{jobController},
+		SimulatedControllers: []reconciletest.SimulatedController{{For: &batchv1.Job{}, Step: jobController}},
 		Actions:              actions, Always: once, Ignore: ignore,
 		Horizon: 2 * time.Minute, // shorter than the time between an action and the next run
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +79,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 				Scheme: newScheme(t), CRDs: []string{"../config/crd/bases"},
 				Start:                start,
 				Actions:              actions,
-				SimulatedControllers: []reconciletest.SimulatedController{statefulSets, jobs},
+				SimulatedControllers: []reconciletest.SimulatedController{{For: &appsv1.StatefulSet{}, Step: statefulSets}, {For: &corev1.PersistentVolumeClaim{}}, {For: &batchv1.Job{}, Step: jobs}},
 				External:             func() reconciletest.External { return registrytest.New() },
 				Ignore:               varying,
 			})
