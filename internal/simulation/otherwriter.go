@@ -71,12 +71,13 @@ func conditionsOf(obj runtime.Object) *[]metav1.Condition {
 	return nil
 }
 
-// deleteAsOther deletes the object of a request as another writer does. The caller holds the lock.
+// deleteAsOther deletes the object of a request as another writer does, who uses kubectl: the pods of a Job go with it. The
+// caller holds the lock.
 func (r *Run) deleteAsOther(c *call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	obj.Namespace, obj.Name = c.Object.Namespace, c.Object.Name
-	if err := r.user.Delete(r.context(), obj); client.IgnoreNotFound(err) != nil {
+	if err := r.user.Delete(r.context(), obj, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
 		r.failLocked(fmt.Errorf("another writer's deletion before %s: %w", c, err))
 		return
 	}

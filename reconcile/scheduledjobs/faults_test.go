@@ -4,77 +4,55 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// ledger counts how often each Job has run, by name. It is part of what is compared with the run without faults: no run is
-// lost, and none happens twice.
-func ledger() *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ledger"}}
+// ledger has the UIDs of the Jobs that have run, by name. How often each has run is part of what is compared with the run
+// without faults: no run is lost, and none happens twice.
+type ledger map[string]map[types.UID]bool
+
+func (l ledger) State() any {
+	times := map[string]int{}
+	for name, uids := range l {
+		times[name] = len(uids)
+	}
+	return times
 }
 
-// jobController simulates the Job controller and the TTL controller. A Job that is not suspended runs at once, and finishes
-// unless its image is endless. Each call takes one step.
-func jobController(ctx context.Context, c client.Client) error {
-	var jobs batchv1.JobList
-	if err := c.List(ctx, &jobs); err != nil {
-		return err
+// jobs is the controller of Jobs. A Job finishes at once unless its image is endless.
+var jobs = reconciletest.Jobs(func(job *batchv1.Job) reconciletest.JobOutcome {
+	if _, finished := job.Labels["finished"]; job.Spec.Template.Spec.Containers[0].Image == "endless" && !finished {
+		return reconciletest.JobRuns
 	}
-	for i := range jobs.Items {
-		job := &jobs.Items[i]
-		_, finished := job.Labels["finished"]
-		switch {
-		case job.DeletionTimestamp != nil || job.Spec.Suspend != nil && *job.Spec.Suspend:
-		case job.Status.StartTime == nil:
-			return run(ctx, c, job)
-		case job.Status.CompletionTime == nil && (job.Spec.Template.Spec.Containers[0].Image != "endless" || finished):
-			job.Status.CompletionTime = new(metav1.Now())
-			job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
-			return c.Status().Update(ctx, job)
-		case job.Status.CompletionTime != nil && job.Spec.TTLSecondsAfterFinished != nil:
-			return client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
-		}
-	}
-	return nil
-}
+	return reconciletest.JobCompletes
+})
 
-func run(ctx context.Context, c client.Client, job *batchv1.Job) error {
-	runs := ledger()
-	if err := c.Get(ctx, client.ObjectKeyFromObject(runs), runs); err != nil {
-		return err
-	}
-	if runs.Data == nil {
-		runs.Data = map[string]string{}
-	}
-	times, _ := strconv.Atoi(runs.Data[job.Name])
-	runs.Data[job.Name] = strconv.Itoa(times + 1)
-	if err := c.Update(ctx, runs); err != nil {
-		return err
-	}
-	job.Status.StartTime = new(metav1.Now())
-	return c.Status().Update(ctx, job)
-}
-
-// once returns an error if a Job has run twice.
+// once notes the Jobs that run, and returns an error if one has run twice.
 func once(env *reconciletest.Env) error {
-	runs := ledger()
-	if err := env.Get(context.Background(), client.ObjectKeyFromObject(runs), runs); err != nil {
+	var all batchv1.JobList
+	if err := env.List(context.Background(), &all); err != nil {
 		return err
 	}
-	for name, times := range runs.Data {
-		if times != "1" {
-			return fmt.Errorf("%s has run %s times", name, times)
+	runs := env.External.(ledger)
+	for i := range all.Items {
+		job := &all.Items[i]
+		if job.Status.StartTime == nil {
+			continue
+		}
+		if runs[job.Name] == nil {
+			runs[job.Name] = map[types.UID]bool{}
+		}
+		if runs[job.Name][job.UID] = true; len(runs[job.Name]) > 1 {
+			return fmt.Errorf("%s has run %d times", job.Name, len(runs[job.Name]))
 		}
 	}
 	return nil
@@ -85,11 +63,11 @@ var nextRun = []reconciletest.Action{reconciletest.Wait(10 * time.Minute), recon
 
 func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 	return reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{ledger()},
+		Scheme: scheme, CRDs: []string{"testdata"}, External: func() reconciletest.External { return ledger{} },
 		Start: func(p *reconciletest.Process) error {
 			return reconcile.For(p.Manager(), reconcile.Named("backup", newStep())).Complete()
 		},
-		SimulatedControllers: []reconciletest.SimulatedController{{For: &batchv1.Job{}, Step: jobController}},
+		SimulatedControllers: []reconciletest.SimulatedController{jobs},
 		Actions:              actions, Always: once, Ignore: ignore,
 		Horizon: 2 * time.Minute, // shorter than the time between an action and the next run
 	}

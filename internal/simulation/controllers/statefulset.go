@@ -169,6 +169,9 @@ func (s *statefulSet) replaceOutdated(ctx context.Context) (wait bool, err error
 	}
 	for ordinal := s.end() - 1; ordinal >= s.first()+s.partition(); ordinal-- {
 		pod := s.pods[ordinal]
+		if pod == nil {
+			return true, nil
+		}
 		if pod.Labels[appsv1.ControllerRevisionHashLabelKey] != s.update.name {
 			return true, s.remove(ctx, ordinal)
 		}
@@ -216,11 +219,11 @@ func (s *statefulSet) create(ctx context.Context, ordinal int) error {
 		}
 	}
 	pod.Spec.Volumes = volumes
-	if err := s.client.Create(ctx, pod); err != nil {
-		return err
+	err := s.client.Create(ctx, pod)
+	if err == nil {
+		s.pods[ordinal] = pod
 	}
-	s.pods[ordinal] = pod
-	return nil
+	return client.IgnoreAlreadyExists(err) // one of a former StatefulSet goes soon
 }
 
 // remove deletes a pod. If its claims are to go with it, they get it as their owner first.

@@ -130,7 +130,7 @@ func simplify(u *unstructured.Unstructured) {
 		}
 	}
 	simplifyConditions(u)
-	simplifyRevisions(u)
+	simplifyBuiltIn(u)
 	generation := u.GetGeneration()
 	u.Object["metadata"] = metadata
 	replaceGenerations(u.Object, generation)
