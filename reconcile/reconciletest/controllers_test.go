@@ -85,10 +85,12 @@ func TestSteppingExternal(t *testing.T) {
 			machines := p.External().(*cloud)
 			if !known {
 				known = true // also if the effect below fails
-				return ctrl.Result{}, p.Effect(ctx, "rent machine "+s.Name, func() error {
+				if err := p.Effect(ctx, "rent machine "+s.Name, func() error {
 					machines.created[s.Name] = time.Now()
 					return nil
-				})
+				}); err != nil {
+					return ctrl.Result{}, err
+				}
 			}
 			if !machines.ready[s.Name] {
 				return ctrl.Result{RequeueAfter: 10 * time.Second}, nil
