@@ -2,30 +2,58 @@ package scheduledjobs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// ledger has the UIDs of the Jobs that have run, by name. How often each has run is part of what is compared with the run
-// without faults: no run is lost, and none happens twice.
-type ledger map[string]map[types.UID]bool
+// ledger counts how often each Job has run, by name. It is part of what is compared with the run without faults: no run is
+// lost, and none happens twice.
+func ledger() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ledger"}}
+}
 
-func (l ledger) State() any {
-	times := map[string]int{}
-	for name, uids := range l {
-		times[name] = len(uids)
+// counted is an annotation of the ledger with the UIDs of the Jobs that have been counted.
+const counted = "counted"
+
+// count counts the Jobs that have started. It is a simulated controller beside that of Jobs.
+func count(ctx context.Context, c client.Client) error {
+	var all batchv1.JobList
+	runs := ledger()
+	if err := errors.Join(c.List(ctx, &all), c.Get(ctx, client.ObjectKeyFromObject(runs), runs)); err != nil {
+		return err
 	}
-	return times
+	if runs.Data == nil {
+		runs.Data = map[string]string{}
+	}
+	seen := runs.Annotations[counted]
+	for i := range all.Items {
+		job := &all.Items[i]
+		if job.Status.StartTime == nil || strings.Contains(seen, string(job.UID)) {
+			continue
+		}
+		times, _ := strconv.Atoi(runs.Data[job.Name])
+		runs.Data[job.Name] = strconv.Itoa(times + 1)
+		seen += " " + string(job.UID)
+	}
+	if seen == runs.Annotations[counted] {
+		return nil
+	}
+	metav1.SetMetaDataAnnotation(&runs.ObjectMeta, counted, seen)
+	return c.Update(ctx, runs)
 }
 
 // jobs is the controller of Jobs. A Job finishes at once unless its image is endless.
@@ -36,23 +64,15 @@ var jobs = reconciletest.Jobs(func(job *batchv1.Job) reconciletest.JobOutcome {
 	return reconciletest.JobCompletes
 })
 
-// once notes the Jobs that run, and returns an error if one has run twice.
+// once returns an error if a Job has run twice.
 func once(env *reconciletest.Env) error {
-	var all batchv1.JobList
-	if err := env.List(context.Background(), &all); err != nil {
+	runs := ledger()
+	if err := env.Get(context.Background(), client.ObjectKeyFromObject(runs), runs); err != nil {
 		return err
 	}
-	runs := env.External.(ledger)
-	for i := range all.Items {
-		job := &all.Items[i]
-		if job.Status.StartTime == nil {
-			continue
-		}
-		if runs[job.Name] == nil {
-			runs[job.Name] = map[types.UID]bool{}
-		}
-		if runs[job.Name][job.UID] = true; len(runs[job.Name]) > 1 {
-			return fmt.Errorf("%s has run %d times", job.Name, len(runs[job.Name]))
+	for name, times := range runs.Data {
+		if times != "1" {
+			return fmt.Errorf("%s has run %s times", name, times)
 		}
 	}
 	return nil
@@ -63,11 +83,11 @@ var nextRun = []reconciletest.Action{reconciletest.Wait(10 * time.Minute), recon
 
 func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 	return reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"testdata"}, External: func() reconciletest.External { return ledger{} },
+		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{ledger()},
 		Start: func(p *reconciletest.Process) error {
 			return reconcile.For(p.Manager(), reconcile.Named("backup", newStep())).Complete()
 		},
-		SimulatedControllers: []reconciletest.SimulatedController{jobs},
+		SimulatedControllers: []reconciletest.SimulatedController{jobs, {Step: count}},
 		Actions:              actions, Always: once, Ignore: ignore,
 		Horizon: 2 * time.Minute, // shorter than the time between an action and the next run
 	}
@@ -76,6 +96,7 @@ func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 // ignore ignores what is compared by the ledger: the UID of a Job that is gone, and a success that nobody saw before the TTL
 // removed the Job.
 func ignore(obj *unstructured.Unstructured) {
+	reconciletest.IgnoreFields("ConfigMap", "metadata.annotations."+counted)(obj)
 	unstructured.RemoveNestedField(obj.Object, "status", "lastJobUID")
 	if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttl"); found {
 		unstructured.RemoveNestedField(obj.Object, "status", "lastSuccessfulTime")
