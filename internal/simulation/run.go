@@ -42,6 +42,8 @@ type Run struct {
 	script      script
 	probing     bool // checkRest runs
 	failures    []error
+
+	externalSteps int // how often what is outside of the cluster has changed by itself
 }
 
 // objectID identifies an object.
@@ -177,12 +179,13 @@ func (r *Run) failure() error {
 type version struct {
 	revision int64 // of the server
 	effects  int   // so far, that changed something outside of the cluster
+	steps    int   // so far, in which that changed by itself
 }
 
 func (r *Run) version() version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return version{r.server.Revision(), r.operations.effects}
+	return version{r.server.Revision(), r.operations.effects, r.externalSteps}
 }
 
 // end ends the leading process.
