@@ -35,7 +35,7 @@ func BenchmarkConvergence(b *testing.B) {
 	for _, size := range sizes(b, 1_000) {
 		variants := convergenceVariants
 		if size > 1_000 {
-			variants = mainConvergenceVariants
+			variants = mainVariants
 		}
 		b.Run(fmt.Sprintf("objects=%d", size), func(b *testing.B) {
 			inTurns(b, variants, func(b *testing.B, variant string) {

@@ -87,7 +87,7 @@ func (t *tables) convergence() string {
 			}
 			cells = append(cells, duration(t.of("Convergence", 1_000, variant, request).times(1e6)))
 		}
-		if variant == withoutEvents || slices.Contains(mainVariants, variant) {
+		if slices.Contains(mainVariants, variant) {
 			cells[2] = duration(t.of("Convergence", 10_000, variant, "s").times(1e9))
 		}
 		rows = append(rows, cells)
