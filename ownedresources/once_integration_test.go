@@ -482,6 +482,7 @@ func TestExpandVolumesRefused(t *testing.T) {
 	var live appsv1.StatefulSet
 	require.True(t, env.read(&live))
 	first := live.UID
+	env.eventually("the claim is bound", func() bool { return len(env.claims()) == 1 }) // without a claim the StatefulSet is replaced
 
 	env.setData("version", "2")
 	env.eventually("it is refused", func() bool { return apierrors.IsForbidden(env.outcome(set)) })
