@@ -226,7 +226,7 @@ func observed(t *testing.T, c client.Client, namespace string) map[string]any {
 	return all
 }
 
-// observePods adds the pods: by their names, or those with generated names by their content.
+// observePods adds the pods: those of StatefulSets by their names, and others by their content.
 func observePods(t *testing.T, c client.Client, in client.ListOption, revision string, all map[string]any) {
 	t.Helper()
 	var pods corev1.PodList
@@ -260,7 +260,7 @@ func observePods(t *testing.T, c client.Client, in client.ListOption, revision s
 			"labels": labels, "image": pod.Spec.Containers[0].Image, "phase": pod.Status.Phase, "ready": ready, "claims": claims,
 			"hostname": pod.Spec.Hostname, "subdomain": pod.Spec.Subdomain, "index": pod.Annotations[batchv1.JobCompletionIndexAnnotation],
 		}
-		if pod.GenerateName == "" {
+		if pod.Labels[appsv1.StatefulSetPodNameLabel] != "" { // its name is certain, although the real controller also sets generateName
 			all["Pod "+pod.Name] = content
 			continue
 		}
