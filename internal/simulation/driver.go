@@ -16,6 +16,7 @@ const (
 	maxPassTime     = time.Hour        // of virtual time: a pass that takes longer counts as endless
 	maxFreeze       = 10 * time.Second // of virtual time, while a pass waits: then the cache catches up
 	restartTime     = 2 * time.Second  // from the death of a process to the start of the next one
+	timerDelay      = time.Millisecond // from the moment at which a delayed request is due to its pass, as with real timers
 	maxClusterSteps = 100              // that the rest of the cluster takes in this time, at most
 )
 
@@ -48,6 +49,8 @@ func transitions() []transition {
 		{"replace the process by one that sees the past", func(r *Run, _ *progress) bool { return r.travelToThePast() }},
 		// The clock moves only when nothing else can happen.
 		{"wait for what is due next", func(r *Run, p *progress) bool { return r.waitForNextDue(p) }},
+		// Another controller is slower than everything that the operator does.
+		{"end a deletion that another controller holds", func(r *Run, _ *progress) bool { return r.releaseWhenQuiet() }},
 	}
 }
 
@@ -133,12 +136,18 @@ func (r *Run) nextPass() bool {
 // collector. It reports whether something changed.
 func (r *Run) stepCluster() bool {
 	before := r.server.Revision()
+	r.mu.Lock()
+	parts := r.partsOfOthers()
+	r.mu.Unlock()
 	for _, reconcile := range r.scenario.Controllers {
 		if err := recoverPanic("it", func() error { return reconcile(r.context(), r.user) }); err != nil {
 			r.fail(fmt.Errorf("a simulated controller: %w", err))
 		}
 	}
+	r.mu.Lock()
+	r.forgetRemovedParts(parts)
 	r.releaseFinalizers()
+	r.mu.Unlock()
 	r.server.CollectGarbage()
 	return r.server.Revision() != before
 }
@@ -150,7 +159,7 @@ func (r *Run) waitForNextDue(p *progress) bool {
 	if whose == nil || at.After(p.quietSince.Add(p.horizon)) {
 		return false
 	}
-	time.Sleep(time.Until(at))
+	time.Sleep(time.Until(at) + timerDelay)
 	p.attempts.Count(whose)
 	return true
 }

@@ -30,6 +30,7 @@ func (r *Run) checkRest() (undisturbed bool) {
 		case r.injectedSoFar() > injected:
 			return false
 		case !ran:
+			r.noteNoOps(pass)
 			return true
 		case r.version() != before:
 			r.fail(r.unrestError(pass, before))
@@ -54,6 +55,10 @@ func (r *Run) injectedSoFar() int {
 
 // unrestError explains why checkRest found a change. pass is the last pass before it, and before the version then.
 func (r *Run) unrestError(pass int, before version) error {
+	return finding{DoesNotRest, r.explainUnrest(pass, before)}
+}
+
+func (r *Run) explainUnrest(pass int, before version) error {
 	var wrote []string
 	for _, request := range r.log.all() {
 		if request.Pass > pass && request.Changed {
@@ -97,9 +102,9 @@ func (r *Run) notQuietError() error {
 		}
 	}
 	if most == "" {
-		return fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)
+		return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)}
 	}
-	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))
+	return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))}
 }
 
 // missedChanges returns the changes that triggered no pass, though they should have: those since the second to last pass

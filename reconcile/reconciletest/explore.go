@@ -30,12 +30,14 @@ func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	settings := newSettings(options)
-	report := &Report{test: t.Name(), Skipped: settings.skip, Survived: map[FaultKind]int{}}
+	report := &Report{test: t.Name(), Skipped: settings.skip, silent: settings.silent, Survived: map[FaultKind]int{}}
 	start := time.Now()
 	if err := validate(&s, settings); err != nil {
 		report.Failures = []Failure{{Err: err}}
 	} else {
-		report.add(simulation.Explore(t, s.simulated(), settings.simulated()))
+		simulated := s.simulated()
+		simulated.Strict = settings.strict
+		report.add(simulation.Explore(t, simulated, settings.simulated()))
 	}
 	report.Elapsed = time.Since(start)
 	return report

@@ -11,7 +11,7 @@ import (
 
 // Report is the result of an exploration.
 type Report struct {
-	Runs     int               // all runs, including the one without faults
+	Runs     int               // all runs, including the first one without faults; not the others without faults
 	Survived map[FaultKind]int // runs with a single fault that were survived
 	Skipped  []FaultKind       // kinds that were left out by [SkipFaults]
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
@@ -19,7 +19,8 @@ type Report struct {
 	Tried    int               // runs with two faults that were survived
 	Seed     uint64            // with which pairs are sampled; 0 if no pairs were tried
 	Elapsed  time.Duration     // of real time
-	Failures []Failure         // those with fewer faults first, then those with shorter traces
+	Failures []Failure         // those with fewer faults first, then those with shorter traces; broken conventions last
+	Silenced int               // failures that were left out by [SkipFindings]
 	Replayed string            // the trace of a replay; "" if there was none
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 
@@ -27,11 +28,13 @@ type Report struct {
 	requestOf map[Right]string // a request that needed the right
 
 	failedRun, soundRun []simulation.Moment // of the first failure, and without faults
+	silent              []FindingKind
 }
 
 // Failure is a run that broke a rule.
 type Failure struct {
-	Faults []Fault // empty: the run fails without faults, or the scenario could not be run
+	Kind   FindingKind // "": the scenario could not be run
+	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
 	Err    error
 	Trace  string // a table: the pass, what happened, and the answer
 }
@@ -46,7 +49,11 @@ func (r *Report) add(x *simulation.Exploration) {
 	}
 	for i := range x.Failures {
 		f := &x.Failures[i]
-		r.Failures = append(r.Failures, Failure{faultsOf(f.Faults), f.Err, f.Trace})
+		if r.isSilenced(FindingKind(f.Kind)) {
+			r.Silenced++
+			continue
+		}
+		r.Failures = append(r.Failures, Failure{FindingKind(f.Kind), faultsOf(f.Faults), f.Err, f.Trace})
 	}
 }
 
