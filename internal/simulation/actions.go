@@ -154,8 +154,9 @@ func (r *Run) doNextAction() bool {
 }
 
 // finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
-// injected during checkRest, the operator has to become quiet again, and both checks are repeated.
+// injected during checkRest, or work becomes due, the operator has to become quiet again, and both checks are repeated.
 func (r *Run) finishPhase(name string) {
+	due := 0
 	for {
 		if r.settle(); r.failure() != nil {
 			return
@@ -169,7 +170,7 @@ func (r *Run) finishPhase(name string) {
 			r.fail(err)
 			return
 		}
-		if r.checkRest() {
+		if r.checkRest(&due) {
 			r.script.phases = append(r.script.phases, quiet)
 			return
 		}

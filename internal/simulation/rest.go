@@ -13,11 +13,32 @@ import (
 // second, so that an operator that writes the time of each pass is found.
 const restTime = 2 * time.Second
 
+// maxDueWork is how often in a phase work may become due in the moments before the passes of checkRest.
+const maxDueWork = 3
+
+// passRestTime lets time pass before the passes of checkRest. It returns false if work became due meanwhile, such as that of a
+// schedule: then the operator is not quiet yet. due counts how often that has happened.
+func (r *Run) passRestTime(due *int) (quiet bool) {
+	before := r.version()
+	if *due == maxDueWork {
+		time.Sleep(restTime)
+		return true
+	}
+	if r.wait(restTime); r.version() == before {
+		return true
+	}
+	*due++
+	return false
+}
+
 // checkRest runs one more pass of every known object, though nothing has changed. The run fails if that changes something.
-// checkRest returns false if a fault was injected meanwhile: then it has checked nothing.
-func (r *Run) checkRest() (undisturbed bool) {
+// checkRest returns false if a fault was injected meanwhile, or work became due: then it has checked nothing. due counts the
+// latter.
+func (r *Run) checkRest(due *int) (undisturbed bool) {
 	injected := r.injectedSoFar()
-	time.Sleep(restTime)
+	if !r.passRestTime(due) || r.injectedSoFar() > injected {
+		return false
+	}
 	before := r.version()
 	r.setCause("nothing: the operator is quiet")
 	r.processes.leader.manager.EnqueueKnown()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,7 +135,7 @@ var soundScenarios = map[string]struct {
 						return ctrl.Result{}, err
 					}
 					if is.Data["motto"] != s.Spec.Motto {
-						if err := client.IgnoreNotFound(c.Delete(ctx, is)); err != nil {
+						if err := c.Delete(ctx, is, client.Preconditions{UID: &is.UID}); client.IgnoreNotFound(err) != nil {
 							return ctrl.Result{}, err
 						}
 						want.Labels = map[string]string{"checked": "yes"}
@@ -210,6 +211,10 @@ var soundScenarios = map[string]struct {
 			return scheduled(time.Minute, reconciletest.Create(shop()), reconciletest.Wait(2*time.Hour), changeMotto, reconciletest.Wait(time.Hour), reconciletest.Wait(time.Minute))
 		},
 	},
+	"ScheduleSinceItWasSeen": {
+		reason:   "a fault moves the first run by seconds, and so the names of all Jobs, and one of them into the next wait",
+		scenario: sinceSeen,
+	},
 	"DeletedSlowly": {
 		reason: "an object may stay for long after the operator has removed its finalizer",
 		scenario: func() reconciletest.Scenario {
@@ -258,6 +263,58 @@ func scheduled(poll time.Duration, actions ...reconciletest.Action) reconciletes
 			return ctrl.Result{RequeueAfter: time.Second}, nil
 		}
 	}, actions...)
+}
+
+// sinceSeen returns the scenario of an operator that runs a Job each hour, counted from the moment at which it saw the shop
+// first. The Job is named after its time.
+func sinceSeen() reconciletest.Scenario {
+	return of(func(p *reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+				return ctrl.Result{}, client.IgnoreNotFound(err)
+			}
+			if s.Status.LastSeen == nil {
+				s.Status.LastSeen = new(metav1.Now())
+				return resultOf(time.Hour, c.Status().Update(ctx, s))
+			}
+			due := s.Status.LastSeen.Add(time.Hour)
+			if now := time.Now(); now.Before(due) {
+				return ctrl.Result{RequeueAfter: due.Sub(now)}, nil
+			}
+			job := &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}}},
+			}}}
+			job.Namespace, job.Name = s.Namespace, fmt.Sprintf("%s-%d-%d", s.Name, due.Unix()/60, due.Second())
+			if err := controllerutil.SetControllerReference(s, job, c.Scheme()); err != nil {
+				return ctrl.Result{}, err
+			}
+			if err := client.IgnoreAlreadyExists(c.Create(ctx, job)); err != nil {
+				return ctrl.Result{}, err
+			}
+			s.Status.LastSeen, s.Status.Message = new(metav1.NewTime(due)), job.Name
+			return resultOf(time.Second, c.Status().Update(ctx, s))
+		}
+	}, reconciletest.Create(shop()), reconciletest.Wait(time.Hour), reconciletest.Wait(time.Minute), changeMotto)
+}
+
+// resultOf returns the delay, unless there is an error.
+func resultOf(delay time.Duration, err error) (ctrl.Result, error) {
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: delay}, nil
+}
+
+// EachAction holds each wait to its own result. Without it, a run that a fault moves into the next wait is tolerated.
+func TestEachAction(t *testing.T) {
+	s := sinceSeen()
+	s.Horizon = 500 * time.Millisecond
+	s.Actions[1] = reconciletest.Wait(time.Hour - time.Second) // the run is due a second before its end
+	reconciletest.Explore(t, s)
+	report := reconciletest.ExploreQuietly(t, s, reconciletest.EachAction())
+	if assert.NotEmpty(t, report.Failures) {
+		assert.Contains(t, report.Failures[0].Err.Error(), `after "wait 59m59s" the state is not the same as without faults`)
+	}
 }
 
 func TestSoundScenariosSurvive(t *testing.T) {
