@@ -104,8 +104,8 @@ func (t *trace) sinceFault() string {
 
 // lastPassWith returns the table of the last pass that sent the request.
 func (t *trace) lastPassWith(request string) string {
-	for i := len(t.rows) - 1; i >= 0; i-- {
-		if call := t.rows[i].call; call != nil && call.String() == request {
+	for i, row := range slices.Backward(t.rows) {
+		if call := row.call; call != nil && call.String() == request {
 			for begin := i; begin >= 0; begin-- {
 				if strings.HasPrefix(t.rows[begin].what, passPrefix) {
 					only := &trace{rows: t.rows[begin : i+1]}
