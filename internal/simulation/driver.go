@@ -59,7 +59,8 @@ type progress struct {
 	horizon    time.Duration // how long after quietSince delays are followed
 	passes     int
 	version    version   // after the last change
-	quietSince time.Time // the time of that change
+	injected   int       // how many faults have been injected
+	quietSince time.Time // the time of the last change or fault
 	attempts   fakemanager.Attempts
 	stopped    bool // the operator is down, and the rest of the cluster has nothing to do
 }
@@ -74,10 +75,13 @@ func (r *Run) settle() { r.work(r.scenario.horizon()) }
 
 // work is settle with another horizon. With 0 no delays are followed.
 func (r *Run) work(horizon time.Duration) {
-	p := &progress{horizon: horizon, version: r.version(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
+	p := &progress{horizon: horizon, version: r.version(), injected: r.injectedSoFar(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
 	all := transitions()
 	for !p.stopped && r.failure() == nil {
 		r.observe()
+		if injected := r.injectedSoFar(); injected != p.injected { // time to recover from the fault
+			p.injected, p.quietSince, p.attempts = injected, time.Now(), fakemanager.Attempts{}
+		}
 		if now := r.version(); now != p.version {
 			p.version, p.quietSince, p.attempts = now, time.Now(), fakemanager.Attempts{}
 			r.checkAlways()

@@ -43,16 +43,15 @@ type Failure struct {
 func (r *Report) add(x *simulation.Exploration) {
 	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
 	r.addRights(x.Rights)
+	all := len(x.Failures)
+	x.Failures = slices.DeleteFunc(x.Failures, func(f simulation.Failure) bool { return r.isSilenced(FindingKind(f.Kind)) })
+	r.Silenced = all - len(x.Failures)
 	r.failedRun, r.soundRun = x.Timelines()
 	for kind, n := range x.Survived {
 		r.Survived[FaultKind(kind)] = n
 	}
 	for i := range x.Failures {
 		f := &x.Failures[i]
-		if r.isSilenced(FindingKind(f.Kind)) {
-			r.Silenced++
-			continue
-		}
 		r.Failures = append(r.Failures, Failure{FindingKind(f.Kind), faultsOf(f.Faults), f.Err, f.Trace})
 	}
 }

@@ -70,14 +70,15 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 		u.Object = replaced(u.Object, ids.Replace).(map[string]any)
 	}
 	names := strings.NewReplacer(append(generatedNames(all), pairs(known.names, exist)...)...)
+	simple := func(text string) string { return withoutTimes(names.Replace(text)) }
 	s := State{}
 	for _, u := range all {
-		content := replaced(u.Object, names.Replace).(map[string]any)
+		content := replaced(u.Object, simple).(map[string]any)
 		key := u.GetKind() + " " + NameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())}) // UIDs in it are replaced already
 		s[key] = content
 	}
 	if external != "" {
-		s[External] = replaced(replaced(outside, ids.Replace), names.Replace)
+		s[External] = replaced(replaced(outside, ids.Replace), simple)
 	}
 	return s, nil
 }

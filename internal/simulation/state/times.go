@@ -41,9 +41,28 @@ func isTimeText(digits string) bool {
 	return err == nil && isTimeNumber(n)
 }
 
-// withoutTimes returns a name with the times in it replaced. The digits after a time and a dash belong to it, as in
-// 20000101-1200, or in minutes-seconds.
+// minTimeDigits is the smallest number of digits of a time: those of a date, or of minutes since 1970.
+const minTimeDigits = 8
+
+// mayHaveTimes reports whether a text has enough digits in a row for a time.
+func mayHaveTimes(text string) bool {
+	row := 0
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			row = 0
+		} else if row++; row == minTimeDigits {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutTimes returns a text, such as a name, with the times in it replaced. The digits after a time and a dash belong to
+// it, as in 20000101-1200, or in minutes-seconds.
 func withoutTimes(name string) string {
+	if !mayHaveTimes(name) {
+		return name
+	}
 	var b strings.Builder
 	for i := 0; i < len(name); {
 		end := i + digitsAt(name[i:])
@@ -59,7 +78,7 @@ func withoutTimes(name string) string {
 		}
 		b.WriteString("<time>")
 		if i = end; i < len(name) && name[i] == '-' {
-			if more := digitsAt(name[i+1:]); more > 0 && (i+1+more == len(name) || name[i+1+more] == '-') {
+			if more := digitsAt(name[i+1:]); more > 0 && (i+1+more == len(name) || name[i+1+more] == '-' || name[i+1+more] == '.') {
 				i += 1 + more
 			}
 		}

@@ -14,6 +14,7 @@ func TestWithoutTimes(t *testing.T) {
 		"MinutesSeconds": {"for runs that are due within a minute", "web-15778140-4", "web-<time>"},
 		"Nanoseconds":    {"since 1970", "web-946684800000000123-a", "web-<time>-a"},
 		"Date":           {"of the virtual clock", "web-20000101-120000", "web-<time>"},
+		"File":           {"in a path", "/backup/web-20000101-010002.rdb", "/backup/web-<time>.rdb"},
 		"OtherDate":      {"which somebody has chosen", "web-20260101", "web-20260101"},
 		"Index":          {"after the time stands something else", "web-15778090-a1", "web-<time>-a1"},
 	}
