@@ -90,7 +90,7 @@
 // and the delays that a reconciler returns. These delays end a millisecond late, as real ones end a little late. Events are delivered one by one, and one pass runs at a time. When the
 // operator has nothing left to do, the garbage collector and [Scenario.SimulatedControllers] take one step. When they
 // have nothing to do either, time moves on to the next delayed pass. The operator is quiet when no pass is due within
-// [Scenario.Horizon] of the last change. With the default horizon, an object whose delayed passes have changed nothing
+// [Scenario.Horizon] of the last change or fault. With the default horizon, an object whose delayed passes have changed nothing
 // three times in a row is not waited for any longer. Then the next action happens.
 //
 // Reads by the manager's client, or by [Process.Client], come from a cache that shows the changes whose events have been
