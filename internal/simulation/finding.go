@@ -49,6 +49,9 @@ func (k FindingKind) rank() int {
 // noteNoOps notes the writes that a pass sent although it had nothing to do, and that changed nothing. They do not end the
 // run. They are reported once, for all phases.
 func (r *Run) noteNoOps(begun int) {
+	if r.references != nil {
+		return // only the run without faults reports them
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.log.probesSince(begun) {

@@ -20,7 +20,8 @@ const maxDueWork = 3
 // schedule: then the operator is not quiet yet. due counts how often that has happened.
 func (r *Run) passRestTime(due *int) (quiet bool) {
 	before := r.version()
-	if *due == maxDueWork {
+	at, whose := r.processes.leader.manager.NextDue(nil, 1)
+	if whose == nil || time.Until(at) > restTime || *due == maxDueWork {
 		time.Sleep(restTime)
 		return true
 	}
