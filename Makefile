@@ -18,6 +18,11 @@ kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
 # The race detector needs a C compiler, which a fresh machine may not have.
 race     = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
+# Programs that are built to be run have the flags of programs.GoBuild in internal/controlplane/programs: so they share their
+# compiled packages.
+go-flags = -gcflags=all=-dwarf=false -trimpath -buildvcs=false
+go-build = CGO_ENABLED=0 go build $(go-flags) -ldflags='-s -w'
+
 # $(call slowly,what,command) runs a command that may take long. It prints what is being done, and every 15 seconds for how long.
 define slowly
 @echo "opblocks: $(1)" >&2; start=$$(date +%s); \
@@ -26,7 +31,7 @@ trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
 $(2)
 endef
 
-.PHONY: help demo chaos test lint generate manifests bench clean install \
+.PHONY: help demo demo-schedule demo-program chaos test lint generate manifests bench clean install \
 	uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
@@ -34,32 +39,58 @@ endef
 help: ## Show this help.
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: control-plane $(database) ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
-	$(call slowly,building the demo,cd examples && go build -buildvcs=false -o ../bin/demo ./demo)
+demo: $(if $(EXAMPLE),,demo-schedule) $(database) ## Run the examples on a real control plane; KEEP=1 leaves it running, EXAMPLE= runs one.
+	@$(MAKE) --no-print-directory -j control-plane demo-program
 	@bin/demo $(if $(KEEP),-keep) $(EXAMPLE)
 
+# The first chapter is built while the modules of the control plane are downloaded.
+demo-schedule: requirements
+	$(call slowly,building the first chapter of the demo,\
+	test -x bin/k8s/kubectl -o -n "$(KUBEBUILDER_ASSETS)" || (cd hack/k8s && go list -deps tool) >/dev/null 2>&1 & downloads=$$!; \
+	(cd examples && $(go-build) -o ../bin/demo-schedule ./demo/schedule) && bin/demo-schedule && { wait $$downloads || true; })
+
+demo-program: requirements
+	$(call slowly,building the demo,cd examples && $(go-build) -o ../bin/demo ./demo)
+
 chaos: control-plane mariadb ## Run the examples while they, the control plane, the network and the database fail; 10 minutes. ARGS=-seed=1 repeats the faults of seed 1.
-	$(call slowly,building,cd examples && go build -buildvcs=false -o ../bin/chaos ./chaos)
+	$(call slowly,building,cd examples && $(go-build) -o ../bin/chaos ./chaos)
 	@bin/chaos $(ARGS)
 
+# Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
+test: export GOGC ?= 400
+test: export GOMEMLIMIT ?= 1GiB
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
-	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)))
+	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
 
-# The modules are tested in parallel: their tests wait for other processes most of the time.
+# The modules are tested in parallel: their tests wait for other processes some of the time. Then computations run.
 test-of-%:
 	@cd $* && go test $(race) -timeout $(TIMEOUT) ./...
 
-# Explorations run an operator thousands of times, one pass at a time. With the race detector they would take ten times as
-# long, so only the other tests run with it.
-explorations = EveryFault$$
+# With the race detector a test needs up to ten times as long. These tests run without it, because they compute much and their
+# goroutines share nothing: explorations run one pass at a time, the corpus has an applier for each object, and the others
+# have one goroutine. All other tests run with it.
+computations = Test[A-Za-z]*EveryFault TestDepth TestActionNeedsWhatTheOperatorCreates TestSoundOperatorsSurvive \
+	TestExplorationFindsImpureBuilders TestRandomPatches TestStartAfterBlackoutWindow TestStatusWriteByFreshness
+corpus       = TestCorpus
+
+nothing =
+either  = $(subst $(nothing) $(nothing),|,$(strip $(1)))
+# The packages of the library that have one of the computations.
+computing = $(sort $(dir $(shell grep -rlE '^func ($(call either,$(computations)))\b' --include='*_test.go' --exclude-dir=examples --exclude-dir=bench .)))
+
 test-of-.:
-	@{ go test -timeout $(TIMEOUT) -run '$(explorations)' ./ownedresources ./reconcile/scheduledjobs; failed=$$?; \
-	go test $(race) -timeout $(TIMEOUT) -skip '$(explorations)' ./... && exit $$failed; }
+	@{ go test -timeout $(TIMEOUT) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
+	go test $(race) -timeout $(TIMEOUT) -skip '^($(call either,$(computations) $(corpus)))$$' ./... && exit $$failed; }
 
 test-of-examples:
-	@cd examples && { go test -timeout $(TIMEOUT) ./*/controller; failed=$$?; \
-	go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$') && exit $$failed; }
+	@cd examples && go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$')
+
+computations-of-.:
+	@nice go test -p 1 -timeout $(TIMEOUT) -run '^($(call either,$(computations)))$$' $(computing)
+
+computations-of-examples:
+	@cd examples && nice go test -p 1 -timeout $(TIMEOUT) ./*/controller
 
 ##@ Work on it
 
@@ -137,7 +168,7 @@ undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created, with
 ##@ Used by the targets above
 
 control-plane: requirements ## Build what is missing of etcd, kube-apiserver, …, kubectl into bin/k8s.
-	@go run ./internal/controlplane/build
+	@CGO_ENABLED=0 go run $(go-flags) ./internal/controlplane/build
 
 bin/k8s/kubectl: control-plane
 

@@ -35,7 +35,7 @@ func BenchmarkConvergence(b *testing.B) {
 	for _, size := range sizes(b, 1_000) {
 		variants := convergenceVariants
 		if size > 1_000 {
-			variants = mainConvergenceVariants
+			variants = mainVariants
 		}
 		b.Run(fmt.Sprintf("objects=%d", size), func(b *testing.B) {
 			inTurns(b, variants, func(b *testing.B, variant string) {
@@ -73,7 +73,8 @@ func newConvergence(b *testing.B, size int, variant string) *convergence {
 func (c *convergence) measure(b *testing.B) {
 	b.Helper()
 	var count requests.Count
-	mgr, err := newManager(count.Wrap(c.plane.Config()), c.variant, c.namespace)
+	var times latency
+	mgr, err := newManager(times.wrap(count.Wrap(c.plane.Config())), c.variant, c.namespace)
 	must(b, err)
 	ready := &readyCount{left: c.size, done: make(chan struct{}), seen: map[string]bool{}}
 	informer, err := mgr.GetCache().GetInformer(b.Context(), &api.Site{}, cache.BlockUntilSynced(false))
@@ -102,6 +103,7 @@ func (c *convergence) measure(b *testing.B) {
 	must(b, <-stopped)
 	b.ReportMetric(took.Seconds(), "s")
 	c.report(b, &count)
+	times.report(b)
 	memory, err := c.restart(b.Context())
 	must(b, err)
 	memory.report(b, c.size)

@@ -20,6 +20,7 @@ import (
 var (
 	sizesVariable  = cmp.Or(os.Getenv("BENCH_SIZES"), "100,1000,10000") // numbers of objects
 	roundsVariable = cmp.Or(os.Getenv("BENCH_ROUNDS"), "5")             // how often each variant is measured
+	// BENCH_HEAP_PROFILE is the file for a heap profile of the last operator that was restarted, and
 	// BENCH_APISERVER_PROFILE is the file for a CPU profile of kube-apiserver during the last convergence.
 	profileVariable = os.Getenv("BENCH_APISERVER_PROFILE")
 )
@@ -29,6 +30,9 @@ func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard)
 	if os.Getenv(operatorVariable) != "" {
 		os.Exit(runOperatorProcess())
+	}
+	if len(os.Args) == 6 && os.Args[1] == scaleCommand {
+		os.Exit(runScaleServer())
 	}
 	os.Exit(m.Run())
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,6 +99,7 @@ func (p *operatorProcess) run(ctx context.Context) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	stopped := make(chan error, 1)
 	start := time.Now()
 	go func() { stopped <- mgr.Start(ctx) }()
@@ -105,12 +108,14 @@ func (p *operatorProcess) run(ctx context.Context) error {
 		return n >= float64(p.Size), err
 	})
 	if err != nil {
-		stop()
 		return err
 	}
 	m := memory{Seconds: time.Since(start).Seconds(), Requests: len(count.Sent())}
 	m.read()
 	m.Heap -= before
+	if err := writeHeapProfile(os.Getenv("BENCH_HEAP_PROFILE")); err != nil {
+		return err
+	}
 	stop()
 	if err := <-stopped; err != nil {
 		return err
@@ -123,6 +128,18 @@ func (m *memory) read() {
 	m.Heap = liveHeap()
 	debug.FreeOSMemory()
 	m.Resident = processStatus("VmRSS")
+}
+
+// writeHeapProfile writes what is in the heap to a file. It does nothing without a name.
+func writeHeapProfile(name string) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
 }
 
 func liveHeap() int64 {

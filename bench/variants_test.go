@@ -38,8 +38,7 @@ var (
 	// mainVariants are measured where there is no time for all.
 	mainVariants = []string{opblocks, tutorial, careful}
 	// convergenceVariants show as well what the events of opblocks cost: the others emit none.
-	convergenceVariants     = append(allVariants, withoutEvents)
-	mainConvergenceVariants = append(mainVariants, withoutEvents)
+	convergenceVariants = append(allVariants, withoutEvents)
 	// podVariants list the pods of the object as well, and record their names.
 	podVariants = []string{podsOfOpblocks, podsOfTutorial}
 )

@@ -21,6 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/finalizers"
+	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
 func TestRealLifeOfAnObject(t *testing.T) {
@@ -154,7 +155,7 @@ func TestRealPermissions(t *testing.T) {
 	require.Eventually(t, func() bool { // the authorizer reads roles from its own cache
 		_, err := finalizers.Ensure(t.Context(), c, obj, account)
 		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
+	}, controlplanetest.Patience, 10*time.Millisecond)
 	_, err = finalizers.Remove(t.Context(), c, obj, account)
 	require.NoError(t, err)
 }
@@ -196,7 +197,7 @@ func TestRealRace(t *testing.T) {
 func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act func(context.Context, *corev1.ConfigMap, string) error) (conflicts int) {
 	t.Helper()
 	s.read(t, obj)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), controlplanetest.Patience)
 	defer cancel()
 	var (
 		wg   sync.WaitGroup
@@ -232,7 +233,9 @@ func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act fu
 // The event is recorded although the object is gone and the error is long.
 func TestRealGiveUpEvent(t *testing.T) {
 	s := newServer(t)
-	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -257,7 +260,7 @@ func TestRealGiveUpEvent(t *testing.T) {
 	var list eventsv1.EventList
 	require.Eventually(t, func() bool {
 		return s.List(t.Context(), &list, client.InNamespace(s.namespace)) == nil && len(list.Items) > 0
-	}, 20*time.Second, 10*time.Millisecond)
+	}, controlplanetest.Patience, 10*time.Millisecond)
 	got := list.Items[0]
 	require.Equal(t, "CleanupGivenUp", got.Reason)
 	require.Equal(t, "Warning", got.Type)

@@ -227,7 +227,7 @@ func TestBuildersMeetRestricted(t *testing.T) {
 	root.Spec.Template.Spec.SecurityContext = nil
 	require.Eventually(t, func() bool {
 		return c.Create(t.Context(), root.DeepCopy(), client.DryRunAll) == nil && len(*warnings) > 0
-	}, 20*time.Second, 20*time.Millisecond, "the API server warns, once its plug-in has observed the label")
+	}, controlplanetest.Patience, 20*time.Millisecond, "the API server warns, once its plug-in has observed the label")
 	require.Contains(t, (*warnings)[0], "would violate PodSecurity")
 
 	*warnings = nil

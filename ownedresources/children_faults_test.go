@@ -115,7 +115,7 @@ func TestExplorationFindsImpureBuilders(t *testing.T) {
 						}))).Complete()
 				},
 				Actions: append([]reconciletest.Action{reconciletest.Create(&pool{ObjectMeta: named})}, turns...),
-			}, reconciletest.Limit(1))
+			})
 			if test.want == "" {
 				require.Empty(t, report.Failures, test.reason)
 				return

@@ -34,8 +34,6 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
-var corpusCRDs sync.Once
-
 // corpusEnv is where the manifests are applied.
 type corpusEnv struct {
 	scheme       *runtime.Scheme
@@ -59,9 +57,6 @@ type manifest struct {
 func newCorpusEnv(t *testing.T) *corpusEnv {
 	t.Helper()
 	cp := corpusPlane(t)
-	corpusCRDs.Do(func() {
-		require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml", "testdata/widgets.yaml"))
-	})
 	c := &corpusEnv{scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
 	c.config.WarningHandler = rest.NoWarnings{}
 	require.NoError(t, scheme.AddToScheme(c.scheme))
@@ -85,7 +80,7 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
 			_, err := c.kinds.of(custom, c.scheme)
 			return err == nil
-		}, 20*time.Second, 20*time.Millisecond)
+		}, controlplanetest.Patience, 20*time.Millisecond)
 	}
 	c.newNamespace = func(t *testing.T) string { return controlplanetest.Namespace(t, cp) }
 	for _, form := range []string{"typed", "unstructured"} {
@@ -196,6 +191,7 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	if t.Failed() {
 		t.FailNow()
 	}
+	c.awaitControllers(t)
 	const quiet = 3
 	versions, same := map[string]string{}, 0
 	require.Eventually(t, func() bool {
@@ -207,7 +203,18 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 			}
 		}
 		return same >= quiet
-	}, 60*time.Second, 300*time.Millisecond, "controllers have not settled")
+	}, controlplanetest.Patience, 300*time.Millisecond, "controllers have not settled")
+}
+
+// awaitControllers creates a Deployment and waits until its pod is ready. The controllers have begun with all earlier objects by
+// then, also on a busy machine: their queues are in order.
+func (c *corpusEnv) awaitControllers(t *testing.T) {
+	t.Helper()
+	d := NewDeployment(namedConfigMap(c.newNamespace(t), "last"), map[string]string{"app": "last"}, corev1.Container{Name: "last", Image: "last"})
+	require.NoError(t, c.other.Create(t.Context(), d))
+	require.Eventually(t, func() bool {
+		return c.other.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil && d.Status.AvailableReplicas == 1
+	}, controlplanetest.Patience, 100*time.Millisecond, "the Deployment that was created last is available")
 }
 
 // observed reports whether the controller of the object has observed its last generation.

@@ -13,7 +13,7 @@ import (
 )
 
 // corpusPlane runs controllers, unlike controlPlane: they write to the same objects as the tests.
-var corpusPlane = controlplanetest.Shared(controlplane.WithControllers())
+var corpusPlane = controlplanetest.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/gadgets.yaml", "testdata/widgets.yaml"))
 
 // TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and waits
 // until the controllers have settled. Then it checks, for every single field, what docs/ownedresources-apply.md promises:

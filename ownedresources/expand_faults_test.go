@@ -154,7 +154,7 @@ func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 	former.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: former.Spec.Resources.Requests}
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme.Scheme, Start: runs(set), Objects: []client.Object{&former},
-		SimulatedControllers: []reconciletest.SimulatedController{statefulSets},
+		SimulatedControllers: []reconciletest.SimulatedController{{For: &appsv1.StatefulSet{}, Step: statefulSets}, {For: &corev1.PersistentVolumeClaim{}}},
 		Actions: []reconciletest.Action{
 			reconciletest.Create(newPool(1)),
 			reconciletest.Do("scale to 2", func(ctx context.Context, c client.Client) error {

@@ -1,4 +1,7 @@
 package ownedresources
 
-// CorpusPlane is the control plane with controllers, for the tests outside of the package.
-var CorpusPlane = corpusPlane
+// The control planes of the package, for the tests outside of it: CorpusPlane has controllers.
+var (
+	ControlPlane = controlPlane
+	CorpusPlane  = corpusPlane
+)

@@ -210,7 +210,7 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 			}
 			reconciletest.Explore(t, reconciletest.Scenario{
 				Scheme: scheme.Scheme, Start: runs(set), Actions: test.actions,
-				SimulatedControllers: []reconciletest.SimulatedController{jobs},
+				SimulatedControllers: []reconciletest.SimulatedController{{For: &batchv1.Job{}, Step: jobs}},
 				External:             func() reconciletest.External { return ended{} },
 				Always:               runsOnce,
 			}, reconciletest.SkipFaults(test.skipped...))

@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	eventually = 60 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 20 * time.Millisecond
 )
 
@@ -62,7 +62,7 @@ func newOnceEnv(t *testing.T) *onceEnv {
 func (env *onceEnv) start(set *ownedresources.ChildSet[*corev1.ConfigMap]) (stop func()) {
 	env.Helper()
 	mgr, err := ctrl.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
-		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{env.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
@@ -482,6 +482,7 @@ func TestExpandVolumesRefused(t *testing.T) {
 	var live appsv1.StatefulSet
 	require.True(t, env.read(&live))
 	first := live.UID
+	env.eventually("the claim is bound", func() bool { return len(env.claims()) == 1 }) // without a claim the StatefulSet is replaced
 
 	env.setData("version", "2")
 	env.eventually("it is refused", func() bool { return apierrors.IsForbidden(env.outcome(set)) })

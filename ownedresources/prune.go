@@ -166,10 +166,13 @@ func (s *ChildSet[T]) firstOfKind(kinds []*kind, i int) int {
 	return slices.IndexFunc(kinds, func(k *kind) bool { return k.gvk == kinds[i].gvk })
 }
 
-// isWritten reports whether a live object was written by this set for this owner.
+// isWritten reports whether a live object was written by this set for this owner. Most objects of a bucket of the index belong to
+// other owners, so the owner is compared first.
 func (s *ChildSet[T]) isWritten(o *owner, k *kind, live client.Object) bool {
-	return s.carriesMarks(live) && (metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: o.reference.UID}) ||
-		metav1.GetControllerOfNoCopy(live) == nil && o.isMarkedBy(live, k.gvk.GroupKind()))
+	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
+		return controller.UID == o.reference.UID && s.carriesMarks(live)
+	}
+	return s.carriesMarks(live) && o.isMarkedBy(live, k.gvk.GroupKind())
 }
 
 // carriesMarks reports whether a live object was written by a set of this name.

@@ -15,12 +15,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-var stepsPlane = controlplanetest.Shared()
-
 // In a pass of package reconcile a set prunes after all steps. So a new version of an operator can move a child from one
 // step to another without deleting it.
 func TestPruneRunsAfterAllSteps(t *testing.T) {
-	cp := stepsPlane(t)
+	cp := ownedresources.ControlPlane(t)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	type budget = policyv1.PodDisruptionBudget

@@ -38,7 +38,7 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 		err := set.Reconcile(t.Context(), limited, owner)
 		require.True(t, err == nil || apierrors.IsForbidden(err), err)
 		return err == nil
-	}, 20*time.Second, 20*time.Millisecond)
+	}, controlplanetest.Patience, 20*time.Millisecond)
 	require.NoError(t, env.other.Delete(t.Context(), owner))
 	env.live(t, owner)
 

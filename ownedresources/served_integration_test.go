@@ -85,8 +85,8 @@ func newServedEnv(t *testing.T) *servedEnv {
 	e.client, err = client.New(cp.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	e.operator, err = ctrl.NewManager(cp.Config(), ctrl.Options{
-		Scheme:     scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}},
 	})
@@ -153,7 +153,7 @@ func (e *servedEnv) install(t *testing.T, listType string) *apiextensionsv1.Cust
 }
 
 const (
-	eventually = 30 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 10 * time.Millisecond
 )
 
@@ -245,7 +245,7 @@ func TestIfServed(t *testing.T) {
 // Children of one kind share its informer, which is never removed if one of them needs it for ever.
 func TestIfServedOnSomeChildren(t *testing.T) {
 	cp := controlPlane(t)
-	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience)})
 	require.NoError(t, err)
 	set := Ensure(Build(constant("a", "")), Build(constant("b", ""), IfServed()))
 	err = set.SetupWithBuilder(mgr, ctrl.NewControllerManagedBy(mgr))

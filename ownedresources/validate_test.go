@@ -262,13 +262,13 @@ func TestLongStatefulSetName(t *testing.T) {
 			refused = events.Items[i]
 		}
 		return err == nil && i >= 0
-	}, 30*time.Second, 100*time.Millisecond, "the controller tries to create a pod of the longer one")
+	}, controlplanetest.Patience, 100*time.Millisecond, "the controller tries to create a pod of the longer one")
 	require.Len(t, refused.InvolvedObject.Name, 63)
 	require.Contains(t, refused.Message, "must be no more than 63")
 	var pods corev1.PodList
 	require.Eventually(t, func() bool {
 		return c.List(t.Context(), &pods) == nil && len(pods.Items) > 0
-	}, 30*time.Second, 100*time.Millisecond, "the other one gets a pod")
+	}, controlplanetest.Patience, 100*time.Millisecond, "the other one gets a pod")
 	for _, pod := range pods.Items {
 		require.Equal(t, strings.Repeat("a", maxRevisionedName)+"-0", pod.Name)
 	}

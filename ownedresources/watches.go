@@ -223,11 +223,14 @@ func controllerValue(obj client.Object) []string {
 // nameBucket returns the bucket of an owner's name, by which its children are found that carry marks.
 func nameBucket(owner objectName) string { return controllerBucket(types.UID(owner.String())) }
 
-// controllerBucket returns one of 1,024 values for an owner. An index holds two maps for each of its values, which would
-// take nearly a kilobyte for the children of each owner. It costs less to skip some dozens of other owners' children, once
-// after a start.
+// controllerBuckets is the number of values of the index in a namespace.
+const controllerBuckets = 4096
+
+// controllerBucket returns one of [controllerBuckets] values for an owner. An index holds two maps for each of its values, which
+// would take nearly a kilobyte for the children of each owner. It costs less to skip other owners' children, once after a start:
+// those of some two dozen owners if the namespace has 100,000.
 func controllerBucket(owner types.UID) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(owner))
-	return strconv.Itoa(int(h.Sum32() % 1024))
+	return strconv.Itoa(int(h.Sum32() % controllerBuckets))
 }

@@ -36,6 +36,8 @@
 //   - A deletion that happened while a watch was interrupted is reported with the last known state, which may not be the
 //     final one (DeleteStateUnknown). Filters pass it even if that state does not match. [Namespaces] and [Shard] do not,
 //     because what they compare never changes.
+//   - [Shard] divides objects among operators only together with a check of [ShardOf] in the reconciler: events of children
+//     trigger a reconcile of their owner in every operator.
 //   - WithEventFilter of the builder applies to all watches of a controller, also to those of owned objects, which have
 //     other labels and annotations. Use builder.WithPredicates for each watch instead.
 //

@@ -225,11 +225,12 @@ func ExampleShard() {
 	// 1 true <nil>
 }
 
-// The shard of a child's event is that of its owner.
+// The function is a filter for WithFilter of package reconcile. It holds for passes that events of children trigger, too.
 func ExampleShardOf() {
-	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "0b0f2a51-27b5-4c5c-8f3f-4a2f8b1f7f01"}}
-	fmt.Println(predicates.ShardOf(owner, 2))
-	// Output: 1
+	const index, count = 1, 2
+	ours := func(owner *corev1.Pod) bool { return predicates.ShardOf(owner, count) == index }
+	fmt.Println(ours(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "0b0f2a51-27b5-4c5c-8f3f-4a2f8b1f7f01"}}))
+	// Output: true
 }
 
 // A source for the builder's WatchesRawSource takes predicates of its own type.

@@ -115,7 +115,7 @@ func condition(status metav1.ConditionStatus, reason, message string) func(*core
 // controlPlane runs an API server. No controllers run beside it, so only the test writes.
 var controlPlane = controlplanetest.Shared()
 
-const eventually = 20 * time.Second
+const eventually = controlplanetest.Patience
 
 // watch records the events of one kind, as a real API server, cache and source send them.
 type watch struct {

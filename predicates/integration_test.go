@@ -254,7 +254,7 @@ func TestRealBuilder(t *testing.T) {
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{
-		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})

@@ -12,11 +12,20 @@ import (
 // among count operators; index is from 0 to count-1. Because the shard of an object never changes, a deletion passes only
 // if the last known state matches, even if that is not the final one.
 //
-// Use it on the watch of the controller's own kind only. A child has another UID than its owner, and so usually another
-// shard: map the event of a child to the owner, and call ShardOf with the owner.
+// Use it on the watch of the controller's own kind only. Shard alone is not enough for a controller that has other watches: a
+// child has another UID than its owner, so the event of a child passes in every operator, and triggers a reconcile of its owner
+// there. The reconciler has to compare ShardOf of the object that it has read with index, in every pass, and leave other objects
+// alone. With package reconcile, its method WithFilter does both, and Shard is not needed:
 //
-// Each operator still caches all objects. While count changes, an operator with the old count and one with the new
-// count may both reconcile an object: stop the old ones first.
+//	WithFilter(func(a *v1.App) bool { return predicates.ShardOf(a, count) == index })
+//
+// Each operator still caches all objects and their children. No two operators may run with the same index, and none with an
+// index for which the others have another count, except in this order:
+//
+//   - One more: start the operators of the old indexes again with the new count, one after another, and then the new operator.
+//   - One less: stop the operator with the last index, and then start the others again with the new count, one after another.
+//
+// Then no object is ever reconciled by two operators at the same time. Objects that move are reconciled by none for a while.
 //
 // Shard returns an error if count is less than 1, or index is not from 0 to count-1.
 func Shard(index, count int) (predicate.Predicate, error) {

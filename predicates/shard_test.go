@@ -54,6 +54,21 @@ func TestShardOfMovesFewObjects(t *testing.T) {
 	require.InDelta(t, objects/5, moved, objects/5/10)
 }
 
+// TestShardOfGrows proves that operators with different counts do not overlap while the count grows in the documented order: a
+// shard that exists only loses objects, whichever the counts are.
+func TestShardOfGrows(t *testing.T) {
+	for i := range 2000 {
+		obj := numbered(i)
+		for count := 1; count < 8; count++ {
+			for more := count + 1; more <= 8; more++ {
+				if now := predicates.ShardOf(obj, more); now < count {
+					require.Equal(t, predicates.ShardOf(obj, count), now, "an object moves from %d to %d shards only to a new one", count, more)
+				}
+			}
+		}
+	}
+}
+
 func TestShardOfSmallCounts(t *testing.T) {
 	for _, count := range []int{-1, 0, 1} {
 		require.Equal(t, 0, predicates.ShardOf(pod(), count))

@@ -38,7 +38,7 @@ type (
 )
 
 const (
-	eventually = 20 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 10 * time.Millisecond
 )
 
@@ -64,7 +64,7 @@ func newEnvWith(t *testing.T, change func(*rest.Config) *rest.Config) *env {
 	w.client, err = client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	w.mgr, err = ctrl.NewManager(w.count.Wrap(change(cp.Config())), ctrl.Options{
-		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
@@ -181,7 +181,10 @@ func account(t *testing.T, namespace string, may ...string) *rest.Config {
 const knowsItsRole = "list serviceaccounts"
 
 func options(namespaces ...string) ctrl.Options {
-	o := ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)}}
+	o := ctrl.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+		GracefulShutdownTimeout: new(controlplanetest.Patience),
+	}
 	if len(namespaces) > 0 {
 		o.Cache.DefaultNamespaces = map[string]cache.Config{}
 	}

@@ -22,7 +22,8 @@ type Candidate struct {
 // ordered by namespace and name. A limit of zero or less means no limit. For a candidate that is running, MayStart returns
 // true.
 //
-// The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted.
+// The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted. MayStart reads
+// it only until it has found limit others, so that a storm of objects that are due at once costs little.
 //
 // MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A cache
 // that lags does little harm: an object whose run it does not show yet is still a waiting candidate in it, and counts. The
@@ -36,10 +37,12 @@ func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {
 	before := 0
 	for other := range all {
 		if other.Object != candidate.Object && (other.Running || other.compare(candidate) < 0) {
-			before++
+			if before++; before == limit {
+				return false
+			}
 		}
 	}
-	return before < limit
+	return true
 }
 
 // NextToStart returns the waiting candidates that may start, the earliest Due first: those to reconcile when a run

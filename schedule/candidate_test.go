@@ -43,6 +43,21 @@ func TestMayStart(t *testing.T) {
 	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "a running candidate continues")
 }
 
+// TestMayStartStopsEarly shows that a candidate that may not start does not read all candidates, of which there may be thousands.
+func TestMayStartStopsEarly(t *testing.T) {
+	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
+	read := 0
+	all := func(yield func(schedule.Candidate) bool) {
+		for range 1000 {
+			if read++; !yield(waits("other", one)) {
+				return
+			}
+		}
+	}
+	require.False(t, schedule.MayStart(25, waits("own", two), all))
+	require.Equal(t, 25, read)
+}
+
 // TestMayStartStaleCache asks for candidates in any order, with a cache that shows the starts of others late. Still no more
 // run than the limit allows, and in the end all have run.
 func TestMayStartStaleCache(t *testing.T) {

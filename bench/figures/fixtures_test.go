@@ -32,7 +32,7 @@ func output() string {
 	}
 	for _, size := range convergenceSizes {
 		for _, variant := range slices.Concat(allVariants, []string{withoutEvents}) {
-			line(fmt.Sprintf("Convergence/objects=%d/variant=%s", size, variant), "5.# s \t 2 POST/object \t 0 PUT+PATCH/object \t 1.# status/object \t 1 events/object \t"+
+			line(fmt.Sprintf("Convergence/objects=%d/variant=%s", size, variant), "5.# s \t 1.5 ms/POST \t 2 ms/status \t 2 POST/object \t 0 PUT+PATCH/object \t 1.# status/object \t 1 events/object \t"+
 				"0 restart-requests \t 80.# heap-MiB \t 8 heap-KiB/object \t 140 resident-MiB \t 280 peak-MiB")
 		}
 	}

@@ -77,10 +77,17 @@ func (t *tables) steady(variants []string) string {
 }
 
 func (t *tables) convergence() string {
-	rows := [][]string{{"", "1,000 objects", "10,000 objects"}}
+	rows := [][]string{{"", "1,000 objects", "10,000 objects", "a POST", "a status write"}}
 	for _, variant := range convergenceVariants {
 		cells := []string{labels[variant], duration(t.of("Convergence", 1_000, variant, "s").times(1e9)), ""}
-		if variant == withoutEvents || slices.Contains(mainVariants, variant) {
+		for _, request := range []string{"ms/POST", "ms/status"} {
+			if request == "ms/POST" && variant == serverSideApply { // it creates by PATCH
+				cells = append(cells, "")
+				continue
+			}
+			cells = append(cells, duration(t.of("Convergence", 1_000, variant, request).times(1e6)))
+		}
+		if slices.Contains(mainVariants, variant) {
 			cells[2] = duration(t.of("Convergence", 10_000, variant, "s").times(1e9))
 		}
 		rows = append(rows, cells)

@@ -33,7 +33,7 @@ func (t *tour) startDatabase(name string) *database {
 	}
 	if d.server, t.err = mariadb.Start(t.ctx); t.err == nil {
 		t.databases = append(t.databases, d)
-		t.succeeded(fmt.Sprintf("%s is up at %s: %s", name, d.server.Address(), d.server.Version()), began)
+		t.printer.Succeeded(fmt.Sprintf("%s is up at %s: %s", name, d.server.Address(), d.server.Version()), began)
 	}
 	return d
 }

@@ -73,7 +73,8 @@ func run(ctx context.Context, keep bool, names []string) (err error) {
 			err = errors.Join(err, t.stop())
 		}
 	}()
-	t.succeeded("the control plane is up", began)
+	t.printer.Succeeded("the control plane is up", began)
+	t.buildOperators(selected)
 	t.kubectl("version")
 	t.kubectl("get", "nodes")
 	for _, c := range selected {

@@ -12,13 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/opblocks/opblocks/examples/demo/style"
 	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/internal/controlplane"
 	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
 )
 
 const (
-	patience = time.Minute
+	patience = 3 * time.Minute // on a busy machine
 	interval = 200 * time.Millisecond
 )
 
@@ -29,23 +30,24 @@ type program func(ctx context.Context, args ...string) (output string, err error
 type tour struct {
 	ctx       context.Context
 	cp        *controlplane.ControlPlane
+	builds    *launch.Builds
 	operators []*supervisor.Process
 	databases []*database
-	style     style
+	printer   style.Printer
 	err       error
 }
 
-func newTour(ctx context.Context) *tour { return &tour{ctx: ctx, style: styleOf(os.Stdout)} }
+func newTour(ctx context.Context) *tour { return &tour{ctx: ctx, printer: style.New()} }
 
 func (t *tour) title(text string) {
 	if t.err == nil {
-		fmt.Printf("\n%s\n", t.style.bold("── "+text+" "+strings.Repeat("─", max(0, 76-len(text)))))
+		t.printer.Title(text)
 	}
 }
 
 func (t *tour) say(text string) {
 	if t.err == nil {
-		fmt.Println("\n" + wrap(text, 80))
+		t.printer.Say(text)
 	}
 }
 
@@ -54,9 +56,9 @@ func (t *tour) kubectl(args ...string) {
 	if t.err != nil {
 		return
 	}
-	t.command("kubectl", args...)
+	t.printer.Command("kubectl", args...)
 	out, err := t.cp.Kubectl(t.ctx, args...)
-	t.output(out)
+	t.printer.Output(out)
 	t.err = err
 }
 
@@ -71,7 +73,7 @@ func (t *tour) untilOf(name string, run program, expected string, check func(out
 	if t.err != nil {
 		return
 	}
-	t.command(name, args...)
+	t.printer.Command(name, args...)
 	began := time.Now()
 	for {
 		out, err := run(t.ctx, args...)
@@ -79,12 +81,12 @@ func (t *tour) untilOf(name string, run program, expected string, check func(out
 			err = check(out)
 		}
 		if err == nil {
-			t.output(out)
-			t.succeeded(expected, began)
+			t.printer.Output(out)
+			t.printer.Succeeded(expected, began)
 			return
 		}
 		if fatal := errors.Join(t.ctx.Err(), t.ended()); fatal != nil || time.Since(began) > patience {
-			t.output(out)
+			t.printer.Output(out)
 			t.err = cmp.Or(fatal, fmt.Errorf("expected within %v that %s, but %w", patience, expected, err))
 			return
 		}
@@ -105,14 +107,24 @@ func (t *tour) ended() error {
 	return nil
 }
 
-// runOperator builds the operator of an example and runs it on this machine, with the permissions of its ServiceAccount.
+// buildOperators begins to build the operators of chapters, so that those of later ones are built during earlier ones.
+func (t *tour) buildOperators(selected []chapter) {
+	var names []string
+	for _, c := range selected {
+		names = append(names, c.name)
+	}
+	t.builds = launch.BuildAll(t.ctx, filepath.Dir(t.cp.Kubeconfig()), names...)
+}
+
+// runOperator runs the operator of an example on this machine, with the permissions of its ServiceAccount.
 func (t *tour) runOperator(example, namespace, account string, flags ...string) {
 	if t.err != nil {
 		return
 	}
-	binary := t.file(example + "-operator")
 	began := time.Now()
-	if t.err = launch.Build(t.ctx, example, binary); t.err != nil {
+	binary, err := t.builds.Wait(example)
+	if err != nil {
+		t.err = err
 		return
 	}
 	kubeconfig, err := launch.Access(t.ctx, t.cp, namespace, account, "")
@@ -121,14 +133,14 @@ func (t *tour) runOperator(example, namespace, account string, flags ...string) 
 		return
 	}
 	args := append([]string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)
-	t.command(example+"-operator", args...)
+	t.printer.Command(example+"-operator", args...)
 	operator, err := t.cp.Run(fmt.Sprintf("%s-operator-%d", example, len(t.operators)+1), binary, args...)
 	if err != nil {
 		t.err = err
 		return
 	}
 	t.operators = append(t.operators, operator)
-	t.succeeded("the operator is built and runs", began)
+	t.printer.Succeeded("the operator runs", began)
 }
 
 func (t *tour) showLogs() {

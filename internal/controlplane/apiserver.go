@@ -18,10 +18,11 @@ const (
 	serviceRange   = "10.96.0.0/12"
 	serviceAddress = "10.96.0.1" // of the API server itself
 
-	portAttempts = 5
+	startAttempts = 5
 )
 
-// startAPIServer starts kube-apiserver on a free port. It tries another one if the port is taken meanwhile.
+// startAPIServer starts kube-apiserver on a free port. It tries another one if the port is taken meanwhile, or if kube-apiserver
+// has ended because it had too little time on a busy machine.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	ca, err := newAuthority()
 	if err != nil {
@@ -41,12 +42,16 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		if err := cp.run(apiserver, cp.apiServerArgs(port)...); err != nil {
 			return err
 		}
-		err = cp.wait(ctx, apiserver, cp.apiServerReady)
-		taken := err != nil && bytes.Contains(cp.process(apiserver).Tail(), []byte("address already in use"))
-		if !taken || attempt == portAttempts {
+		if err = cp.wait(ctx, apiserver, cp.apiServerReady); err == nil || attempt == startAttempts || !mayStartLater(cp.process(apiserver).Tail()) {
 			return err
 		}
 	}
+}
+
+// mayStartLater reports whether the log of a kube-apiserver that has ended says that it may start at another time or on another
+// port. A hook that allocates addresses ends kube-apiserver if it does not finish within a minute.
+func mayStartLater(log []byte) bool {
+	return bytes.Contains(log, []byte("address already in use")) || bytes.Contains(log, []byte("PostStartHook"))
 }
 
 func (cp *ControlPlane) writeCertificates(ca *authority) error {

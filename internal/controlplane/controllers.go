@@ -22,6 +22,7 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 			"--leader-elect=false",
 			"--kube-api-qps=1000",
 			"--kube-api-burst=2000",
+			"--node-monitor-grace-period=1h", // on a busy machine, kwok may renew the nodes' leases late
 			"--root-ca-file="+cp.file("ca.crt"),
 			"--service-account-private-key-file="+cp.file("serviceaccount.key"),
 		),

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
 )
 
-// startTimeout limits every wait for a program to become ready.
-const startTimeout = time.Minute
+// startTimeout limits every wait for a program to become ready. The machine may be busy with other tests.
+const startTimeout = 5 * time.Minute
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
@@ -61,6 +61,11 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	if err := cp.startAPIServer(ctx); err != nil {
 		return err
 	}
+	if len(cp.settings.crds) > 0 {
+		if err := cp.installCRDs(cp.settings.crds...); err != nil {
+			return err
+		}
+	}
 	if !cp.settings.controllers {
 		return nil
 	}
@@ -83,6 +88,7 @@ type settings struct {
 	controllers   bool
 	nodes         int
 	apiserverArgs []string
+	crds          []string // files and folders
 }
 
 // WithControllers adds kube-controller-manager, kube-scheduler and three simulated nodes.
@@ -93,6 +99,12 @@ func WithControllers() Option {
 // WithNodes is WithControllers with this number of simulated nodes.
 func WithNodes(n int) Option {
 	return func(s *settings) { s.controllers, s.nodes = true, n }
+}
+
+// WithCRDs installs the CustomResourceDefinitions in these files and folders before the controllers start, so that these need
+// not be restarted as by [ControlPlane.InstallCRDs].
+func WithCRDs(paths ...string) Option {
+	return func(s *settings) { s.crds = append(s.crds, paths...) }
 }
 
 // WithAPIServerArgs adds arguments to kube-apiserver, such as "--enable-admission-plugins=AlwaysPullImages".

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,12 +25,16 @@ func TestStartConcurrently(t *testing.T) {
 		t.Skip("needs a real control plane")
 	}
 	var both sync.WaitGroup
-	hosts := make([]string, 2)
-	for i := range hosts {
-		both.Go(func() { hosts[i] = controlplanetest.Start(t).Config().Host })
+	planes := make([]*controlplane.ControlPlane, 2)
+	for i := range planes {
+		both.Go(func() { planes[i] = controlplanetest.Start(t, controlplane.WithCRDs("testdata/widgets.yaml")) })
 	}
 	both.Wait()
-	assert.NotEqual(t, hosts[0], hosts[1])
+	assert.NotEqual(t, planes[0].Config().Host, planes[1].Config().Host)
+	for _, cp := range planes {
+		_, err := newClient(t, cp).RESTMapper().RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Widget"})
+		assert.NoError(t, err, "the CRDs are installed")
+	}
 }
 
 func TestStartFails(t *testing.T) {
@@ -59,7 +64,7 @@ func kubectl(t *testing.T, cp *controlplane.ControlPlane, namespace string, args
 
 func eventually(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 40*time.Second, true, done)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, controlplanetest.Patience, true, done)
 	require.NoError(t, err, "waiting until %s", what)
 }
 

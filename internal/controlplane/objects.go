@@ -36,6 +36,17 @@ func (cp *ControlPlane) defaultAccount(namespace string) func(context.Context) e
 // InstallCRDs creates or updates the CustomResourceDefinitions in these files and folders, and returns when the API
 // server serves them.
 func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error {
+	if err := cp.installCRDs(paths...); err != nil {
+		return err
+	}
+	if cp.settings.controllers {
+		// The garbage collector looks for new kinds every 30 seconds only. After a restart it has them at once.
+		return cp.RestartControllerManager(ctx)
+	}
+	return ctx.Err()
+}
+
+func (cp *ControlPlane) installCRDs(paths ...string) error {
 	_, err := envtest.InstallCRDs(cp.Config(), envtest.CRDInstallOptions{
 		Paths:              paths,
 		ErrorIfPathMissing: true,
@@ -45,9 +56,5 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error 
 	if err != nil {
 		return fmt.Errorf("install the CustomResourceDefinitions in %s: %w", strings.Join(paths, ", "), err)
 	}
-	if cp.settings.controllers {
-		// The garbage collector looks for new kinds every 30 seconds only. After a restart it has them at once.
-		return cp.RestartControllerManager(ctx)
-	}
-	return ctx.Err()
+	return nil
 }

@@ -21,7 +21,7 @@ func TestInstallCRDsStartsGarbageCollection(t *testing.T) {
 		{"apiVersion": "example.com/v1", "kind": "Widget", "name": "parent", "uid": "`+uid+`"}]}}`)
 
 	kubectl(t, cp, namespace, "delete", "widget/parent")
-	kubectl(t, cp, namespace, "wait", "--for=delete", "configmap/child", "--timeout=40s")
+	kubectl(t, cp, namespace, "wait", "--for=delete", "configmap/child", "--timeout=5m")
 }
 
 func TestInstallCRDsMissingFile(t *testing.T) {

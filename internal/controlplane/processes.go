@@ -25,7 +25,7 @@ const (
 
 const (
 	pollInterval   = 25 * time.Millisecond
-	attemptTimeout = 3 * time.Second // a program that took the port meanwhile may never answer
+	attemptTimeout = 20 * time.Second // a program that took the port meanwhile may never answer
 )
 
 // running is a running program and the command that starts it again.
@@ -109,7 +109,12 @@ func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 
 // RestartAPIServer kills kube-apiserver and starts it again on the same port. Objects are kept. Watches break.
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
-	return cp.restart(ctx, apiserver)
+	for attempt := 1; ; attempt++ {
+		err := cp.restart(ctx, apiserver)
+		if err == nil || attempt == startAttempts || !mayStartLater(cp.process(apiserver).Tail()) {
+			return err
+		}
+	}
 }
 
 // RestartEtcd kills etcd and starts it again with its data. Objects are kept.

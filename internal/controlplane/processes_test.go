@@ -86,7 +86,7 @@ func TestRestart(t *testing.T) {
 
 	// The controllers work after both restarts.
 	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
-	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=30s")
+	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=5m")
 }
 
 func TestWriteLogs(t *testing.T) {

@@ -60,9 +60,10 @@ var rules = []rule{
 	{pkg: ".", reason: "the map of the packages; no code"},
 
 	// Packages that help tests.
-	{pkg: "reconcile/reconciletest", ours: []string{"internal/simulation"}, helpsTests: true, reason: "the public face of the simulation"},
+	{pkg: "reconcile/reconciletest", ours: []string{"internal/simulation", "internal/simulation/controllers", "internal/simulation/state"}, helpsTests: true, reason: "the public face of the simulation"},
 	{pkg: "internal/simulation", ours: []string{"internal/simulation/fakemanager", "internal/simulation/state", "internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "runs an operator against the server in memory"},
 	{pkg: "internal/simulation/fakemanager", ours: []string{"internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "a manager whose cache reads the server in memory"},
+	{pkg: "internal/simulation/controllers", helpsTests: true, reason: "simulated controllers of built-in kinds"},
 	{pkg: "internal/simulation/state", ours: []string{"internal/diff"}, helpsTests: true, reason: "compares the end states of two runs"},
 	{pkg: "internal/memoryserver", ours: []string{"internal/memoryserver/builtin", "internal/memoryserver/crd", "internal/memoryserver/kind"}, helpsTests: true, reason: "serves the kinds of the packages below it"},
 	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/compare"}, helpsTests: true, reason: "takes the schemas of the built-in kinds from compare"},

@@ -41,6 +41,11 @@ func (s *Server) patch(k *kind.Kind, key client.ObjectKey, subresource string, p
 }
 
 func patched(k *kind.Kind, live client.Object, patchType types.PatchType, content []byte, strict bool) (client.Object, error) {
+	if patchType == types.MergePatchType && k.Custom {
+		if obj, ok, err := patchedFields(k, live, content, strict); ok {
+			return obj, err
+		}
+	}
 	switch patchType {
 	case types.MergePatchType, types.JSONPatchType:
 		return patchedJSON(k, live, patchType, content, strict)
@@ -76,10 +81,15 @@ func patchedJSON(k *kind.Kind, live client.Object, patchType types.PatchType, co
 	}
 	obj, err := k.Strategy.Decode(after, strict)
 	if err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-			field.Invalid(field.NewPath("patch"), string(after), err.Error())})
+		return nil, invalidPatch(after, err)
 	}
 	return obj, nil
+}
+
+// invalidPatch returns the error for a patch whose result cannot be decoded.
+func invalidPatch(result []byte, err error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), string(result), err.Error())})
 }
 
 func applyJSON(before []byte, patchType types.PatchType, content []byte) ([]byte, error) {

@@ -38,7 +38,7 @@ import (
 var controlPlane = controlplanetest.Shared()
 
 const (
-	eventually = 30 * time.Second
+	eventually = controlplanetest.Patience
 	often      = 10 * time.Millisecond
 )
 
@@ -173,7 +173,7 @@ type operator struct {
 func (e *testEnv) newOperator(t *testing.T, config *rest.Config, namespaces ...string) *operator {
 	t.Helper()
 	options := ctrl.Options{
-		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Controller: controllerOptions,
 		Cache:      cache.Options{ReaderFailOnMissingInformer: true}, // so that the test sees which informers exist
 	}

@@ -18,6 +18,7 @@ const (
 	restartTime     = 2 * time.Second  // from the death of a process to the start of the next one
 	timerDelay      = time.Millisecond // from the moment at which a delayed request is due to its pass, as with real timers
 	maxClusterSteps = 100              // that the rest of the cluster takes in this time, at most
+	maxIdleSteps    = 10_000           // that it takes in a row while the operator has nothing to do: more count as endless
 )
 
 // transition is one thing that can happen next. Its function reports whether it happened.
@@ -42,7 +43,7 @@ func transitions() []transition {
 		// One pass runs at a time, to its end, unless a leader change suspends it: then another process runs its own.
 		{"run a pass that is due", func(r *Run, p *progress) bool { return r.nextPass() && p.countPass() }},
 		// The operator has nothing to do. The simulated controllers, the other writer and the garbage collector work now.
-		{"let the cluster work", func(r *Run, _ *progress) bool { return r.stepCluster() }},
+		{"let the cluster work", func(r *Run, p *progress) bool { return r.stepCluster() && p.countClusterStep() }},
 		// Nothing else can happen, so the cache catches up, one kind at a time.
 		{"end a freeze of the cache", func(r *Run, _ *progress) bool { return r.processes.leader.manager.Cache().Thaw() }},
 		// This comes late, so that the past differs from the present as much as possible.
@@ -56,16 +57,19 @@ func transitions() []transition {
 
 // progress is how far the operator has got since work began.
 type progress struct {
-	horizon    time.Duration // how long after quietSince delays are followed
-	passes     int
-	version    version   // after the last change
-	injected   int       // how many faults have been injected
-	quietSince time.Time // the time of the last change or fault
-	attempts   fakemanager.Attempts
-	stopped    bool // the operator is down, and the rest of the cluster has nothing to do
+	horizon      time.Duration // how long after quietSince delays are followed
+	passes       int
+	clusterSteps int       // since the last pass
+	version      version   // after the last change
+	injected     int       // how many faults have been injected
+	quietSince   time.Time // the time of the last change or fault
+	attempts     fakemanager.Attempts
+	stopped      bool // the operator is down, and the rest of the cluster has nothing to do
 }
 
-func (p *progress) countPass() bool { p.passes++; return true }
+func (p *progress) countPass() bool { p.passes++; p.clusterSteps = 0; return true }
+
+func (p *progress) countClusterStep() bool { p.clusterSteps++; return true }
 
 func (p *progress) stop() bool { p.stopped = true; return true }
 
@@ -88,6 +92,10 @@ func (r *Run) work(horizon time.Duration) {
 		}
 		if p.passes >= maxPasses {
 			r.fail(r.notQuietError())
+			return
+		}
+		if p.clusterSteps >= maxIdleSteps {
+			r.fail(fmt.Errorf("the simulated controllers and the External do not become quiet: they still changed something after %d steps", maxIdleSteps))
 			return
 		}
 		if !slices.ContainsFunc(all, func(t transition) bool { return t.do(r, p) }) {
@@ -136,13 +144,14 @@ func (r *Run) nextPass() bool {
 	return true
 }
 
-// stepCluster lets the rest of the cluster take one step: the simulated controllers, the other writer and the garbage
-// collector. It reports whether something changed.
+// stepCluster lets the rest of the cluster take one step: what is outside of it, the simulated controllers, the other writer
+// and the garbage collector. It reports whether something changed.
 func (r *Run) stepCluster() bool {
 	before := r.server.Revision()
 	r.mu.Lock()
 	parts := r.partsOfOthers()
 	r.mu.Unlock()
+	moved := r.stepExternal()
 	for _, reconcile := range r.scenario.Controllers {
 		if err := recoverPanic("it", func() error { return reconcile(r.context(), r.user) }); err != nil {
 			r.fail(fmt.Errorf("a simulated controller: %w", err))
@@ -153,7 +162,7 @@ func (r *Run) stepCluster() bool {
 	r.releaseFinalizers()
 	r.mu.Unlock()
 	r.server.CollectGarbage()
-	return r.server.Revision() != before
+	return moved || r.server.Revision() != before
 }
 
 // waitForNextDue lets time pass until a delayed request becomes due. It reports false if none does within the horizon.

@@ -3,21 +3,23 @@ package simulation
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Options control how a scenario is explored.
 type Options struct {
-	Depth  int         // the largest number of faults in one run, 1 or 2
-	Limit  int         // the largest number of runs with two faults
-	Seed   uint64      // of the sample of pairs
-	Replay string      // the faults of the only run, as FormatFaults returns them; "": all are explored
-	Skip   []FaultKind // kinds that are left out
+	Depth    int         // the largest number of faults in one run, 1 or 2
+	Limit    int         // the largest number of runs with one fault; 0: there is no limit
+	Pairs    int         // the largest number of runs with two faults
+	Seed     uint64      // of the samples
+	Replay   string      // the faults of the only run, as FormatFaults returns them; "": all are explored
+	Skip     []FaultKind // kinds that are left out
+	End      time.Time   // no run begins after it, in real time; zero: there is no end
+	Progress *Progress   // prints how far the exploration is; nil: nothing is printed
 }
 
 // Exploration is the result of [Explore].
@@ -25,9 +27,12 @@ type Exploration struct {
 	Runs     int               // without those of the references
 	Survived map[FaultKind]int // runs with one fault that were survived
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
+	Singles  int               // possible runs with one fault
+	Done     int               // runs with one fault that were done
 	Pairs    int               // possible runs with two faults
 	Tried    int               // runs with two faults that were survived
-	Seed     uint64            // with which pairs are sampled; 0 if no pairs were tried
+	Seed     uint64            // of the sample; 0 if there is none
+	Late     int               // runs that the options asked for, and that had not begun at their End
 	Failures []Failure         // see fail for the order
 	Replayed string            // the trace of a replay
 	Rights   map[Right]string  // what the operator asked for in all runs, and a request that needs it
@@ -63,10 +68,11 @@ type explorer struct {
 
 	mu      sync.Mutex // guards what follows
 	found   *Exploration
-	singles []*result // of runs with a single fault, after which a second one can follow
+	singles []single // after which a second fault can follow
 }
 
 func (e *explorer) explore() {
+	defer e.options.Progress.start(e.t.Name())()
 	e.baseline = e.scenario.run(e.t, nil, nil)
 	e.found.Runs++
 	e.found.addRights(e.baseline)
@@ -83,7 +89,6 @@ func (e *explorer) explore() {
 	default:
 		e.runAll(e.singleFaults())
 		if e.options.Depth > 1 && !e.found.hasFaults() {
-			e.found.Seed = e.options.Seed
 			e.runAll(e.pairs())
 		}
 	}
@@ -105,14 +110,15 @@ func (e *explorer) replay() {
 	e.found.Replayed = r.trace.String()
 }
 
-// runAll does one run for each list of faults, as many at a time as there are processors.
+// runAll does one run for each list of faults, as many at a time as there are slots.
 func (e *explorer) runAll(all [][]Fault) {
+	e.options.Progress.plan(len(all))
 	jobs := make(chan []Fault)
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range cap(slots()) {
 		workers.Go(func() {
 			for faults := range jobs {
-				e.add(e.scenario.run(e.t, faults, e.refs))
+				e.runOne(faults)
 			}
 		})
 	}
@@ -123,68 +129,65 @@ func (e *explorer) runAll(all [][]Fault) {
 	workers.Wait()
 }
 
+// runOne does a run when there is a slot, unless it is too late then.
+func (e *explorer) runOne(faults []Fault) {
+	release := acquireSlot()
+	defer release()
+	if end := e.options.End; !end.IsZero() && time.Now().After(end) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.found.Late++
+		e.found.Seed = e.options.Seed
+		return
+	}
+	defer e.options.Progress.begin(faults)()
+	e.add(e.scenario.run(e.t, faults, e.refs))
+}
+
 func (e *explorer) add(r *result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.found.Runs++
 	e.found.add(r)
 	if len(r.faults) == 1 && e.options.Depth > 1 {
-		e.singles = append(e.singles, &result{faults: r.faults, injected: r.injected, points: r.points})
+		e.singles = append(e.singles, newSingle(r, e.kindsAt))
 	}
 }
 
-// singleFaults returns every fault at every point of the run without faults.
+// singleFaults returns every fault at every point of the run without faults, or a sample of them if there are more than
+// the limit.
 func (e *explorer) singleFaults() [][]Fault {
-	var all [][]Fault
+	var faults []Fault
 	for i := range e.baseline.points {
-		for _, fault := range e.faultsAt(&e.baseline.points[i]) {
-			all = append(all, []Fault{fault})
+		p := &e.baseline.points[i]
+		for _, kind := range e.kindsAt(p) {
+			faults = append(faults, Fault{kind, p.name, p.nth})
 		}
+	}
+	e.found.Singles = len(faults)
+	faults = shuffled(faults, e.options.Seed)
+	if limit := e.options.Limit; limit > 0 && limit < len(faults) {
+		e.found.Seed = e.options.Seed
+		faults = faults[:limit]
+	}
+	all := make([][]Fault, len(faults))
+	for i := range faults {
+		all[i] = faults[i : i+1 : i+1]
 	}
 	return all
 }
 
-// faultsAt returns the faults to try at a point.
-func (e *explorer) faultsAt(p *point) []Fault {
-	var faults []Fault
-	for _, kind := range p.faults() {
-		if !slices.Contains(e.options.Skip, kind) {
-			faults = append(faults, Fault{kind, p.name, p.nth})
-		}
-	}
-	return faults
+// kindsAt returns the kinds of faults to try at a point.
+func (e *explorer) kindsAt(p *point) []FaultKind {
+	return slices.DeleteFunc(p.faults(), func(kind FaultKind) bool { return slices.Contains(e.options.Skip, kind) })
 }
 
 // pairs returns all pairs of a first fault and a second one at a later point, or a sample of them if there are more than
 // the limit.
-func (e *explorer) pairs() [][]Fault {
-	slices.SortFunc(e.singles, func(a, b *result) int { // the order in which the runs ended is random
-		return strings.Compare(FormatFaults(a.faults), FormatFaults(b.faults))
-	})
-	var all [][]Fault
-	for _, first := range e.singles {
-		injected := false
-		for i := range first.points {
-			p := &first.points[i]
-			if p.name == first.faults[0].At && p.nth == first.faults[0].Nth {
-				injected = true
-				continue
-			}
-			if !injected {
-				continue
-			}
-			for _, second := range e.faultsAt(p) {
-				all = append(all, []Fault{first.faults[0], second})
-			}
-		}
-	}
-	e.found.Pairs = len(all)
-	if len(all) <= e.options.Limit {
-		return all
-	}
-	random := rand.New(rand.NewPCG(e.options.Seed, 0)) //nolint:gosec // a sample that can be repeated
-	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all[:e.options.Limit]
+func (e *explorer) pairs() (sample [][]Fault) {
+	e.found.Seed = e.options.Seed
+	e.found.Pairs, sample = pairs(e.singles, e.options.Pairs, e.options.Seed)
+	return sample
 }
 
 // addRights adds the rights that the operator asked for in a run.
@@ -198,6 +201,9 @@ func (x *Exploration) addRights(of *result) {
 
 func (x *Exploration) add(of *result) {
 	x.addRights(of)
+	if len(of.faults) == 1 {
+		x.Done++
+	}
 	switch {
 	case of.err != nil:
 		x.fail(of)

@@ -134,11 +134,26 @@ func (r *Run) deleteAsOther(c *call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	obj.Namespace, obj.Name = c.Object.Namespace, c.Object.Name
-	if err := r.user.Delete(r.context(), obj); client.IgnoreNotFound(err) != nil {
+	if err := r.user.Delete(r.context(), obj, r.propagation(c)...); client.IgnoreNotFound(err) != nil {
 		r.failLocked(fmt.Errorf("another writer's deletion before %s: %w", c, err))
 		return
 	}
 	r.trace.addBefore(row{what: "another writer: delete " + objectID{c.Kind, c.Object}.String()})
+}
+
+// propagation returns how the other writer deletes the object of a request: a Job with its pods, as kubectl does. The API
+// server's default would leave the pods of a Job behind, for which the operator is not to blame. The caller holds the lock.
+func (r *Run) propagation(c *call) []client.DeleteOption {
+	if c.Kind.Group != "batch" || c.Kind.Kind != "Job" {
+		return nil
+	}
+	for id, obj := range r.history.present {
+		owner := metav1.GetControllerOf(obj)
+		if id.kind.Kind == "Pod" && id.name.Namespace == c.Object.Namespace && owner != nil && owner.Kind == "Job" && owner.Name == c.Object.Name {
+			return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
+		}
+	}
+	return nil
 }
 
 // checkOtherWrites returns an error if the operator has lost something that the other writer wrote just before.

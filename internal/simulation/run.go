@@ -45,6 +45,8 @@ type Run struct {
 	probing     bool // checkRest runs
 	failures    []error
 	noOps       []string // writes of passes that had nothing to do
+
+	externalSteps int // how often what is outside of the cluster has changed by itself
 }
 
 // objectID identifies an object.
@@ -186,12 +188,13 @@ func (r *Run) failure() error {
 type version struct {
 	revision int64 // of the server
 	effects  int   // so far, that changed something outside of the cluster
+	steps    int   // so far, in which that changed by itself
 }
 
 func (r *Run) version() version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return version{r.server.Revision(), r.operations.effects}
+	return version{r.server.Revision(), r.operations.effects, r.externalSteps}
 }
 
 // end ends the leading process.

@@ -87,9 +87,10 @@
 // # How a run works
 //
 // A run is deterministic. It happens in a bubble of testing/synctest: time.Now is virtual, and so are timers, backoff
-// and the delays that a reconciler returns. These delays end a millisecond late, as real ones end a little late. Events are delivered one by one, and one pass runs at a time. When the
-// operator has nothing left to do, the garbage collector and [Scenario.SimulatedControllers] take one step. When they
-// have nothing to do either, time moves on to the next delayed pass. The operator is quiet when no pass is due within
+// and the delays that a reconciler returns. These delays end a millisecond late, as real ones end a little late. Events are
+// delivered one by one, and one pass runs at a time. When the operator has nothing left to do, the garbage collector, the
+// simulated controllers and a [SteppingExternal] take one step. When they have nothing to do either, time moves on to the
+// next delayed pass. The operator is quiet when no pass is due within
 // [Scenario.Horizon] of the last change or fault. With the default horizon, an object whose delayed passes have changed nothing
 // three times in a row is not waited for any longer. Then the next action happens.
 //
@@ -99,6 +100,6 @@
 // # What it does not test
 //
 // Races between goroutines of the operator: use go test -race. Admission plug-ins. RBAC roles. The real controllers of
-// Kubernetes, except for simulated Deployments: see [SimulatedController]. Only requests through the clients of [Process],
+// Kubernetes: the most common ones are simulated, see [SimulatedController]. Only requests through the clients of [Process],
 // and calls of its Effect, Query and RoundTripper, are recorded and have faults.
 package reconciletest

@@ -10,14 +10,18 @@ import (
 
 // Explore runs the scenario without faults, and then once for each fault at each point of that run where it can happen. It
 // marks the test as failed, and logs the failure with the shortest trace, if the operator does not reach the same state,
-// does not become quiet, or breaks another rule of the package. It returns the report in any case.
+// does not become quiet, or breaks another rule of the package. It also fails the test if the test's deadline comes before
+// all runs are done: see [Report.Unfinished]. It returns the report in any case.
+//
+// It prints its progress to the standard error: with go test -v from the start, else after ten seconds. When packages are
+// named, go test shows that only with -v, or if the test fails in the end; in the current directory it shows it at once.
 //
 // It also writes the failure as an HTML page, which needs no network, and logs its address in the last line of the test. The page
 // is in a folder of the user's below [os.TempDir], or in the folder that the environment variable RECONCILETEST_PAGES names.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
-	report := ExploreQuietly(t, s, options...)
-	if len(report.Failures) > 0 {
+	report := explore(t, s, newProgress(), deadlineOf(t), options)
+	if len(report.Failures) > 0 || report.Unfinished != nil {
 		t.Error(report)
 		report.logPage(t)
 	} else {
@@ -26,8 +30,14 @@ func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	return report
 }
 
-// ExploreQuietly is [Explore], but neither fails the test nor logs anything: see [Report.Failures].
+// ExploreQuietly is [Explore], but neither fails the test nor prints anything: see [Report.Failures] and
+// [Report.Unfinished].
 func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
+	t.Helper()
+	return explore(t, s, nil, deadlineOf(t), options)
+}
+
+func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, options []Option) *Report {
 	t.Helper()
 	settings := newSettings(options)
 	report := &Report{test: t.Name(), Skipped: settings.skip, silent: settings.silent, Survived: map[FaultKind]int{}}
@@ -37,7 +47,12 @@ func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 	} else {
 		simulated := s.simulated()
 		simulated.Strict = settings.strict
-		report.add(simulation.Explore(t, simulated, settings.simulated()))
+		o := settings.simulated()
+		o.Progress = progress
+		var reason error
+		o.End, reason = endOf(start, settings.budget, deadline)
+		report.add(simulation.Explore(t, simulated, o))
+		report.leaveOut(settings, reason)
 	}
 	report.Elapsed = time.Since(start)
 	return report

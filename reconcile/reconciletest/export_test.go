@@ -1,6 +1,9 @@
 package reconciletest
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // FaultKinds returns all kinds.
 func FaultKinds() []FaultKind { return faultKinds() }
@@ -36,3 +39,12 @@ func Allows(file string, right Right) (bool, error) {
 
 // WritePageFile writes the page of the first failure, as [Explore] does.
 func WritePageFile(t *testing.T, r *Report) (address string, err error) { return r.writePageFile(t) }
+
+// EndOf returns when an exploration ends, and why if that is because of the deadline.
+var EndOf = endOf
+
+// ExploreUntil explores the scenario in a test with the deadline.
+func ExploreUntil(t *testing.T, s Scenario, deadline time.Time) *Report {
+	t.Helper()
+	return explore(t, s, nil, deadline, nil)
+}

@@ -2,7 +2,10 @@ package reconciletest
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"testing"
+	"time"
 
 	"github.com/opblocks/opblocks/internal/simulation"
 )
@@ -13,7 +16,9 @@ type Option func(*settings)
 
 type settings struct {
 	depth  int
-	limit  int
+	limit  int           // of runs with one fault
+	pairs  int           // limit of runs with two faults
+	budget time.Duration // of real time
 	seed   uint64
 	replay string
 	skip   []FaultKind
@@ -22,15 +27,22 @@ type settings struct {
 }
 
 const (
-	defaultLimit = 1000
+	defaultPairs = 1000
 	defaultSeed  = 1
+
+	// With -short.
+	shortLimit = 100
+	shortPairs = 20
 )
 
 // replayVariable is the environment variable that does what [Replay] does, without a change of the test.
 const replayVariable = "RECONCILETEST_REPLAY"
 
 func newSettings(options []Option) *settings {
-	s := &settings{depth: 1, limit: defaultLimit, seed: defaultSeed, replay: os.Getenv(replayVariable)}
+	s := &settings{depth: 1, limit: math.MaxInt, pairs: defaultPairs, budget: math.MaxInt64, seed: defaultSeed, replay: os.Getenv(replayVariable)}
+	if testing.Short() {
+		s.limit, s.pairs = shortLimit, shortPairs
+	}
 	for _, o := range options {
 		o(s)
 	}
@@ -43,6 +55,10 @@ func (s *settings) validate() error {
 		return fmt.Errorf("Depth(%d): give it 1 or 2", s.depth)
 	case s.limit < 1:
 		return fmt.Errorf("Limit(%d): give it 1 or more", s.limit)
+	case s.pairs < 1:
+		return fmt.Errorf("LimitPairs(%d): give it 1 or more", s.pairs)
+	case s.budget <= 0:
+		return fmt.Errorf("Budget(%s): give it a duration above zero", s.budget)
 	}
 	for _, kind := range s.skip {
 		if !isKind(kind) {
@@ -59,7 +75,7 @@ func (s *settings) validate() error {
 
 // simulated returns the settings in the engine's type.
 func (s *settings) simulated() simulation.Options {
-	o := simulation.Options{Depth: s.depth, Limit: s.limit, Seed: s.seed, Replay: s.replay}
+	o := simulation.Options{Depth: s.depth, Limit: s.limit, Pairs: s.pairs, Seed: s.seed, Replay: s.replay}
 	for _, kind := range s.skip {
 		o.Skip = append(o.Skip, simulation.FaultKind(kind))
 	}
@@ -70,11 +86,25 @@ func (s *settings) simulated() simulation.Options {
 // single faults were survived.
 func Depth(n int) Option { return func(s *settings) { s.depth = n } }
 
-// Limit sets the largest number of runs with two faults, 1 or more. If more are possible, a sample is taken. The default
-// is 1000.
+// Limit sets the largest number of runs with one fault, 1 or more. If more are possible, a random sample is taken, with as
+// many faults of each kind as there are of the others, as far as there are enough. The report prints how many were
+// possible, and the seed of the sample. By default there is no limit; with go test -short it is 100.
 func Limit(n int) Option { return func(s *settings) { s.limit = n } }
 
-// Seed sets the seed by which runs with two faults are sampled. The report prints it. The default is 1.
+// LimitPairs sets the largest number of runs with two faults, 1 or more. If more are possible, a random sample is taken. The
+// default is 1000; with go test -short it is 20.
+func LimitPairs(n int) Option { return func(s *settings) { s.pairs = n } }
+
+// Budget sets how long the exploration may take in real time. When the budget is used up, no further run begins. Faults are
+// tried in a random order in which the kinds take turns, so those that were tried are a sample as of [Limit]. The report
+// prints how many were left out. By default there is no budget.
+//
+// Without a budget the exploration ends shortly before the deadline of the test, which go test sets with -timeout: see
+// [Report.Unfinished].
+func Budget(d time.Duration) Option { return func(s *settings) { s.budget = d } }
+
+// Seed sets the seed of the samples of [Limit], [LimitPairs] and [Budget]. The same seed leads to the same order of runs, so
+// also to the same sample of the same size. The report prints it. The default is 1.
 func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
 
 // Replay does one run with the given faults, after the run without faults, and adds its trace to the report. The faults

@@ -15,7 +15,7 @@ import (
 func TestDepth(t *testing.T) {
 	assert.Empty(t, reconciletest.ExploreQuietly(t, twoFaults()).Failures, "one fault is not enough")
 
-	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(100_000))
+	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.LimitPairs(100_000))
 	require.NotEmpty(t, report.Failures)
 	assert.Len(t, report.Failures[0].Faults, 2)
 	assert.Contains(t, report.String(), "connection refused at: effect drop account web #1; connection refused at: effect drop account web #2")
@@ -23,7 +23,7 @@ func TestDepth(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	some := func(seed uint64) *reconciletest.Report {
-		return reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.Limit(20), reconciletest.Seed(seed))
+		return reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.LimitPairs(20), reconciletest.Seed(seed))
 	}
 	one, again := some(7), some(7)
 	assert.Equal(t, one.Runs, again.Runs)

@@ -15,16 +15,25 @@ type Report struct {
 	Survived map[FaultKind]int // runs with a single fault that were survived
 	Skipped  []FaultKind       // kinds that were left out by [SkipFaults]
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
+	Singles  int               // possible runs with one fault
 	Pairs    int               // possible runs with two faults; 0 unless [Depth] is 2
 	Tried    int               // runs with two faults that were survived
-	Seed     uint64            // with which pairs are sampled; 0 if no pairs were tried
+	Seed     uint64            // of the sample: see [Limit], [LimitPairs] and [Budget]; 0 if there is none
+	Late     int               // runs that had not begun when the [Budget] was used up, or when the test's deadline came
 	Elapsed  time.Duration     // of real time
 	Failures []Failure         // those with fewer faults first, then those with shorter traces; broken conventions last
 	Silenced int               // failures that were left out by [SkipFindings]
 	Replayed string            // the trace of a replay; "" if there was none
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 
+	// Unfinished is not nil if the test's deadline came before all runs were done. The deadline is what go test -timeout sets,
+	// ten minutes by default; the exploration ends shortly before it, since at the deadline the test program ends without a
+	// report.
+	Unfinished error
+
 	test      string
+	done      int              // runs with one fault
+	budget    time.Duration    // that was used up; 0: it was not
 	requestOf map[Right]string // a request that needed the right
 
 	failedRun, soundRun []simulation.Moment // of the first failure, and without faults
@@ -47,6 +56,7 @@ func (r *Report) add(x *simulation.Exploration) {
 	x.Failures = slices.DeleteFunc(x.Failures, func(f simulation.Failure) bool { return r.isSilenced(FindingKind(f.Kind)) })
 	r.Silenced = all - len(x.Failures)
 	r.failedRun, r.soundRun = x.Timelines()
+	r.Singles, r.Late, r.done = x.Singles, x.Late, x.Done
 	for kind, n := range x.Survived {
 		r.Survived[FaultKind(kind)] = n
 	}
@@ -76,6 +86,9 @@ func (r *Report) String() string {
 		b.WriteString("survived")
 	default:
 		b.WriteString("survived " + r.survived())
+	}
+	if r.Unfinished != nil {
+		b.WriteString("\n" + r.Unfinished.Error())
 	}
 	return b.String()
 }
@@ -139,12 +152,19 @@ func (r *Report) survived() string {
 		}
 	}
 	text := simulation.Plural(total, "single fault")
+	if r.isSampled() {
+		text = fmt.Sprintf("%d of %s", total, simulation.Plural(r.Singles, "single fault"))
+	}
 	if total > 0 {
 		text += " (" + strings.Join(kinds, ", ") + ")"
 	}
 	if r.Pairs > 0 {
-		text += fmt.Sprintf(" and %d of %s (seed %d)", r.Tried, simulation.Plural(r.Pairs, "pair"), r.Seed)
+		text += fmt.Sprintf(" and %d of %s", r.Tried, simulation.Plural(r.Pairs, "pair"))
 	}
+	if r.Seed > 0 {
+		text += fmt.Sprintf(" (seed %d)", r.Seed)
+	}
+	text += r.leftOut()
 	if r.Missed > 0 {
 		text += fmt.Sprintf("; in %s the fault did not happen", simulation.Plural(r.Missed, "run"))
 	}

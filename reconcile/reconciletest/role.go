@@ -24,6 +24,8 @@ import (
 // is needed but that no scenario needs is named in unexplored, as in "delete pods" or "get deployments.apps/scale"; it is an error
 // if the roles do not grant it, or a scenario does use it.
 //
+// If an exploration was a sample, as with -short, only what is missing is judged.
+//
 // A ClusterRole grants its rules in all namespaces, and a Role in its namespace. Roles for what the manager itself does are
 // not judged: leases and events of the leader election, and the reviews by which the metrics server authenticates. Neither are
 // rules for nonResourceURLs, nor the verbs escalate, bind and impersonate. A rule with "*" is reported as unused, since nobody
@@ -137,7 +139,9 @@ func compareRole(grants []grant, reports []*Report, unexplored []string) string 
 		}
 	}
 	writeMissing(&b, grants, asked)
-	writeUnused(&b, grants, asked, unexplored)
+	if !slices.ContainsFunc(reports, func(r *Report) bool { return r.done < r.Singles }) {
+		writeUnused(&b, grants, asked, unexplored)
+	}
 	return b.String()
 }
 

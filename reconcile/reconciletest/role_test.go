@@ -263,3 +263,15 @@ func TestCompareRoleWithoutRole(t *testing.T) {
 	_, err = reconciletest.CompareRole(file, nil)
 	require.ErrorContains(t, err, "name the file that controller-gen generates")
 }
+
+// What a sample does not use may be used by the runs that were left out.
+func TestCompareRoleAfterSample(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "role.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(allOfShops), 0o600))
+	s := of(soundOperators["UpdatesTheStatusInEachPass"], reconciletest.Create(shop()))
+	sample := reconciletest.ExploreQuietly(t, s, reconciletest.Limit(1))
+	got, err := reconciletest.CompareRole(file, []*reconciletest.Report{sample})
+	require.NoError(t, err)
+	require.NotContains(t, got, "unused")
+	require.Contains(t, got, "missing: watch shops.example.com")
+}

@@ -1,7 +1,6 @@
 package reconciletest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -29,11 +28,13 @@ type Scenario struct {
 	// otherwise: [ConcurrentAction], [CrashDowntime] and [CrashDowntimeUnseen].
 	Actions []Action
 
-	// SimulatedControllers are the other controllers of the cluster. If it is nil, the only one is [Deployments]. The
-	// garbage collector always runs.
+	// SimulatedControllers are further controllers of the cluster, or replace the default ones of their kinds. The default ones
+	// are [Deployments], [StatefulSets], [DaemonSets], [Jobs], [CronJobs] and [PersistentVolumeClaims], as far as their kinds
+	// are in the Scheme. The garbage collector always runs.
 	SimulatedControllers []SimulatedController
 	// External returns a new fake of what the operator changes outside of the cluster, such as a database. It is called
-	// once for each run. What it returns is shared by all processes of the run. See [External].
+	// once for each run. What it returns is shared by all processes of the run. See [External], and [SteppingExternal] for
+	// one that changes by itself.
 	External func() External
 
 	// Finally is called at the end of each run of [Explore], with faults and without. It returns an error if something that
@@ -44,7 +45,9 @@ type Scenario struct {
 	// does not. It is expensive.
 	Always func(env *Env) error
 	// Ignore removes from an object what may differ between two runs. It is called with a copy of every object that is
-	// compared. Generated names, UIDs, resource versions and times are never compared.
+	// compared, and may set its Object to nil: then it is not compared whether the object exists. [IgnoreFields],
+	// [IgnoreKinds], [IgnoreGenerated] and [IgnoreAll] return such functions. Generated names, UIDs, resource versions and
+	// times are never compared.
 	Ignore func(obj *unstructured.Unstructured)
 
 	// Horizon is how long the clock may run after the last change or fault before the operator counts as quiet. The default is 15
@@ -62,10 +65,20 @@ type External interface {
 	State() any
 }
 
-// SimulatedController is another controller in the cluster, such as that of a built-in kind. It is called whenever the
-// operator has nothing to do, is down or restarts, and while a pass waits for something. It takes one step, and writes
-// nothing if there is none to take.
-type SimulatedController func(ctx context.Context, c client.Client) error
+// SteppingExternal is an [External] that changes by itself, such as a cloud whose machines become ready some time after
+// they were created.
+type SteppingExternal interface {
+	External
+	// Step takes one step, and reports whether it changed something. It is called as simulated controllers are: when the
+	// operator has nothing to do, is down or restarts, and while a pass waits for something. If it returned true, it is called
+	// again before the clock moves on. It must do the same in every run.
+	//
+	// What takes time compares [time.Now] with the time at which it began. The clock moves on only with the operator's own
+	// delays and by [Wait]: an operator that asks again and again needs a [Scenario.Horizon] longer than what it waits for,
+	// since with the default one it is not followed for longer than three delays in which nothing changes. What takes
+	// a number of calls counts them in the functions that the operator calls.
+	Step() bool
+}
 
 // validate returns an error if something is missing.
 func (s *Scenario) validate() error {
@@ -85,7 +98,8 @@ func (s *Scenario) validate() error {
 			return fmt.Errorf("the scenario's Actions[%d]: %w", i, err)
 		}
 	}
-	return nil
+	_, err := s.simulatedControllers()
+	return err
 }
 
 // simulated returns the scenario in the engine's types.
@@ -97,13 +111,7 @@ func (s *Scenario) simulated() *simulation.Scenario {
 	for i := range s.Actions {
 		to.Actions = append(to.Actions, s.Actions[i].simulated())
 	}
-	controllers := s.SimulatedControllers
-	if controllers == nil {
-		controllers = []SimulatedController{Deployments}
-	}
-	for _, c := range controllers {
-		to.Controllers = append(to.Controllers, c)
-	}
+	to.Controllers, _ = s.simulatedControllers() // validate returns the error
 	if s.External != nil {
 		to.External = func() simulation.External { return s.External() }
 	}

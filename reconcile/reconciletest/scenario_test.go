@@ -45,6 +45,8 @@ func TestExploreValidates(t *testing.T) {
 		"DepthTooSmall": {options: []reconciletest.Option{reconciletest.Depth(0)}, says: "Depth(0): give it 1 or 2"},
 		"DepthTooLarge": {options: []reconciletest.Option{reconciletest.Depth(3)}, says: "Depth(3): give it 1 or 2"},
 		"NoLimit":       {options: []reconciletest.Option{reconciletest.Limit(-1)}, says: "Limit(-1): give it 1 or more"},
+		"NoPairs":       {options: []reconciletest.Option{reconciletest.LimitPairs(0)}, says: "LimitPairs(0): give it 1 or more"},
+		"NoBudget":      {options: []reconciletest.Option{reconciletest.Budget(0)}, says: "Budget(0s): give it a duration above zero"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -89,13 +89,13 @@ var soundScenarios = map[string]struct {
 					return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
 				}
 			}, reconciletest.Create(shop()))
-			s.SimulatedControllers = []reconciletest.SimulatedController{func(ctx context.Context, c client.Client) error {
+			s.SimulatedControllers = []reconciletest.SimulatedController{{Step: func(ctx context.Context, c client.Client) error {
 				is := shop() // a time to live
 				if err := c.Get(ctx, client.ObjectKeyFromObject(is), is); err != nil || is.Status.LastJob == nil {
 					return client.IgnoreNotFound(err)
 				}
 				return client.IgnoreNotFound(c.Delete(ctx, config("once")))
-			}}
+			}}}
 			return s
 		},
 	},
@@ -335,7 +335,7 @@ func TestWaitIsCheap(t *testing.T) {
 			return ctrl.Result{RequeueAfter: 10 * time.Minute}, nil
 		}
 	}, reconciletest.Create(shop()))
-	s.SimulatedControllers = []reconciletest.SimulatedController{func(context.Context, client.Client) error { steps++; return nil }}
+	s.SimulatedControllers = []reconciletest.SimulatedController{{Step: func(context.Context, client.Client) error { steps++; return nil }}}
 	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
 		passes, steps = 0, 0
 		env.Do(reconciletest.Wait(48 * time.Hour))

@@ -29,10 +29,7 @@ import (
 )
 
 // controlPlane runs the real Job controller, TTL controller and garbage collector.
-var (
-	controlPlane = controlplanetest.Shared(controlplane.WithControllers())
-	backupCRD    sync.Once
-)
+var controlPlane = controlplanetest.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/backups.yaml"))
 
 // cluster is a namespace of a real control plane with an operator, whose clock the test sets.
 type cluster struct {
@@ -47,7 +44,6 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	cp := controlPlane(t)
-	backupCRD.Do(func() { require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/backups.yaml")) })
 	c := &cluster{cp: cp, namespace: controlplanetest.Namespace(t, cp), clock: clocktesting.NewFakePassiveClock(two.Add(-30 * time.Minute))}
 	var err error
 	c.Client, err = client.New(cp.Config(), client.Options{Scheme: scheme})
@@ -60,7 +56,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(c.count.Wrap(c.cp.Config()), ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{c.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
@@ -109,7 +105,7 @@ func (c *cluster) set(t *testing.T, now time.Time) {
 
 func (c *cluster) eventually(t *testing.T, what string, condition func(*assert.CollectT)) {
 	t.Helper()
-	require.EventuallyWithT(t, condition, 30*time.Second, 20*time.Millisecond, what)
+	require.EventuallyWithT(t, condition, controlplanetest.Patience, 20*time.Millisecond, what)
 }
 
 // jobs returns the names of the Jobs, each with its state.

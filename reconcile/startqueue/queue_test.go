@@ -142,7 +142,7 @@ func TestWatching(t *testing.T) {
 			for _, name := range []string{"a", "b", "c", "d"} {
 				objects = append(objects, deployment(name))
 			}
-			s := reconciletest.Scenario{Scheme: scheme, Objects: objects, Start: start, SimulatedControllers: []reconciletest.SimulatedController{}}
+			s := reconciletest.Scenario{Scheme: scheme, Objects: objects, Start: start, SimulatedControllers: []reconciletest.SimulatedController{{For: &appsv1.Deployment{}}}}
 			reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
 				passes = nil
 				env.Do(tc.action)

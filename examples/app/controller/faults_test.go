@@ -46,6 +46,6 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }),
 			reconciletest.Delete(sample()),
 		},
-	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	}, reconciletest.Depth(2), reconciletest.LimitPairs(100))
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }

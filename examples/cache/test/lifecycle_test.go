@@ -30,6 +30,7 @@ func TestLifecycle(t *testing.T) {
 	assert.EqualValues(t, 2, c.Status.ReadyReplicas)
 	u.condition(t, sampleName, "BackupVolume", "Succeeded")
 	u.condition(t, sampleName, "Registered", "Succeeded")
+	operatortest.Live(t, u, c)
 	assert.Equal(t, map[string]string{u.Namespace + "/" + sampleName: c.Status.RegisteredAddress}, registered.Entries())
 	assert.Equal(t, sampleName+"-0."+sampleName+"."+u.Namespace+".svc:6379", c.Status.RegisteredAddress)
 

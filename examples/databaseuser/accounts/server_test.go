@@ -50,7 +50,7 @@ func options(s *mariadb.Server) accounts.Options {
 		Address:  s.Address(),
 		User:     s.Admin().User,
 		Password: func() (string, error) { return s.Admin().Password, nil },
-		Timeout:  30 * time.Second, // the machine may be busy
+		Timeout:  5 * time.Minute, // the machine may be busy
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	cluster = operatortest.WithCRDs("../config/crd/bases", controlplanetest.Shared(controlplane.WithControllers())) // which delete namespaces
+	cluster = controlplanetest.Shared(controlplane.WithCRDs("../config/crd/bases"), controlplane.WithControllers()) // which delete namespaces
 	scheme  = operatortest.NewScheme(userv1alpha1.AddToScheme)
 )
 

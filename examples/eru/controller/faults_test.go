@@ -53,7 +53,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}})
 				},
 				Actions: actions, Ignore: earlier,
-			}, reconciletest.Depth(2), reconciletest.Limit(100)))
+			}, reconciletest.Depth(2), reconciletest.LimitPairs(100)))
 		})
 	}
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", reports)

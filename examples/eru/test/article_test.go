@@ -181,7 +181,7 @@ func TestArticle(t *testing.T) {
 		startOperator(t, realTime, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 		u.deploy(t, "web", false)
 		u.create(t, "web", enabled("web", "@every 3s"))
-		u.becomes(t, "web", restarted)
+		u.restarts(t, "web", "")
 		assert.Greater(t, u.rollouts(t, "web"), 1)
 	})
 }

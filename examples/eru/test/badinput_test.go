@@ -215,13 +215,14 @@ func TestDeploymentUnderTheEru(t *testing.T) {
 		u.deploy(t, name, false)
 		u.create(t, name, enabled("", "@every 4s"))
 	}
-	u.becomes(t, "paused", restarted)
+	u.restarts(t, "paused", "")
 	operatortest.Change(t, u, u.Deployment("paused"), func(d *appsv1.Deployment) { d.Spec.Paused = true })
 	u.becomes(t, "paused", "Running: Restarted false SkippedDeploymentPaused")
 	before := u.restartedAt(t, "other")
 	operatortest.Eventually(t, "others go on", func(c *assert.CollectT) { assert.NotEqual(c, before, u.restartedAt(c, "other")) })
+	stopped := u.restartedAt(t, "paused")
 	operatortest.Change(t, u, u.Deployment("paused"), func(d *appsv1.Deployment) { d.Spec.Paused = false })
-	u.becomes(t, "paused", restarted)
+	u.restarts(t, "paused", stopped)
 
 	// To rename a Deployment is to delete it, with which its Eru goes.
 	require.NoError(t, u.Delete(t.Context(), u.Deployment("renamed")))

@@ -40,7 +40,7 @@ func TestLifecycle(t *testing.T) {
 	})
 	before := u.pods(t, "nginx")
 	kubectl("patch", "eru", "nginx", "--type=merge", "--patch", `{"spec":{"enabled":true,"schedule":"@every 5s"}}`)
-	eru = u.becomes(t, "nginx", restarted)
+	eru = u.restarts(t, "nginx", "")
 	due, err := time.Parse(time.RFC3339, u.restartedAt(t, "nginx"))
 	require.NoError(t, err)
 	assert.Zero(t, due.Sub(eru.Status.ScheduleSince.Time)%(5*time.Second), "the time that was due")
@@ -67,7 +67,7 @@ func TestLifecycle(t *testing.T) {
 	assert.Nil(t, eru.Status.NextScheduleTime)
 	stopped := u.restartedAt(t, "nginx")
 	kubectl("annotate", "deployment", "nginx", "mtsre.meitu.com/eru=true")
-	eru = u.becomes(t, "nginx", restarted)
+	eru = u.restarts(t, "nginx", stopped)
 	assert.NotEqual(t, stopped, u.restartedAt(t, "nginx"), "it goes on")
 
 	kubectl("delete", "deployment", "nginx")

@@ -2,6 +2,7 @@ package test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,6 +170,24 @@ func (u *user) becomes(t testing.TB, name, want string) *eruv1.Eru {
 		operatortest.Live(c, u, eru)
 		assert.Equal(c, want, state(eru), eru.LastCondition().Message)
 		assert.Equal(c, eru.Generation, eru.Status.ObservedGeneration)
+	})
+	return eru
+}
+
+// restarts waits until the Deployment of the same name was restarted for a due time after the given one, and the history of the Eru
+// shows the end of a rollout. It returns the Eru. Unlike [user.becomes] it does not need the end to be the last condition: on a
+// busy machine the next restart may be due by then.
+func (u *user) restarts(t testing.TB, name, after string) *eruv1.Eru {
+	t.Helper()
+	eru := u.eru(name)
+	operatortest.Eventually(t, name+" restarts its Deployment", func(c *assert.CollectT) {
+		operatortest.Live(c, u, eru)
+		assert.True(c, slices.ContainsFunc(eru.Status.Conditions, func(condition eruv1.EruCondition) bool {
+			one := &eruv1.Eru{Status: eruv1.EruStatus{Phase: eru.Status.Phase, Conditions: []eruv1.EruCondition{condition}}}
+			return state(one) == restarted && condition.Message > after
+		}), "%+v", eru.Status)
+		assert.Equal(c, eru.Generation, eru.Status.ObservedGeneration)
+		assert.Greater(c, u.restartedAt(c, name), after)
 	})
 	return eru
 }

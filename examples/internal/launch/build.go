@@ -4,16 +4,46 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
+	"path/filepath"
+
+	"github.com/opblocks/opblocks/internal/controlplane/programs"
 )
 
 // Build compiles the operator of an example to a file. The working directory must be the root of the repository.
 func Build(ctx context.Context, example, file string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", file, "./"+example)
-	build.Dir = "examples"
+	build := programs.GoBuild(ctx, "examples", "-ldflags=-s -w", "-o", file, "./"+example)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("build the %s operator: %w", example, err)
 	}
 	return nil
 }
+
+// Builds are operators that are compiled in the background, one after the other.
+type Builds struct {
+	folder string
+	ended  map[string]chan error
+}
+
+// BuildAll begins to compile the operators of examples into a folder. The working directory must be the root of the repository.
+func BuildAll(ctx context.Context, folder string, examples ...string) *Builds {
+	b := &Builds{folder: folder, ended: map[string]chan error{}}
+	for _, example := range examples {
+		b.ended[example] = make(chan error, 1)
+	}
+	go func() {
+		for _, example := range examples {
+			b.ended[example] <- Build(ctx, example, b.file(example))
+		}
+	}()
+	return b
+}
+
+// Wait waits until the operator of an example is compiled, and returns its path.
+func (b *Builds) Wait(example string) (path string, err error) {
+	err = <-b.ended[example]
+	b.ended[example] <- err // for the next call
+	return b.file(example), err
+}
+
+func (b *Builds) file(example string) string { return filepath.Join(b.folder, example+"-operator") }

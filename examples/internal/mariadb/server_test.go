@@ -149,7 +149,7 @@ func TestNothingOutlivesAKilledProcess(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		assert.NoDirExists(c, folder)
 		assert.Empty(c, processesIn(t, folder))
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 }
 
 // processesIn finds the server by its folder, which its command line names.

@@ -30,7 +30,7 @@ const tries = 3
 
 // Lifecycle is what users do in one namespace, so that the operator uses all its permissions.
 type Lifecycle struct {
-	// Options of the operator's manager: Scheme and Cache.
+	// Options of the operator's manager: Scheme, Cache and Client. The others are not used.
 	Options ctrl.Options
 	// Setup adds the operator to its manager.
 	Setup func(ctrl.Manager) error

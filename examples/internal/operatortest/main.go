@@ -1,9 +1,11 @@
 package operatortest
 
 import (
+	"context"
 	"flag"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
@@ -22,20 +24,36 @@ func Main(m *testing.M, clean ...func()) {
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"), // of the tests' own clients
-		// client-go's metadata client leaves one behind if a watch is stopped while an event arrives.
-		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
-		// controller-runtime's cache of several namespaces waits for ever for an informer that never syncs, such as one whose list is
-		// forbidden, also after it was stopped.
-		goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformer.func1"),
-		goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformerHandlerRegistration.func1"),
-		// Of the control planes that the tests of the package share, which live as long as the process.
-		goleak.IgnoreAnyFunction("github.com/opblocks/opblocks/internal/controlplane/supervisor.(*Supervisor).receive"),
+	goleak.VerifyTestMain(patiently{m}, append(leftovers,
 		goleak.Cleanup(func(code int) {
 			for _, c := range clean {
 				c()
 			}
 			os.Exit(code)
-		}))
+		}))...)
+}
+
+// leftovers are the goroutines that may be left.
+var leftovers = []goleak.Option{
+	goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"), // of the tests' own clients
+	// client-go's metadata client leaves one behind if a watch is stopped while an event arrives.
+	goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
+	// controller-runtime's cache of several namespaces waits for ever for an informer that never syncs, such as one whose list is
+	// forbidden, also after it was stopped.
+	goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformer.func1"),
+	goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformerHandlerRegistration.func1"),
+	// Of the control planes that the tests of the package share, which live as long as the process.
+	goleak.IgnoreAnyFunction("github.com/opblocks/opblocks/internal/controlplane/supervisor.(*Supervisor).receive"),
+}
+
+// patiently runs the tests of a package, and then waits until the goroutines have ended. goleak itself waits for less than a
+// second, which is over on a busy machine.
+type patiently struct{ *testing.M }
+
+func (p patiently) Run() int {
+	code := p.M.Run()
+	for began := time.Now(); code == 0 && time.Since(began) < Patience && goleak.Find(leftovers...) != nil; {
+		pause(context.Background(), interval)
+	}
+	return code
 }

@@ -34,6 +34,7 @@ func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary clie
 	o, shown := &Operator{Requests: &Requests{}}, &log{t: t}
 	options.Logger = testr.NewWithInterface(shown, testr.Options{LogTimestamp: true})
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.GracefulShutdownTimeout = new(Patience)                       // the default of 30 seconds is over on a busy machine
 	options.Controller = config.Controller{SkipNameValidation: new(true)} // several in one process
 	options.NewClient = o.passes.count(primary, options.NewClient)
 	mgr, err := reconcile.NewManager(o.Requests.Count(access), options)

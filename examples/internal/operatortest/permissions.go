@@ -38,8 +38,14 @@ func (i *Installation) role() string { return i.Name + "-manager-role" }
 
 // LeaderElection returns manager options with which the operator elects a leader, as it does when it is deployed.
 func (i *Installation) LeaderElection(lease string) ctrl.Options {
+	return electLeader(i.SystemNamespace(), lease)
+}
+
+// electLeader returns manager options for a leader election whose lease does not expire on a busy machine.
+func electLeader(namespace, lease string) ctrl.Options {
 	return ctrl.Options{
-		LeaderElection: true, LeaderElectionNamespace: i.SystemNamespace(), LeaderElectionID: lease, LeaderElectionReleaseOnCancel: true,
+		LeaderElection: true, LeaderElectionNamespace: namespace, LeaderElectionID: lease, LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: new(2 * Patience), RenewDeadline: new(Patience),
 	}
 }
 

@@ -38,6 +38,6 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(&appsv1.Deployment{ObjectMeta: named}),
 			reconciletest.Delete(sample(0)),
 		},
-	}, reconciletest.Depth(2), reconciletest.Limit(100))
+	}, reconciletest.Depth(2), reconciletest.LimitPairs(100))
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }

@@ -23,24 +23,21 @@ func TestLifecycle(t *testing.T) {
 	kubectl := func(args ...string) string { return u.Kubectl(t, args...) }
 
 	kubectl("create", "--filename", sampleFile)
-	m := u.settled(t, sampleName, metav1.ConditionTrue)
-	assert.Len(t, m.Status.Nodes, 3)
+	m := u.listed(t, sampleName, 3)
 	assert.Equal(t, "3/3", m.Status.Available)
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, "Available"))
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, "ServiceReady"))
 
 	kubectl("patch", "memcached", sampleName, "--type=merge", "--patch", `{"spec":{"size":4}}`)
-	m = u.settled(t, sampleName, metav1.ConditionTrue)
+	m = u.listed(t, sampleName, 4)
 	assert.EqualValues(t, 2, m.Generation)
 	pods := u.pods(t, sampleName)
 	assert.Equal(t, pods, m.Status.Nodes, "the API server lists by name")
-	assert.Len(t, m.Status.Nodes, 4)
 	assert.Contains(t, kubectl("get", "deployment", sampleName), "4/4")
 	assert.Contains(t, kubectl("get", "memcached", sampleName), "4/4")
 
 	kubectl("scale", "memcached/"+sampleName, "--replicas=5")
-	m = u.settled(t, sampleName, metav1.ConditionTrue)
-	assert.Len(t, m.Status.Nodes, 5)
+	m = u.listed(t, sampleName, 5)
 	assert.EqualValues(t, 5, m.Status.ReadyReplicas)
 	assert.Equal(t, "app=memcached,memcached_cr="+sampleName, m.Status.Selector)
 

@@ -3,6 +3,7 @@ package test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -77,6 +78,17 @@ var status operatortest.StatusOf[*cachev1alpha1.Memcached] = func(m *cachev1alph
 func (u *user) settled(t *testing.T, name string, ready metav1.ConditionStatus) *cachev1alpha1.Memcached {
 	t.Helper()
 	return status.AwaitReady(t, u, u.memcached(name, 0), ready)
+}
+
+// listed waits until a Memcached is ready and its status lists a number of nodes, and returns the object. The operator's cache may
+// show the end of a rollout before it shows all pods, since it watches them apart.
+func (u *user) listed(t *testing.T, name string, nodes int) *cachev1alpha1.Memcached {
+	t.Helper()
+	m := u.settled(t, name, metav1.ConditionTrue)
+	operatortest.Eventually(t, "the status lists the nodes", func(c *assert.CollectT) {
+		assert.Len(c, operatortest.Live(c, u, m).Status.Nodes, nodes)
+	})
+	return m
 }
 
 // condition waits until a condition has a reason, and returns it.

@@ -91,8 +91,8 @@ func TestNodesFollowThePods(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
-	m := u.create(t, "cache", 3)
-	m = u.settled(t, m.Name, metav1.ConditionTrue)
+	u.create(t, "cache", 3)
+	m := u.listed(t, "cache", 3)
 	assert.True(t, slices.IsSorted(m.Status.Nodes))
 	first := m.Status.Nodes[0]
 
@@ -154,9 +154,7 @@ func TestSelectorsAreApart(t *testing.T) {
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "red", 2)
 	u.create(t, "blue", 1)
-	red, blue := u.settled(t, "red", metav1.ConditionTrue), u.settled(t, "blue", metav1.ConditionTrue)
-	assert.Len(t, red.Status.Nodes, 2)
-	assert.Len(t, blue.Status.Nodes, 1)
+	red, blue := u.listed(t, "red", 2), u.listed(t, "blue", 1)
 	assert.NotContains(t, red.Status.Nodes, blue.Status.Nodes[0])
 	operatortest.Eventually(t, "the Service finds its own pods", func(c *assert.CollectT) {
 		assert.Equal(c, blue.Status.Nodes, u.Endpoints(c, "blue"))
@@ -188,7 +186,8 @@ func TestQuietWhenConverged(t *testing.T) {
 	u := newUser(t, cluster(t))
 	o := startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "cache", 3)
-	m := u.settled(t, "cache", metav1.ConditionTrue)
+	m := u.listed(t, "cache", 3)
+	o.Pass(t, u, m)
 	o.Requests.Take()
 	for range 5 { // each event of a pod is a pass
 		o.PassAfter(t, m, func() {
@@ -215,11 +214,7 @@ func TestTakeOver(t *testing.T) {
 	})
 
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
-	m = u.settled(t, m.Name, metav1.ConditionTrue)
-	// The Deployment may show the end of the rollout before the last of the old pods is seen to be terminating.
-	operatortest.Eventually(t, "the status lists two pods", func(c *assert.CollectT) {
-		assert.Len(c, operatortest.Live(c, u, u.memcached(m.Name, 0)).Status.Nodes, 2)
-	})
+	u.listed(t, m.Name, 2)
 	d := operatortest.Live(t, u, u.Deployment(m.Name))
 	assert.Equal(t, old.UID, d.UID, "it was not made anew")
 	container := d.Spec.Template.Spec.Containers[0]

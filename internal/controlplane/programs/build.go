@@ -23,45 +23,89 @@ func (c *checkout) build(ctx context.Context, missing []program) error {
 		return err
 	}
 	defer unlock()
+	if err := c.removeUnfinished(); err != nil {
+		return err
+	}
 	begin := time.Now()
-	for i, p := range missing {
-		if done, err := c.upToDate(p); err != nil || done {
-			continue
-		}
-		report := progress(fmt.Sprintf("building %s (%d of %d)", p.name, i+1, len(missing)), begin)
-		err := c.buildOne(ctx, p)
-		report()
-		if err != nil {
-			return fmt.Errorf("build %s for the control plane: %w", p.name, err)
+	for _, folder := range []string{c.root, filepath.Join(c.root, "hack", "k8s")} {
+		if err := c.buildIn(ctx, folder, missing); err != nil {
+			return err
 		}
 	}
 	say("the control plane's programs are in %s, after %s", c.bin(""), time.Since(begin).Round(time.Second))
 	return nil
 }
 
-func (c *checkout) buildOne(ctx context.Context, p program) error {
-	key, err := c.key(p)
+// buildIn builds those of the missing programs whose module is in a folder. One go command builds all of them, so that it links
+// one while it compiles another.
+func (c *checkout) buildIn(ctx context.Context, folder string, missing []program) error {
+	keys := map[program]string{}
+	var building []program
+	var names, sources []string
+	for _, p := range missing {
+		if c.folder(p) != folder {
+			continue
+		}
+		if done, err := c.upToDate(p); err != nil || done {
+			continue
+		}
+		key, err := c.key(p)
+		if err != nil {
+			return err
+		}
+		keys[p], building, names, sources = key, append(building, p), append(names, p.name), append(sources, p.source)
+	}
+	if len(building) == 0 {
+		return nil
+	}
+	fresh, err := os.MkdirTemp(c.bin(""), unfinished)
 	if err != nil {
 		return err
 	}
-	fresh := c.bin("." + p.name + ".new")
-	defer os.Remove(fresh)
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", fresh}, c.arguments(p)...)...)
-	cmd.Dir = filepath.Join(c.root, "hack", "k8s")
-	if p.module == ownModule {
-		cmd.Dir = c.root
+	defer os.RemoveAll(fresh)
+	report := progress(func() string {
+		done, _ := os.ReadDir(fresh)
+		return fmt.Sprintf("building %s (%d of %d done)", strings.Join(names, ", "), len(done), len(names))
+	}, time.Now())
+	arguments := append([]string{"-o", fresh + string(filepath.Separator)}, c.flags()...)
+	output, err := GoBuild(ctx, folder, append(arguments, sources...)...).CombinedOutput()
+	report()
+	if err != nil {
+		return fmt.Errorf("build %s for the control plane: %w", strings.Join(names, ", "), explain(err, output))
 	}
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return explain(err, output)
+	for _, p := range building {
+		if err := os.Rename(filepath.Join(fresh, p.executable()), c.bin(p.name)); err != nil {
+			return err
+		}
+		if err := os.WriteFile(c.keyFile(p), []byte(keys[p]), 0o644); err != nil {
+			return err
+		}
 	}
-	if err := os.Rename(fresh, c.bin(p.name)); err != nil {
-		return err
-	}
-	return os.WriteFile(c.keyFile(p), []byte(key), 0o644)
+	return nil
 }
 
-func (c *checkout) arguments(p program) []string {
+// unfinished is the pattern of the folders that programs are built in.
+const unfinished = ".new-*"
+
+// removeUnfinished removes what processes have left that were killed while they built.
+func (c *checkout) removeUnfinished() error {
+	folders, err := filepath.Glob(c.bin(unfinished))
+	for _, folder := range folders {
+		err = errors.Join(err, os.RemoveAll(folder))
+	}
+	return err
+}
+
+// folder returns the folder of the module that a program is built in.
+func (c *checkout) folder(p program) string {
+	if p.module == ownModule {
+		return c.root
+	}
+	return filepath.Join(c.root, "hack", "k8s")
+}
+
+// flags returns the flags of `go build`, beside those of [GoBuild].
+func (c *checkout) flags() []string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(c.version(kubernetesModule), "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
 	link := strings.Join([]string{"-s", "-w",
@@ -69,7 +113,7 @@ func (c *checkout) arguments(p program) []string {
 		"-X", "k8s.io/component-base/version.gitMajor=" + major,
 		"-X", "k8s.io/component-base/version.gitMinor=" + minor,
 	}, " ")
-	return []string{"-trimpath", "-buildvcs=false", "-ldflags", link, p.source}
+	return []string{"-ldflags", link}
 }
 
 // explain returns an error that says what to do about the output of the go command.
@@ -114,7 +158,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 		if !waiting {
 			waiting = true
-			defer progress("waiting for another process to build the control plane's programs", time.Now())()
+			defer progress(func() string { return "waiting for another process to build the control plane's programs" }, time.Now())()
 		}
 		select {
 		case <-retry.C:
@@ -131,14 +175,14 @@ func say(format string, arguments ...any) {
 }
 
 // progress prints what is being done, at once and every ten seconds, until stop is called.
-func progress(doing string, since time.Time) (stop func()) {
-	say("%s, %.0f s", doing, time.Since(since).Seconds())
+func progress(doing func() string, since time.Time) (stop func()) {
+	say("%s, %.0f s", doing(), time.Since(since).Seconds())
 	ticker, done := time.NewTicker(reportEvery), make(chan struct{})
 	go func() {
 		for {
 			select {
 			case <-ticker.C:
-				say("%s, %.0f s", doing, time.Since(since).Seconds())
+				say("%s, %.0f s", doing(), time.Since(since).Seconds())
 			case <-done:
 				return
 			}

@@ -62,7 +62,8 @@ func (c *checkout) key(p program) (string, error) {
 	}
 	slices.Sort(files)
 	key := sha256.New()
-	fmt.Fprintln(key, runtime.Version(), runtime.GOOS, runtime.GOARCH, c.arguments(p))
+	flags := append(append([]string{"-trimpath", "-buildvcs=false"}, c.flags()...), p.source)
+	fmt.Fprintln(key, runtime.Version(), runtime.GOOS, runtime.GOARCH, flags)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {

@@ -18,7 +18,7 @@ func newTestCheckout(t *testing.T) (*checkout, program) {
 	write(t, filepath.Join(root, "hack/k8s/main.go"), "package main\n\nfunc main() {}\n")
 	c, err := newCheckout(root)
 	require.NoError(t, err)
-	return c, program{"small", "example.com/small", "."}
+	return c, program{"small", "example.com/small", "example.com/small"}
 }
 
 func TestUpToDate(t *testing.T) {

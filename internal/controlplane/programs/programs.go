@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -24,6 +26,17 @@ const (
 
 // program is a program to build from source, a package of a module.
 type program struct{ name, module, source string }
+
+// executable returns the name of the file that `go build` writes: the last element of the package's path that is no version.
+func (p program) executable() string {
+	name := path.Base(p.source)
+	if majorVersion.MatchString(name) {
+		name = path.Base(path.Dir(p.source))
+	}
+	return name
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
 var all = []program{
 	{"supervise", ownModule, ownModule + "/internal/controlplane/supervise"},

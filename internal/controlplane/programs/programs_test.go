@@ -20,3 +20,15 @@ func TestRepositoryRoot(t *testing.T) {
 	_, err = repositoryRoot()
 	assert.ErrorContains(t, err, "is not inside a checkout of github.com/opblocks/opblocks; run from within one")
 }
+
+func TestExecutable(t *testing.T) {
+	tests := map[string]struct{ reason, source, want string }{
+		"Command":      {"it is the last element of the path", "k8s.io/kubernetes/cmd/kubectl", "kubectl"},
+		"MajorVersion": {"the go command skips a version", "go.etcd.io/etcd/server/v3", "server"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, program{source: tc.source}.executable(), tc.reason)
+		})
+	}
+}

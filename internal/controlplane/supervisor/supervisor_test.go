@@ -219,7 +219,7 @@ func assertRemoved(t *testing.T, path string) {
 }
 
 func eventually(t *testing.T, done func() bool) error {
-	return wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true,
+	return wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 5*time.Minute, true,
 		func(context.Context) (bool, error) { return done(), nil })
 }
 

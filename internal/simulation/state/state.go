@@ -34,13 +34,13 @@ var transient = map[string]bool{"Event": true, "Lease": true}
 
 // Of returns the state of the objects and of external, which is the state outside of the cluster as [EncodeExternal]
 // returns it, or "". known are the identities of all objects of the run, also of those that are gone. ignore is called
-// with a copy of every object and may change it; it may be nil.
+// with a copy of every object and may change it, or empty it to leave it out; it may be nil.
 func Of(objects []client.Object, known *Identities, external string, ignore func(*unstructured.Unstructured)) (State, error) {
 	var all []*unstructured.Unstructured
 	uids, exist := make([]string, 0, 2*len(objects)), make(map[string]bool, 2*len(objects))
 	for _, obj := range objects {
 		kind := obj.GetObjectKind().GroupVersionKind().Kind
-		if transient[kind] {
+		if transient[kind] || isRevision(obj) {
 			continue
 		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -52,6 +52,9 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 		exist[string(u.GetUID())], exist[u.GetName()] = true, true
 		if ignore != nil {
 			ignore(u)
+		}
+		if len(u.Object) == 0 { // it is left out
+			continue
 		}
 		all = append(all, u)
 	}
@@ -101,9 +104,9 @@ func NameOf(key client.ObjectKey) string {
 	return key.String()
 }
 
-// appliedAnnotation is the annotation in which package ownedresources records what it last sent, and whether that created
+// AppliedAnnotation is the annotation in which package ownedresources records what it last sent, and whether that created
 // the object.
-const appliedAnnotation = "opblocks.dev/applied"
+const AppliedAnnotation = "opblocks.dev/applied"
 
 // simplify removes the fields that are not compared, and replaces observed generations.
 func simplify(u *unstructured.Unstructured) {
@@ -112,8 +115,8 @@ func simplify(u *unstructured.Unstructured) {
 		delete(metadata, field)
 	}
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		if applied, ok := annotations[appliedAnnotation].(string); ok { // whether it was written again does not matter
-			annotations[appliedAnnotation] = strings.Replace(applied, ":created:", ":applied:", 1)
+		if applied, ok := annotations[AppliedAnnotation].(string); ok { // whether it was written again does not matter
+			annotations[AppliedAnnotation] = strings.Replace(applied, ":created:", ":applied:", 1)
 		}
 		if delete(annotations, OtherWriterKey); len(annotations) == 0 {
 			delete(metadata, "annotations")
@@ -121,6 +124,7 @@ func simplify(u *unstructured.Unstructured) {
 	}
 	if labels, ok := metadata["labels"].(map[string]any); ok {
 		delete(labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		delete(labels, appsv1.ControllerRevisionHashLabelKey)
 		if delete(labels, OtherWriterKey); len(labels) == 0 {
 			delete(metadata, "labels")
 		}
@@ -132,6 +136,7 @@ func simplify(u *unstructured.Unstructured) {
 		}
 	}
 	simplifyConditions(u)
+	simplifyBuiltIn(u)
 	generation := u.GetGeneration()
 	u.Object["metadata"] = metadata
 	replaceGenerations(u.Object, generation)

@@ -1,0 +1,292 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Outcome is how the pods of a Job end.
+type Outcome int
+
+// The outcomes of a Job.
+const (
+	Completes Outcome = iota // its pods succeed
+	Fails                    // its pods fail, more often than its backoff limit allows
+	Runs                     // its pods run on
+)
+
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
+
+// Jobs returns the simulated controller of Jobs, with the one that deletes finished Jobs after their time to live. outcome
+// returns how the pods of a Job end.
+func Jobs(outcome func(*batchv1.Job) Outcome) func(context.Context, client.Client) error {
+	return func(ctx context.Context, c client.Client) error {
+		var all batchv1.JobList
+		if err := c.List(ctx, &all); err != nil {
+			return fmt.Errorf("list Jobs: %w", err)
+		}
+		for i := range all.Items {
+			job := &all.Items[i]
+			if job.DeletionTimestamp != nil || ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName {
+				continue
+			}
+			if err := stepJob(ctx, c, job, outcome); err != nil {
+				return fmt.Errorf("run Job %s: %w", client.ObjectKeyFromObject(job), err)
+			}
+		}
+		return nil
+	}
+}
+
+// job is a Job in one step of its controller.
+type job struct {
+	*batchv1.Job
+	client client.Client
+	pods   []*corev1.Pod
+}
+
+func stepJob(ctx context.Context, c client.Client, obj *batchv1.Job, outcome func(*batchv1.Job) Outcome) (err error) {
+	j := &job{Job: obj, client: c}
+	if isFinishedJob(obj) {
+		return j.deleteAfterTTL(ctx)
+	}
+	if j.pods, err = podsOf(ctx, c, obj); err != nil {
+		return err
+	}
+	before := obj.Status.DeepCopy()
+	failure, success := j.condition(batchv1.JobFailureTarget), j.condition(batchv1.JobSuccessCriteriaMet)
+	switch {
+	case success != nil: // the real controller sets the second condition when all pods have ended
+		j.setCondition(batchv1.JobComplete, success.Reason, success.Message)
+		j.Status.CompletionTime = new(metav1.Now())
+	case failure != nil:
+		j.setCondition(batchv1.JobFailed, failure.Reason, failure.Message)
+	case ptr.Deref(obj.Spec.Suspend, false):
+		err = j.suspend(ctx)
+	default:
+		err = j.run(ctx, outcome)
+	}
+	if err != nil {
+		return err
+	}
+	j.count()
+	if equality.Semantic.DeepEqual(before, &obj.Status) {
+		return nil
+	}
+	return c.Status().Update(ctx, obj)
+}
+
+func isFinishedJob(obj *batchv1.Job) bool { return !finishedAt(obj).IsZero() }
+
+// finishedAt returns when a Job has completed or failed, the zero time if it has not. A condition that a scenario sets may
+// have no time: then it is the completion time, or that of the creation.
+func finishedAt(obj *batchv1.Job) time.Time {
+	for _, c := range obj.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			for _, at := range []metav1.Time{c.LastTransitionTime, ptr.Deref(obj.Status.CompletionTime, metav1.Time{}), obj.CreationTimestamp} {
+				if !at.IsZero() {
+					return at.Time
+				}
+			}
+		}
+	}
+	return time.Time{}
+}
+
+func (j *job) deleteAfterTTL(ctx context.Context) error {
+	if ttl := j.Spec.TTLSecondsAfterFinished; ttl == nil || time.Now().Before(finishedAt(j.Job).Add(time.Duration(*ttl)*time.Second)) {
+		return nil
+	}
+	return client.IgnoreNotFound(j.client.Delete(ctx, j.Job, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &j.UID}))
+}
+
+// condition returns a condition that is true, nil if there is none.
+func (j *job) condition(of batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range j.Status.Conditions {
+		if c := &j.Status.Conditions[i]; c.Type == of && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func (j *job) setCondition(of batchv1.JobConditionType, reason, message string) {
+	j.Status.Conditions = slices.DeleteFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == of })
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
+		Type: of, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastProbeTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+	})
+}
+
+// suspend deletes the pods that have not ended.
+func (j *job) suspend(ctx context.Context) error {
+	if j.condition(batchv1.JobSuspended) == nil {
+		j.setCondition(batchv1.JobSuspended, "JobSuspended", "Job suspended")
+		j.Status.StartTime = nil
+	}
+	return j.deleteActive(ctx)
+}
+
+func (j *job) deleteActive(ctx context.Context) error {
+	var ended []*corev1.Pod
+	for _, pod := range j.pods {
+		if isFinished(pod) {
+			ended = append(ended, pod)
+			continue
+		}
+		if err := deletePod(ctx, j.client, pod); err != nil {
+			return err
+		}
+	}
+	j.pods = ended
+	return nil
+}
+
+// run ends the pods of the step before, or creates those that are missing.
+func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) Outcome) error {
+	if suspended := j.condition(batchv1.JobSuspended); suspended != nil {
+		suspended.Status, suspended.Reason, suspended.Message, suspended.LastTransitionTime = corev1.ConditionFalse, "JobResumed", "Job resumed", metav1.Now()
+	}
+	if j.Status.StartTime == nil {
+		j.Status.StartTime = new(metav1.Now())
+	}
+	if limit := j.Spec.ActiveDeadlineSeconds; limit != nil && !time.Now().Before(j.Status.StartTime.Add(time.Duration(*limit)*time.Second)) {
+		j.setCondition(batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
+		return j.deleteActive(ctx)
+	}
+	if j.active() == 0 && !j.isDone() {
+		return j.createPods(ctx)
+	}
+	switch end := outcome(j.Job.DeepCopy()); {
+	case end == Runs || j.isUnpullable():
+		return j.startPods(ctx)
+	case end == Fails:
+		return j.fail(ctx)
+	}
+	for _, pod := range j.pods {
+		if !isFinished(pod) {
+			if err := finish(ctx, j.client, pod, true); err != nil {
+				return err
+			}
+		}
+	}
+	if j.isDone() {
+		j.setCondition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
+	}
+	return nil
+}
+
+// fail lets one pod fail, as the last of those that the backoff limit allows.
+func (j *job) fail(ctx context.Context) error {
+	for _, pod := range j.pods {
+		if !isFinished(pod) {
+			if err := finish(ctx, j.client, pod, false); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	j.setCondition(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
+	return j.deleteActive(ctx)
+}
+
+func (j *job) startPods(ctx context.Context) error {
+	for _, pod := range j.pods {
+		if isPending(pod) {
+			if err := start(ctx, j.client, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (j *job) isUnpullable() bool {
+	return slices.ContainsFunc(j.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return isUnpullable(c.Image) })
+}
+
+func (j *job) isIndexed() bool {
+	return ptr.Deref(j.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
+}
+
+// wanted returns how many pods have to succeed.
+func (j *job) wanted() int {
+	if j.Spec.Completions == nil { // a work queue: its pods end together
+		return int(ptr.Deref(j.Spec.Parallelism, 1))
+	}
+	return int(*j.Spec.Completions)
+}
+
+func (j *job) isDone() bool { return j.succeeded() >= j.wanted() }
+
+func (j *job) active() (n int) {
+	for _, pod := range j.pods {
+		if !isFinished(pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// succeeded returns how many pods have succeeded. The status counts those that somebody has deleted since.
+func (j *job) succeeded() int {
+	n := 0
+	for _, pod := range j.pods {
+		if pod.Status.Phase == corev1.PodSucceeded {
+			n++
+		}
+	}
+	return max(n, int(j.Status.Succeeded))
+}
+
+// createPods creates as many pods as may run at a time.
+func (j *job) createPods(ctx context.Context) error {
+	begun := j.succeeded()
+	for range min(int(ptr.Deref(j.Spec.Parallelism, 1)), j.wanted()-begun) {
+		pod := podOf(j.Job, jobKind, &j.Spec.Template, nil)
+		pod.GenerateName = j.Name + "-"
+		if j.isIndexed() {
+			index := strconv.Itoa(begun)
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, index)
+			pod.Labels[batchv1.JobCompletionIndexAnnotation] = index
+			pod.GenerateName, pod.Spec.Hostname = j.Name+"-"+index+"-", j.Name+"-"+index
+			begun++
+		}
+		if err := j.client.Create(ctx, pod); err != nil {
+			return err
+		}
+		j.pods = append(j.pods, pod)
+	}
+	return nil
+}
+
+// count counts the pods in the status.
+func (j *job) count() {
+	s := &j.Status
+	ready, failed := int32(0), int32(0)
+	for _, pod := range j.pods {
+		if isReady(pod) {
+			ready++
+		}
+		if pod.Status.Phase == corev1.PodFailed {
+			failed++
+		}
+	}
+	s.Active, s.Succeeded, s.Failed = int32(j.active()), int32(j.succeeded()), max(failed, s.Failed)
+	s.Ready, s.Terminating, s.UncountedTerminatedPods = &ready, new(int32), &batchv1.UncountedTerminatedPods{}
+	if j.isIndexed() && s.Succeeded > 0 {
+		s.CompletedIndexes = "0"
+		if s.Succeeded > 1 {
+			s.CompletedIndexes = fmt.Sprintf("0-%d", s.Succeeded-1)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
+
+// StatefulSets simulates the controller of StatefulSets.
+func StatefulSets(ctx context.Context, c client.Client) error {
+	var all appsv1.StatefulSetList
+	if err := c.List(ctx, &all); err != nil {
+		return fmt.Errorf("list StatefulSets: %w", err)
+	}
+	for i := range all.Items {
+		if set := &all.Items[i]; set.DeletionTimestamp == nil {
+			if err := stepStatefulSet(ctx, c, set); err != nil {
+				return fmt.Errorf("roll out StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+			}
+		}
+	}
+	return nil
+}
+
+// statefulSet is a StatefulSet in one step of its controller.
+type statefulSet struct {
+	*appsv1.StatefulSet
+	client          client.Client
+	current, update revision
+	pods            map[int]*corev1.Pod // by ordinal; those of the step before, and what this step did to them
+}
+
+func stepStatefulSet(ctx context.Context, c client.Client, obj *appsv1.StatefulSet) (err error) {
+	s := &statefulSet{StatefulSet: obj, client: c}
+	if s.current, s.update, err = revisionsOf(ctx, c, obj); err != nil {
+		return err
+	}
+	if err := s.findPods(ctx); err != nil {
+		return err
+	}
+	if err := s.setClaimOwners(ctx); err != nil {
+		return err
+	}
+	// As with the real controller, nothing is removed or updated before all replicas run, and with the policy OrderedReady
+	// one pod at a time is created, removed or replaced.
+	for _, next := range []func(context.Context) (wait bool, err error){s.createMissing, s.removeSurplus, s.replaceOutdated} {
+		if wait, err := next(ctx); wait || err != nil {
+			if err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return s.updateStatus(ctx)
+}
+
+// findPods finds the pods of the StatefulSet. It adopts those that match the selector and have no controller, and starts
+// those that are pending.
+func (s *statefulSet) findPods(ctx context.Context) error {
+	s.pods = map[int]*corev1.Pod{}
+	selector, err := metav1.LabelSelectorAsSelector(s.Spec.Selector)
+	if err != nil {
+		return err
+	}
+	var list corev1.PodList
+	if err := s.client.List(ctx, &list, client.InNamespace(s.Namespace)); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		ordinal, is := s.ordinalOf(pod.Name)
+		if !is || pod.DeletionTimestamp != nil || !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if metav1.GetControllerOf(pod) == nil {
+			pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(s.StatefulSet, statefulSetKind))
+			if err := s.client.Update(ctx, pod); err != nil {
+				return err
+			}
+		}
+		if !metav1.IsControlledBy(pod, s.StatefulSet) {
+			continue
+		}
+		s.pods[ordinal] = pod
+		if isPending(pod) {
+			if err := start(ctx, s.client, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ordinalOf returns the ordinal in the name of a pod.
+func (s *statefulSet) ordinalOf(pod string) (ordinal int, is bool) {
+	suffix, found := strings.CutPrefix(pod, s.Name+"-")
+	ordinal, err := strconv.Atoi(suffix)
+	return ordinal, found && err == nil && ordinal >= 0
+}
+
+// first returns the lowest ordinal, and end the one after the highest.
+func (s *statefulSet) first() int {
+	if s.Spec.Ordinals == nil {
+		return 0
+	}
+	return int(s.Spec.Ordinals.Start)
+}
+
+func (s *statefulSet) end() int { return s.first() + int(ptr.Deref(s.Spec.Replicas, 1)) }
+
+func (s *statefulSet) isOrdered() bool {
+	return s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+}
+
+// createMissing creates the pods that are missing, and replaces those that have finished. In order, it waits for each to be
+// ready.
+func (s *statefulSet) createMissing(ctx context.Context) (wait bool, err error) {
+	for ordinal := s.first(); ordinal < s.end(); ordinal++ {
+		pod := s.pods[ordinal]
+		if pod != nil && isFinished(pod) {
+			if err := s.remove(ctx, ordinal); err != nil {
+				return true, err
+			}
+			pod = nil
+		}
+		if pod == nil {
+			if err := s.create(ctx, ordinal); err != nil {
+				return true, err
+			}
+		}
+		if s.isOrdered() && (pod == nil || !isReady(pod)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// removeSurplus deletes the pods beyond the replicas, from the highest ordinal on. In order, it deletes one at a time.
+func (s *statefulSet) removeSurplus(ctx context.Context) (wait bool, err error) {
+	for _, ordinal := range slices.Backward(slices.Sorted(maps.Keys(s.pods))) {
+		if ordinal >= s.first() && ordinal < s.end() {
+			continue
+		}
+		if err := s.remove(ctx, ordinal); err != nil || s.isOrdered() {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// replaceOutdated deletes the pod of another revision with the highest ordinal, if those above it are ready and it is not
+// below the partition. The next step creates it again.
+func (s *statefulSet) replaceOutdated(ctx context.Context) (wait bool, err error) {
+	if s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+		return false, nil
+	}
+	for ordinal := s.end() - 1; ordinal >= s.first()+s.partition(); ordinal-- {
+		pod := s.pods[ordinal]
+		if pod == nil {
+			return true, nil
+		}
+		if pod.Labels[appsv1.ControllerRevisionHashLabelKey] != s.update.name {
+			return true, s.remove(ctx, ordinal)
+		}
+		if !isReady(pod) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (s *statefulSet) partition() int {
+	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		return int(ptr.Deref(rolling.Partition, 0))
+	}
+	return 0
+}
+
+// create creates a pod and its claims. Below the partition it is of the current revision, else of the one to update to.
+func (s *statefulSet) create(ctx context.Context, ordinal int) error {
+	is := s.update
+	if s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType && ordinal < s.first()+s.partition() {
+		is = s.current
+	}
+	name := fmt.Sprintf("%s-%d", s.Name, ordinal)
+	pod := podOf(s.StatefulSet, statefulSetKind, &is.template, map[string]string{
+		appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(ordinal), appsv1.ControllerRevisionHashLabelKey: is.name,
+	})
+	pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain = name, name, s.Spec.ServiceName
+	var volumes []corev1.Volume
+	for i := range s.Spec.VolumeClaimTemplates {
+		claim := s.claimOf(&s.Spec.VolumeClaimTemplates[i], ordinal)
+		if s.deletesClaims() {
+			claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.StatefulSet, statefulSetKind)}
+		}
+		if err := s.client.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
+			return err
+		}
+		volumes = append(volumes, corev1.Volume{Name: s.Spec.VolumeClaimTemplates[i].Name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+		}})
+	}
+	for _, v := range pod.Spec.Volumes {
+		if !slices.ContainsFunc(volumes, func(of corev1.Volume) bool { return of.Name == v.Name }) {
+			volumes = append(volumes, v)
+		}
+	}
+	pod.Spec.Volumes = volumes
+	err := s.client.Create(ctx, pod)
+	if err == nil {
+		s.pods[ordinal] = pod
+	}
+	return client.IgnoreAlreadyExists(err) // one of a former StatefulSet goes soon
+}
+
+// remove deletes a pod. If its claims are to go with it, they get it as their owner first.
+func (s *statefulSet) remove(ctx context.Context, ordinal int) error {
+	pod := s.pods[ordinal]
+	delete(s.pods, ordinal)
+	policy := s.Spec.PersistentVolumeClaimRetentionPolicy
+	if surplus := ordinal < s.first() || ordinal >= s.end(); surplus && policy != nil && policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
+		if err := s.setClaimOwner(ctx, ordinal, owner); err != nil {
+			return err
+		}
+	}
+	return deletePod(ctx, s.client, pod)
+}
+
+// updateStatus counts the pods. When all are updated, the revision to update to becomes the current one.
+func (s *statefulSet) updateStatus(ctx context.Context) error {
+	status := appsv1.StatefulSetStatus{
+		ObservedGeneration: s.Generation, CurrentRevision: s.current.name, UpdateRevision: s.update.name,
+		CollisionCount: new(int32), Conditions: s.Status.Conditions,
+	}
+	for _, pod := range s.pods {
+		status.Replicas++
+		if isReady(pod) {
+			status.ReadyReplicas++
+			status.AvailableReplicas++
+		}
+		revision := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+		if revision == s.current.name {
+			status.CurrentReplicas++
+		}
+		if revision == s.update.name {
+			status.UpdatedReplicas++
+		}
+	}
+	wanted := ptr.Deref(s.Spec.Replicas, 1)
+	if s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType &&
+		status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted {
+		status.CurrentReplicas, status.CurrentRevision = status.UpdatedReplicas, status.UpdateRevision
+	}
+	if equality.Semantic.DeepEqual(status, s.Status) {
+		return nil
+	}
+	s.Status = status
+	return s.client.Status().Update(ctx, s.StatefulSet)
+}

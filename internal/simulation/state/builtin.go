@@ -1,0 +1,64 @@
+package state
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// isRevision reports whether the controller of a workload stored an object as one of its revisions. These record which pod
+// templates there were, not what exists.
+func isRevision(obj client.Object) bool {
+	if obj.GetObjectKind().GroupVersionKind() != appsv1.SchemeGroupVersion.WithKind("ControllerRevision") {
+		return false
+	}
+	owner := metav1.GetControllerOf(obj)
+	return owner != nil && owner.APIVersion == appsv1.SchemeGroupVersion.String()
+}
+
+// simplifyBuiltIn removes what the controllers of built-in kinds write that depends on how an object got to where it is.
+func simplifyBuiltIn(u *unstructured.Unstructured) {
+	switch u.GroupVersionKind() {
+	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
+		simplifyRevisions(u)
+	case batchv1.SchemeGroupVersion.WithKind("Job"):
+		removeResumed(u)
+	}
+}
+
+// removeResumed removes the condition of a Job that it is not suspended. It is there if the controller of Jobs has seen the
+// Job suspended, which is a matter of time.
+func removeResumed(u *unstructured.Unstructured) {
+	conditions, found, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	if !found {
+		return
+	}
+	conditions = slices.DeleteFunc(conditions, func(c any) bool {
+		condition, ok := c.(map[string]any)
+		return ok && condition["type"] == string(batchv1.JobSuspended) && condition["status"] == "False"
+	})
+	if unstructured.RemoveNestedField(u.Object, "status", "conditions"); len(conditions) > 0 {
+		_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions") // the status exists
+	}
+}
+
+// simplifyRevisions replaces the names of the revisions in the status of a StatefulSet. They contain a hash of the pod
+// template, which is compared itself. Whether the two revisions differ is compared too.
+func simplifyRevisions(u *unstructured.Unstructured) {
+	status, _, _ := unstructured.NestedMap(u.Object, "status")
+	update, found := status["updateRevision"]
+	if !found {
+		return
+	}
+	if status["currentRevision"] == update {
+		status["currentRevision"] = "that of the update"
+	} else {
+		status["currentRevision"] = "an earlier one"
+	}
+	status["updateRevision"] = "that of the pod template"
+	u.Object["status"] = status
+}

@@ -1,0 +1,156 @@
+package reconciletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/simulation/controllers"
+)
+
+// SimulatedController is another controller in the cluster, such as that of a built-in kind. See
+// [Scenario.SimulatedControllers].
+//
+// Simulated controllers work when the operator has nothing to do, is down or restarts, and while a pass waits for something.
+// Then each takes one step at a time, until none has anything left to do. The clock does not move for them: what they do at
+// a certain time, they do when the clock has moved on for the operator's delays, or by [Wait].
+type SimulatedController struct {
+	// For is an object of the kind that the controller works for, such as &batchv1.Job{}. The default controller of the kind
+	// does not run. nil: the controller runs in addition to the default ones.
+	For client.Object
+	// Step takes one step. It writes nothing if there is nothing to do. It must do the same in every run. nil: nothing is
+	// simulated for the kind.
+	Step func(ctx context.Context, c client.Client) error
+}
+
+// defaultControllers run unless a scenario has another controller for the kind.
+func defaultControllers() []SimulatedController {
+	return []SimulatedController{Deployments(), StatefulSets(), DaemonSets(), Jobs(nil), CronJobs(), PersistentVolumeClaims()}
+}
+
+// Deployments returns the simulated controller of Deployments. It runs by default.
+//
+// It creates pods from the template, and they become ready in its next step. There are no ReplicaSets: a Deployment controls
+// its pods. Pods of another template are replaced all at once. The status has the counts of replicas, the observed generation,
+// and the conditions Available and Progressing.
+//
+// Pods of all simulated controllers have no node. They are deleted at once, without a grace period. A pod with an image of
+// a registry below the top-level domain invalid, such as registry.invalid/web:1, cannot be pulled: it stays pending with the
+// reason ImagePullBackOff. A status of a pod that the scenario writes itself is not overruled, so a [Change] can make
+// a pod unready. Times such as minReadySeconds and progressDeadlineSeconds are ignored.
+func Deployments() SimulatedController {
+	return SimulatedController{For: &appsv1.Deployment{}, Step: controllers.Deployments}
+}
+
+// StatefulSets returns the simulated controller of StatefulSets. It runs by default.
+//
+// It creates the claims of volumeClaimTemplates and the pods in their order, each when the one before is ready, and removes
+// them from the highest ordinal on; with the policy Parallel it does so at once. An update replaces the pods one by one,
+// from the highest ordinal down to the partition; with OnDelete, those that somebody deletes. Pods without a controller
+// that match are adopted. The retention policy of claims is followed. The status has the counts of replicas, the observed
+// generation, and the current revision and that of the update, which are stored as ControllerRevisions. Names of revisions
+// are not compared, only whether the two are the same. For pods see [Deployments].
+func StatefulSets() SimulatedController {
+	return SimulatedController{For: &appsv1.StatefulSet{}, Step: controllers.StatefulSets}
+}
+
+// DaemonSets returns the simulated controller of DaemonSets. It runs by default.
+//
+// It creates one pod for each Node of the cluster that the template's node selector selects. In a scenario without Nodes it
+// is as if there were two, node-1 and node-2. An update deletes as many pods at a time as maxUnavailable allows, and
+// creates them again; maxSurge is ignored. For pods see [Deployments].
+func DaemonSets() SimulatedController {
+	return SimulatedController{For: &appsv1.DaemonSet{}, Step: controllers.DaemonSets}
+}
+
+// JobOutcome is how the pods of a Job end.
+type JobOutcome int
+
+// The outcomes of a Job.
+const (
+	JobCompletes JobOutcome = iota // its pods succeed, and it gets the condition Complete
+	JobFails                       // one of its pods fails, and it gets the condition Failed as at its backoff limit
+	JobRuns                        // its pods run on
+)
+
+// Jobs returns the simulated controller of Jobs. It runs by default, with all Jobs completing. outcome returns how
+// a Job ends; it is asked again in each step in which the Job runs, and must return the same in every run for the same
+// content. nil: all complete.
+//
+// A Job that is not suspended gets its pods, which end in the next step. Then follow the conditions SuccessCriteriaMet and
+// Complete, or FailureTarget and Failed, in one step each, as with the real controller. Retries within the backoff limit are
+// not simulated. Parallelism, completions, indexes, activeDeadlineSeconds, ttlSecondsAfterFinished and suspend are followed;
+// pod failure and success policies are not. A Job that another controller manages (managedBy) is left alone.
+func Jobs(outcome func(job *batchv1.Job) JobOutcome) SimulatedController {
+	if outcome == nil {
+		outcome = func(*batchv1.Job) JobOutcome { return JobCompletes }
+	}
+	return SimulatedController{For: &batchv1.Job{}, Step: controllers.Jobs(func(job *batchv1.Job) controllers.Outcome {
+		switch outcome(job) {
+		case JobFails:
+			return controllers.Fails
+		case JobRuns:
+			return controllers.Runs
+		}
+		return controllers.Completes
+	})}
+}
+
+// CronJobs returns the simulated controller of CronJobs. It runs by default.
+//
+// It creates the Job of the latest time of the schedule that has come, as the concurrency policy, the starting deadline and
+// suspend allow, and keeps as many finished Jobs as the history limits say. Time passes by [Wait], which takes a hundred
+// steps at most: in an hour, a Job is created up to 36 seconds late.
+func CronJobs() SimulatedController {
+	return SimulatedController{For: &batchv1.CronJob{}, Step: controllers.CronJobs}
+}
+
+// PersistentVolumeClaims returns the simulated controller of claims. It runs by default.
+//
+// It binds each claim to a volume of the size requested. There are no PersistentVolumes, and storage classes are ignored:
+// every volume may grow. If a request grows, the claim gets the condition Resizing, and the new capacity in the next step. A
+// claim that is being deleted goes when no pod uses it.
+func PersistentVolumeClaims() SimulatedController {
+	return SimulatedController{For: &corev1.PersistentVolumeClaim{}, Step: controllers.PersistentVolumeClaims}
+}
+
+// simulatedControllers returns the steps of all controllers: the default ones whose kinds are in the scheme and not
+// replaced, and then those of the scenario.
+func (s *Scenario) simulatedControllers() (steps []func(context.Context, client.Client) error, err error) {
+	replaced := map[schema.GroupVersionKind]bool{}
+	for i, c := range s.SimulatedControllers {
+		if c.For == nil && c.Step == nil {
+			return nil, fmt.Errorf("the scenario's SimulatedControllers[%d] does nothing: set its Step, or its For", i)
+		}
+		if c.For == nil {
+			continue
+		}
+		if isNil(c.For) {
+			return nil, fmt.Errorf("the scenario's SimulatedControllers[%d] is for a nil object: give it one of its kind", i)
+		}
+		gvk, err := apiutil.GVKForObject(c.For, s.Scheme)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the scenario's SimulatedControllers[%d] is for a kind that is not in its Scheme", i), err)
+		}
+		replaced[gvk] = true
+	}
+	for _, c := range defaultControllers() {
+		gvk, err := apiutil.GVKForObject(c.For, s.Scheme)
+		if err == nil && !replaced[gvk] && s.Scheme.Recognizes(corev1.SchemeGroupVersion.WithKind("Pod")) {
+			steps = append(steps, c.Step)
+		}
+	}
+	for _, c := range s.SimulatedControllers {
+		if c.Step != nil {
+			steps = append(steps, c.Step)
+		}
+	}
+	return steps, nil
+}

@@ -1,0 +1,179 @@
+package reconciletest_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// migrates returns a scenario of an operator that runs a Job for a Shop, and opens the Shop when the Job has completed.
+func migrates(controllers ...reconciletest.SimulatedController) reconciletest.Scenario {
+	s := of(func(*reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			job := &batchv1.Job{}
+			job.Namespace, job.Name = s.Namespace, s.Name
+			if err := c.Get(ctx, client.ObjectKeyFromObject(job), job); client.IgnoreNotFound(err) != nil {
+				return ctrl.Result{}, err
+			}
+			if job.UID == "" {
+				job.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "migrate", Image: "migrate:1"}}}
+				if err := controllerutil.SetControllerReference(s, job, c.Scheme()); err != nil {
+					return ctrl.Result{}, err
+				}
+				return ctrl.Result{}, c.Create(ctx, job)
+			}
+			for _, condition := range job.Status.Conditions {
+				if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+					return ctrl.Result{}, open(ctx, c, s, string(condition.Type))
+				}
+			}
+			return ctrl.Result{}, nil
+		}
+	}, reconciletest.Create(shop()))
+	s.SimulatedControllers = controllers
+	return s
+}
+
+// By default all Jobs complete. Here they fail; all other controllers stay.
+func ExampleJobs() {
+	t := new(testing.T) // in a test it is the function's own
+	fails := reconciletest.Jobs(func(*batchv1.Job) reconciletest.JobOutcome { return reconciletest.JobFails })
+	for _, scenario := range []reconciletest.Scenario{migrates(), migrates(fails)} {
+		reconciletest.Run(t, scenario, func(t *testing.T, env *reconciletest.Env) {
+			s := shop()
+			if err := env.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Println(s.Status.Phase)
+		})
+	}
+	// Output:
+	// Complete
+	// Failed
+}
+
+// A controller of the scenario's own replaces the default one of its kind.
+func ExampleSimulatedController() {
+	t := new(testing.T)
+	scenario := migrates(reconciletest.SimulatedController{For: &batchv1.Job{}}) // Jobs are not simulated
+	reconciletest.Run(t, scenario, func(t *testing.T, env *reconciletest.Env) {
+		s := shop()
+		if err := env.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("%q\n", s.Status.Phase)
+	})
+	// Output:
+	// ""
+}
+
+// cloud is a fake of a cloud, in which a machine is ready 30 seconds after it was created.
+type cloud struct {
+	created map[string]time.Time
+	ready   map[string]bool
+}
+
+func newCloud() reconciletest.External {
+	return &cloud{created: map[string]time.Time{}, ready: map[string]bool{}}
+}
+
+func (c *cloud) State() any { return c.ready }
+
+func (c *cloud) Step() bool {
+	for name, at := range c.created {
+		if !c.ready[name] && time.Since(at) >= 30*time.Second {
+			c.ready[name] = true
+			return true
+		}
+	}
+	return false
+}
+
+var _ reconciletest.SteppingExternal = &cloud{}
+
+// rents returns the scenario of an operator that rents a machine for a Shop, and asks every ten seconds whether it is ready.
+func rents() reconciletest.Scenario {
+	s := of(func(p *reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			machines, found, ready := p.External().(*cloud), false, false
+			err := p.Query(ctx, "machine "+s.Name, func() error {
+				_, found = machines.created[s.Name]
+				ready = machines.ready[s.Name]
+				return nil
+			})
+			switch {
+			case err != nil:
+				return ctrl.Result{}, err
+			case ready:
+				return ctrl.Result{}, open(ctx, c, s, "Open")
+			case !found:
+				err := p.Effect(ctx, "rent machine "+s.Name, func() error {
+					machines.created[s.Name] = time.Now()
+					return nil
+				})
+				if err != nil {
+					return ctrl.Result{}, err
+				}
+			}
+			return ctrl.Result{RequeueAfter: 10 * time.Second}, nil
+		}
+	}, reconciletest.Create(shop()))
+	s.External, s.Horizon = newCloud, time.Minute
+	return s
+}
+
+// What is outside of the cluster may change by itself. The horizon is longer than that takes.
+func ExampleSteppingExternal() {
+	t := new(testing.T)
+	reconciletest.Run(t, rents(), func(t *testing.T, env *reconciletest.Env) {
+		s := shop()
+		if err := env.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(s.Status.Phase)
+	})
+	// Output:
+	// Open
+}
+
+// An operator with a random token, of which it stores a hash in its status.
+func ExampleIgnoreFields() {
+	t := new(testing.T)
+	var n atomic.Int64 // runs happen at the same time
+	scenario := of(func(*reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			if s.Status.Account != "" {
+				return ctrl.Result{}, nil
+			}
+			s.Status.Account = fmt.Sprint("account ", n.Add(1)) // random in a real operator
+			return ctrl.Result{}, c.Status().Update(ctx, s)
+		}
+	}, reconciletest.Create(shop()))
+	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(10)).Failures) > 0)
+	scenario.Ignore = reconciletest.IgnoreFields("Shop", "status.account")
+	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(10)).Failures) > 0)
+	// Output:
+	// true
+	// false
+}
+
+// A sample of the faults, of which each kind has as many.
+func ExampleLimit() {
+	t := new(testing.T)
+	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.Limit(20), reconciletest.Seed(3))
+	fmt.Println(report.Runs-1, "runs with a fault, seed", report.Seed)
+	fmt.Println("all:", report.Singles <= 20)
+	// Output:
+	// 20 runs with a fault, seed 3
+	// all: false
+}

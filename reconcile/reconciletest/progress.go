@@ -1,0 +1,81 @@
+package reconciletest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation"
+)
+
+// When progress is printed.
+const (
+	firstProgress   = 10 * time.Second // without -v; with it, at once
+	progressEvery   = 10 * time.Second
+	verboseProgress = 5 * time.Second // with -v, instead of progressEvery
+)
+
+// newProgress returns the printer of an exploration's progress. It prints to the standard error: what a test logs without -v
+// is held back until the test has ended.
+func newProgress() *simulation.Progress {
+	if testing.Verbose() {
+		return &simulation.Progress{Output: os.Stderr, Every: verboseProgress}
+	}
+	return &simulation.Progress{Output: os.Stderr, First: firstProgress, Every: progressEvery}
+}
+
+// The time between the end of an exploration and the test's deadline: a tenth of what is left at the start, within these
+// bounds. Runs that have begun then, and the report, have to end in it.
+const (
+	minMargin = time.Second
+	maxMargin = 30 * time.Second
+)
+
+// deadlineOf returns the test's deadline, or the zero time if it has none. The Deadline of a new(testing.T), which an Example
+// has, panics.
+func deadlineOf(t *testing.T) (deadline time.Time) {
+	defer func() { _ = recover() }()
+	deadline, _ = t.Deadline()
+	return deadline
+}
+
+// endOf returns when no further run begins. If that is because of the test's deadline, it also returns the reason. A zero
+// deadline is none.
+func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.Time, reason error) {
+	const unlimited = 100 * 365 * 24 * time.Hour // beyond it the sum overflows
+	if budget < unlimited {
+		end = start.Add(budget)
+	}
+	if deadline.IsZero() {
+		return end, nil
+	}
+	margin := min(max(deadline.Sub(start)/10, minMargin), maxMargin)
+	last := deadline.Add(-margin)
+	if !end.IsZero() && !last.Before(end) {
+		return end, nil
+	}
+	return last, fmt.Errorf("it ends %s before the test's deadline: set a longer one with go test -timeout, or explore a sample with Limit or Budget", margin.Round(time.Second))
+}
+
+// leaveOut notes why runs were left out. reason is that of endOf.
+func (r *Report) leaveOut(s *settings, reason error) {
+	switch {
+	case r.Late == 0:
+	case reason == nil:
+		r.budget = s.budget
+	default:
+		r.Unfinished = fmt.Errorf("not finished: %s left out: %w", simulation.Plural(r.Late, "run"), reason)
+	}
+}
+
+// isSampled reports whether not all single faults were tried.
+func (r *Report) isSampled() bool { return r.Seed > 0 && r.Singles > r.done }
+
+// leftOut returns how many runs the budget left out, as the end of a sentence.
+func (r *Report) leftOut() string {
+	if r.budget == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s left out, since the budget of %s was used up", simulation.Plural(r.Late, "run"), r.budget)
+}

@@ -1,0 +1,97 @@
+package reconciletest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+func TestLimit(t *testing.T) {
+	some := func(seed uint64) *reconciletest.Report {
+		return reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Limit(30), reconciletest.Seed(seed))
+	}
+	report := some(7)
+	require.Empty(t, report.Failures)
+	assert.Equal(t, 31, report.Runs, "without faults, and 30 with one")
+	assert.Greater(t, report.Singles, 50)
+	assert.EqualValues(t, 7, report.Seed)
+	assert.Zero(t, report.Late)
+	assert.Contains(t, report.String(), "survived 30 of ")
+	assert.Contains(t, report.String(), " (seed 7)")
+	assert.Equal(t, report.Survived, some(7).Survived, "a seed chooses the same sample again")
+
+	all := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Limit(100_000))
+	assert.Equal(t, report.Singles, all.Singles)
+	assert.Equal(t, all.Singles+1, all.Runs)
+	assert.Zero(t, all.Seed, "nothing is sampled")
+	for kind := range all.Survived {
+		assert.Positive(t, report.Survived[kind], "the sample has every kind: %s", kind)
+	}
+}
+
+func TestLimitFindsFailures(t *testing.T) {
+	report := reconciletest.ExploreQuietly(t, faultyEffects["EffectForADeletedObject"].scenario(false), reconciletest.Limit(40))
+	assert.NotEmpty(t, report.Failures, "a sample that has every kind of fault finds this one")
+}
+
+func TestBudget(t *testing.T) {
+	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Budget(time.Nanosecond))
+	require.Empty(t, report.Failures)
+	require.NoError(t, report.Unfinished, "the author asked for it")
+	assert.Equal(t, 1, report.Runs, "no run with a fault begins")
+	assert.Equal(t, report.Singles, report.Late)
+	assert.EqualValues(t, 1, report.Seed)
+	assert.Contains(t, report.String(), "survived 0 of ")
+	assert.Contains(t, report.String(), "left out, since the budget of 1ns was used up")
+
+	report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Budget(time.Hour))
+	assert.Equal(t, report.Singles+1, report.Runs, "there is time for all runs")
+	assert.NotContains(t, report.String(), "left out")
+}
+
+func TestEndOf(t *testing.T) {
+	const unlimited = time.Duration(1<<63 - 1)
+	start := time.Date(2030, time.January, 1, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		reason   string
+		budget   time.Duration
+		deadline time.Duration // after start; 0: there is none
+		want     time.Duration // after start; 0: there is no end
+		cut      bool          // by the deadline
+	}{
+		"NoLimit":           {reason: "nothing limits the exploration", budget: unlimited},
+		"Budget":            {reason: "the budget counts from the start", budget: 30 * time.Second, want: 30 * time.Second},
+		"BudgetFirst":       {reason: "the deadline is far away", budget: 30 * time.Second, deadline: time.Hour, want: 30 * time.Second},
+		"DeadlineFirst":     {reason: "a tenth of the time is for the report", budget: time.Hour, deadline: time.Minute, want: 54 * time.Second, cut: true},
+		"Deadline":          {reason: "there is a deadline without a budget too", budget: unlimited, deadline: time.Minute, want: 54 * time.Second, cut: true},
+		"DistantDeadline":   {reason: "the margin is half a minute at most", budget: unlimited, deadline: time.Hour, want: time.Hour - 30*time.Second, cut: true},
+		"DeadlineVeryClose": {reason: "the margin is a second at least", budget: unlimited, deadline: 2 * time.Second, want: time.Second, cut: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var deadline, want time.Time
+			if tc.deadline > 0 {
+				deadline = start.Add(tc.deadline)
+			}
+			if tc.want > 0 {
+				want = start.Add(tc.want)
+			}
+			end, reason := reconciletest.EndOf(start, tc.budget, deadline)
+			assert.Equal(t, want, end, tc.reason)
+			assert.Equal(t, tc.cut, reason != nil, tc.reason)
+		})
+	}
+}
+
+// A deadline that has almost come fails the test with a report.
+func TestReportUnfinished(t *testing.T) {
+	report := reconciletest.ExploreUntil(t, twoFaults(), time.Now().Add(time.Second))
+	require.Error(t, report.Unfinished)
+	assert.Equal(t, 1, report.Runs)
+	assert.Contains(t, report.String(), "\nnot finished: ")
+	assert.Contains(t, report.String(), "set a longer one with go test -timeout, or explore a sample with Limit or Budget")
+}
