@@ -244,6 +244,7 @@ func generatedNames(all []*unstructured.Unstructured) []string {
 				continue
 			}
 		}
+		prefix = withoutTimes(prefix)
 		content, _ := json.Marshal(u.Object) // it was made of JSON
 		names = append(names, generated{u.GetKind() + " " + u.GetNamespace() + "/" + prefix, name, strings.ReplaceAll(string(content), name, "")})
 	}
@@ -259,7 +260,7 @@ func generatedNames(all []*unstructured.Unstructured) []string {
 		_, prefix, _ := strings.Cut(g.prefix, "/")
 		pairs = append(pairs, g.name, fmt.Sprintf("%s<%d>", prefix, n))
 	}
-	return pairs
+	return longestFirst(pairs)
 }
 
 // nonempty returns a JSON value without empty lists and maps. Go encodes nil ones as null, and empty ones otherwise; both
@@ -297,3 +298,10 @@ func StatusOf(obj client.Object) any {
 
 // HasStatus reports whether an object's status has a field that is not empty.
 func HasStatus(obj client.Object) bool { return nonempty(StatusOf(obj)) != nil }
+
+// longestFirst sorts pairs for strings.NewReplacer, so that a name is not replaced as the beginning of a longer one.
+func longestFirst(pairs []string) []string {
+	all := slices.Collect(slices.Chunk(pairs, 2))
+	slices.SortStableFunc(all, func(a, b []string) int { return cmp.Compare(len(b[0]), len(a[0])) })
+	return slices.Concat(all...)
+}
