@@ -65,10 +65,12 @@ func (s *Server) table(k *kind.Kind) *table {
 	return t
 }
 
-// newUID returns UIDs in order, so that a run can be repeated.
+// newUID returns the same sequence of UIDs in each run, so that a run can be repeated. They differ in their first
+// characters and in their last, as random ones do: some operators shorten them.
 func (s *Server) newUID() types.UID {
+	const spread = 0x9e3779b1 // an odd number near 2^32 divided by the golden ratio, so that neighbours look different
 	s.issued++
-	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", s.issued))
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(s.issued*spread), s.issued))
 }
 
 // suffixAlphabet is the real server's. It has no vowels, so that no suffix spells a word.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,8 @@ import (
 type script struct {
 	done   int     // how many actions have begun
 	phases []phase // one for the start, and one for each action that has ended
+
+	moments moments
 }
 
 // hasNext reports whether the user has an action left, and the next one is not a Wait.
@@ -53,6 +54,13 @@ func (r *Run) runActions() {
 
 // begin creates the scenario's objects, starts the operator and lets it become quiet.
 func (r *Run) begin() {
+	if r.createObjects(); r.failure() == nil {
+		r.finishPhase("start")
+	}
+}
+
+// createObjects creates the scenario's objects.
+func (r *Run) createObjects() {
 	for _, obj := range r.scenario.Objects {
 		if err := createWithStatus(r.context(), r.user, obj); err != nil {
 			r.fail(fmt.Errorf("the scenario's objects: %w", err))
@@ -60,7 +68,6 @@ func (r *Run) begin() {
 		}
 	}
 	r.observeChanges()
-	r.finishPhase("start")
 }
 
 // nextAction returns the scenario's next action, and counts it as begun. It returns false if there is none.
@@ -79,6 +86,7 @@ func (r *Run) do(action Action) {
 	if r.failure() != nil {
 		return
 	}
+	r.beginAction()
 	r.server.Advance(int64(len(r.script.phases)) * revisionsPerAction)
 	r.act(action)
 	if action.DoExternal == nil {
@@ -103,26 +111,31 @@ func (r *Run) act(action Action) {
 	r.trace.add(row{what: userPrefix + action.Name})
 	if action.Wait > 0 {
 		r.endDowntime()
-		r.wait(action.Wait)
+		r.waitUntilOver(action.Wait)
 		return
 	}
-	err := r.carryOutAction(action)
+	err := r.carryOutAction(action, false)
 	if err != nil && r.isDown() { // the action may need something that the operator creates first
 		r.endDowntime()
 		r.settle()
-		err = r.carryOutAction(action)
+		err = r.carryOutAction(action, false)
 	}
 	if r.endDowntime(); err != nil {
 		r.fail(fmt.Errorf("the action %q: %w", action.Name, err))
 	}
 }
 
-func (r *Run) carryOutAction(action Action) error {
+// carryOutAction does the action. locked is true if the caller holds the lock.
+func (r *Run) carryOutAction(action Action, locked bool) error {
+	user := &userClient{WithWatch: r.user, run: r, locked: locked}
+	var parts []otherParts
+	user.withLock(func() { parts = r.partsOfOthers() })
+	defer user.withLock(func() { r.forgetRemovedParts(parts) })
 	return recoverPanic("it", func() error {
 		if action.DoExternal != nil {
 			return action.DoExternal(r.external)
 		}
-		return action.Do(r.context(), r.user)
+		return action.Do(r.context(), user)
 	})
 }
 
@@ -131,7 +144,7 @@ func (r *Run) carryOutAction(action Action) error {
 func (r *Run) doNextAction() bool {
 	action := r.scenario.Actions[r.script.done]
 	r.server.Advance(int64(len(r.script.phases)+1) * revisionsPerAction)
-	if err := r.carryOutAction(action); err != nil {
+	if err := r.carryOutAction(action, true); err != nil {
 		return false // the action may need something that the operator creates first
 	}
 	r.script.done++
@@ -141,8 +154,9 @@ func (r *Run) doNextAction() bool {
 }
 
 // finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
-// injected during checkRest, the operator has to become quiet again, and both checks are repeated.
+// injected during checkRest, or work becomes due, the operator has to become quiet again, and both checks are repeated.
 func (r *Run) finishPhase(name string) {
+	due := 0
 	for {
 		if r.settle(); r.failure() != nil {
 			return
@@ -156,7 +170,7 @@ func (r *Run) finishPhase(name string) {
 			r.fail(err)
 			return
 		}
-		if r.checkRest() {
+		if r.checkRest(&due) {
 			r.script.phases = append(r.script.phases, quiet)
 			return
 		}
@@ -172,16 +186,18 @@ func (r *Run) checkPhase(name string) (phase, error) {
 	r.mu.Lock()
 	objects := r.history.objects()
 	r.mu.Unlock()
-	s, err := state.Of(objects, r.externalState(), r.scenario.Ignore)
+	s, err := state.Of(objects, &r.history.known, r.externalState(), r.scenario.Ignore)
 	if err != nil {
 		return phase{}, err
 	}
-	if r.baseline != nil {
-		want := r.baseline.phases[len(r.script.phases)]
-		if lines := state.Difference(want.state, s); len(lines) > 0 {
-			return phase{}, fmt.Errorf("after %q the state is not the same as without faults:\n  %s", name, strings.Join(lines, "\n  "))
+	if r.references != nil {
+		index := len(r.script.phases)
+		want := r.references.at(index, r.scenario.Actions, r.scenario.Strict)
+		if err := stateError(name, want.Judge(s)); err != nil {
+			return phase{}, err
 		}
-		if err := r.checkOperations(&want.operations); err != nil {
+		allowed := r.references.allowed(index)
+		if err := r.checkOperations(&allowed); err != nil {
 			return phase{}, err
 		}
 	}
@@ -211,7 +227,7 @@ func (r *Run) checkEnd() {
 		}
 	}
 	var err error
-	if r.baseline == nil {
+	if r.references == nil {
 		err = r.checkOutcomes()
 	} else {
 		err = errors.Join(r.checkWrites()...)
@@ -224,23 +240,23 @@ func (r *Run) checkEnd() {
 // wait lets time pass. The operator does what becomes due meanwhile.
 func (r *Run) wait(d time.Duration) {
 	end := time.Now().Add(d)
+	step := max(time.Second, d/maxSleeps)
 	for r.failure() == nil && !r.isDown() { // a process that is down does nothing until the user's next action
 		at, whose := r.processes.leader.manager.NextDue(nil, 1)
 		if whose == nil || at.After(end) {
 			break
 		}
-		r.sleepUntil(at)
+		r.sleepUntil(at.Add(timerDelay), step)
 		r.work(0)
 	}
-	r.sleepUntil(end)
+	r.sleepUntil(end, step)
 }
 
-// maxSleeps is how many times sleepUntil interrupts its sleep at most.
+// maxSleeps is how many times a wait is interrupted at most, beside the delays that become due.
 const maxSleeps = 100
 
-// sleepUntil lets time pass. It interrupts its sleep regularly, since the operator may act outside of its passes.
-func (r *Run) sleepUntil(end time.Time) {
-	step := max(time.Second, time.Until(end)/maxSleeps)
+// sleepUntil lets time pass. It interrupts its sleep after each step, since the operator may act outside of its passes.
+func (r *Run) sleepUntil(end time.Time, step time.Duration) {
 	for r.failure() == nil && time.Now().Before(end) {
 		time.Sleep(min(step, time.Until(end)))
 		if !r.isDown() {

@@ -18,10 +18,14 @@ type history struct {
 	seen    int64                      // the revision up to which changes were observed
 	changes []memoryserver.Change      // that were observed
 	present map[objectID]client.Object // the objects that exist
+	known   state.Identities           // of the objects that exist and of those that are gone
 }
 
 // add updates the objects that exist by a change.
 func (h *history) add(c *memoryserver.Change) {
+	if c.New != nil {
+		h.known.Add(c.New)
+	}
 	id := objectID{c.GVK, c.Key}
 	if h.present[id] = c.New; c.New == nil {
 		delete(h.present, id)
@@ -71,11 +75,11 @@ func (r *Run) observeChange(c *memoryserver.Change) {
 	r.trace.add(row{change: name})
 	switch fault {
 	case Stale:
-		r.freeze(c, fault, at, cache.FreezeForPasses(c.GVK, 1))
+		r.freeze(c, fault, at, cache.FreezeForPasses(c, 1))
 	case StaleLong:
-		r.freeze(c, fault, at, cache.FreezeForPasses(c.GVK, 2))
+		r.freeze(c, fault, at, cache.FreezeForPasses(c, 2))
 	case MissedEvent:
-		r.freeze(c, fault, at, cache.FreezeUntilThaw(c.GVK))
+		r.freeze(c, fault, at, cache.FreezeUntilThaw(c))
 	case TimeTravel:
 		r.planTravel(c, at)
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,23 +68,26 @@ func (a apiReader) List(ctx context.Context, list client.ObjectList, opts ...cli
 
 func (c *recordingClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	r := c.request("create", obj)
-	r.Body = bodyOf(obj)
+	r.Body, r.dryRun = bodyOf(obj), isDryRun((&client.CreateOptions{}).ApplyOptions(opts).DryRun)
 	return c.process.send(ctx, r, func(lost bool) error { return c.live.Create(ctx, answerTarget(obj, lost), opts...) })
 }
 
 func (c *recordingClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	r := c.request("update", obj)
-	r.Body = bodyOf(obj)
+	r.Body, r.dryRun = bodyOf(obj), isDryRun((&client.UpdateOptions{}).ApplyOptions(opts).DryRun)
 	return c.process.send(ctx, r, func(lost bool) error { return c.live.Update(ctx, answerTarget(obj, lost), opts...) })
 }
 
 func (c *recordingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	r := c.patchRequest(obj, patch)
+	r.dryRun = isDryRun((&client.PatchOptions{}).ApplyOptions(opts).DryRun)
 	return c.process.send(ctx, r, func(lost bool) error { return c.live.Patch(ctx, answerTarget(obj, lost), patch, opts...) })
 }
 
 func (c *recordingClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	return c.process.send(ctx, applyRequest(obj), func(bool) error { return c.live.Apply(ctx, obj, opts...) })
+	r := applyRequest(obj)
+	r.dryRun = isDryRun((&client.ApplyOptions{}).ApplyOptions(opts).DryRun)
+	return c.process.send(ctx, r, func(bool) error { return c.live.Apply(ctx, obj, opts...) })
 }
 
 func (c *recordingClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
@@ -184,6 +188,8 @@ func applyRequest(obj runtime.ApplyConfiguration) *call {
 	}
 	return r
 }
+
+func isDryRun(options []string) bool { return slices.Contains(options, metav1.DryRunAll) }
 
 func bodyOf(obj client.Object) []byte {
 	body, err := json.Marshal(obj)

@@ -16,6 +16,7 @@ const (
 	maxPassTime     = time.Hour        // of virtual time: a pass that takes longer counts as endless
 	maxFreeze       = 10 * time.Second // of virtual time, while a pass waits: then the cache catches up
 	restartTime     = 2 * time.Second  // from the death of a process to the start of the next one
+	timerDelay      = time.Millisecond // from the moment at which a delayed request is due to its pass, as with real timers
 	maxClusterSteps = 100              // that the rest of the cluster takes in this time, at most
 	maxIdleSteps    = 10_000           // that it takes in a row while the operator has nothing to do: more count as endless
 )
@@ -49,6 +50,8 @@ func transitions() []transition {
 		{"replace the process by one that sees the past", func(r *Run, _ *progress) bool { return r.travelToThePast() }},
 		// The clock moves only when nothing else can happen.
 		{"wait for what is due next", func(r *Run, p *progress) bool { return r.waitForNextDue(p) }},
+		// Another controller is slower than everything that the operator does.
+		{"end a deletion that another controller holds", func(r *Run, _ *progress) bool { return r.releaseWhenQuiet() }},
 	}
 }
 
@@ -58,7 +61,8 @@ type progress struct {
 	passes       int
 	clusterSteps int       // since the last pass
 	version      version   // after the last change
-	quietSince   time.Time // the time of that change
+	injected     int       // how many faults have been injected
+	quietSince   time.Time // the time of the last change or fault
 	attempts     fakemanager.Attempts
 	stopped      bool // the operator is down, and the rest of the cluster has nothing to do
 }
@@ -75,10 +79,13 @@ func (r *Run) settle() { r.work(r.scenario.horizon()) }
 
 // work is settle with another horizon. With 0 no delays are followed.
 func (r *Run) work(horizon time.Duration) {
-	p := &progress{horizon: horizon, version: r.version(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
+	p := &progress{horizon: horizon, version: r.version(), injected: r.injectedSoFar(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
 	all := transitions()
 	for !p.stopped && r.failure() == nil {
 		r.observe()
+		if injected := r.injectedSoFar(); injected != p.injected { // time to recover from the fault
+			p.injected, p.quietSince, p.attempts = injected, time.Now(), fakemanager.Attempts{}
+		}
 		if now := r.version(); now != p.version {
 			p.version, p.quietSince, p.attempts = now, time.Now(), fakemanager.Attempts{}
 			r.checkAlways()
@@ -141,13 +148,19 @@ func (r *Run) nextPass() bool {
 // and the garbage collector. It reports whether something changed.
 func (r *Run) stepCluster() bool {
 	before := r.server.Revision()
+	r.mu.Lock()
+	parts := r.partsOfOthers()
+	r.mu.Unlock()
 	moved := r.stepExternal()
 	for _, reconcile := range r.scenario.Controllers {
 		if err := recoverPanic("it", func() error { return reconcile(r.context(), r.user) }); err != nil {
 			r.fail(fmt.Errorf("a simulated controller: %w", err))
 		}
 	}
+	r.mu.Lock()
+	r.forgetRemovedParts(parts)
 	r.releaseFinalizers()
+	r.mu.Unlock()
 	r.server.CollectGarbage()
 	return moved || r.server.Revision() != before
 }
@@ -159,7 +172,7 @@ func (r *Run) waitForNextDue(p *progress) bool {
 	if whose == nil || at.After(p.quietSince.Add(p.horizon)) {
 		return false
 	}
-	time.Sleep(time.Until(at))
+	time.Sleep(time.Until(at) + timerDelay)
 	p.attempts.Count(whose)
 	return true
 }

@@ -24,7 +24,7 @@ type Options struct {
 
 // Exploration is the result of [Explore].
 type Exploration struct {
-	Runs     int
+	Runs     int               // without those of the references
 	Survived map[FaultKind]int // runs with one fault that were survived
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
 	Singles  int               // possible runs with one fault
@@ -33,7 +33,7 @@ type Exploration struct {
 	Tried    int               // runs with two faults that were survived
 	Seed     uint64            // of the sample; 0 if there is none
 	Late     int               // runs that the options asked for, and that had not begun at their End
-	Failures []Failure         // those with fewer faults first, then those with shorter traces
+	Failures []Failure         // see fail for the order
 	Replayed string            // the trace of a replay
 	Rights   map[Right]string  // what the operator asked for in all runs, and a request that needs it
 
@@ -42,6 +42,7 @@ type Exploration struct {
 
 // Failure is a run that failed.
 type Failure struct {
+	Kind   FindingKind // "": the scenario could not be run
 	Faults []Fault
 	Err    error
 	Trace  string
@@ -63,6 +64,7 @@ type explorer struct {
 	scenario *Scenario
 	options  Options
 	baseline *result
+	refs     *references // nil: the baseline failed
 
 	mu      sync.Mutex // guards what follows
 	found   *Exploration
@@ -75,6 +77,10 @@ func (e *explorer) explore() {
 	e.found.Runs++
 	e.found.addRights(e.baseline)
 	e.found.baseline = e.baseline.trace
+	if e.baseline.err == nil {
+		e.refs = e.scenario.newReferences(e.t, e.baseline)
+		e.found.noteNoOps(e.baseline)
+	}
 	switch {
 	case e.baseline.err != nil:
 		e.found.fail(e.baseline)
@@ -82,7 +88,7 @@ func (e *explorer) explore() {
 		e.replay()
 	default:
 		e.runAll(e.singleFaults())
-		if e.options.Depth > 1 && len(e.found.Failures) == 0 {
+		if e.options.Depth > 1 && !e.found.hasFaults() {
 			e.runAll(e.pairs())
 		}
 	}
@@ -95,7 +101,7 @@ func (e *explorer) replay() {
 		e.found.fail(failed(fmt.Errorf("replay: %w", err)))
 		return
 	}
-	r := e.scenario.run(e.t, faults, e.baseline)
+	r := e.scenario.run(e.t, faults, e.refs)
 	e.found.Runs++
 	if injected := r.trace.faults(); r.err == nil && injected < len(faults) {
 		r.err = fmt.Errorf("replay: %d of %s did not happen: the run did not reach that point, or the scenario has changed since", len(faults)-injected, Plural(len(faults), "fault"))
@@ -135,7 +141,7 @@ func (e *explorer) runOne(faults []Fault) {
 		return
 	}
 	defer e.options.Progress.begin(faults)()
-	e.add(e.scenario.run(e.t, faults, e.baseline))
+	e.add(e.scenario.run(e.t, faults, e.refs))
 }
 
 func (e *explorer) add(r *result) {
@@ -210,12 +216,35 @@ func (x *Exploration) add(of *result) {
 	}
 }
 
-// fail inserts a failure: those with fewer faults come first, then those with shorter traces.
+// fail inserts a failure. Those that only break a convention come last; else those with fewer faults come first, then those
+// with shorter traces.
 func (x *Exploration) fail(of *result) {
 	f := Failure{Faults: of.faults, Err: of.err, Trace: of.trace.sinceFault(), trace: of.trace}
+	if f.Trace != "" {
+		f.Kind = kindOf(of.err)
+	}
+	x.insert(f)
+}
+
+// noteNoOps inserts a finding if passes without faults sent writes although they had nothing to do.
+func (x *Exploration) noteNoOps(of *result) {
+	if len(of.noOps) == 0 {
+		return
+	}
+	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, and write only what differs", strings.Join(of.noOps, ", "))
+	x.insert(Failure{Kind: BreaksConvention, Err: err, Trace: of.trace.lastPassWith(of.noOps[0]), trace: of.trace})
+}
+
+// hasFaults reports whether a run with faults has failed.
+func (x *Exploration) hasFaults() bool {
+	return slices.ContainsFunc(x.Failures, func(f Failure) bool { return len(f.Faults) > 0 })
+}
+
+// insert inserts a failure in its order.
+func (x *Exploration) insert(f Failure) {
 	f.length = strings.Count(f.Trace, "\n")
 	at, _ := slices.BinarySearchFunc(x.Failures, f, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(FormatFaults(a.Faults), FormatFaults(b.Faults)))
+		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()), cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(FormatFaults(a.Faults), FormatFaults(b.Faults)))
 	})
 	x.Failures = slices.Insert(x.Failures, at, f)
 	for i := 1; i < min(len(x.Failures), 3); i++ {

@@ -10,7 +10,7 @@ import (
 // Fault is one thing that goes wrong at one point of a run.
 type Fault struct {
 	Kind FaultKind
-	At   string // the request, or the change of an object
+	At   string // the request, the change of an object, or its deletion by the user
 	Nth  int    // of the requests or changes of that name; 1 is the first
 }
 
@@ -37,6 +37,7 @@ const (
 	StaleLong           FaultKind = "stale for long after"
 	MissedEvent         FaultKind = "missed event of"
 	TimeTravel          FaultKind = "time travel to before"
+	ForeignFinalizer    FaultKind = "foreign finalizer at"
 )
 
 // faultRule describes a kind of fault: where it can be injected, and how.
@@ -46,6 +47,7 @@ type faultRule struct {
 	apply           func(o *outgoing) error // handles the request; see send.go. For changes of objects see changes.go
 	needsNextAction bool                    // the user must have an action left that is not a Wait
 	needsWatch      bool                    // the process must watch the request's kind
+	deletions       bool                    // it is injected at deletions by the user; see user.go
 	words           string                  // what happens, for the trace
 }
 
@@ -111,6 +113,7 @@ var faultRules = []faultRule{
 	{kind: StaleLong, words: "the cache does not show it for two passes"},
 	{kind: MissedEvent, words: "the cache does not show it until the operator is quiet"},
 	{kind: TimeTravel, words: "the next cache shows it as it was before, for one pass"},
+	{kind: ForeignFinalizer, deletions: true, words: "it is removed only when the operator is quiet"},
 }
 
 func isWrite(c *call) bool    { return c.IsWrite() }
@@ -151,19 +154,23 @@ func ruleOf(kind FaultKind) *faultRule {
 
 // appliesTo reports whether the kind of fault can be injected at the point.
 func (f *faultRule) appliesTo(p *point) bool {
-	if p.call == nil {
-		return f.requests == nil && p.watched
+	switch {
+	case p.deletion:
+		return f.deletions
+	case p.call == nil:
+		return f.requests == nil && !f.deletions && p.watched
 	}
 	return f.requests != nil && f.requests(p.call) && (p.hasNext || !f.needsNextAction) && (p.watched || !f.needsWatch)
 }
 
-// point is where a fault can be injected: a request, or the change of an object.
+// point is where a fault can be injected: a request, the change of an object, or a deletion by the user.
 type point struct {
-	call    *call // nil: a change
-	name    string
-	nth     int  // of the requests or changes of that name
-	hasNext bool // the user has an action left that is not a Wait
-	watched bool // the process watches the kind
+	call     *call // nil: a change or a deletion
+	deletion bool  // by the user
+	name     string
+	nth      int  // of the requests, changes or deletions of that name
+	hasNext  bool // the user has an action left that is not a Wait
+	watched  bool // the process watches the kind
 }
 
 // faults returns the kinds of faults that can be injected at the point.

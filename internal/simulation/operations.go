@@ -21,17 +21,18 @@ type operations struct {
 	created  map[objectID]bool
 	writes   map[objectID]int // only those that changed the object
 	deleted  map[objectID]int
+	unnamed  generated        // objects with generated names
 	rollouts map[objectID]int // changes of its pod template; for a Job or a Pod, starts after a deletion by the operator
 	effects  int              // only those that changed something outside of the cluster
 }
 
 func newOperations() operations {
-	return operations{created: map[objectID]bool{}, writes: map[objectID]int{}, deleted: map[objectID]int{}, rollouts: map[objectID]int{}}
+	return operations{created: map[objectID]bool{}, writes: map[objectID]int{}, deleted: map[objectID]int{}, rollouts: map[objectID]int{}, unnamed: newGenerated()}
 }
 
 // harmful returns a copy of the counts that must not exceed those of the run without faults.
 func (o *operations) harmful() operations {
-	return operations{deleted: maps.Clone(o.deleted), rollouts: maps.Clone(o.rollouts)}
+	return operations{deleted: maps.Clone(o.deleted), rollouts: maps.Clone(o.rollouts), unnamed: o.unnamed.clone()}
 }
 
 // createsAndKeeps reports whether the operator created an object and never deleted it.
@@ -48,6 +49,9 @@ func (r *Run) carryOut(c *call, lost bool, do func(lost bool) error) error {
 	for i := range changes {
 		c.Changed = true
 		r.countChange(c, &changes[i])
+	}
+	if c.isDeletion() { // the operator may create an object of the same name next
+		r.releaseFinalizers()
 	}
 	return err
 }
@@ -83,6 +87,7 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	}
 	r.operations.writes[id]++
 	r.rights.addChange(c, change)
+	r.countGenerated(c, change)
 	if change.Type == watch.Added {
 		r.operations.created[id] = true
 		if r.timeTravel.happened {
@@ -93,8 +98,10 @@ func (r *Run) countChange(c *call, change *memoryserver.Change) {
 		r.operations.rollouts[id]++
 	}
 	if c.isDeletion() && !r.timeTravel.created[change.Old.GetUID()] && !hasNeverRun(change.Old) {
-		r.operations.deleted[id]++
-		if r.baseline != nil && r.baseline.operations.createsAndKeeps(id) && !r.hasGeneratedName(id) {
+		if _, generated := groupOf(change.GVK, change.Old); !generated {
+			r.operations.deleted[id]++
+		}
+		if r.references != nil && r.references.createsAndKeeps(id) && !r.hasGeneratedName(id) {
 			r.failLocked(fmt.Errorf("it deletes %s, which it never does without faults", id))
 		}
 	}
@@ -169,8 +176,11 @@ func (r *Run) checkOperations(without *operations) error {
 			return fmt.Errorf(id.rolloutFormat(), id, Plural(n, "time"), Plural(want, "time"))
 		}
 	}
+	if err := r.operations.unnamed.checkDeletions(&without.unnamed, &r.references.baseline.operations.unnamed); err != nil {
+		return err
+	}
 	for id, n := range r.operations.deleted {
-		if want := without.deleted[id]; n > want && r.baseline.operations.created[id] && !r.hasGeneratedName(id) {
+		if want := without.deleted[id]; n > want && r.references.baseline.operations.created[id] && !r.hasGeneratedName(id) {
 			return fmt.Errorf("it deletes %s %s, without faults %s", id, Plural(n, "time"), Plural(want, "time"))
 		}
 	}
@@ -191,9 +201,10 @@ const extraWrites = 10
 
 // checkWrites returns an error for each object that was written much more often than without faults.
 func (r *Run) checkWrites() (errs []error) {
+	writes := r.references.writes()
 	for id, n := range r.operations.writes {
-		if without := r.baseline.operations.writes[id]; n > 2*without+extraWrites {
-			errs = append(errs, fmt.Errorf("%s was written %d times, without faults %d times: it must be at most %d", id, n, without, 2*without+extraWrites))
+		if without := writes[id]; n > 2*without+extraWrites {
+			errs = append(errs, finding{DoesNotRest, fmt.Errorf("%s was written %d times, without faults %d times: it must be at most %d", id, n, without, 2*without+extraWrites)})
 		}
 	}
 	return errs

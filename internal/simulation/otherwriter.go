@@ -15,8 +15,65 @@ import (
 
 // otherWrite is a write of the other writer just before one of the operator.
 type otherWrite struct {
-	client.Object      // as the other writer left it: only its metadata
-	condition     bool // the other writer set a condition too
+	client.Object            // as the other writer left it: only its metadata
+	must          otherParts // survive
+}
+
+// otherParts are the parts of an object that the other writer wrote.
+type otherParts struct{ annotation, label, finalizer, condition bool }
+
+// partsIn returns which of these parts the object has.
+func partsIn(obj client.Object) otherParts {
+	parts := otherParts{
+		annotation: obj.GetAnnotations()[state.OtherWriterKey] != "",
+		label:      obj.GetLabels()[state.OtherWriterKey] != "",
+		finalizer:  slices.Contains(obj.GetFinalizers(), state.OtherWriterKey),
+	}
+	if conditions := conditionsOf(obj); conditions != nil {
+		parts.condition = meta.FindStatusCondition(*conditions, state.OtherWriterCondition) != nil
+	}
+	return parts
+}
+
+// partsOfOthers returns which parts each object has now that the other writer wrote. The caller holds the lock.
+func (r *Run) partsOfOthers() []otherParts {
+	parts := make([]otherParts, len(r.otherWrites))
+	for i := range r.otherWrites {
+		if now := r.read(&r.otherWrites[i]); now != nil {
+			parts[i] = partsIn(now)
+		}
+	}
+	return parts
+}
+
+// forgetRemovedParts forgets the parts that objects had before, and that a user or another controller has removed since.
+// Their loss is no fault of the operator. The caller holds the lock.
+func (r *Run) forgetRemovedParts(before []otherParts) {
+	for i, had := range before {
+		now, must := r.read(&r.otherWrites[i]), &r.otherWrites[i].must
+		if now == nil {
+			continue
+		}
+		has := partsIn(now)
+		must.annotation = must.annotation && (has.annotation || !had.annotation)
+		must.label = must.label && (has.label || !had.label)
+		must.finalizer = must.finalizer && (has.finalizer || !had.finalizer)
+		must.condition = must.condition && (has.condition || !had.condition)
+	}
+}
+
+// read returns the object as it is on the server, nil if it does not exist any more.
+func (r *Run) read(w *otherWrite) client.Object {
+	kind := w.GetObjectKind().GroupVersionKind()
+	var now client.Object = &metav1.PartialObjectMetadata{}
+	if made, err := r.scenario.Scheme.New(kind); err == nil {
+		now = made.(client.Object)
+	}
+	now.GetObjectKind().SetGroupVersionKind(kind)
+	if err := r.user.Get(r.context(), client.ObjectKeyFromObject(w), now); err != nil || now.GetUID() != w.GetUID() {
+		return nil
+	}
+	return now
 }
 
 // writeAsOther writes the object of a request as another writer: an annotation, a label and a finalizer; and a condition, if
@@ -37,7 +94,8 @@ func (r *Run) writeAsOther(c *call) {
 		r.failLocked(fmt.Errorf("another writer's patch of %s: %w", c, err))
 		return
 	}
-	r.otherWrites = append(r.otherWrites, otherWrite{obj, c.Subresource == "status" && r.setCondition(c)})
+	must := otherParts{annotation: true, label: true, finalizer: obj.DeletionTimestamp == nil, condition: c.Subresource == "status" && r.setCondition(c)}
+	r.otherWrites = append(r.otherWrites, otherWrite{obj, must})
 	r.trace.addBefore(row{what: "another writer: annotate " + objectID{c.Kind, c.Object}.String()})
 }
 
@@ -108,32 +166,28 @@ func (r *Run) checkOtherWrites() error {
 		if now == nil || now.GetUID() != obj.GetUID() || now.GetDeletionTimestamp() != nil {
 			continue
 		}
-		lost := func(what string) error {
-			return fmt.Errorf("lost what another writer wrote just before: %s of %s\n"+
-				"Send the resource version that was read, or change only fields of your own", what, id)
-		}
-		if now.GetAnnotations()[state.OtherWriterKey] == "" {
-			return lost("the annotation " + state.OtherWriterKey)
-		}
-		if now.GetLabels()[state.OtherWriterKey] == "" {
-			return lost("the label " + state.OtherWriterKey)
-		}
-		if slices.Contains(obj.GetFinalizers(), state.OtherWriterKey) && !slices.Contains(now.GetFinalizers(), state.OtherWriterKey) {
-			return lost("the finalizer " + state.OtherWriterKey)
-		}
-		if obj.condition && meta.FindStatusCondition(*conditionsOf(now), state.OtherWriterCondition) == nil {
-			return lost("the condition " + state.OtherWriterCondition)
+		switch has := partsIn(now); {
+		case obj.must.annotation && !has.annotation:
+			return lostError("the annotation "+state.OtherWriterKey, id)
+		case obj.must.label && !has.label:
+			return lostError("the label "+state.OtherWriterKey, id)
+		case obj.must.finalizer && !has.finalizer:
+			return lostError("the finalizer "+state.OtherWriterKey, id)
+		case obj.must.condition && !has.condition:
+			return lostError("the condition "+state.OtherWriterCondition, id)
 		}
 	}
 	return nil
 }
 
-// releaseFinalizers removes the other writer's finalizer from objects that are being deleted.
+func lostError(what string, of objectID) error {
+	return fmt.Errorf("lost what another writer wrote just before: %s of %s\n"+
+		"Send the resource version that was read, or change only fields of your own", what, of)
+}
+
+// releaseFinalizers removes the other writer's finalizer from objects that are being deleted. The caller holds the lock.
 func (r *Run) releaseFinalizers() {
-	r.mu.Lock()
-	all := slices.Clone(r.otherWrites)
-	r.mu.Unlock()
-	for _, obj := range all {
+	for _, obj := range r.otherWrites {
 		now := obj.Object.DeepCopyObject().(client.Object)
 		if err := r.user.Get(r.context(), client.ObjectKeyFromObject(obj), now); err != nil {
 			continue
@@ -145,7 +199,7 @@ func (r *Run) releaseFinalizers() {
 		before := now.DeepCopyObject().(client.Object)
 		now.SetFinalizers(slices.Delete(slices.Clone(now.GetFinalizers()), i, i+1))
 		if err := r.user.Patch(r.context(), now, client.MergeFrom(before)); err != nil {
-			r.fail(fmt.Errorf("another writer's finalizer: %w", err))
+			r.failLocked(fmt.Errorf("another writer's finalizer: %w", err))
 		}
 	}
 }

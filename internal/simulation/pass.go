@@ -86,7 +86,7 @@ func (r *Run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 	case err != nil:
 		r.trace.add(row{pass: ended.number, what: "  the pass ends", answer: "error: " + err.Error()})
 		if result.RequeueAfter > 0 {
-			r.failLocked(fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err))
+			r.failLocked(finding{BreaksConvention, fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err)})
 		}
 	case result.RequeueAfter > 0:
 		r.trace.add(row{pass: ended.number, what: "  the pass ends", answer: "again after " + result.RequeueAfter.String()})
@@ -199,8 +199,22 @@ func (r *Run) checkOutcomes() error {
 	defer r.mu.Unlock()
 	for _, target := range slices.SortedFunc(maps.Keys(r.passes.outcome), fakemanager.Target.Compare) {
 		if problem := r.problemOf(r.passes.outcome[target]); problem != "" {
-			return fmt.Errorf("after the last action passes over %s still end %s\n"+
-				"If that is what the last action is meant to cause, add an action that repairs it or deletes the object", describeTarget(target), problem)
+			return finding{DoesNotRest, fmt.Errorf("after the last action passes over %s still end %s\n"+
+				"If that is what the last action is meant to cause, add an action that repairs it or deletes the object", describeTarget(target), problem)}
+		}
+	}
+	return nil
+}
+
+// heldError returns an error if passes over an object fail while another controller holds it. The caller holds the lock.
+func (r *Run) heldError(h *heldObject) error {
+	for _, target := range slices.SortedFunc(maps.Keys(r.passes.outcome), fakemanager.Target.Compare) {
+		if target.Request.NamespacedName != h.id.name {
+			continue
+		}
+		if problem := r.problemOf(r.passes.outcome[target]); problem != "" {
+			return fmt.Errorf("%s is being deleted, and only the finalizer of another controller is left; passes over %s end %s\n"+
+				"An object that is being deleted and no longer has your finalizer needs nothing more", h.id, describeTarget(target), problem)
 		}
 	}
 	return nil

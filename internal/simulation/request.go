@@ -88,6 +88,8 @@ type call struct {
 	owned bool // the operator created the object
 	http  bool // it goes to the peer of a RoundTripper
 	probe bool // it belongs to the check that the operator rests
+
+	dryRun bool // it asks the API server to change nothing
 }
 
 // RequestLog holds the requests of a run in their order. Its methods may be called by several goroutines.
@@ -116,6 +118,19 @@ func (l *RequestLog) list(probes bool) []Request {
 	for _, c := range l.calls[l.from:] {
 		if probes || !c.probe {
 			all = append(all, c.Request)
+		}
+	}
+	return all
+}
+
+// probesSince returns the requests of the check that the operator rests, of passes after the given one.
+func (l *RequestLog) probesSince(pass int) []*call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []*call
+	for _, c := range l.calls {
+		if c.probe && c.Pass > pass {
+			all = append(all, c)
 		}
 	}
 	return all

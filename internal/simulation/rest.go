@@ -13,11 +13,33 @@ import (
 // second, so that an operator that writes the time of each pass is found.
 const restTime = 2 * time.Second
 
+// maxDueWork is how often in a phase work may become due in the moments before the passes of checkRest.
+const maxDueWork = 3
+
+// passRestTime lets time pass before the passes of checkRest. It returns false if work became due meanwhile, such as that of a
+// schedule: then the operator is not quiet yet. due counts how often that has happened.
+func (r *Run) passRestTime(due *int) (quiet bool) {
+	before := r.version()
+	at, whose := r.processes.leader.manager.NextDue(nil, 1)
+	if whose == nil || time.Until(at) > restTime || *due == maxDueWork {
+		time.Sleep(restTime)
+		return true
+	}
+	if r.wait(restTime); r.version() == before {
+		return true
+	}
+	*due++
+	return false
+}
+
 // checkRest runs one more pass of every known object, though nothing has changed. The run fails if that changes something.
-// checkRest returns false if a fault was injected meanwhile: then it has checked nothing.
-func (r *Run) checkRest() (undisturbed bool) {
+// checkRest returns false if a fault was injected meanwhile, or work became due: then it has checked nothing. due counts the
+// latter.
+func (r *Run) checkRest(due *int) (undisturbed bool) {
 	injected := r.injectedSoFar()
-	time.Sleep(restTime)
+	if !r.passRestTime(due) || r.injectedSoFar() > injected {
+		return false
+	}
 	before := r.version()
 	r.setCause("nothing: the operator is quiet")
 	r.processes.leader.manager.EnqueueKnown()
@@ -30,6 +52,7 @@ func (r *Run) checkRest() (undisturbed bool) {
 		case r.injectedSoFar() > injected:
 			return false
 		case !ran:
+			r.noteNoOps(pass)
 			return true
 		case r.version() != before:
 			r.fail(r.unrestError(pass, before))
@@ -54,6 +77,10 @@ func (r *Run) injectedSoFar() int {
 
 // unrestError explains why checkRest found a change. pass is the last pass before it, and before the version then.
 func (r *Run) unrestError(pass int, before version) error {
+	return finding{DoesNotRest, r.explainUnrest(pass, before)}
+}
+
+func (r *Run) explainUnrest(pass int, before version) error {
 	var wrote []string
 	for _, request := range r.log.all() {
 		if request.Pass > pass && request.Changed {
@@ -97,9 +124,9 @@ func (r *Run) notQuietError() error {
 		}
 	}
 	if most == "" {
-		return fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)
+		return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)}
 	}
-	return fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))
+	return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))}
 }
 
 // missedChanges returns the changes that triggered no pass, though they should have: those since the second to last pass

@@ -22,26 +22,29 @@ import (
 //
 // One goroutine drives the run. The operator's goroutines send requests meanwhile, with the lock held.
 type Run struct {
-	scenario *Scenario
-	server   *memoryserver.Server
-	user     client.WithWatch
-	external External // nil: the scenario has none
-	baseline *result  // the run without faults; nil if this is it
-	log      *RequestLog
-	trace    *trace
-	rights   *rights
+	scenario   *Scenario
+	server     *memoryserver.Server
+	user       client.WithWatch
+	external   External    // nil: the scenario has none
+	clock      moments     // of the run without faults, which this one follows; nil: none
+	references *references // nil: this is a run without faults
+	log        *RequestLog
+	trace      *trace
+	rights     *rights
 
 	mu          sync.Mutex // guards what follows
 	plan        plan
 	history     history
 	operations  operations
 	otherWrites []otherWrite // by the other writer
+	held        []heldObject // by the finalizer of another controller
 	processes   processes
 	timeTravel  timeTravel
 	passes      passes
 	script      script
 	probing     bool // checkRest runs
 	failures    []error
+	noOps       []string // writes of passes that had nothing to do
 
 	externalSteps int // how often what is outside of the cluster has changed by itself
 }
@@ -55,15 +58,19 @@ type objectID struct {
 // String returns kind, namespace and name.
 func (o objectID) String() string { return o.kind.Kind + " " + nameOf(o.name) }
 
-func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, baseline *result) *Run {
+func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, refs *references) *Run {
 	r := &Run{
-		scenario: s, server: server, user: server.Client(), baseline: baseline, log: &RequestLog{}, trace: &trace{},
+		scenario: s, server: server, user: server.Client(), references: refs, log: &RequestLog{}, trace: &trace{},
 		plan:       plan{faults: faults, count: map[string]int{}},
 		history:    history{present: map[objectID]client.Object{}},
 		operations: newOperations(),
 		timeTravel: timeTravel{created: map[types.UID]bool{}},
 		passes:     newPasses(),
 		rights:     newRights(server.Client().RESTMapper()),
+		script:     script{moments: moments{}},
+	}
+	if refs != nil {
+		r.clock = refs.baseline.moments
 	}
 	if s.External != nil {
 		r.external = s.External()
@@ -81,13 +88,15 @@ type result struct {
 	phases     []phase
 	operations operations
 	rights     map[Right]string
+	noOps      []string // writes of passes that had nothing to do
+	moments    moments
 }
 
 // failed returns the result of a run that could not be started.
 func failed(err error) *result { return &result{err: err, trace: &trace{}} }
 
 // run runs the scenario in a bubble of its own.
-func (s *Scenario) run(t *testing.T, faults []Fault, baseline *result) *result {
+func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
 	var r *Run
 	var unusable error
 	left := inBubble(t, func(*testing.T) {
@@ -96,7 +105,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, baseline *result) *result {
 			unusable = err
 			return
 		}
-		r = newRun(s, server, faults, baseline)
+		r = newRun(s, server, faults, refs)
 		r.runActions()
 		time.Sleep(time.Minute) // for goroutines that end at their next tick
 	})
@@ -108,7 +117,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, baseline *result) *result {
 	}
 	return &result{
 		faults: faults, injected: len(r.plan.injected), err: r.failure(), trace: r.trace,
-		points: r.plan.points, phases: r.script.phases, operations: r.operations, rights: r.rights.all(),
+		points: r.plan.points, phases: r.script.phases, operations: r.operations, noOps: r.noOps, moments: r.script.moments, rights: r.rights.all(),
 	}
 }
 

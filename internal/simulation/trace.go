@@ -102,6 +102,21 @@ func (t *trace) sinceFault() string {
 	return t.from(begin)
 }
 
+// lastPassWith returns the table of the last pass that sent the request.
+func (t *trace) lastPassWith(request string) string {
+	for i, row := range slices.Backward(t.rows) {
+		if call := row.call; call != nil && call.String() == request {
+			for begin := i; begin >= 0; begin-- {
+				if strings.HasPrefix(t.rows[begin].what, passPrefix) {
+					only := &trace{rows: t.rows[begin : i+1]}
+					return only.String()
+				}
+			}
+		}
+	}
+	return ""
+}
+
 func (t *trace) from(begin int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

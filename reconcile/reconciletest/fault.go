@@ -9,7 +9,7 @@ import (
 // Fault is one thing that goes wrong at one point of a run.
 type Fault struct {
 	Kind FaultKind
-	At   string // the request, as [Request.String] returns it, or the change of an object
+	At   string // the request, as [Request.String] returns it, the change of an object, or its deletion by the user
 	Nth  int    // of the requests or changes of that name; 1 is the first
 }
 
@@ -68,6 +68,10 @@ const (
 	// LeaderChange: another replica becomes the leader before a write or an effect of a pass, and works until it is quiet.
 	// Only then does the old leader continue: it finishes its pass, and then its process ends.
 	LeaderChange FaultKind = "leader change before"
+	// ForeignFinalizer: the user deletes an object, and the finalizer of another controller outlasts the operator's own: it
+	// is removed only when the operator is quiet. If the operator had a finalizer on the object, its last pass over the
+	// object must not have failed by then.
+	ForeignFinalizer FaultKind = "foreign finalizer at"
 )
 
 // String returns the fault in the form that [Replay] accepts, such as "crash after: create Deployment default/web #1".

@@ -406,6 +406,50 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.InternalError,
 		says:  []string{"create Service default/web #1", "Service default/web: is missing"},
 	},
+	"NamelessChildReplaced": {
+		reason: "after a crash the till is replaced although it is new; its name is generated, so it is counted by its owner",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					var all corev1.ConfigMapList
+					now := shop() // the cache may be old
+					err := errors.Join(p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), now), p.APIReader().List(ctx, &all, client.InNamespace(s.Namespace)))
+					if err != nil || now.Spec.Motto != s.Spec.Motto {
+						return ctrl.Result{}, err
+					}
+					upToDate := false
+					for i := range all.Items {
+						m := &all.Items[i]
+						if !metav1.IsControlledBy(m, s) {
+							continue
+						}
+						wanted := m.Data["motto"] == s.Spec.Motto
+						if wanted && !upToDate && (sound || s.Status.Message == s.Spec.Motto) {
+							upToDate = true
+							continue
+						}
+						if err := client.IgnoreNotFound(c.Delete(ctx, m, client.Preconditions{UID: &m.UID})); err != nil {
+							return ctrl.Result{}, err
+						}
+					}
+					if !upToDate {
+						made := owned(c, s, "", map[string]string{"motto": s.Spec.Motto})
+						made.GenerateName = s.Name + "-"
+						if err := c.Create(ctx, made); err != nil {
+							return ctrl.Result{}, err
+						}
+					}
+					if s.Status.Message == s.Spec.Motto {
+						return ctrl.Result{}, nil
+					}
+					s.Status.Message = s.Spec.Motto
+					return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
+				}
+			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = "open" })), changeMotto)
+		},
+		fault: reconciletest.CrashBefore,
+		says:  []string{"update Shop/status default/web #1", "it deletes ConfigMap default/web-* of Shop web 1 time, without faults 0 times"},
+	},
 	"RestartNotRecorded": {
 		reason: "after a crash between the restart and its record, the workload is restarted again",
 		scenario: func(sound bool) reconciletest.Scenario {

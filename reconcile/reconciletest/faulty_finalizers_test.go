@@ -165,6 +165,50 @@ var faultyFinalizers = map[string]faulty{
 		fault: reconciletest.CrashBefore,
 		says:  []string{"effect drop account web", "external"},
 	},
+	"FinalizerAddedWhileDeleting": {
+		reason: "another controller's finalizer is still on the object, and the API server refuses new ones",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.DeletionTimestamp != nil && (sound || controllerutil.ContainsFinalizer(s, finalizer)) {
+						return ctrl.Result{}, removeFinalizer(ctx, c, s)
+					}
+					return ctrl.Result{}, ensureFinalizer(ctx, c, s)
+				}
+			}, createAndDelete...)
+		},
+		fault: reconciletest.ForeignFinalizer,
+		says:  []string{"foreign finalizer at: deletion of Shop default/web #1", "only the finalizer of another controller is left", "no longer has your finalizer needs nothing more"},
+	},
+	"EffectAfterTheCleanup": {
+		reason: "once its own finalizer is gone, the operator takes the object for one that is wanted",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if controllerutil.ContainsFinalizer(s, finalizer) && s.DeletionTimestamp != nil {
+						if err := accountsOf(p).drop(ctx, s.Name); err != nil && !errors.Is(err, errNoAccount) {
+							return ctrl.Result{}, err
+						}
+						return ctrl.Result{}, removeFinalizer(ctx, c, s)
+					}
+					if s.DeletionTimestamp != nil && sound {
+						return ctrl.Result{}, nil
+					}
+					if s.DeletionTimestamp == nil {
+						if err := ensureFinalizer(ctx, c, s); err != nil {
+							return ctrl.Result{}, err
+						}
+						return ctrl.Result{}, accountsOf(p).keep(ctx, s.Name)
+					}
+					return ctrl.Result{}, accountsOf(p).keepFor(ctx, s.Name)
+				}
+			}, createAndDelete...)
+			s.External = newAccounts
+			return s
+		},
+		fault: reconciletest.ForeignFinalizer,
+		says:  []string{`external: want null, got ["web"]`},
+	},
 	"FinalizerRemovalErrorSwallowed": {
 		reason: "the removal is not retried, and the object is never removed",
 		scenario: func(sound bool) reconciletest.Scenario {

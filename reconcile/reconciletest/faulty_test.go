@@ -15,8 +15,9 @@ import (
 type faulty struct {
 	reason   string // what is wrong with it
 	scenario func(sound bool) reconciletest.Scenario
-	fault    reconciletest.FaultKind // that shows it; "" if none is needed
-	says     []string                // what the report must contain, so that the author understands
+	fault    reconciletest.FaultKind   // that shows it; "" if none is needed
+	kind     reconciletest.FindingKind // of all failures; "": any
+	says     []string                  // what the report must contain, so that the author understands
 }
 
 // TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it
@@ -35,6 +36,9 @@ func TestFindsEveryFault(t *testing.T) {
 				assert.Contains(t, text, want, f.reason)
 			}
 			for _, failure := range report.Failures {
+				if f.kind != "" {
+					assert.Equal(t, f.kind, failure.Kind, "%v: %s", failure.Faults, failure.Err)
+				}
 				if len(failure.Faults) == 1 {
 					useful[failure.Faults[0].Kind] = true
 				}
@@ -64,7 +68,7 @@ func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
 }
 
 // faultyOperators has the operators by the name of their mistake.
-var faultyOperators = merged(faultyFinalizers, faultyStatus, faultyChildren, faultyEffects, faultyWiring)
+var faultyOperators = merged(faultyFinalizers, faultyStatus, faultyChildren, faultyEffects, faultyWiring, faultyTiming)
 
 func merged(all ...map[string]faulty) map[string]faulty {
 	made := map[string]faulty{}

@@ -22,6 +22,8 @@ type settings struct {
 	seed   uint64
 	replay string
 	skip   []FaultKind
+	silent []FindingKind
+	strict bool
 }
 
 const (
@@ -61,6 +63,11 @@ func (s *settings) validate() error {
 	for _, kind := range s.skip {
 		if !isKind(kind) {
 			return fmt.Errorf("SkipFaults(%q): there is no such kind of fault", kind)
+		}
+	}
+	for _, kind := range s.silent {
+		if !isFindingKind(kind) {
+			return fmt.Errorf("SkipFindings(%q): there is no such kind of finding", kind)
 		}
 	}
 	return nil

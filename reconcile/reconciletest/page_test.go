@@ -83,7 +83,7 @@ func TestWritePage(t *testing.T) {
 		expectText(t, page, "Y29ycmVjdCBob3JzZQ", false)
 	})
 	t.Run("NoFailure", func(t *testing.T) {
-		assert.Empty(t, pageOf(t, of(soundOperators["UpdatesTheStatusInEachPass"], reconciletest.Create(shop()))))
+		assert.Empty(t, pageOf(t, of(soundOperators["ReadsTheServerInEachPass"], reconciletest.Create(shop()))))
 	})
 	t.Run("UnusableScenario", func(t *testing.T) {
 		assert.Empty(t, pageOf(t, reconciletest.Scenario{}))

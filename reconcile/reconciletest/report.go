@@ -11,7 +11,7 @@ import (
 
 // Report is the result of an exploration.
 type Report struct {
-	Runs     int               // all runs, including the one without faults
+	Runs     int               // all runs, including the first one without faults; not the others without faults
 	Survived map[FaultKind]int // runs with a single fault that were survived
 	Skipped  []FaultKind       // kinds that were left out by [SkipFaults]
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
@@ -21,7 +21,8 @@ type Report struct {
 	Seed     uint64            // of the sample: see [Limit], [LimitPairs] and [Budget]; 0 if there is none
 	Late     int               // runs that had not begun when the [Budget] was used up, or when the test's deadline came
 	Elapsed  time.Duration     // of real time
-	Failures []Failure         // those with fewer faults first, then those with shorter traces
+	Failures []Failure         // those with fewer faults first, then those with shorter traces; broken conventions last
+	Silenced int               // failures that were left out by [SkipFindings]
 	Replayed string            // the trace of a replay; "" if there was none
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 
@@ -36,11 +37,13 @@ type Report struct {
 	requestOf map[Right]string // a request that needed the right
 
 	failedRun, soundRun []simulation.Moment // of the first failure, and without faults
+	silent              []FindingKind
 }
 
 // Failure is a run that broke a rule.
 type Failure struct {
-	Faults []Fault // empty: the run fails without faults, or the scenario could not be run
+	Kind   FindingKind // "": the scenario could not be run
+	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
 	Err    error
 	Trace  string // a table: the pass, what happened, and the answer
 }
@@ -49,6 +52,9 @@ type Failure struct {
 func (r *Report) add(x *simulation.Exploration) {
 	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
 	r.addRights(x.Rights)
+	all := len(x.Failures)
+	x.Failures = slices.DeleteFunc(x.Failures, func(f simulation.Failure) bool { return r.isSilenced(FindingKind(f.Kind)) })
+	r.Silenced = all - len(x.Failures)
 	r.failedRun, r.soundRun = x.Timelines()
 	r.Singles, r.Late, r.done = x.Singles, x.Late, x.Done
 	for kind, n := range x.Survived {
@@ -56,7 +62,7 @@ func (r *Report) add(x *simulation.Exploration) {
 	}
 	for i := range x.Failures {
 		f := &x.Failures[i]
-		r.Failures = append(r.Failures, Failure{faultsOf(f.Faults), f.Err, f.Trace})
+		r.Failures = append(r.Failures, Failure{FindingKind(f.Kind), faultsOf(f.Faults), f.Err, f.Trace})
 	}
 }
 

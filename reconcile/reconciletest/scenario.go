@@ -50,7 +50,7 @@ type Scenario struct {
 	// times are never compared.
 	Ignore func(obj *unstructured.Unstructured)
 
-	// Horizon is how long the clock may run after the last change before the operator counts as quiet. The default is 15
+	// Horizon is how long the clock may run after the last change or fault before the operator counts as quiet. The default is 15
 	// minutes, enough for 17 retries with controller-runtime's backoff. With the default, an object is not waited for any
 	// longer after three delayed passes in a row that change nothing, unless they are retries after an error. A horizon
 	// that you set has no such limit of three. An operator that waits for something by delays needs a horizon longer than

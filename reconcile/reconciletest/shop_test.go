@@ -32,6 +32,8 @@ type ShopStatus struct {
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
 	Nodes    []string     `json:"nodes,omitempty"`
 
+	LastJob *corev1.ObjectReference `json:"lastJob,omitempty"`
+
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -45,6 +47,9 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 	made := *s
 	s.ObjectMeta.DeepCopyInto(&made.ObjectMeta)
 	made.Spec.Counters, made.Status.Nodes = slices.Clone(s.Spec.Counters), slices.Clone(s.Status.Nodes)
+	if s.Status.LastJob != nil {
+		made.Status.LastJob = s.Status.LastJob.DeepCopy()
+	}
 	made.Status.LastSeen, made.Status.Conditions = s.Status.LastSeen.DeepCopy(), slices.Clone(s.Status.Conditions)
 	return &made
 }

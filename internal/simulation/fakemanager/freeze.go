@@ -9,6 +9,7 @@ import (
 
 // freeze is the state of a kind that the cache shows unchanged for a while.
 type freeze struct {
+	from      int64          // the revision of the first change that is not shown; earlier ones are still delivered
 	passes    int            // how many passes of every known object end the freeze, unless Thaw does earlier
 	ran       map[Target]int // how many passes of each have ended in the freeze
 	merged    bool           // afterwards there is one event for each object, not one for each change
@@ -20,17 +21,17 @@ type freeze struct {
 // quiet that repairs what the garbage collector then deletes again.
 const maxPasses = 5
 
-// FreezeForPasses makes the cache show a kind unchanged until the given number of passes of every known object has run. It
-// returns false if the kind is not watched or is frozen already.
-func (c *Cache) FreezeForPasses(gvk schema.GroupVersionKind, passes int) bool {
-	return c.freeze(gvk, &freeze{passes: passes})
+// FreezeForPasses makes the cache show neither the change nor later ones of its kind, until the given number of passes of
+// every known object has run. It returns false if the kind is not watched or is frozen already.
+func (c *Cache) FreezeForPasses(change *memoryserver.Change, passes int) bool {
+	return c.freeze(change.GVK, &freeze{from: change.Revision, passes: passes})
 }
 
-// FreezeUntilThaw makes the cache show a kind unchanged until [Cache.Thaw] is called, or one object has had five passes.
-// All changes of an object meanwhile are then delivered as one event, as after a broken watch. It returns false if the
-// kind is not watched or is frozen already.
-func (c *Cache) FreezeUntilThaw(gvk schema.GroupVersionKind) bool {
-	return c.freeze(gvk, &freeze{passes: maxPasses, merged: true, requested: maxPasses})
+// FreezeUntilThaw makes the cache show neither the change nor later ones of its kind, until [Cache.Thaw] is called, or one
+// object has had five passes. All changes of an object meanwhile are then delivered as one event, as after a broken watch.
+// It returns false if the kind is not watched or is frozen already.
+func (c *Cache) FreezeUntilThaw(change *memoryserver.Change) bool {
+	return c.freeze(change.GVK, &freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses})
 }
 
 func (c *Cache) freeze(gvk schema.GroupVersionKind, f *freeze) bool {
@@ -115,6 +116,11 @@ func (m *Manager) NextFrozen() (kind string) {
 		}
 	}
 	return ""
+}
+
+// hides reports whether the cache does not show the change yet. f is nil if the kind is not frozen.
+func (f *freeze) hides(change *memoryserver.Change) bool {
+	return f != nil && change.Revision >= f.from
 }
 
 func (k *kind) thaw() {

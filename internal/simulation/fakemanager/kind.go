@@ -16,7 +16,7 @@ type kind struct {
 	selection selection
 	seen      int64                 // the revision that the cache shows
 	pending   []memoryserver.Change // changes that the cache does not show yet
-	frozen    *freeze               // nil: pending changes can be delivered at once
+	frozen    *freeze               // nil: all pending changes can be delivered at once
 	asked     bool                  // the operator has read the kind or asked for its informer
 	informers []*informer
 }
@@ -91,13 +91,14 @@ func (c *Cache) Receive(change memoryserver.Change) {
 	}
 }
 
-// next makes the cache show the oldest change of all kinds that are not frozen. It returns the change, nil if there is none.
+// next makes the cache show the oldest change of all kinds, except those that a freeze hides. It returns the change, nil if
+// there is none.
 func (c *Cache) next() (*kind, *memoryserver.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var first *kind
 	for _, k := range c.kinds {
-		if len(k.pending) == 0 || k.frozen != nil {
+		if len(k.pending) == 0 || k.frozen.hides(&k.pending[0]) {
 			continue
 		}
 		if first == nil || k.pending[0].Revision < first.pending[0].Revision {
@@ -132,7 +133,7 @@ type Past struct {
 // BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one
 // reconcile of every object has run. Then those of the changes that are later can be delivered.
 func (c *Cache) BeginInThePast(past Past, changes []memoryserver.Change) {
-	k := &kind{gvk: past.GVK, seen: past.Revision, frozen: &freeze{passes: 1, counts: true, requested: 1}}
+	k := &kind{gvk: past.GVK, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1}}
 	for _, change := range changes {
 		if change.GVK == past.GVK && change.Revision > past.Revision {
 			k.pending = append(k.pending, change)

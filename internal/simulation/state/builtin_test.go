@@ -58,7 +58,7 @@ func TestOfBuiltInKinds(t *testing.T) {
 			obj.SetUID("00000000-0000-4000-8000-000000000001")
 			objects = append(objects, obj)
 		}
-		s, err := Of(objects, "", nil)
+		s, err := Of(objects, &Identities{}, "", nil)
 		require.NoError(t, err)
 		return s
 	}
@@ -74,7 +74,7 @@ func TestOfBuiltInKinds(t *testing.T) {
 
 // An object that is emptied is left out.
 func TestOfLeavesOut(t *testing.T) {
-	s, err := Of([]client.Object{&unstructured.Unstructured{Object: map[string]any{"kind": "Job", "metadata": map[string]any{"name": "a"}}}}, "",
+	s, err := Of([]client.Object{&unstructured.Unstructured{Object: map[string]any{"kind": "Job", "metadata": map[string]any{"name": "a"}}}}, &Identities{}, "",
 		func(obj *unstructured.Unstructured) { obj.Object = nil })
 	require.NoError(t, err)
 	if len(s) > 0 {

@@ -13,25 +13,58 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// Difference returns a line for each object that only one of the states has, and for each path at which an object
-// differs.
-func Difference(want, got State) []string {
+// Change is one place at which two states differ: an object that only one of them has, or a field.
+type Change struct {
+	Object    string // its kind and name, or External
+	Path      string // of the field; "" for the object itself
+	Want, Got any    // the values in the two states; diff.Absent if there is none
+}
+
+// Compare returns an object that only one of the states has as one change, and each path at which an object differs.
+func Compare(want, got State) []Change {
 	names := maps.Clone(want)
 	maps.Copy(names, got)
-	var lines []string
+	var all []Change
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		w, wanted := want[name]
 		g, found := got[name]
 		switch {
 		case !found:
-			lines = append(lines, fmt.Sprintf("%s: is missing", name))
+			all = append(all, Change{Object: name, Want: w, Got: diff.Absent{}})
 		case !wanted:
-			lines = append(lines, fmt.Sprintf("%s: should not be there", name))
+			all = append(all, Change{Object: name, Want: diff.Absent{}, Got: g})
 		default:
 			for _, d := range differences(w, g) {
-				lines = append(lines, fmt.Sprintf("%s: %swant %s, got %s", name, prefixOf(d.Path), short(d.Before), short(d.After)))
+				all = append(all, Change{name, d.Path.String(), d.Before, d.After})
 			}
 		}
+	}
+	return all
+}
+
+// String returns the change as failures print it.
+func (c *Change) String() string {
+	switch {
+	case c.Path == "" && isAbsent(c.Got):
+		return c.Object + ": is missing"
+	case c.Path == "" && isAbsent(c.Want):
+		return c.Object + ": should not be there"
+	case c.Path == "":
+		return fmt.Sprintf("%s: want %s, got %s", c.Object, short(c.Want), short(c.Got))
+	}
+	return fmt.Sprintf("%s: %s: want %s, got %s", c.Object, c.Path, short(c.Want), short(c.Got))
+}
+
+func isAbsent(v any) bool {
+	_, absent := v.(diff.Absent)
+	return absent
+}
+
+// Difference returns the changes of [Compare] as text, a line each.
+func Difference(want, got State) []string {
+	var lines []string
+	for _, c := range Compare(want, got) {
+		lines = append(lines, c.String())
 	}
 	return lines
 }

@@ -26,16 +26,18 @@ const External = "external"
 const (
 	OtherWriterKey       = "reconciletest.opblocks.dev/another-writer" // of an annotation, a label and a finalizer
 	OtherWriterCondition = "reconciletest.opblocks.dev/AnotherWriter"
+	OtherControllerKey   = "reconciletest.opblocks.dev/another-controller" // of a finalizer
 )
 
 // transient are kinds that record what happened, not what exists. They are not compared.
 var transient = map[string]bool{"Event": true, "Lease": true}
 
 // Of returns the state of the objects and of external, which is the state outside of the cluster as [EncodeExternal]
-// returns it, or "". ignore is called with a copy of every object and may change it, or empty it to leave it out; it may be nil.
-func Of(objects []client.Object, external string, ignore func(*unstructured.Unstructured)) (State, error) {
+// returns it, or "". known are the identities of all objects of the run, also of those that are gone. ignore is called
+// with a copy of every object and may change it, or empty it to leave it out; it may be nil.
+func Of(objects []client.Object, known *Identities, external string, ignore func(*unstructured.Unstructured)) (State, error) {
 	var all []*unstructured.Unstructured
-	uids := make([]string, 0, 2*len(objects))
+	uids, exist := make([]string, 0, 2*len(objects)), make(map[string]bool, 2*len(objects))
 	for _, obj := range objects {
 		kind := obj.GetObjectKind().GroupVersionKind().Kind
 		if transient[kind] || isRevision(obj) {
@@ -47,6 +49,7 @@ func Of(objects []client.Object, external string, ignore func(*unstructured.Unst
 		}
 		u := &unstructured.Unstructured{Object: content}
 		uids = append(uids, string(u.GetUID()), "<uid of "+kind+" "+u.GetName()+">")
+		exist[string(u.GetUID())], exist[u.GetName()] = true, true
 		if ignore != nil {
 			ignore(u)
 		}
@@ -62,20 +65,23 @@ func Of(objects []client.Object, external string, ignore func(*unstructured.Unst
 		}
 		outside = nonempty(outside)
 	}
-	ids := strings.NewReplacer(uids...)
+	ids := strings.NewReplacer(append(uids, pairs(known.uids, exist)...)...)
 	for _, u := range all {
 		simplify(u)
+		known.markStaleOwners(u, exist)
+		known.replaceVersions(u.Object)
 		u.Object = replaced(u.Object, ids.Replace).(map[string]any)
 	}
-	names := strings.NewReplacer(generatedNames(all)...)
+	names := strings.NewReplacer(append(generatedNames(all), pairs(known.names, exist)...)...)
+	simple := func(text string) string { return withoutTimes(names.Replace(text)) }
 	s := State{}
 	for _, u := range all {
-		content := replaced(u.Object, names.Replace).(map[string]any)
-		key := u.GetKind() + " " + NameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())})
+		content := replaced(u.Object, simple).(map[string]any)
+		key := u.GetKind() + " " + NameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())}) // UIDs in it are replaced already
 		s[key] = content
 	}
 	if external != "" {
-		s[External] = replaced(replaced(outside, ids.Replace), names.Replace)
+		s[External] = replaced(replaced(outside, ids.Replace), simple)
 	}
 	return s, nil
 }
@@ -124,7 +130,7 @@ func simplify(u *unstructured.Unstructured) {
 		}
 	}
 	if finalizers, ok := metadata["finalizers"].([]any); ok {
-		left := slices.DeleteFunc(finalizers, func(f any) bool { return f == OtherWriterKey })
+		left := slices.DeleteFunc(finalizers, func(f any) bool { return f == OtherWriterKey || f == OtherControllerKey })
 		if metadata["finalizers"] = left; len(left) == 0 {
 			delete(metadata, "finalizers")
 		}
@@ -214,20 +220,31 @@ func replaced(v any, change func(string) string) any {
 			v = timePattern.ReplaceAllString(v, "<time>")
 		}
 		return change(v)
+	case int64:
+		if isTimeNumber(v) {
+			return "<time>"
+		}
+	case float64:
+		if isTimeNumber(int64(v)) {
+			return "<time>"
+		}
 	}
 	return v
 }
 
-// generatedNames returns pairs for strings.NewReplacer: each name that the API server generated, and its replacement, which
-// does not depend on the order of creation. Replacements are numbered in the order of the objects' contents.
+// generatedNames returns pairs for strings.NewReplacer: each name that the API server generated or that contains the time, and
+// its replacement, which does not depend on the order of creation. Replacements are numbered in the order of the objects' contents.
 func generatedNames(all []*unstructured.Unstructured) []string {
 	type generated struct{ prefix, name, content string }
 	var names []generated
 	for _, u := range all {
 		prefix, name := u.GetGenerateName(), u.GetName()
-		if prefix == "" || !strings.HasPrefix(name, prefix) || name == prefix {
-			continue
+		if !isGenerated(prefix, name) {
+			if prefix = withoutTimes(name); prefix == name {
+				continue
+			}
 		}
+		prefix = withoutTimes(prefix)
 		content, _ := json.Marshal(u.Object) // it was made of JSON
 		names = append(names, generated{u.GetKind() + " " + u.GetNamespace() + "/" + prefix, name, strings.ReplaceAll(string(content), name, "")})
 	}
@@ -243,7 +260,7 @@ func generatedNames(all []*unstructured.Unstructured) []string {
 		_, prefix, _ := strings.Cut(g.prefix, "/")
 		pairs = append(pairs, g.name, fmt.Sprintf("%s<%d>", prefix, n))
 	}
-	return pairs
+	return longestFirst(pairs)
 }
 
 // nonempty returns a JSON value without empty lists and maps. Go encodes nil ones as null, and empty ones otherwise; both
@@ -281,3 +298,10 @@ func StatusOf(obj client.Object) any {
 
 // HasStatus reports whether an object's status has a field that is not empty.
 func HasStatus(obj client.Object) bool { return nonempty(StatusOf(obj)) != nil }
+
+// longestFirst sorts pairs for strings.NewReplacer, so that a name is not replaced as the beginning of a longer one.
+func longestFirst(pairs []string) []string {
+	all := slices.Collect(slices.Chunk(pairs, 2))
+	slices.SortStableFunc(all, func(a, b []string) int { return cmp.Compare(len(b[0]), len(a[0])) })
+	return slices.Concat(all...)
+}

@@ -20,7 +20,7 @@ func stateOf(t *testing.T, objects ...client.Object) State {
 		require.NoError(t, err)
 		obj.GetObjectKind().SetGroupVersionKind(kinds[0])
 	}
-	s, err := Of(objects, "", nil)
+	s, err := Of(objects, &Identities{}, "", nil)
 	require.NoError(t, err)
 	return s
 }

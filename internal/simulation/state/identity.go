@@ -1,0 +1,99 @@
+package state
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Identities are what the API server has given to the objects of a run, also to those that are gone: UIDs, resource
+// versions and generated names. Two runs with the same result differ in them. The zero value is empty.
+type Identities struct {
+	uids     []identity
+	names    []identity        // generated ones
+	versions map[string]string // the object's kind and name by the resource version
+	known    map[string]bool   // the UIDs among uids
+}
+
+// identity is a UID or a generated name, and what replaces it in the state.
+type identity struct{ value, replacement string }
+
+// Add adds the identities of one version of an object.
+func (i *Identities) Add(obj client.Object) {
+	if i.known == nil {
+		i.known, i.versions = map[string]bool{}, map[string]string{}
+	}
+	object := obj.GetObjectKind().GroupVersionKind().Kind + " " + obj.GetName()
+	i.versions[obj.GetResourceVersion()] = object
+	uid := string(obj.GetUID())
+	if uid == "" || i.known[uid] {
+		return
+	}
+	i.known[uid] = true
+	i.uids = append(i.uids, identity{uid, "<uid of " + object + ">"})
+	if prefix, name := obj.GetGenerateName(), obj.GetName(); isGenerated(prefix, name) {
+		i.names = append(i.names, identity{name, prefix + "<gone>"})
+	}
+}
+
+// isGenerated reports whether the API server generated an object's name from the prefix.
+func isGenerated(prefix, name string) bool {
+	return prefix != "" && len(name) > len(prefix) && strings.HasPrefix(name, prefix)
+}
+
+// pairs returns identities for strings.NewReplacer, without those that exist.
+func pairs(all []identity, exist map[string]bool) []string {
+	var found []string
+	for _, i := range all {
+		if !exist[i.value] {
+			found = append(found, i.value, i.replacement)
+		}
+	}
+	return found
+}
+
+// markStaleOwners replaces the UIDs of owner references to objects that are gone. Elsewhere such a UID does not count, but
+// an object whose owner is gone is another one than an object whose owner exists.
+func (i *Identities) markStaleOwners(u *unstructured.Unstructured, exist map[string]bool) {
+	references, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "ownerReferences")
+	list, _ := references.([]any)
+	for _, item := range list {
+		reference, ok := item.(map[string]any)
+		if uid, _ := reference["uid"].(string); ok && i.known[uid] && !exist[uid] {
+			reference["uid"] = "<uid of an earlier object>"
+		}
+	}
+}
+
+// minVersion is the smallest version that is replaced in a field of any name. Smaller numbers are often versions of
+// something else, such as of a database. Those of all objects that exist before the first action are smaller.
+const minVersion = 1000
+
+// replaceVersions replaces resource versions in fields: in those named resourceVersion, and in others with "version" in
+// their name those that an object of the run had.
+func (i *Identities) replaceVersions(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, e := range v {
+			text, ok := e.(string)
+			if !ok {
+				i.replaceVersions(e)
+				continue
+			}
+			name := strings.ToLower(key)
+			switch n, err := strconv.Atoi(text); {
+			case err != nil || !strings.Contains(name, "version"):
+			case strings.HasSuffix(name, "resourceversion"):
+				v[key] = "<version>"
+			case n >= minVersion && i.versions[text] != "":
+				v[key] = "<version of " + i.versions[text] + ">"
+			}
+		}
+	case []any:
+		for _, e := range v {
+			i.replaceVersions(e)
+		}
+	}
+}

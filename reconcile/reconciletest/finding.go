@@ -1,0 +1,41 @@
+package reconciletest
+
+import (
+	"slices"
+
+	"github.com/opblocks/opblocks/internal/simulation"
+)
+
+// FindingKind is in which way an operator fails.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	// DoesNotSurvive: after a fault something is wrong that is right without it, or harm was done.
+	DoesNotSurvive FindingKind = "does not survive"
+	// DoesNotRest: the operator works on although nothing has changed, does not become quiet, or ends in errors.
+	DoesNotRest FindingKind = "does not come to rest"
+	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
+	// actions, and to a third one in this run. Either may be wrong, and none is blamed.
+	DependsOnTiming FindingKind = "depends on timing"
+	// BreaksConvention: a pass returns a delay beside an error, or one that has nothing to do sends a write that changes
+	// nothing.
+	BreaksConvention FindingKind = "breaks a convention"
+)
+
+// SkipFindings leaves out failures of some kinds. The report counts them.
+func SkipFindings(kinds ...FindingKind) Option {
+	return func(s *settings) { s.silent = append(s.silent, kinds...) }
+}
+
+// EachAction holds each action to its own result: what a run without faults reaches after an action, the others must reach
+// after the same one. The default tolerates a difference between two actions if the second one is a [Wait], and the value
+// is that of another moment of the same wait: time may let the operator work a little earlier or later. At the end of the
+// waits everything must be done in any case.
+func EachAction() Option { return func(s *settings) { s.strict = true } }
+
+func isFindingKind(kind FindingKind) bool {
+	return slices.Contains(simulation.FindingKinds(), simulation.FindingKind(kind))
+}
+
+func (r *Report) isSilenced(kind FindingKind) bool { return slices.Contains(r.silent, kind) }
