@@ -18,24 +18,12 @@ import (
 type kind struct {
 	gvk      schema.GroupVersionKind
 	typ      reflect.Type // the struct, not the pointer
-	comparer objectComparer
+	comparer *compare.Comparer
+	// configuration is set if what is desired is an apply configuration, as an unstructured object.
+	configuration bool
 	// receivers are empty objects to read into, for objects that nobody keeps.
 	receivers sync.Pool
 }
-
-// objectComparer encodes what is sent, and compares that with what is live.
-type objectComparer interface {
-	AppendJSON(b []byte, obj runtime.Object) ([]byte, error)
-	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error)
-	Covers(want, have runtime.Object) bool
-	Differences(want, have runtime.Object) []compare.Difference
-	Schema() compare.Schema
-}
-
-var (
-	_ objectComparer = &compare.Typed{}
-	_ objectComparer = &compare.Untyped{}
-)
 
 // kinds caches them.
 type kinds struct {

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/opblocks/opblocks/internal/diff"
 )
@@ -55,8 +56,29 @@ func (r *recorder) leave() {
 	}
 }
 
+// enterKeys enters an item of a list, named by its keys: [containerPort=80,protocol=TCP]. A key that is not set has the API
+// server's default if defaults is true.
+func (r *recorder) enterKeys(item typeRef, keys []string, want any, defaults bool) {
+	if r == nil {
+		return
+	}
+	fields, _ := want.(map[string]any)
+	var steps []string
+	for _, k := range keys {
+		value := fields[k]
+		if defaults {
+			value = keyOr(value, item, k)
+		}
+		if value != nil || !defaults {
+			steps = append(steps, k+"="+scalarText(value))
+		}
+	}
+	r.path = append(r.path, "["+strings.Join(steps, ",")+"]")
+}
+
 // record adds a difference at the current path. It always returns false, the result of covers.
-func (r *recorder) record(want, have []byte) bool {
-	r.found = append(r.found, Difference{Path: r.path.String(), Want: string(want), Have: string(have)})
+func (r *recorder) record(d Difference) bool {
+	d.Path = r.path.String()
+	r.found = append(r.found, d)
 	return false
 }

@@ -147,6 +147,9 @@ func (r typeRef) isAssociative() bool {
 	return r.atom.List != nil && r.atom.List.ElementRelationship == smdschema.Associative
 }
 
+// hasFields reports whether the type is a struct.
+func (r typeRef) hasFields() bool { return r.atom.Map != nil && len(r.atom.Fields) > 0 }
+
 // isSelector reports whether the type is a label selector. It is atomic. Unlike in other atomic structs, the API server
 // sets no defaults in it, so a field that is left out must be absent in the live object.
 func (r typeRef) isSelector() bool {
