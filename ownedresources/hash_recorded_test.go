@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
@@ -68,7 +69,7 @@ func hashesToRecord(t *testing.T) map[string]string {
 	require.NoError(t, apiextensionsv1.AddToScheme(types))
 	types.AddKnownTypeWithName(gadgetKind, &gadget{})
 	types.AddKnownTypeWithName(widgetKind, &widget{})
-	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &kinds{schemas: compare.BuiltIn}}
+	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &kinds{schemas: applyschema.BuiltIn}}
 	encode := func(name string, obj client.Object) {
 		k, err := c.kinds.of(obj, types)
 		require.NoError(t, err, name)

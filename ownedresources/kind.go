@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
@@ -27,7 +28,7 @@ type kind struct {
 
 // kinds caches them.
 type kinds struct {
-	schemas compare.Schemas
+	schemas applyschema.Schemas
 	known   sync.Map // kindKey → *kind
 }
 
@@ -40,7 +41,7 @@ type kindKey struct {
 }
 
 // builtInKinds is used where no API server can be asked for schemas. What it caches is a function of the key alone.
-var builtInKinds = &kinds{schemas: compare.BuiltIn}
+var builtInKinds = &kinds{schemas: applyschema.BuiltIn}
 
 func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}

@@ -6,11 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 // Comparer serialises and compares the objects of one kind. It is safe for concurrent use.
 type Comparer struct {
-	schema  typeRef
+	schema  applyschema.Schema
 	untyped bool
 	// goType is the API server's type of unstructured objects of the kinds in client-go.
 	goType reflect.Type
@@ -21,7 +23,7 @@ type Comparer struct {
 //
 // It returns an error for a type that is no such pointer or that has fields which only encoding/json can encode, and
 // errors of schemas.
-func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) (*Comparer, error) {
+func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%T: only a pointer to a struct can be compared", obj)
@@ -29,7 +31,7 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 	if why := unsupportedField(t.Elem()); why != "" {
 		return nil, fmt.Errorf("%s cannot be compared: its %s: use a plain field instead", t.Elem(), why)
 	}
-	root, err := schemas.lookup(kind)
+	root, err := schemas.Of(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -42,20 +44,16 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas Schemas) 
 //
 // Unlike those of a Go type, unstructured objects are sent with their zeros and `{}`: without a Go type, nobody can have
 // meant an unset field by them.
-func CompileUntyped(kind schema.GroupVersionKind, schemas Schemas) (*Comparer, error) {
-	root, err := schemas.lookup(kind)
+func CompileUntyped(kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
+	root, err := schemas.Of(kind)
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparer{schema: root, untyped: true}
-	if builtIn, err := clientGoKinds().New(kind); err == nil {
-		c.goType = reflect.TypeOf(builtIn).Elem()
-	}
-	return c, nil
+	return &Comparer{schema: root, untyped: true, goType: applyschema.GoType(kind)}, nil
 }
 
 // Schema returns the schema of the kind.
-func (c *Comparer) Schema() Schema { return Schema{c.schema} }
+func (c *Comparer) Schema() applyschema.Schema { return c.schema }
 
 // serverOwned are the fields of an object's metadata that a client does not send.
 var serverOwned = []string{
@@ -142,5 +140,5 @@ func (c *Comparer) compare(r *recorder, want, have runtime.Object) bool {
 	if u, ok := have.(runtime.Unstructured); ok {
 		walk.plain, live = true, reflect.ValueOf(u.UnstructuredContent())
 	}
-	return walk.covers(place{typeRef: c.schema, goType: c.goType}, tree, live)
+	return walk.covers(place{Schema: c.schema, goType: c.goType}, tree, live)
 }

@@ -1,14 +1,11 @@
 package compare
 
 import (
-	"cmp"
-	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 // comparison is a walk over the tree of a wanted value and over a live value. The live value is a Go value or a tree.
@@ -21,7 +18,7 @@ type comparison struct {
 
 // place is what is known of two values that are compared.
 type place struct {
-	typeRef
+	applyschema.Schema
 	goType reflect.Type // the API server's type, if the live value is a tree and the type is known
 	atomic bool         // they are inside an atomic value, which belongs to one writer as a whole
 }
@@ -45,7 +42,7 @@ func (c *comparison) covers(at place, want any, have reflect.Value) bool {
 			return c.coversList(at, want, have)
 		}
 	default:
-		if sameScalar(want, c.tree(have), at.quantity || have.IsValid() && have.Type() == quantityType) {
+		if applyschema.SameScalar(want, c.tree(have), c.plain && at.IsQuantity() || have.IsValid() && have.Type() == quantityType) {
 			return true
 		}
 	}
@@ -60,7 +57,7 @@ func (c *comparison) indirect(v reflect.Value) reflect.Value {
 	return v
 }
 
-// tree returns a live value as a tree. Errors are no difference to a value that is wanted: that is no null.
+// tree returns a live value as a tree. A value without a JSON form is nil, which covers nothing.
 func (c *comparison) tree(v reflect.Value) any {
 	if !v.IsValid() {
 		return nil
@@ -95,37 +92,32 @@ func (c *comparison) record(want any, have reflect.Value) bool {
 
 // coversFields compares structs and maps.
 func (c *comparison) coversFields(at place, want map[string]any, have reflect.Value) bool {
-	isStruct := have.Kind() == reflect.Struct || c.raw || c.plain && at.hasFields()
-	at.atomic = at.atomic || at.isAtomicMap()
-	if (at.atomic && !isStruct || at.isSelector() && c.plain) && len(want) != countSet(have) {
+	isStruct := have.Kind() == reflect.Struct || c.raw || c.plain && at.HasFields()
+	at.atomic = at.atomic || at.IsAtomicMap()
+	if (at.atomic && !isStruct || at.IsSelector() && c.plain) && len(want) != countSet(have) {
 		return c.record(want, have)
 	}
-	if at.isSelector() && !c.plain {
+	if at.IsSelector() && !c.plain {
 		want = c.withUnwanted(want, have)
 	}
 	all := true
-	for _, k := range sortedKeys(want) {
-		if isStruct || c.plain && at.atom.Map == nil {
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		if isStruct || c.plain && !at.IsMap() {
 			c.recorder.enterField(k)
 		} else {
 			c.recorder.enterMapKey(k)
 		}
 		below, dropsEmpty := at.below(k)
 		live, _ := c.field(have, k)
-		ok := !live.IsValid() && dropsEmpty && isEmpty(want[k])
-		switch {
-		case ok:
-		case live.IsValid():
+		var ok bool
+		if live.IsValid() {
 			ok = c.covers(below, want[k], live)
-		default:
-			ok = c.record(want[k], live)
+		} else {
+			ok = dropsEmpty && isEmpty(want[k]) || c.record(want[k], live)
 		}
 		c.recorder.leave()
-		if !ok {
-			if c.recorder == nil {
-				return false
-			}
-			all = false
+		if all = all && ok; !all && c.recorder == nil {
+			return false
 		}
 	}
 	return all
@@ -138,9 +130,7 @@ func (c *comparison) withUnwanted(want map[string]any, have reflect.Value) map[s
 	for k := range live {
 		both[k] = nil
 	}
-	for k, v := range want {
-		both[k] = v
-	}
+	maps.Copy(both, want)
 	return both
 }
 
@@ -161,7 +151,7 @@ func (c *comparison) field(v reflect.Value, name string) (value reflect.Value, s
 // below returns the place of a field or of a map's value. It reports whether the API server drops the field if it is
 // empty: there it is no pointer, so that an empty value is the same as none.
 func (at place) below(name string) (below place, dropsEmpty bool) {
-	below = place{typeRef: at.child(name), atomic: at.atomic}
+	below = place{Schema: at.Child(name), atomic: at.atomic}
 	switch t := elemOf(at.goType); {
 	case t == nil:
 	case t.Kind() == reflect.Map:
@@ -178,7 +168,7 @@ func (at place) below(name string) (below place, dropsEmpty bool) {
 
 // item returns the place of a list's items.
 func (at place) item() place {
-	item := place{typeRef: at.element(), atomic: at.atomic || !at.isAssociative()}
+	item := place{Schema: at.Element(), atomic: at.atomic || !at.IsAssociative()}
 	if t := elemOf(at.goType); t != nil && t.Kind() == reflect.Slice {
 		item.goType = t.Elem()
 	}
@@ -193,21 +183,21 @@ func elemOf(t reflect.Type) reflect.Type {
 }
 
 func (c *comparison) coversList(at place, want []any, have reflect.Value) bool {
-	if at.atomic || !at.isAssociative() {
+	if at.atomic || !at.IsAssociative() {
 		return c.coversAtomicList(at, want, have)
 	}
-	item, keys := at.item(), at.atom.List.Keys
+	item, keys := at.item(), at.Keys()
 	all, next := true, 0
 	for _, w := range want {
 		// Wanted items keep their order. Others may be between them. The order of a set does not count.
-		found := c.find(item.typeRef, keys, w, have, next)
+		found := c.find(item.Schema, keys, w, have, next)
 		if found < 0 && next > 0 {
-			found = c.find(item.typeRef, keys, w, have, 0)
+			found = c.find(item.Schema, keys, w, have, 0)
 		}
 		if found < 0 && len(keys) == 0 && !c.untyped {
 			return c.record(want, have)
 		}
-		c.recorder.enterKeys(item.typeRef, keys, w, !c.untyped)
+		c.recorder.enterItem(at.Schema, w, !c.untyped)
 		ok := found >= next
 		switch {
 		case found < 0:
@@ -220,11 +210,8 @@ func (c *comparison) coversList(at place, want []any, have reflect.Value) bool {
 			next = max(next, found+1)
 		}
 		c.recorder.leave()
-		if !ok {
-			if c.recorder == nil {
-				return false
-			}
-			all = false
+		if all = all && ok; !all && c.recorder == nil {
+			return false
 		}
 	}
 	return all
@@ -243,11 +230,8 @@ func (c *comparison) coversAtomicList(at place, want []any, have reflect.Value) 
 		c.recorder.enterIndex(i)
 		ok := c.covers(item, w, have.Index(i))
 		c.recorder.leave()
-		if !ok {
-			if c.recorder == nil {
-				return false
-			}
-			all = false
+		if all = all && ok; !all && c.recorder == nil {
+			return false
 		}
 	}
 	return all
@@ -255,16 +239,16 @@ func (c *comparison) coversAtomicList(at place, want []any, have reflect.Value) 
 
 // find returns the index of the live item with the same keys, or with the same value if the list is a set. It returns -1
 // if there is none from the index from on.
-func (c *comparison) find(elem typeRef, keys []string, item any, in reflect.Value, from int) int {
+func (c *comparison) find(item applyschema.Schema, keys []string, want any, in reflect.Value, from int) int {
+	wanted, isMap := want.(map[string]any)
 	for i := from; i < in.Len(); i++ {
 		live := c.indirect(in.Index(i))
-		if len(keys) == 0 && sameScalar(item, c.tree(live), elem.quantity) {
+		if len(keys) == 0 && applyschema.SameScalar(want, c.tree(live), item.IsQuantity()) {
 			return i
 		}
-		wanted, isMap := item.(map[string]any)
 		same := isMap && len(keys) > 0
 		for _, k := range keys {
-			same = same && sameScalar(keyOr(wanted[k], elem, k), keyOr(c.key(live, k), elem, k), false)
+			same = same && applyschema.SameScalar(item.KeyOr(wanted[k], k), item.KeyOr(c.key(live, k), k), false)
 		}
 		if same {
 			return i
@@ -279,14 +263,6 @@ func (c *comparison) key(item reflect.Value, name string) any {
 		return c.tree(c.indirect(value))
 	}
 	return nil
-}
-
-// keyOr returns the value of a list's key, or the API server's default if that is nil.
-func keyOr(value any, item typeRef, name string) any {
-	if value == nil {
-		_, value = item.field(name)
-	}
-	return value
 }
 
 // countSet returns the number of keys of a map, without those that are null.
@@ -307,38 +283,7 @@ func isEmpty(v any) bool {
 	case []any:
 		return len(v) == 0
 	}
-	return v == "" || v == false || sameScalar(v, int64(0), false)
-}
-
-// sameScalar compares numbers of any Go type by value, and quantities by their amount.
-func sameScalar(want, have any, quantity bool) bool {
-	if want == have {
-		return true
-	}
-	if quantity {
-		w, err := resource.ParseQuantity(scalarText(want))
-		h, liveErr := resource.ParseQuantity(scalarText(have))
-		return err == nil && liveErr == nil && w.Cmp(h) == 0
-	}
-	if !isNumber(want) || !isNumber(have) {
-		return false
-	}
-	w, err := strconv.ParseInt(scalarText(want), 10, 64)
-	h, liveErr := strconv.ParseInt(scalarText(have), 10, 64)
-	if err == nil && liveErr == nil {
-		return w == h
-	}
-	x, err := strconv.ParseFloat(scalarText(want), 64)
-	y, liveErr := strconv.ParseFloat(scalarText(have), 64)
-	return err == nil && liveErr == nil && x == y
-}
-
-func isNumber(v any) bool {
-	switch v.(type) {
-	case int, int32, int64, uint64, float64, json.Number:
-		return true
-	}
-	return false
+	return v == "" || v == false || applyschema.SameScalar(v, int64(0), false)
 }
 
 // text returns a tree as JSON.
@@ -348,16 +293,4 @@ func text(tree any) string {
 		return err.Error()
 	}
 	return string(b)
-}
-
-func scalarText(v any) string { return strings.Trim(text(v), `"`) }
-
-// sortedKeys returns the keys of a map, sorted.
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

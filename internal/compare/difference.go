@@ -2,8 +2,8 @@ package compare
 
 import (
 	"strconv"
-	"strings"
 
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
@@ -56,24 +56,11 @@ func (r *recorder) leave() {
 	}
 }
 
-// enterKeys enters an item of a list, named by its keys: [containerPort=80,protocol=TCP]. A key that is not set has the API
-// server's default if defaults is true.
-func (r *recorder) enterKeys(item typeRef, keys []string, want any, defaults bool) {
-	if r == nil {
-		return
+// enterItem enters an item of a list that several writers share. It is named by its keys.
+func (r *recorder) enterItem(list applyschema.Schema, item any, defaults bool) {
+	if r != nil {
+		r.path = r.path.Item(list.ItemName(item, defaults))
 	}
-	fields, _ := want.(map[string]any)
-	var steps []string
-	for _, k := range keys {
-		value := fields[k]
-		if defaults {
-			value = keyOr(value, item, k)
-		}
-		if value != nil || !defaults {
-			steps = append(steps, k+"="+scalarText(value))
-		}
-	}
-	r.path = append(r.path, "["+strings.Join(steps, ",")+"]")
 }
 
 // record adds a difference at the current path. It always returns false, the result of covers.
