@@ -55,30 +55,24 @@ func CompileUntyped(kind schema.GroupVersionKind, schemas applyschema.Schemas) (
 // Schema returns the schema of the kind.
 func (c *Comparer) Schema() applyschema.Schema { return c.schema }
 
-// serverOwned are the fields of an object's metadata that a client does not send.
-var serverOwned = []string{
-	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp",
-	"generation", "managedFields", "resourceVersion", "selfLink", "uid",
-}
-
 // sent returns what is sent of an object as a tree, without its apiVersion, kind and uid.
-func (c *Comparer) sent(obj runtime.Object, compared bool) (map[string]any, error) {
+func (c *Comparer) sent(obj runtime.Object) (map[string]any, error) {
 	var tree map[string]any
 	if c.untyped {
 		tree, _ = withoutNulls(obj.(runtime.Unstructured).UnstructuredContent()).(map[string]any)
 	} else {
 		v := reflect.ValueOf(obj).Elem()
-		build := treeBuilder{keepSelectors: compared}
+		var build treeBuilder
 		tree = build.fields(v, goTypeOf(v.Type()).fields)
 		if build.err != nil {
 			return nil, build.err
 		}
 	}
-	delete(tree, "apiVersion")
-	delete(tree, "kind")
-	delete(tree, "status")
+	for _, field := range serverOwned {
+		delete(tree, field)
+	}
 	if metadata, ok := tree["metadata"].(map[string]any); ok {
-		for _, field := range serverOwned {
+		for _, field := range serverOwnedMetadata {
 			delete(metadata, field)
 		}
 		if len(metadata) == 0 && !c.untyped {
@@ -91,7 +85,7 @@ func (c *Comparer) sent(obj runtime.Object, compared bool) (map[string]any, erro
 // AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid. The JSON is deterministic: it
 // depends on the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
 func (c *Comparer) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
-	tree, err := c.sent(obj, false)
+	tree, err := c.sent(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +95,7 @@ func (c *Comparer) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
 // AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON with apiVersion and kind, and with
 // the uid and resource version that the live object must have, unless they are empty.
 func (c *Comparer) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error) {
-	tree, err := c.sent(obj, false)
+	tree, err := c.sent(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -128,17 +122,26 @@ func (c *Comparer) Differences(want, have runtime.Object) []Difference {
 }
 
 func (c *Comparer) compare(r *recorder, want, have runtime.Object) bool {
-	tree, err := c.sent(want, true)
-	if err != nil { // AppendJSON returns it
-		if r != nil {
-			r.found = append(r.found, Difference{Path: err.Error()})
+	at := place{Schema: c.schema, goType: c.goType, serverOwned: serverOwned}
+	walk := comparison{recorder: r, trees: c.untyped}
+	if !c.untyped {
+		all := walk.covers(at, reflect.ValueOf(want), reflect.ValueOf(have))
+		if err := walk.build.err; err != nil { // AppendJSON returns it, too
+			return r.record(Difference{Path: err.Error()})
 		}
-		return false
+		return all
 	}
-	walk := comparison{recorder: r, untyped: c.untyped}
-	live := reflect.ValueOf(have)
-	if u, ok := have.(runtime.Unstructured); ok {
-		walk.plain, live = true, reflect.ValueOf(u.UnstructuredContent())
+	live, err := content(have)
+	if err != nil {
+		return r.record(Difference{Path: err.Error()})
 	}
-	return walk.covers(place{Schema: c.schema, goType: c.goType}, tree, live)
+	return walk.covers(at, reflect.ValueOf(want.(runtime.Unstructured).UnstructuredContent()), reflect.ValueOf(live))
+}
+
+// content returns an object as a tree.
+func content(obj runtime.Object) (map[string]any, error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return u.UnstructuredContent(), nil
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"strconv"
 
-	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
@@ -57,14 +56,17 @@ func (r *recorder) leave() {
 }
 
 // enterItem enters an item of a list that several writers share. It is named by its keys.
-func (r *recorder) enterItem(list applyschema.Schema, item any, defaults bool) {
+func (r *recorder) enterItem(name string) {
 	if r != nil {
-		r.path = r.path.Item(list.ItemName(item, defaults))
+		r.path = r.path.Item(name)
 	}
 }
 
 // record adds a difference at the current path. It always returns false, the result of covers.
 func (r *recorder) record(d Difference) bool {
+	if r == nil {
+		return false
+	}
 	d.Path = r.path.String()
 	r.found = append(r.found, d)
 	return false

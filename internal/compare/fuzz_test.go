@@ -112,11 +112,11 @@ func expected(t *testing.T, obj runtime.Object) map[string]any {
 	b, err := json.Marshal(obj)
 	require.NoError(t, err)
 	content := decoded(t, b)
-	for _, field := range []string{"apiVersion", "kind", "status"} {
+	for _, field := range serverOwned {
 		delete(content, field)
 	}
 	metadata, _ := content["metadata"].(map[string]any)
-	for _, field := range serverOwned {
+	for _, field := range serverOwnedMetadata {
 		delete(metadata, field)
 	}
 	return withoutUnset(reflect.ValueOf(obj).Elem(), content).(map[string]any)

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -32,6 +31,8 @@ type goField struct {
 	name      string
 	index     []int // through embedded structs
 	typ       reflect.Type
+	kind      reflect.Kind
+	form      form
 	omitEmpty bool
 	// dropsEmpty is true for a struct that is no pointer. encoding/json writes it as {} if all of its fields are left out.
 	dropsEmpty bool
@@ -55,7 +56,6 @@ func goTypeOf(t reflect.Type) *goType {
 var (
 	quantityType    = reflect.TypeFor[resource.Quantity]()
 	intOrStringType = reflect.TypeFor[intstr.IntOrString]()
-	selectorType    = reflect.TypeFor[metav1.LabelSelector]()
 	jsonMarshaler   = reflect.TypeFor[json.Marshaler]()
 	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
 )
@@ -105,9 +105,10 @@ func fieldsOf(t reflect.Type, at []int) []goField {
 			if name == "" {
 				name = f.Name
 			}
+			kind, form := f.Type.Kind(), formOf(f.Type)
 			own = append(own, goField{
-				name: name, index: index, typ: f.Type, omitEmpty: omitsEmpty(options, f.Type.Kind()),
-				dropsEmpty: f.Type.Kind() == reflect.Struct && formOf(f.Type) == byKind,
+				name: name, index: index, typ: f.Type, kind: kind, form: form, omitEmpty: omitsEmpty(options, kind),
+				dropsEmpty: kind == reflect.Struct && form == byKind,
 			})
 		}
 	}
@@ -155,6 +156,14 @@ func (g *goType) field(name string) *goField {
 		return nil
 	}
 	return &g.fields[at]
+}
+
+// of returns the field's value in a struct.
+func (f *goField) of(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
+	return v.FieldByIndex(f.index)
 }
 
 // isUnset reports whether a struct leaves out a field with this value. omitEmpty is the option of the field's tag.

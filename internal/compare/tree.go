@@ -27,8 +27,6 @@ func (e *EncodeError) Unwrap() error { return e.Err }
 // treeBuilder makes trees of Go values. It leaves out what is not sent: see doc.go.
 type treeBuilder struct {
 	err error // the first one, an *EncodeError
-	// keepSelectors keeps a label selector that is empty and no pointer. It is not sent, but the live one must be empty too.
-	keepSelectors bool
 }
 
 func (b *treeBuilder) tree(v reflect.Value) any {
@@ -78,7 +76,7 @@ func (b *treeBuilder) fields(v reflect.Value, fields []goField) map[string]any {
 	m := map[string]any{}
 	for i := range fields {
 		f := &fields[i]
-		value := v.FieldByIndex(f.index)
+		value := f.of(v)
 		if isUnset(value, f.omitEmpty) {
 			continue
 		}
@@ -86,7 +84,7 @@ func (b *treeBuilder) fields(v reflect.Value, fields []goField) map[string]any {
 		inner, _ := tree.(map[string]any)
 		switch {
 		case tree == nil && value.Kind() != reflect.Pointer: // a pointer to raw JSON may hold a null that is meant
-		case f.dropsEmpty && len(inner) == 0 && !(b.keepSelectors && f.typ == selectorType):
+		case f.dropsEmpty && len(inner) == 0:
 		default:
 			m[f.name] = tree
 		}
