@@ -112,36 +112,38 @@ func (c *Comparer) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVe
 }
 
 // Covers reports whether have has everything that would be sent of want.
-func (c *Comparer) Covers(want, have runtime.Object) bool { return c.compare(nil, want, have) }
+func (c *Comparer) Covers(want, have runtime.Object) bool {
+	walk := c.compare(want, have, false)
+	return !walk.different
+}
 
 // Differences returns the places where have does not cover want, in a stable order. It returns nil if have covers want.
 func (c *Comparer) Differences(want, have runtime.Object) []Difference {
-	var r recorder
-	c.compare(&r, want, have)
-	return r.found
+	walk := c.compare(want, have, true)
+	return walk.found
 }
 
-func (c *Comparer) compare(r *recorder, want, have runtime.Object) bool {
-	at := place{Schema: c.schema, goType: c.goType, serverOwned: serverOwned}
-	walk := comparison{recorder: r, trees: c.untyped}
-	if !c.untyped {
-		all := walk.covers(at, reflect.ValueOf(want), reflect.ValueOf(have))
-		if err := walk.build.err; err != nil { // AppendJSON returns it, too
-			return r.record(Difference{Path: err.Error()})
-		}
-		return all
+func (c *Comparer) compare(want, have runtime.Object, collects bool) comparison {
+	walk := comparison{trees: c.untyped, collects: collects}
+	w, h := reflect.ValueOf(want), reflect.ValueOf(have)
+	if c.untyped {
+		w, h = reflect.ValueOf(walk.content(want)), reflect.ValueOf(walk.content(have))
 	}
-	live, err := content(have)
-	if err != nil {
-		return r.record(Difference{Path: err.Error()})
+	walk.compare(place{Schema: c.schema, goType: c.goType, serverOwned: serverOwned}, w, h)
+	if err := walk.build.err; err != nil { // AppendJSON returns that of want
+		walk.different, walk.found = true, append(walk.found, Difference{Path: err.Error()})
 	}
-	return walk.covers(at, reflect.ValueOf(want.(runtime.Unstructured).UnstructuredContent()), reflect.ValueOf(live))
+	return walk
 }
 
 // content returns an object as a tree.
-func content(obj runtime.Object) (map[string]any, error) {
+func (c *comparison) content(obj runtime.Object) map[string]any {
 	if u, ok := obj.(runtime.Unstructured); ok {
-		return u.UnstructuredContent(), nil
+		return u.UnstructuredContent()
 	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		c.build.err = err
+	}
+	return content
 }

@@ -9,77 +9,79 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// comparison is a walk over a wanted and a live value. Both are Go values of one type, or both are trees.
+// comparison is a walk over a wanted and a live value. Both are Go values of one type, or both are trees. Its methods
+// report whether the walk goes on.
 type comparison struct {
-	recorder *recorder   // nil: the walk stops at the first difference
-	build    treeBuilder // has the error of a value without a JSON form
-	trees    bool        // the values are trees
-	raw      bool        // the values are trees of raw JSON, which has no schema
+	trees bool // the values are trees
+	raw   bool // the values are trees of raw JSON, which has no schema
+	// collects collects all differences with their paths. Without it, the walk stops at the first one.
+	collects  bool
+	different bool
+	path      diff.Path
+	found     []Difference
+	build     treeBuilder // has the error of a value without a JSON form
 }
 
-// covers reports whether have has all of want.
-func (c *comparison) covers(at place, want, have reflect.Value) bool {
+// compare walks over two values.
+func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	want, have = indirect(want), indirect(have)
 	if same(want, have) {
 		return true
 	}
 	if !want.IsValid() {
-		return c.record(want, have)
+		return c.differs(want, have)
 	}
 	form := byKind
 	if !c.trees {
 		form = goTypeOf(want.Type()).form
 	}
 	switch kind := want.Kind(); {
-	case form == opaque:
-		return c.coversOpaque(want, have)
-	case form == byKind && kind == reflect.Struct && have.IsValid():
-		return c.coversStruct(at, want, have)
+	case form == opaque: // encoding/json encodes it, so that is compared
+		raw := comparison{trees: true, raw: true}
+		raw.compare(place{}, reflect.ValueOf(c.tree(want)), reflect.ValueOf(c.tree(have)))
+		return !raw.different || c.differs(want, have)
+	case kind == reflect.Struct && form == byKind && have.IsValid():
+		return c.compareStructs(at, want, have)
 	case kind == reflect.Map && have.Kind() == reflect.Map:
-		return c.coversMap(at, want, have)
+		return c.compareMaps(at, want, have)
 	case kind == reflect.Slice && !isBytes(want):
 		if !have.IsValid() { // null
 			have = reflect.ValueOf([]any{})
 		}
 		if have.Kind() == reflect.Slice {
-			return c.coversList(at, want, have)
+			return c.compareLists(at, want, have)
 		}
 	case applyschema.SameScalar(c.tree(want), c.tree(have), c.trees && at.IsQuantity()):
 		return true
 	}
-	return c.record(want, have)
+	return c.differs(want, have)
 }
 
-// same reports whether two values of one type are equal. It returns false for types that few fields have.
+// same reports whether two values of one type are equal scalars.
 func same(a, b reflect.Value) bool {
-	if !a.IsValid() || !b.IsValid() {
+	switch {
+	case !a.IsValid() || !b.IsValid():
 		return a.IsValid() == b.IsValid()
-	}
-	if a.Type() != b.Type() {
+	case a.Type() != b.Type():
 		return false
-	}
-	switch a.Kind() {
-	case reflect.String:
-		return a.String() == b.String()
-	case reflect.Bool:
-		return a.Bool() == b.Bool()
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		return a.Int() == b.Int()
-	case reflect.Slice:
-		return isBytes(a) && bytes.Equal(a.Bytes(), b.Bytes())
-	case reflect.Struct:
-		if a.Type() == quantityType {
-			x, _ := reflect.TypeAssert[resource.Quantity](a)
-			y, _ := reflect.TypeAssert[resource.Quantity](b)
-			return x.Cmp(y) == 0
-		}
+	case a.Kind() <= reflect.Float64 || a.Kind() == reflect.String:
+		return a.Equal(b)
+	case isBytes(a):
+		return bytes.Equal(a.Bytes(), b.Bytes())
+	case a.Type() == quantityType:
+		x, _ := reflect.TypeAssert[resource.Quantity](a)
+		y, _ := reflect.TypeAssert[resource.Quantity](b)
+		return x.Cmp(y) == 0
 	}
 	return false
 }
 
-func isBytes(v reflect.Value) bool { return v.Type().Elem().Kind() == reflect.Uint8 }
+func isBytes(v reflect.Value) bool {
+	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8
+}
 
 // indirect returns what pointers and interfaces hold.
 func indirect(v reflect.Value) reflect.Value {
@@ -89,7 +91,7 @@ func indirect(v reflect.Value) reflect.Value {
 	return v
 }
 
-// tree returns a value as a tree. A value without a JSON form is nil, which covers nothing.
+// tree returns a value as a tree. A value without a JSON form is nil.
 func (c *comparison) tree(v reflect.Value) any {
 	switch {
 	case !v.IsValid():
@@ -100,33 +102,9 @@ func (c *comparison) tree(v reflect.Value) any {
 	return c.build.tree(v)
 }
 
-// coversOpaque compares values that only encoding/json can encode.
-func (c *comparison) coversOpaque(want, have reflect.Value) bool {
-	raw := comparison{trees: true, raw: true}
-	return raw.covers(place{}, reflect.ValueOf(c.tree(want)), reflect.ValueOf(c.tree(have))) || c.record(want, have)
-}
-
-// record records a live value that does not cover the wanted one. It always returns false, the result of covers.
-func (c *comparison) record(want, have reflect.Value) bool {
-	if c.recorder == nil {
-		return false
-	}
-	var d Difference
-	if want.IsValid() {
-		d.Want = text(c.tree(want))
-	}
-	// A zero of a Go struct is no value. That of a map, which has no address, is one.
-	if live := c.tree(have); live != nil && !(have.CanAddr() && isUnset(have, true)) {
-		d.Have = text(live)
-	}
-	return c.recorder.record(d)
-}
-
-// coversStruct compares two structs of one type.
-func (c *comparison) coversStruct(at place, want, have reflect.Value) bool {
+// compareStructs compares two structs of one type.
+func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
 	exact := at.IsSelector()
-	at.atomic = at.atomic || at.IsAtomicMap()
-	all := true
 	fields := goTypeOf(want.Type()).fields
 	for i := range fields {
 		f := &fields[i]
@@ -139,31 +117,31 @@ func (c *comparison) coversStruct(at place, want, have reflect.Value) bool {
 				continue
 			}
 			w = reflect.Value{} // nothing is wanted
-		case same(w, h) || f.form == opaque && c.tree(w) == nil: // a null is not sent
+		case same(w, h):
+			continue
+		case goTypeOf(f.typ).form == opaque && c.tree(w) == nil: // a null is not sent
 			continue
 		}
-		c.recorder.enterField(f.name)
-		ok := c.covers(at.below(f.name), w, h)
-		c.recorder.leave()
-		if all = all && ok; !all && c.recorder == nil {
+		c.enterField(f.name)
+		more := c.compare(at.below(f.name), w, h)
+		if c.leave(); !more {
 			return false
 		}
 	}
-	return all
+	return true
 }
 
-// coversMap compares two maps. In a tree, they may be the fields of a struct.
-func (c *comparison) coversMap(at place, want, have reflect.Value) bool {
+// compareMaps compares two maps. In a tree, they may be the fields of a struct.
+func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	isStruct := c.raw || c.trees && at.HasFields()
-	at.atomic = at.atomic || at.IsAtomicMap()
-	if (at.atomic && !isStruct || c.trees && at.IsSelector()) && countSet(want) != countSet(have) {
-		return c.record(want, have)
+	atomic := at.atomic || at.IsAtomicMap()
+	if (atomic && !isStruct || c.trees && at.IsSelector()) && countSet(want) != countSet(have) {
+		return c.differs(want, have)
 	}
 	keys := want.MapKeys()
-	if c.recorder != nil {
+	if c.collects {
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
 	}
-	all := true
 	for _, k := range keys {
 		w, name := indirect(want.MapIndex(k)), k.String()
 		if c.trees && !w.IsValid() || slices.Contains(at.serverOwned, name) {
@@ -174,25 +152,22 @@ func (c *comparison) coversMap(at place, want, have reflect.Value) bool {
 			continue
 		}
 		if isStruct || c.trees && !at.IsMap() {
-			c.recorder.enterField(name)
+			c.enterField(name)
 		} else {
-			c.recorder.enterMapKey(name)
+			c.enterItem(name)
 		}
-		var ok bool
+		more, below := true, at.below(name)
 		switch {
 		case h.IsValid():
-			ok = c.covers(at.below(name), w, h)
-		case at.dropsEmpty(name) && isEmpty(c.tree(w)):
-			ok = true
-		default:
-			ok = c.record(w, h)
+			more = c.compare(below, w, h)
+		case !below.dropsEmpty || !isEmpty(c.tree(w)):
+			more = c.differs(w, h)
 		}
-		c.recorder.leave()
-		if all = all && ok; !all && c.recorder == nil {
+		if c.leave(); !more {
 			return false
 		}
 	}
-	return all
+	return true
 }
 
 // countSet returns the number of keys of a map, without those that are null.
@@ -214,13 +189,4 @@ func isEmpty(v any) bool {
 		return len(v) == 0
 	}
 	return v == "" || v == false || applyschema.SameScalar(v, int64(0), false)
-}
-
-// text returns a tree as JSON.
-func text(tree any) string {
-	b, err := appendJSON(nil, tree)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
 }

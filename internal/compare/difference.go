@@ -1,10 +1,6 @@
 package compare
 
-import (
-	"strconv"
-
-	"github.com/opblocks/opblocks/internal/diff"
-)
+import "reflect"
 
 // Difference is one place where a live object does not cover the wanted one.
 type Difference struct {
@@ -16,58 +12,56 @@ type Difference struct {
 	Have string
 }
 
-// recorder collects differences while a comparer walks over two values. With a nil recorder, the walk stops at the first
-// difference.
-//
-// It does not use the walk of package internal/diff, which asks whether two values are equal. The comparison here
-// follows the API's schema, ignores what others added, and walks Go structs without converting them. The two packages
-// share paths.
-type recorder struct {
-	path  diff.Path
-	found []Difference
-}
-
 // enterField enters a field of a struct.
-func (r *recorder) enterField(name string) {
-	if r != nil {
-		r.path = r.path.Field(name)
+func (c *comparison) enterField(name string) {
+	if c.collects {
+		c.path = c.path.Field(name)
 	}
 }
 
-// enterIndex enters an item of an atomic list.
-func (r *recorder) enterIndex(i int) {
-	if r != nil {
-		r.path = r.path.Item(strconv.Itoa(i))
-	}
-}
-
-// enterMapKey enters a value of a map. The key is shown in brackets, since it may contain dots and slashes.
-func (r *recorder) enterMapKey(k string) {
-	if r != nil {
-		r.path = r.path.Item(k)
+// enterItem enters an item of a list or a value of a map. Its name is shown in brackets, since it may contain dots and
+// slashes.
+func (c *comparison) enterItem(name string) {
+	if c.collects {
+		c.path = c.path.Item(name)
 	}
 }
 
 // leave ends the last enter.
-func (r *recorder) leave() {
-	if r != nil {
-		r.path = r.path[:len(r.path)-1]
+func (c *comparison) leave() {
+	if c.collects {
+		c.path = c.path[:len(c.path)-1]
 	}
 }
 
-// enterItem enters an item of a list that several writers share. It is named by its keys.
-func (r *recorder) enterItem(name string) {
-	if r != nil {
-		r.path = r.path.Item(name)
+// differs records that the live value does not cover the wanted one. It reports whether the walk goes on.
+func (c *comparison) differs(want, have reflect.Value) bool {
+	var d Difference
+	if c.collects && want.IsValid() {
+		d.Want = c.text(want)
 	}
+	// A zero of a Go struct is no value. That of a map, which has no address, is one.
+	if c.collects && c.tree(have) != nil && !(have.CanAddr() && isUnset(have, true)) {
+		d.Have = c.text(have)
+	}
+	return c.record(d)
 }
 
-// record adds a difference at the current path. It always returns false, the result of covers.
-func (r *recorder) record(d Difference) bool {
-	if r == nil {
-		return false
+// record records a difference at the current path. It reports whether the walk goes on.
+func (c *comparison) record(d Difference) bool {
+	c.different = true
+	if c.collects {
+		d.Path = c.path.String()
+		c.found = append(c.found, d)
 	}
-	d.Path = r.path.String()
-	r.found = append(r.found, d)
-	return false
+	return c.collects
+}
+
+// text returns a value as JSON.
+func (c *comparison) text(v reflect.Value) string {
+	b, err := appendJSON(nil, c.tree(v))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
 }

@@ -31,8 +31,6 @@ type goField struct {
 	name      string
 	index     []int // through embedded structs
 	typ       reflect.Type
-	kind      reflect.Kind
-	form      form
 	omitEmpty bool
 	// dropsEmpty is true for a struct that is no pointer. encoding/json writes it as {} if all of its fields are left out.
 	dropsEmpty bool
@@ -105,10 +103,10 @@ func fieldsOf(t reflect.Type, at []int) []goField {
 			if name == "" {
 				name = f.Name
 			}
-			kind, form := f.Type.Kind(), formOf(f.Type)
+			kind := f.Type.Kind()
 			own = append(own, goField{
-				name: name, index: index, typ: f.Type, kind: kind, form: form, omitEmpty: omitsEmpty(options, kind),
-				dropsEmpty: kind == reflect.Struct && form == byKind,
+				name: name, index: index, typ: f.Type, omitEmpty: omitsEmpty(options, kind),
+				dropsEmpty: kind == reflect.Struct && formOf(f.Type) == byKind,
 			})
 		}
 	}

@@ -2,16 +2,17 @@ package compare
 
 import (
 	"reflect"
+	"strconv"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
-func (c *comparison) coversList(at place, want, have reflect.Value) bool {
+// compareLists compares two lists by their keys, as sets, or as a whole.
+func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 	if at.atomic || !at.IsAssociative() {
-		return c.coversAtomicList(at, want, have)
+		return c.compareAtomicLists(at.item(), want, have)
 	}
-	item, keys := at.item(), at.Keys()
-	all, next := true, 0
+	item, keys, next := at.item(), at.Keys(), 0
 	for i := range want.Len() {
 		w := indirect(want.Index(i))
 		// Wanted items keep their order. Others may be between them. The order of a set does not count.
@@ -20,48 +21,41 @@ func (c *comparison) coversList(at place, want, have reflect.Value) bool {
 			found = c.find(item.Schema, keys, w, have, 0)
 		}
 		if found < 0 && len(keys) == 0 && !c.trees {
-			return c.record(want, have)
+			return c.differs(want, have)
 		}
-		if c.recorder != nil {
-			c.recorder.enterItem(at.ItemName(c.tree(w), !c.trees))
+		if c.collects {
+			c.enterItem(at.ItemName(c.tree(w), !c.trees))
 		}
-		ok := found >= next
+		more := true
 		switch {
 		case found < 0:
-			ok = c.record(w, reflect.Value{})
+			more = c.differs(w, reflect.Value{})
 		case len(keys) > 0:
-			if !ok && c.recorder != nil {
-				c.recorder.record(Difference{Want: `"in order"`, Have: `"out of order"`})
-			}
-			ok = c.covers(item, w, have.Index(found)) && ok
+			more = found >= next || c.record(Difference{Want: `"in order"`, Have: `"out of order"`})
+			more = more && c.compare(item, w, have.Index(found))
 			next = max(next, found+1)
 		}
-		c.recorder.leave()
-		if all = all && ok; !all && c.recorder == nil {
+		if c.leave(); !more {
 			return false
 		}
 	}
-	return all
+	return true
 }
 
-// coversAtomicList compares lists that belong to one writer as a whole. A live item need not be equal to the wanted one,
-// because the API server sets defaults in items.
-func (c *comparison) coversAtomicList(at place, want, have reflect.Value) bool {
+// compareAtomicLists compares lists that belong to one writer as a whole. A live item need not be equal to the wanted
+// one, because the API server sets defaults in items.
+func (c *comparison) compareAtomicLists(item place, want, have reflect.Value) bool {
 	if want.Len() != have.Len() {
-		return c.record(want, have)
+		return c.differs(want, have)
 	}
-	item := at.item()
-	item.atomic = true
-	all := true
 	for i := range want.Len() {
-		c.recorder.enterIndex(i)
-		ok := c.covers(item, want.Index(i), have.Index(i))
-		c.recorder.leave()
-		if all = all && ok; !all && c.recorder == nil {
+		c.enterItem(strconv.Itoa(i))
+		more := c.compare(item, want.Index(i), have.Index(i))
+		if c.leave(); !more {
 			return false
 		}
 	}
-	return all
+	return true
 }
 
 // find returns the index of the live item with the same keys, or with the same value if the list is a set. It returns -1
@@ -69,14 +63,14 @@ func (c *comparison) coversAtomicList(at place, want, have reflect.Value) bool {
 func (c *comparison) find(item applyschema.Schema, keys []string, want, in reflect.Value, from int) int {
 	for i := from; i < in.Len(); i++ {
 		have := indirect(in.Index(i))
-		if len(keys) == 0 && (same(want, have) || applyschema.SameScalar(c.tree(want), c.tree(have), item.IsQuantity())) {
-			return i
+		found := want.Kind() == reflect.Struct || want.Kind() == reflect.Map
+		if len(keys) == 0 {
+			found = same(want, have) || applyschema.SameScalar(c.tree(want), c.tree(have), item.IsQuantity())
 		}
-		all := len(keys) > 0 && (want.Kind() == reflect.Struct || want.Kind() == reflect.Map)
 		for _, k := range keys {
-			all = all && c.sameKey(item, k, want, have)
+			found = found && c.sameKey(item, k, want, have)
 		}
-		if all {
+		if found {
 			return i
 		}
 	}
@@ -86,23 +80,21 @@ func (c *comparison) find(item applyschema.Schema, keys []string, want, in refle
 // sameKey reports whether two items have the same value of a key.
 func (c *comparison) sameKey(item applyschema.Schema, key string, want, have reflect.Value) bool {
 	w, h := field(want, key), field(have, key)
-	if w.IsValid() && same(w, h) {
-		return true
-	}
-	return applyschema.SameScalar(item.KeyOr(c.tree(w), key), item.KeyOr(c.tree(h), key), false)
+	return w.IsValid() && same(w, h) ||
+		applyschema.SameScalar(item.KeyOr(c.tree(w), key), item.KeyOr(c.tree(h), key), false)
 }
 
 // field returns what a struct or a map has of a field. It is the zero Value if there is nothing.
-func field(item reflect.Value, name string) reflect.Value {
+func field(item reflect.Value, name string) (value reflect.Value) {
 	switch item.Kind() {
 	case reflect.Struct:
-		if f := goTypeOf(item.Type()).field(name); f != nil {
-			if v := f.of(item); !isUnset(v, f.omitEmpty) {
-				return indirect(v)
-			}
+		f := goTypeOf(item.Type()).field(name)
+		if f == nil || isUnset(f.of(item), f.omitEmpty) {
+			return reflect.Value{}
 		}
+		value = f.of(item)
 	case reflect.Map:
-		return indirect(item.MapIndex(reflect.ValueOf(name).Convert(item.Type().Key())))
+		value = item.MapIndex(reflect.ValueOf(name).Convert(item.Type().Key()))
 	}
-	return reflect.Value{}
+	return indirect(value)
 }

@@ -9,12 +9,16 @@ import (
 // place is what is known of two values that are compared.
 type place struct {
 	applyschema.Schema
-	goType      reflect.Type // the API server's type, if the values are trees and the type is known
-	atomic      bool         // they are inside an atomic value, which belongs to one writer as a whole
-	serverOwned []string     // the fields that a client does not send
+	serverOwned []string // the fields that a client does not send
+	atomic      bool     // they are inside an atomic value, which belongs to one writer as a whole
+
+	// If the values are trees, and the API server's Go type is known:
+	goType reflect.Type
+	// dropsEmpty means that the API server drops an empty value: it is no pointer there, so empty is the same as none.
+	dropsEmpty bool
 }
 
-// serverOwned are the fields of an object that a client does not send. The metadata has more of them.
+// serverOwned are the fields of an object that a client does not send, and serverOwnedMetadata those of its metadata.
 var (
 	serverOwned         = []string{"apiVersion", "kind", "status"}
 	serverOwnedMetadata = []string{
@@ -25,7 +29,7 @@ var (
 
 // below returns the place of a field or of a map's value.
 func (at place) below(name string) place {
-	below := place{Schema: at.Child(name), atomic: at.atomic}
+	below := place{Schema: at.Child(name), atomic: at.atomic || at.IsAtomicMap()}
 	if at.serverOwned != nil && name == "metadata" { // of the object itself
 		below.serverOwned = serverOwnedMetadata
 	}
@@ -35,21 +39,12 @@ func (at place) below(name string) place {
 		below.goType = t.Elem()
 	case t.Kind() == reflect.Struct:
 		if f := goTypeOf(t).field(name); f != nil {
+			kind := f.typ.Kind()
 			below.goType = f.typ
+			below.dropsEmpty = f.omitEmpty && kind != reflect.Pointer && kind != reflect.Interface && kind != reflect.Struct
 		}
 	}
 	return below
-}
-
-// dropsEmpty reports whether the API server drops a field if it is empty: there it is no pointer, so that an empty value
-// is the same as none.
-func (at place) dropsEmpty(name string) bool {
-	t := elemOf(at.goType)
-	if t == nil || t.Kind() != reflect.Struct {
-		return false
-	}
-	f := goTypeOf(t).field(name)
-	return f != nil && f.omitEmpty && f.kind != reflect.Pointer && f.kind != reflect.Interface && f.kind != reflect.Struct
 }
 
 // item returns the place of a list's items.

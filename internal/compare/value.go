@@ -24,6 +24,7 @@ func Equal(a, b any) bool {
 }
 
 func covers(want, have any) bool {
-	var c comparison
-	return c.covers(place{}, reflect.ValueOf(want), reflect.ValueOf(have)) && c.build.err == nil
+	var walk comparison
+	walk.compare(place{}, reflect.ValueOf(want), reflect.ValueOf(have))
+	return !walk.different && walk.build.err == nil
 }
