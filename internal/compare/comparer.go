@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // Comparer serialises and compares the objects of one kind. It is safe for concurrent use.
@@ -129,7 +130,11 @@ func (c *Comparer) compare(want, have runtime.Object, collects bool) comparison 
 	if c.untyped {
 		w, h = reflect.ValueOf(walk.content(want)), reflect.ValueOf(walk.content(have))
 	}
-	walk.compare(place{Schema: c.schema, goType: c.goType, serverOwned: serverOwned}, w, h)
+	at := place{Schema: c.schema, goType: c.goType, serverOwned: serverOwned}
+	if collects {
+		at.path = diff.Path{}
+	}
+	walk.compare(at, w, h)
 	if err := walk.build.err; err != nil { // AppendJSON returns that of want
 		walk.different, walk.found = true, append(walk.found, Difference{Path: err.Error()})
 	}

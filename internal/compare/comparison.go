@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
-	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // comparison is a walk over a wanted and a live value. Both are Go values of one type, or both are trees. Its methods
@@ -17,10 +16,9 @@ import (
 type comparison struct {
 	trees bool // the values are trees
 	raw   bool // the values are trees of raw JSON, which has no schema
-	// collects collects all differences with their paths. Without it, the walk stops at the first one.
+	// collects is set to collect all differences. Without it, the walk stops at the first one, and has no paths.
 	collects  bool
 	different bool
-	path      diff.Path
 	found     []Difference
 	build     treeBuilder // has the error of a value without a JSON form
 }
@@ -32,7 +30,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 		return true
 	}
 	if !want.IsValid() {
-		return c.differs(want, have)
+		return c.differs(at, want, have)
 	}
 	form := byKind
 	if !c.trees {
@@ -42,7 +40,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	case form == opaque: // encoding/json encodes it, so that is compared
 		raw := comparison{trees: true, raw: true}
 		raw.compare(place{}, reflect.ValueOf(c.tree(want)), reflect.ValueOf(c.tree(have)))
-		return !raw.different || c.differs(want, have)
+		return !raw.different || c.differs(at, want, have)
 	case kind == reflect.Struct && form == byKind && have.IsValid():
 		return c.compareStructs(at, want, have)
 	case kind == reflect.Map && have.Kind() == reflect.Map:
@@ -57,7 +55,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	case applyschema.SameScalar(c.tree(want), c.tree(have), c.trees && at.IsQuantity()):
 		return true
 	}
-	return c.differs(want, have)
+	return c.differs(at, want, have)
 }
 
 // same reports whether two values of one type are equal scalars.
@@ -122,9 +120,7 @@ func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
 		case goTypeOf(f.typ).form == opaque && c.tree(w) == nil: // a null is not sent
 			continue
 		}
-		c.enterField(f.name)
-		more := c.compare(at.below(f.name), w, h)
-		if c.leave(); !more {
+		if !c.compare(at.below(f.name, false), w, h) {
 			return false
 		}
 	}
@@ -136,7 +132,7 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	isStruct := c.raw || c.trees && at.HasFields()
 	atomic := at.atomic || at.IsAtomicMap()
 	if (atomic && !isStruct || c.trees && at.IsSelector()) && countSet(want) != countSet(have) {
-		return c.differs(want, have)
+		return c.differs(at, want, have)
 	}
 	keys := want.MapKeys()
 	if c.collects {
@@ -151,19 +147,10 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 		if h.IsValid() && same(w, indirect(h)) {
 			continue
 		}
-		if isStruct || c.trees && !at.IsMap() {
-			c.enterField(name)
-		} else {
-			c.enterItem(name)
-		}
-		more, below := true, at.below(name)
+		below := at.below(name, !isStruct && (!c.trees || at.IsMap()))
 		switch {
-		case h.IsValid():
-			more = c.compare(below, w, h)
-		case !below.dropsEmpty || !isEmpty(c.tree(w)):
-			more = c.differs(w, h)
-		}
-		if c.leave(); !more {
+		case !h.IsValid() && below.dropsEmpty && isEmpty(c.tree(w)):
+		case !h.IsValid() && !c.differs(below, w, h), h.IsValid() && !c.compare(below, w, h):
 			return false
 		}
 	}

@@ -12,30 +12,8 @@ type Difference struct {
 	Have string
 }
 
-// enterField enters a field of a struct.
-func (c *comparison) enterField(name string) {
-	if c.collects {
-		c.path = c.path.Field(name)
-	}
-}
-
-// enterItem enters an item of a list or a value of a map. Its name is shown in brackets, since it may contain dots and
-// slashes.
-func (c *comparison) enterItem(name string) {
-	if c.collects {
-		c.path = c.path.Item(name)
-	}
-}
-
-// leave ends the last enter.
-func (c *comparison) leave() {
-	if c.collects {
-		c.path = c.path[:len(c.path)-1]
-	}
-}
-
 // differs records that the live value does not cover the wanted one. It reports whether the walk goes on.
-func (c *comparison) differs(want, have reflect.Value) bool {
+func (c *comparison) differs(at place, want, have reflect.Value) bool {
 	var d Difference
 	if c.collects && want.IsValid() {
 		d.Want = c.text(want)
@@ -44,14 +22,14 @@ func (c *comparison) differs(want, have reflect.Value) bool {
 	if c.collects && c.tree(have) != nil && !(have.CanAddr() && isUnset(have, true)) {
 		d.Have = c.text(have)
 	}
-	return c.record(d)
+	return c.record(at, d)
 }
 
-// record records a difference at the current path. It reports whether the walk goes on.
-func (c *comparison) record(d Difference) bool {
+// record records a difference. It reports whether the walk goes on.
+func (c *comparison) record(at place, d Difference) bool {
 	c.different = true
 	if c.collects {
-		d.Path = c.path.String()
+		d.Path = at.path.String()
 		c.found = append(c.found, d)
 	}
 	return c.collects

@@ -10,7 +10,7 @@ import (
 // compareLists compares two lists by their keys, as sets, or as a whole.
 func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 	if at.atomic || !at.IsAssociative() {
-		return c.compareAtomicLists(at.item(), want, have)
+		return c.compareAtomicLists(at, want, have)
 	}
 	item, keys, next := at.item(), at.Keys(), 0
 	for i := range want.Len() {
@@ -21,22 +21,24 @@ func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 			found = c.find(item.Schema, keys, w, have, 0)
 		}
 		if found < 0 && len(keys) == 0 && !c.trees {
-			return c.differs(want, have)
+			return c.differs(at, want, have)
 		}
 		if c.collects {
-			c.enterItem(at.ItemName(c.tree(w), !c.trees))
+			item.path = at.path.Item(at.ItemName(c.tree(w), !c.trees))
 		}
-		more := true
 		switch {
 		case found < 0:
-			more = c.differs(w, reflect.Value{})
+			if !c.differs(item, w, reflect.Value{}) {
+				return false
+			}
 		case len(keys) > 0:
-			more = found >= next || c.record(Difference{Want: `"in order"`, Have: `"out of order"`})
-			more = more && c.compare(item, w, have.Index(found))
+			if found < next && !c.record(item, Difference{Want: `"in order"`, Have: `"out of order"`}) {
+				return false
+			}
+			if !c.compare(item, w, have.Index(found)) {
+				return false
+			}
 			next = max(next, found+1)
-		}
-		if c.leave(); !more {
-			return false
 		}
 	}
 	return true
@@ -44,14 +46,16 @@ func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 
 // compareAtomicLists compares lists that belong to one writer as a whole. A live item need not be equal to the wanted
 // one, because the API server sets defaults in items.
-func (c *comparison) compareAtomicLists(item place, want, have reflect.Value) bool {
+func (c *comparison) compareAtomicLists(at place, want, have reflect.Value) bool {
 	if want.Len() != have.Len() {
-		return c.differs(want, have)
+		return c.differs(at, want, have)
 	}
+	item := at.item()
 	for i := range want.Len() {
-		c.enterItem(strconv.Itoa(i))
-		more := c.compare(item, want.Index(i), have.Index(i))
-		if c.leave(); !more {
+		if c.collects {
+			item.path = at.path.Item(strconv.Itoa(i))
+		}
+		if !c.compare(item, want.Index(i), have.Index(i)) {
 			return false
 		}
 	}

@@ -4,13 +4,15 @@ import (
 	"reflect"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // place is what is known of two values that are compared.
 type place struct {
 	applyschema.Schema
-	serverOwned []string // the fields that a client does not send
-	atomic      bool     // they are inside an atomic value, which belongs to one writer as a whole
+	path        diff.Path // nil if no differences are collected
+	serverOwned []string  // the fields that a client does not send
+	atomic      bool      // they are inside an atomic value, which belongs to one writer as a whole
 
 	// If the values are trees, and the API server's Go type is known:
 	goType reflect.Type
@@ -27,9 +29,15 @@ var (
 	}
 )
 
-// below returns the place of a field or of a map's value.
-func (at place) below(name string) place {
+// below returns the place of a field or of a map's value. In paths, a key of a map is in brackets, since it may contain
+// dots and slashes.
+func (at place) below(name string, isKey bool) place {
 	below := place{Schema: at.Child(name), atomic: at.atomic || at.IsAtomicMap()}
+	if at.path != nil && isKey {
+		below.path = at.path.Item(name)
+	} else if at.path != nil {
+		below.path = at.path.Field(name)
+	}
 	if at.serverOwned != nil && name == "metadata" { // of the object itself
 		below.serverOwned = serverOwnedMetadata
 	}
