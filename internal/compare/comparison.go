@@ -148,9 +148,16 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 			continue
 		}
 		below := at.below(name, !isStruct && (!c.trees || at.IsMap()))
+		var more bool
 		switch {
-		case !h.IsValid() && below.dropsEmpty && isEmpty(c.tree(w)):
-		case !h.IsValid() && !c.differs(below, w, h), h.IsValid() && !c.compare(below, w, h):
+		case h.Kind() == reflect.String: // in a map, "" is a value
+			more = c.record(below, Difference{Want: c.text(w), Have: c.text(h)})
+		case h.IsValid():
+			more = c.compare(below, w, h)
+		default:
+			more = below.dropsEmpty && isEmpty(c.tree(w)) || c.differs(below, w, h)
+		}
+		if !more {
 			return false
 		}
 	}

@@ -18,8 +18,7 @@ func (c *comparison) differs(at place, want, have reflect.Value) bool {
 	if c.collects && want.IsValid() {
 		d.Want = c.text(want)
 	}
-	// A zero of a Go struct is no value. That of a map, which has no address, is one.
-	if c.collects && c.tree(have) != nil && !(have.CanAddr() && isUnset(have, true)) {
+	if c.collects && c.tree(have) != nil && (c.trees || !isUnset(have, true)) {
 		d.Have = c.text(have)
 	}
 	return c.record(at, d)

@@ -3,6 +3,7 @@ package compare
 import (
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
 )
@@ -24,7 +25,8 @@ func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 			return c.differs(at, want, have)
 		}
 		if c.collects {
-			item.path = at.path.Item(at.ItemName(c.tree(w), !c.trees))
+			name := reflect.ValueOf(at.ItemName(c.tree(w), !c.trees))
+			item.path = at.path.Item(strings.Trim(c.text(name), `"`)) // with escapes
 		}
 		switch {
 		case found < 0:

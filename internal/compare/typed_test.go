@@ -343,7 +343,7 @@ func TestCoversAndAppendJSONAllocateLittle(t *testing.T) {
 	p := compiled(t, want)
 	live := serverDefaults(want)
 	room := make([]byte, 0, 4096)
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { p.Covers(want, live) }), 250.0, "comparing")
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { p.Covers(want, live) }), 40.0, "comparing")
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { room, _ = p.AppendJSON(room[:0], want) }), 250.0, "serialising")
 }
 

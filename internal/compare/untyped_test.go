@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,27 @@ func TestUntypedCoversZeros(t *testing.T) {
 			require.Equal(t, tc.covers, len(u.Differences(want, have)) == 0)
 		})
 	}
+}
+
+// A float64 has no place for all integers: 2^53 and the next one would be equal.
+func TestUntypedIntegersAboveTwoToTheFiftyThird(t *testing.T) {
+	u, err := CompileUntyped(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, applyschema.BuiltIn)
+	require.NoError(t, err)
+	object := func(n any) *unstructured.Unstructured {
+		return unstructuredOf(map[string]any{"spec": map[string]any{"n": n, "list": []any{n}}})
+	}
+	const n = int64(1)<<53 + 1
+	require.True(t, u.Covers(object(n), object(n)))
+	require.False(t, u.Covers(object(n), object(n-1)))
+	require.True(t, u.Covers(object(n), object(json.Number("9007199254740993"))))
+	require.False(t, u.Covers(object(n), object(json.Number("9007199254740992"))))
+	require.Equal(t, []Difference{
+		{Path: "spec.list[0]", Want: "9007199254740993", Have: "9007199254740992"},
+		{Path: "spec.n", Want: "9007199254740993", Have: "9007199254740992"},
+	}, u.Differences(object(n), object(n-1)))
+	encoded, err := u.AppendJSON(nil, object(n))
+	require.NoError(t, err)
+	require.Equal(t, `{"spec":{"list":[9007199254740993],"n":9007199254740993}}`, string(encoded))
 }
 
 func unstructuredOf(content map[string]any) *unstructured.Unstructured {
