@@ -41,7 +41,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 		raw := comparison{trees: true, raw: true}
 		raw.compare(place{}, reflect.ValueOf(c.tree(want)), reflect.ValueOf(c.tree(have)))
 		return !raw.different || c.differs(at, want, have)
-	case kind == reflect.Struct && form == byKind && have.IsValid():
+	case kind == reflect.Struct && form == byKind && have.IsValid() && have.Type() == want.Type():
 		return c.compareStructs(at, want, have)
 	case kind == reflect.Map && have.Kind() == reflect.Map:
 		return c.compareMaps(at, want, have)

@@ -5,11 +5,13 @@
 //
 // # How it works
 //
-// The wanted object becomes a tree: maps, lists and scalars, as decoded JSON, with all that is sent and nothing else
-// (tree.go). The tree is written by encoding/json, and it is what a live object is compared with. So what is sent and what
-// is compared cannot differ. One walk (comparison.go) goes down the tree and at the same time, by reflection, down the
-// live object, whether that is a Go struct or unstructured. Only what is wanted of a live object is looked at. It is never
-// converted.
+// One walk (comparison.go) goes down the wanted and the live object in step, by reflection: two Go values of one type, or
+// two trees. A tree is decoded JSON: maps, lists and scalars. The walk stops at the first difference. To collect all
+// differences with their paths, it is done again.
+//
+// To be sent, the wanted object becomes a tree with all that is sent and nothing else (tree.go), which encoding/json
+// writes. The tree and the walk take what is set from the same description of a Go type (gotype.go). The fuzz tests check
+// that a change of anything that is sent is a difference.
 //
 // # What is sent
 //

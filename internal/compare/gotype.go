@@ -32,8 +32,6 @@ type goField struct {
 	index     []int // through embedded structs
 	typ       reflect.Type
 	omitEmpty bool
-	// dropsEmpty is true for a struct that is no pointer. encoding/json writes it as {} if all of its fields are left out.
-	dropsEmpty bool
 }
 
 var goTypes sync.Map // reflect.Type → *goType; it is a function of the type
@@ -103,11 +101,7 @@ func fieldsOf(t reflect.Type, at []int) []goField {
 			if name == "" {
 				name = f.Name
 			}
-			kind := f.Type.Kind()
-			own = append(own, goField{
-				name: name, index: index, typ: f.Type, omitEmpty: omitsEmpty(options, kind),
-				dropsEmpty: kind == reflect.Struct && formOf(f.Type) == byKind,
-			})
+			own = append(own, goField{name: name, index: index, typ: f.Type, omitEmpty: omitsEmpty(options, f.Type.Kind())})
 		}
 	}
 	// As in encoding/json, a field hides an embedded one of the same name.

@@ -84,7 +84,7 @@ func (b *treeBuilder) fields(v reflect.Value, fields []goField) map[string]any {
 		inner, _ := tree.(map[string]any)
 		switch {
 		case tree == nil && value.Kind() != reflect.Pointer: // a pointer to raw JSON may hold a null that is meant
-		case f.dropsEmpty && len(inner) == 0:
+		case inner != nil && len(inner) == 0 && value.Kind() == reflect.Struct && goTypeOf(f.typ).form == byKind:
 		default:
 			m[f.name] = tree
 		}
