@@ -181,6 +181,8 @@ func isEmpty(v any) bool {
 		return len(v) == 0
 	case []any:
 		return len(v) == 0
+	case bool:
+		return !v
 	}
-	return v == "" || v == false || applyschema.SameScalar(v, int64(0), false)
+	return v == "" || applyschema.SameScalar(v, int64(0), false)
 }

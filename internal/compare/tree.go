@@ -44,11 +44,11 @@ func (b *treeBuilder) tree(v reflect.Value) any {
 		q, _ := reflect.TypeAssert[resource.Quantity](v) // a copy, since Quantity.String changes its receiver
 		return q.String()
 	case intOrString:
-		if i, _ := reflect.TypeAssert[intstr.IntOrString](v); i.Type == intstr.String {
+		i, _ := reflect.TypeAssert[intstr.IntOrString](v)
+		if i.Type == intstr.String {
 			return i.StrVal
-		} else {
-			return int64(i.IntVal)
 		}
+		return int64(i.IntVal)
 	}
 	switch v.Kind() {
 	case reflect.String:
