@@ -127,11 +127,11 @@ func rewritten(t *testing.T, k *kind, content *unstructured.Unstructured, edit s
 		encoded, err := json.Marshal(edited)
 		require.NoError(t, err)
 		live := k.empty()
-		if err := json.Unmarshal(encoded, live); err != nil && texts {
+		err = json.Unmarshal(encoded, live)
+		if err != nil && texts {
 			continue
-		} else {
-			require.NoError(t, err)
 		}
+		require.NoError(t, err)
 		u := &unstructured.Unstructured{}
 		require.NoError(t, k8sjson.Unmarshal(encoded, &u.Object))
 		return live, u

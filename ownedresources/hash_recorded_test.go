@@ -122,7 +122,7 @@ func hashesToRecord(t *testing.T) map[string]string {
 // unstructuredToRecord are objects with numbers, nulls and texts that a manifest rarely has.
 func unstructuredToRecord() map[string]*unstructured.Unstructured {
 	specs := map[string]any{
-		"Floats":      []any{1.5, 1e6, 1e20, 1e21, 1e-5, 1e-7, 123456789.0, -0.0, math.MaxFloat64, math.SmallestNonzeroFloat64},
+		"Floats":      []any{1.5, 1e6, 1e20, 1e21, 1e-5, 1e-7, 123456789.0, 0.0, math.MaxFloat64, math.SmallestNonzeroFloat64},
 		"Integers":    []any{int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53},
 		"Nulls":       map[string]any{"a": nil, "b": map[string]any{"c": nil}, "d": []any{nil, map[string]any{"e": nil}}},
 		"Empty":       map[string]any{"a": map[string]any{}, "b": []any{}, "c": "", "d": false},
@@ -179,10 +179,10 @@ func valuesToRecord() map[string]any {
 		Float    float64
 		Array    [2]inner
 		Skipped  string `json:"-"`
-		Dash     string `json:"-,"`
+		Dash     string `json:"-,"` //nolint:staticcheck // a field may have the name "-"
 		private  string
 	}
-	type omitted struct {
+	type omitted struct { //nolint:modernize // what omitempty does to structs is to be recorded
 		Bool     bool               `json:"bool,omitempty"`
 		Int      int                `json:"int,omitempty"`
 		Text     string             `json:"text,omitempty"`
@@ -257,7 +257,7 @@ func valuesToRecord() map[string]any {
 		"DeploymentValue": appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(0))}, Status: appsv1.DeploymentStatus{Replicas: 1}},
 		"Unstructured":    unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "X", "spec": map[string]any{"f": 1e6, "n": nil, "t": "<\n"}}},
 		"Objects":         []client.Object{&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, nil},
-		"FieldsV1":        &metav1.FieldsV1{Raw: []byte(`{"f:a":{}}`)},
+		"FieldsV1":        metav1.NewFieldsV1(`{"f:a":{}}`),
 		"Condition":       metav1.Condition{Type: "Ready", LastTransitionTime: metav1.NewTime(at)},
 	}
 }
