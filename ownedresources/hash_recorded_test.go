@@ -182,20 +182,20 @@ func valuesToRecord() map[string]any {
 		Dash     string `json:"-,"` //nolint:staticcheck // a field may have the name "-"
 		private  string
 	}
-	type omitted struct { //nolint:modernize // what omitempty does to structs is to be recorded
+	type omitted struct {
 		Bool     bool               `json:"bool,omitempty"`
 		Int      int                `json:"int,omitempty"`
 		Text     string             `json:"text,omitempty"`
-		Struct   zeros              `json:"struct,omitempty"`
+		Struct   zeros              `json:"struct,omitempty"` //nolint:modernize // what omitempty does to a struct is recorded
 		Zero     inner              `json:"zero,omitzero"`
 		Empty    []int              `json:"empty,omitempty"`
 		EmptyNot []int              `json:"emptyNot,omitzero"`
 		Map      map[string]int     `json:"map,omitempty"`
 		Any      any                `json:"any,omitempty"`
-		Time     metav1.Time        `json:"time,omitempty"`
-		Duration metav1.Duration    `json:"duration,omitempty"`
-		Quantity resource.Quantity  `json:"quantity,omitempty"`
-		Port     intstr.IntOrString `json:"port,omitempty"`
+		Time     metav1.Time        `json:"time,omitempty"`     //nolint:modernize // what omitempty does to a struct is recorded
+		Duration metav1.Duration    `json:"duration,omitempty"` //nolint:modernize // what omitempty does to a struct is recorded
+		Quantity resource.Quantity  `json:"quantity,omitempty"` //nolint:modernize // what omitempty does to a struct is recorded
+		Port     intstr.IntOrString `json:"port,omitempty"`     //nolint:modernize // what omitempty does to a struct is recorded
 		Float    float64            `json:"float,omitempty"`
 		Array    [2]int             `json:"array,omitempty"`
 		Raw      json.RawMessage    `json:"raw,omitempty"`
