@@ -318,7 +318,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 }
 
 // needsApply reports whether the live object has to be applied, and in which fields it differs. It sends no request. Which
-// fields are compared is in fields.go of internal/compare. An object whose fields were not taken back after the last apply
+// fields are compared is in internal/compare. An object whose fields were not taken back after the last apply
 // is applied again, although nothing differs.
 func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
 	last := lastAppliedOf(live)

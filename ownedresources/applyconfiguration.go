@@ -86,35 +86,17 @@ func fromConfiguration(configuration runtime.ApplyConfiguration, gvk schema.Grou
 	return obj, nil
 }
 
-// configurationComparer compares an apply configuration, as an unstructured object, with a live object of a Go type.
-type configurationComparer struct {
-	*compare.Untyped
-	gvk schema.GroupVersionKind
-}
-
-func (c configurationComparer) Covers(want, have runtime.Object) bool {
-	tree, err := c.tree(have)
-	return err == nil && c.Untyped.Covers(want, tree)
-}
-
-func (c configurationComparer) Differences(want, have runtime.Object) []compare.Difference {
-	tree, err := c.tree(have)
-	if err != nil {
-		return []compare.Difference{{Path: err.Error()}}
+// likeDesired returns a live object in the type of the desired one.
+func (d *declared) likeDesired(live client.Object) (client.Object, error) {
+	if _, untyped := live.(*unstructured.Unstructured); untyped || !d.kind.configuration {
+		return live, nil
 	}
-	return c.Untyped.Differences(want, tree)
-}
-
-func (c configurationComparer) tree(obj runtime.Object) (*unstructured.Unstructured, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return u, nil
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil, err
 	}
 	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(c.gvk)
+	u.SetGroupVersionKind(d.kind.gvk)
 	return u, nil
 }
 
@@ -128,12 +110,11 @@ func (ks *kinds) ofConfiguration(sample client.Object, scheme *runtime.Scheme) (
 	if err != nil {
 		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
 	}
-	untyped, err := compare.CompileUntyped(gvk, ks.schemas)
-	if err != nil {
+	k := newKind(gvk, key.typ.Elem())
+	k.configuration = true
+	if k.comparer, err = compare.CompileUntyped(gvk, ks.schemas); err != nil {
 		return nil, err
 	}
-	k := newKind(gvk, key.typ.Elem())
-	k.comparer = configurationComparer{untyped, gvk}
 	known, _ := ks.known.LoadOrStore(key, k)
 	return known.(*kind), nil
 }
@@ -146,12 +127,4 @@ func (k *kind) asLive(obj client.Object) (client.Object, error) {
 	}
 	live := k.empty()
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
-}
-
-// likeDesired returns a live object in the type of the desired one.
-func (d *declared) likeDesired(live client.Object) (client.Object, error) {
-	if c, ok := d.kind.comparer.(configurationComparer); ok {
-		return c.tree(live)
-	}
-	return live, nil
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 // A server-side apply leaves alone what it does not send. What it leaves may contradict what it sends:
@@ -81,13 +81,13 @@ func (a *applier) replace(ctx context.Context, d *desired, patch []byte, options
 
 // contradiction searches for the parts of a live object that contradict a desired one.
 type contradiction struct {
-	schema  compare.Schema
+	schema  applyschema.Schema
 	want    map[string]any
 	merged  map[string]any // what the refused apply would have made of the live object
 	entries []metav1.ManagedFieldsEntry
-	causes  [][]compare.Step
+	causes  [][]applyschema.Step
 	level   int // how far from the causes parts are removed
-	removed [][]compare.Step
+	removed [][]applyschema.Step
 	asIs    bool // merged has not been tried, and the API server may accept it although it refused the apply
 }
 
@@ -105,7 +105,7 @@ func newContradiction(d *desired, live *unstructured.Unstructured, refusal error
 	c.schema.FillEmpty(want, merged)
 	for _, cause := range causesOf(refusal, merged) {
 		c.causes = append(c.causes, cause)
-		switch empty := compare.At(merged, cause).(type) {
+		switch empty := applyschema.At(merged, cause).(type) {
 		case map[string]any:
 			c.asIs = c.asIs || len(empty) == 0
 		case []any:
@@ -127,7 +127,7 @@ func (c *contradiction) next() map[string]any {
 	for deepest := c.deepest(); c.level <= deepest; c.level++ {
 		if removed := c.contradicting(); len(removed) > len(c.removed) {
 			c.removed = removed
-			tree, _ := compare.Without(c.merged, removed).(map[string]any)
+			tree, _ := applyschema.Without(c.merged, removed).(map[string]any)
 			return tree
 		}
 	}
@@ -136,11 +136,11 @@ func (c *contradiction) next() map[string]any {
 
 // learn takes in the refusal of the last tree. If it names no other field than before, parts farther from it are removed.
 func (c *contradiction) learn(refusal error) {
-	tree := compare.Without(c.merged, c.removed)
+	tree := applyschema.Without(c.merged, c.removed)
 	news := false
 	for _, cause := range causesOf(refusal, tree) {
-		before := compare.PathBefore(c.merged, c.removed, cause)
-		if !slices.ContainsFunc(c.causes, func(known []compare.Step) bool { return reflect.DeepEqual(known, before) }) {
+		before := applyschema.PathBefore(c.merged, c.removed, cause)
+		if !slices.ContainsFunc(c.causes, func(known []applyschema.Step) bool { return reflect.DeepEqual(known, before) }) {
 			c.causes, news = append(c.causes, before), true
 		}
 	}
@@ -158,10 +158,10 @@ func (c *contradiction) deepest() (most int) {
 
 // contradicting returns the parts to remove at the current level: the fields named at level 0, the items that have the
 // same value in such a field at level 1, and then what is foreign around the field, one step outwards each.
-func (c *contradiction) contradicting() (found [][]compare.Step) {
-	add := func(paths [][]compare.Step) {
+func (c *contradiction) contradicting() (found [][]applyschema.Step) {
+	add := func(paths [][]applyschema.Step) {
 		for _, path := range paths {
-			if !slices.ContainsFunc(found, func(known []compare.Step) bool { return reflect.DeepEqual(known, path) }) {
+			if !slices.ContainsFunc(found, func(known []applyschema.Step) bool { return reflect.DeepEqual(known, path) }) {
 				found = append(found, path)
 			}
 		}
@@ -183,15 +183,15 @@ func (c *contradiction) contradicting() (found [][]compare.Step) {
 }
 
 // clashing returns the foreign items that have the value of a cause's field in the same field.
-func (c *contradiction) clashing(cause []compare.Step) (found [][]compare.Step) {
-	value := compare.At(c.merged, cause)
+func (c *contradiction) clashing(cause []applyschema.Step) (found [][]applyschema.Step) {
+	value := applyschema.At(c.merged, cause)
 	switch value.(type) {
 	case string, int64, float64:
 	default:
 		return nil
 	}
 	for _, path := range pathsLike(c.merged, cause, nil) {
-		if !reflect.DeepEqual(path, cause) && reflect.DeepEqual(compare.At(c.merged, path), value) {
+		if !reflect.DeepEqual(path, cause) && reflect.DeepEqual(applyschema.At(c.merged, path), value) {
 			for _, foreign := range c.schema.Foreign(c.want, c.merged, path) {
 				if len(foreign) < len(path) || reflect.DeepEqual(foreign, path) {
 					found = append(found, foreign)
@@ -203,15 +203,15 @@ func (c *contradiction) clashing(cause []compare.Step) (found [][]compare.Step) 
 }
 
 // pathsLike returns the paths of a tree that differ from a path in the indices of items only.
-func pathsLike(tree any, like, at []compare.Step) (paths [][]compare.Step) {
+func pathsLike(tree any, like, at []applyschema.Step) (paths [][]applyschema.Step) {
 	if len(at) == len(like) {
-		return [][]compare.Step{slices.Clone(at)}
+		return [][]applyschema.Step{slices.Clone(at)}
 	}
 	switch step := like[len(at)].(type) {
 	case string:
 		return pathsLike(tree, like, append(slices.Clip(at), step))
 	case int:
-		items, _ := compare.At(tree, at).([]any)
+		items, _ := applyschema.At(tree, at).([]any)
 		for i := range items {
 			paths = append(paths, pathsLike(tree, like, append(slices.Clip(at), i))...)
 		}
@@ -221,7 +221,7 @@ func pathsLike(tree any, like, at []compare.Step) (paths [][]compare.Step) {
 
 // isReplaceable reports whether foreign fields at a path may be removed: it is not the whole spec of the object or of a pod,
 // nor metadata.
-func isReplaceable(path []compare.Step) bool {
+func isReplaceable(path []applyschema.Step) bool {
 	if len(path) < 2 || path[0] == "metadata" || path[0] == "status" {
 		return false
 	}
@@ -233,9 +233,9 @@ func isReplaceable(path []compare.Step) bool {
 }
 
 // causesOf returns the paths of the fields that a refusal names, in the tree that was refused.
-func causesOf(refusal error, tree any) (causes [][]compare.Step) {
+func causesOf(refusal error, tree any) (causes [][]applyschema.Step) {
 	if isDuplicateNodePort(refusal) {
-		return pathsLike(tree, []compare.Step{"spec", "ports", 0, "nodePort"}, nil)
+		return pathsLike(tree, []applyschema.Step{"spec", "ports", 0, "nodePort"}, nil)
 	}
 	var status apierrors.APIStatus
 	if !errors.As(refusal, &status) || status.Status().Details == nil {
@@ -251,7 +251,7 @@ func causesOf(refusal error, tree any) (causes [][]compare.Step) {
 	return causes
 }
 
-var podVolumes = []compare.Step{"spec", "template", "spec", "volumes"}
+var podVolumes = []applyschema.Step{"spec", "template", "spec", "volumes"}
 
 // withoutClaimVolumes returns the path in a tree of a field that a refusal names. It returns false if the tree does not
 // have the field.
@@ -259,7 +259,7 @@ var podVolumes = []compare.Step{"spec", "template", "spec", "volumes"}
 // The paths differ in the pod volumes of a StatefulSet with claim templates. The API server validates the pods with one
 // volume for each claim template, in any order, before the volumes of the pod template. It leaves out the volumes of the
 // pod template that have the name of a claim template.
-func withoutClaimVolumes(tree any, path []compare.Step) ([]compare.Step, bool) {
+func withoutClaimVolumes(tree any, path []applyschema.Step) ([]applyschema.Step, bool) {
 	n := len(podVolumes)
 	if len(path) <= n || !reflect.DeepEqual(path[:n], podVolumes) || !isStatefulSet(tree) {
 		return path, true
@@ -269,16 +269,16 @@ func withoutClaimVolumes(tree any, path []compare.Step) ([]compare.Step, bool) {
 		return path, true
 	}
 	claimed := map[any]bool{}
-	templates, _ := compare.At(tree, []compare.Step{"spec", "volumeClaimTemplates"}).([]any)
+	templates, _ := applyschema.At(tree, []applyschema.Step{"spec", "volumeClaimTemplates"}).([]any)
 	for _, template := range templates {
-		claimed[compare.At(template, []compare.Step{"metadata", "name"})] = true
+		claimed[applyschema.At(template, []applyschema.Step{"metadata", "name"})] = true
 	}
 	if index -= len(claimed); index < 0 {
 		return nil, false
 	}
-	volumes, _ := compare.At(tree, podVolumes).([]any)
+	volumes, _ := applyschema.At(tree, podVolumes).([]any)
 	for i, volume := range volumes {
-		if claimed[compare.At(volume, []compare.Step{"name"})] {
+		if claimed[applyschema.At(volume, []applyschema.Step{"name"})] {
 			continue
 		}
 		if index == 0 {
@@ -292,12 +292,12 @@ func withoutClaimVolumes(tree any, path []compare.Step) ([]compare.Step, bool) {
 }
 
 func isStatefulSet(tree any) bool {
-	version, _ := compare.At(tree, []compare.Step{"apiVersion"}).(string)
-	return compare.At(tree, []compare.Step{"kind"}) == "StatefulSet" && strings.HasPrefix(version, "apps/")
+	version, _ := applyschema.At(tree, []applyschema.Step{"apiVersion"}).(string)
+	return applyschema.At(tree, []applyschema.Step{"kind"}) == "StatefulSet" && strings.HasPrefix(version, "apps/")
 }
 
-func (p fieldPath) steps() []compare.Step {
-	steps := make([]compare.Step, len(p))
+func (p fieldPath) steps() []applyschema.Step {
+	steps := make([]applyschema.Step, len(p))
 	for i, element := range p {
 		if steps[i] = element.name; element.isIndex {
 			steps[i] = element.index

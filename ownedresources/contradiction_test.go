@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 func volume(name string, source corev1.VolumeSource) corev1.Volume {
@@ -294,33 +294,33 @@ func TestCausesOfAStatefulSet(t *testing.T) {
 		}}
 	}
 	template := func(name string) any { return map[string]any{"metadata": map[string]any{"name": name}} }
-	at := func(index int) []compare.Step {
-		return []compare.Step{"spec", "template", "spec", "volumes", index, "configMap"}
+	at := func(index int) []applyschema.Step {
+		return []applyschema.Step{"spec", "template", "spec", "volumes", index, "configMap"}
 	}
 	tests := map[string]struct {
 		reason string
 		tree   map[string]any
 		field  string
-		want   [][]compare.Step
+		want   [][]applyschema.Step
 	}{
 		"NoTemplates": {
 			reason: "Nothing is put before the volumes of the pods.",
-			tree:   tree("StatefulSet", nil, "a", "b"), field: "spec.template.spec.volumes[1].configMap", want: [][]compare.Step{at(1)},
+			tree:   tree("StatefulSet", nil, "a", "b"), field: "spec.template.spec.volumes[1].configMap", want: [][]applyschema.Step{at(1)},
 		},
 		"Templates": {
 			reason: "One volume for each template comes first.",
 			tree:   tree("StatefulSet", []any{template("x"), template("y")}, "a", "b"), field: "spec.template.spec.volumes[3].configMap",
-			want: [][]compare.Step{at(1)},
+			want: [][]applyschema.Step{at(1)},
 		},
 		"TemplatesOfOneName": {
 			reason: "Two templates of one name are one volume.",
 			tree:   tree("StatefulSet", []any{template("x"), template("x")}, "a", "b"), field: "spec.template.spec.volumes[2].configMap",
-			want: [][]compare.Step{at(1)},
+			want: [][]applyschema.Step{at(1)},
 		},
 		"ReplacedVolumes": {
 			reason: "A template's volume replaces that of the pods, wherever it is.",
 			tree:   tree("StatefulSet", []any{template("x"), template("y")}, "x", "a", "y", "b"), field: "spec.template.spec.volumes[3].configMap",
-			want: [][]compare.Step{at(3)},
+			want: [][]applyschema.Step{at(3)},
 		},
 		"VolumeOfATemplate": {
 			reason: "The pods do not have this volume, and the order of the templates' volumes is random.",
@@ -333,11 +333,11 @@ func TestCausesOfAStatefulSet(t *testing.T) {
 		"WholeList": {
 			reason: "The path has no index.",
 			tree:   tree("StatefulSet", []any{template("x")}, "a"), field: "spec.template.spec.volumes",
-			want: [][]compare.Step{{"spec", "template", "spec", "volumes"}},
+			want: [][]applyschema.Step{{"spec", "template", "spec", "volumes"}},
 		},
 		"AnotherKind": {
 			reason: "Only the StatefulSet of Kubernetes is validated so.",
-			tree:   tree("Deployment", []any{template("x")}, "a", "b"), field: "spec.template.spec.volumes[1].configMap", want: [][]compare.Step{at(1)},
+			tree:   tree("Deployment", []any{template("x")}, "a", "b"), field: "spec.template.spec.volumes[1].configMap", want: [][]applyschema.Step{at(1)},
 		},
 	}
 	for name, tc := range tests {

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 )
 
@@ -75,7 +75,7 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 	require.NoError(t, err)
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, http)
 	require.NoError(t, err)
-	c.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
+	c.kinds = &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
 	for _, custom := range []client.Object{&gadget{}, &widget{}} {
 		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
 			_, err := c.kinds.of(custom, c.scheme)

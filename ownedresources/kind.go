@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
@@ -18,28 +19,16 @@ import (
 type kind struct {
 	gvk      schema.GroupVersionKind
 	typ      reflect.Type // the struct, not the pointer
-	comparer objectComparer
+	comparer *compare.Comparer
+	// configuration is set if what is desired is an apply configuration, as an unstructured object.
+	configuration bool
 	// receivers are empty objects to read into, for objects that nobody keeps.
 	receivers sync.Pool
 }
 
-// objectComparer encodes what is sent, and compares that with what is live.
-type objectComparer interface {
-	AppendJSON(b []byte, obj runtime.Object) ([]byte, error)
-	AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error)
-	Covers(want, have runtime.Object) bool
-	Differences(want, have runtime.Object) []compare.Difference
-	Schema() compare.Schema
-}
-
-var (
-	_ objectComparer = &compare.Typed{}
-	_ objectComparer = &compare.Untyped{}
-)
-
 // kinds caches them.
 type kinds struct {
-	schemas compare.Schemas
+	schemas applyschema.Schemas
 	known   sync.Map // kindKey → *kind
 }
 
@@ -52,7 +41,7 @@ type kindKey struct {
 }
 
 // builtInKinds is used where no API server can be asked for schemas. What it caches is a function of the key alone.
-var builtInKinds = &kinds{schemas: compare.BuiltIn}
+var builtInKinds = &kinds{schemas: applyschema.BuiltIn}
 
 func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 // gadget is a custom resource with defaults, and with a list of each kind: testdata/gadgets.yaml.
@@ -66,7 +66,7 @@ func newGadgetTestEnv(t *testing.T) *testEnv {
 	require.NoError(t, err)
 	server, err := discovery.NewDiscoveryClientForConfig(cp.Config())
 	require.NoError(t, err)
-	w.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
+	w.applier.kinds = &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
 	require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
 		_, err := w.applier.kinds.of(&gadget{}, types)
 		return err == nil

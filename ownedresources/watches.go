@@ -23,7 +23,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/references"
 )
 
@@ -69,7 +69,7 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err != nil {
 		return fmt.Errorf("client for the API server's schemas: %w", err)
 	}
-	s.applier.kinds = &kinds{schemas: compare.FromServer(server.OpenAPIV3())}
+	s.applier.kinds = &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
 	s.kinds.Store(nil)
 	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	b.Watches(owner, s.observeOwners())

@@ -2,10 +2,10 @@ package reconcile
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -65,7 +65,8 @@ func decodedDeployment(name string) *appsv1.Deployment {
 	}
 }
 
-func at(s string) *byte { return unsafe.StringData(s) }
+// at returns the address of a string's bytes.
+func at(s string) uintptr { return reflect.ValueOf(s).Pointer() }
 
 func TestTransformCompact(t *testing.T) {
 	compact := TransformCompact()
@@ -79,11 +80,11 @@ func TestTransformCompact(t *testing.T) {
 	probe := func(d *appsv1.Deployment) string {
 		return d.Spec.Template.Spec.Containers[0].LivenessProbe.HTTPGet.Port.StrVal
 	}
-	require.Same(t, at(a.Namespace), at(b.Namespace), "strings of fields are shared between objects")
-	require.Same(t, at(a.Finalizers[0]), at(b.Finalizers[0]), "strings in lists are shared")
-	require.Same(t, at(port(a).Name), at(probe(b)), "strings behind pointers are shared")
-	require.Same(t, at(string(port(a).Protocol)), at(string(port(b).Protocol)), "strings of named types are shared")
-	require.Same(t, at(a.Name), at(a.Labels["app"]), "values of maps are shared")
+	require.Equal(t, at(a.Namespace), at(b.Namespace), "strings of fields are shared between objects")
+	require.Equal(t, at(a.Finalizers[0]), at(b.Finalizers[0]), "strings in lists are shared")
+	require.Equal(t, at(port(a).Name), at(probe(b)), "strings behind pointers are shared")
+	require.Equal(t, at(string(port(a).Protocol)), at(string(port(b).Protocol)), "strings of named types are shared")
+	require.Equal(t, at(a.Name), at(a.Labels["app"]), "values of maps are shared")
 
 	a.Labels["app"] = "changed" // a write to the shared map, which is forbidden, shows which maps are one
 	require.Equal(t, "changed", a.Spec.Template.Labels["app"], "equal maps of one object share their memory")

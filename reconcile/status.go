@@ -57,7 +57,6 @@ type structStatus struct {
 	conditions         []int   // nil if there are none
 	observedGeneration []int   // nil if there is none
 	required           [][]int // lists and maps that are not omitted when empty
-	values             *compare.Value
 	binder             conditions.Binder
 	history            func(obj client.Object) conditions.List // nil unless the conditions are a history
 }
@@ -71,7 +70,7 @@ func newStatusType(object reflect.Type, binder conditions.Binder, history func(c
 	case f.Type.Kind() != reflect.Struct || len(f.Index) != 1:
 		return nil, fmt.Errorf("the status of %s is not a plain struct: a pass could not find out what changed in it", object)
 	}
-	s := &structStatus{field: f.Index[0], values: compare.CompileValue(f.Type), binder: binder, history: history}
+	s := &structStatus{field: f.Index[0], binder: binder, history: history}
 	for _, field := range reflect.VisibleFields(f.Type) {
 		if field.Anonymous && field.Type.Kind() == reflect.Pointer {
 			return nil, fmt.Errorf("the status of %s embeds the pointer %s: embed the struct", object, field.Type)
@@ -159,7 +158,7 @@ func (s *structStatus) keepTransitions(before, after client.Object) {
 }
 
 func (s *structStatus) equal(a, b client.Object) bool {
-	return s.values.Equal(s.of(a).Addr().UnsafePointer(), s.of(b).Addr().UnsafePointer())
+	return compare.Equal(s.of(a).Addr().Interface(), s.of(b).Addr().Interface())
 }
 
 func (s *structStatus) recordable() error { return nil }

@@ -1,52 +1,154 @@
 package compare
 
-import "unsafe"
+import (
+	"fmt"
+	"reflect"
 
-// comparer serialises and compares the values of one Go type, at one place of the API's schema. Values are passed by
-// address.
-type comparer interface {
-	// omitted reports whether a struct leaves out a field with this value. omitEmpty is the option of the field's tag.
-	omitted(p unsafe.Pointer, omitEmpty bool) bool
-	// encode appends the value to b as JSON.
-	encode(b []byte, p unsafe.Pointer) []byte
-	// covers reports whether have has all that encode writes for want. It stops at the first difference if r is nil, and
-	// records all differences otherwise.
-	covers(t *recorder, want, have unsafe.Pointer) bool
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/diff"
+)
+
+// Comparer serialises and compares the objects of one kind. It is safe for concurrent use.
+type Comparer struct {
+	schema  applyschema.Schema
+	untyped bool
+	// goType is the API server's type of unstructured objects of the kinds in client-go.
+	goType reflect.Type
 }
 
-// recordValues records a live value that does not cover the wanted one, unless r is nil. It always returns false, the
-// result of covers.
-func recordValues(r *recorder, c comparer, want, have unsafe.Pointer) bool {
-	if r == nil {
-		return false
+// Compile returns the Comparer for objects of obj's Go type, which must be a pointer to a struct. The schema is that of
+// kind. A kind without a schema is compared by the defaults of custom resources.
+//
+// It returns an error for a type that is no such pointer or that has fields which only encoding/json can encode, and
+// errors of schemas.
+func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
+	t := reflect.TypeOf(obj)
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%T: only a pointer to a struct can be compared", obj)
 	}
-	var live []byte
-	if !c.omitted(have, true) {
-		live = c.encode(nil, have)
+	if why := unsupportedField(t.Elem()); why != "" {
+		return nil, fmt.Errorf("%s cannot be compared: its %s: use a plain field instead", t.Elem(), why)
 	}
-	return r.record(c.encode(nil, want), live)
+	root, err := schemas.Of(kind)
+	if err != nil {
+		return nil, err
+	}
+	return &Comparer{schema: root}, nil
 }
 
-// pointerComparer is for pointers. Nothing is wanted of a nil pointer; a pointer to zero wants a zero.
-type pointerComparer struct{ elem comparer }
-
-func (pointerComparer) omitted(p unsafe.Pointer, _ bool) bool { return *(*unsafe.Pointer)(p) == nil }
-
-func (c pointerComparer) encode(b []byte, p unsafe.Pointer) []byte {
-	target := *(*unsafe.Pointer)(p)
-	if target == nil {
-		return append(b, "null"...)
+// CompileUntyped returns the Comparer for the unstructured objects of a kind. It compares them with unstructured objects,
+// or with those of a Go type. A kind without a schema is compared by the defaults of custom resources. It returns errors
+// of schemas.
+//
+// Unlike those of a Go type, unstructured objects are sent with their zeros and `{}`: without a Go type, nobody can have
+// meant an unset field by them.
+func CompileUntyped(kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
+	root, err := schemas.Of(kind)
+	if err != nil {
+		return nil, err
 	}
-	return c.elem.encode(b, target)
+	return &Comparer{schema: root, untyped: true, goType: applyschema.GoType(kind)}, nil
 }
 
-func (c pointerComparer) covers(r *recorder, want, have unsafe.Pointer) bool {
-	w, h := *(*unsafe.Pointer)(want), *(*unsafe.Pointer)(have)
-	switch {
-	case w == nil || w == h:
-		return true
-	case h == nil:
-		return recordValues(r, c, want, have)
+// Schema returns the schema of the kind.
+func (c *Comparer) Schema() applyschema.Schema { return c.schema }
+
+// sent returns what is sent of an object as a tree, without its apiVersion, kind and uid.
+func (c *Comparer) sent(obj runtime.Object) (map[string]any, error) {
+	var tree map[string]any
+	if c.untyped {
+		tree, _ = withoutNulls(obj.(runtime.Unstructured).UnstructuredContent()).(map[string]any)
+	} else {
+		v := reflect.ValueOf(obj).Elem()
+		var build treeBuilder
+		tree = build.fields(v, goTypeOf(v.Type()).fields)
+		if build.err != nil {
+			return nil, build.err
+		}
 	}
-	return c.elem.covers(r, w, h)
+	for _, field := range serverOwned {
+		delete(tree, field)
+	}
+	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		for _, field := range serverOwnedMetadata {
+			delete(metadata, field)
+		}
+		if len(metadata) == 0 && !c.untyped {
+			delete(tree, "metadata")
+		}
+	}
+	return tree, nil
+}
+
+// AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid. The JSON is deterministic: it
+// depends on the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
+func (c *Comparer) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
+	tree, err := c.sent(obj)
+	if err != nil {
+		return nil, err
+	}
+	return appendJSON(b, tree)
+}
+
+// AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON with apiVersion and kind, and with
+// the uid and resource version that the live object must have, unless they are empty.
+func (c *Comparer) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error) {
+	tree, err := c.sent(obj)
+	if err != nil {
+		return nil, err
+	}
+	tree["apiVersion"], tree["kind"] = kind.GroupVersion().String(), kind.Kind
+	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		if uid != "" {
+			metadata["uid"] = uid
+		}
+		if version != "" {
+			metadata["resourceVersion"] = version
+		}
+	}
+	return appendJSON(b, tree)
+}
+
+// Covers reports whether have has everything that would be sent of want.
+func (c *Comparer) Covers(want, have runtime.Object) bool {
+	walk := c.compare(want, have, false)
+	return !walk.different
+}
+
+// Differences returns the places where have does not cover want, in a stable order. It returns nil if have covers want.
+func (c *Comparer) Differences(want, have runtime.Object) []Difference {
+	walk := c.compare(want, have, true)
+	return walk.found
+}
+
+func (c *Comparer) compare(want, have runtime.Object, collects bool) comparison {
+	walk := comparison{trees: c.untyped, collects: collects}
+	w, h := reflect.ValueOf(want), reflect.ValueOf(have)
+	if c.untyped {
+		w, h = reflect.ValueOf(walk.content(want)), reflect.ValueOf(walk.content(have))
+	}
+	at := place{Schema: c.schema, goType: c.goType, serverOwned: serverOwned}
+	if collects {
+		at.path = diff.Path{}
+	}
+	walk.compare(at, w, h)
+	if err := walk.build.err; err != nil { // AppendJSON returns that of want
+		walk.different, walk.found = true, append(walk.found, Difference{Path: err.Error()})
+	}
+	return walk
+}
+
+// content returns an object as a tree.
+func (c *comparison) content(obj runtime.Object) map[string]any {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return u.UnstructuredContent()
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		c.build.err = err
+	}
+	return content
 }

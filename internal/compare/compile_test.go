@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 type stringOptionObject struct {
@@ -19,7 +21,7 @@ type stringOptionObject struct {
 func (o *stringOptionObject) DeepCopyObject() runtime.Object { c := *o; return &c }
 
 func TestCompileRefusesAnUnsupportedField(t *testing.T) {
-	_, err := Compile(&stringOptionObject{}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Odd"}, BuiltIn)
+	_, err := Compile(&stringOptionObject{}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Odd"}, applyschema.BuiltIn)
 	require.EqualError(t, err, "compare.stringOptionObject cannot be compared: its field Count has the option string: use a plain field instead")
 }
 
@@ -27,6 +29,6 @@ func TestCompileRefusesAnUnsupportedField(t *testing.T) {
 func TestCompileWithAKindInTheGlobalScheme(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "global.example.com", Version: "v1", Kind: "Gadget"}
 	scheme.Scheme.AddKnownTypeWithName(kind, &gadget{})
-	_, err := Compile(&gadget{}, kind, BuiltIn)
+	_, err := Compile(&gadget{}, kind, applyschema.BuiltIn)
 	require.NoError(t, err)
 }

@@ -1,10 +1,6 @@
 package compare
 
-import (
-	"strconv"
-
-	"github.com/opblocks/opblocks/internal/diff"
-)
+import "reflect"
 
 // Difference is one place where a live object does not cover the wanted one.
 type Difference struct {
@@ -16,47 +12,33 @@ type Difference struct {
 	Have string
 }
 
-// recorder collects differences while a comparer walks over two values. With a nil recorder, the walk stops at the first
-// difference.
-//
-// It does not use the walk of package internal/diff, which asks whether two values are equal. The comparison here
-// follows the API's schema, ignores what others added, and walks Go structs without converting them. The two packages
-// share paths.
-type recorder struct {
-	path  diff.Path
-	found []Difference
-}
-
-// enterField enters a field of a struct.
-func (r *recorder) enterField(name string) {
-	if r != nil {
-		r.path = r.path.Field(name)
+// differs records that the live value does not cover the wanted one. It reports whether the walk goes on.
+func (c *comparison) differs(at place, want, have reflect.Value) bool {
+	var d Difference
+	if c.collects && want.IsValid() {
+		d.Want = c.text(want)
 	}
-}
-
-// enterIndex enters an item of an atomic list.
-func (r *recorder) enterIndex(i int) {
-	if r != nil {
-		r.path = r.path.Item(strconv.Itoa(i))
+	if c.collects && c.tree(have) != nil && (c.trees || !isUnset(have, true)) {
+		d.Have = c.text(have)
 	}
+	return c.record(at, d)
 }
 
-// enterMapKey enters a value of a map. The key is shown in brackets, since it may contain dots and slashes.
-func (r *recorder) enterMapKey(k string) {
-	if r != nil {
-		r.path = r.path.Item(k)
+// record records a difference. It reports whether the walk goes on.
+func (c *comparison) record(at place, d Difference) bool {
+	c.different = true
+	if c.collects {
+		d.Path = at.path.String()
+		c.found = append(c.found, d)
 	}
+	return c.collects
 }
 
-// leave ends the last enter.
-func (r *recorder) leave() {
-	if r != nil {
-		r.path = r.path[:len(r.path)-1]
+// text returns a value as JSON.
+func (c *comparison) text(v reflect.Value) string {
+	b, err := appendJSON(nil, c.tree(v))
+	if err != nil {
+		return err.Error()
 	}
-}
-
-// record adds a difference at the current path. It always returns false, the result of covers.
-func (r *recorder) record(want, have []byte) bool {
-	r.found = append(r.found, Difference{Path: r.path.String(), Want: string(want), Have: string(have)})
-	return false
+	return string(b)
 }

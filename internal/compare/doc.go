@@ -1,8 +1,17 @@
 // Package compare serialises the objects that a client wants to exist, and compares them with the live ones.
 //
-// [Typed] does both for the objects of one Go type, and [Untyped] for the unstructured objects of one kind. In each, the
-// same code decides what is sent and what is compared, so the two cannot differ. [AppendValue] serialises and [Value]
-// compares values that are no objects.
+// A [Comparer] does both for the objects of one kind, typed or unstructured. [AppendValue] serialises and [Equal] compares
+// values that are no objects.
+//
+// # How it works
+//
+// One walk (comparison.go) goes down the wanted and the live object in step, by reflection: two Go values of one type, or
+// two trees. A tree is decoded JSON: maps, lists and scalars. The walk stops at the first difference. To collect all
+// differences with their paths, it is done again.
+//
+// To be sent, the wanted object becomes a tree with all that is sent and nothing else (tree.go), which encoding/json
+// writes. The tree and the walk take what is set from the same description of a Go type (gotype.go). The fuzz tests check
+// that a change of anything that is sent is a difference.
 //
 // # What is sent
 //
@@ -10,18 +19,22 @@
 //
 //   - what the API server owns: status, uid, resourceVersion and others;
 //   - nulls;
-//   - `{}` of a struct field that is not a pointer.
+//   - `{}` of a struct field that is not a pointer;
+//   - a quantity or an IntOrString of 0 in a field with omitempty, which encoding/json writes: targetPort.
 //
 // Zeros are kept where the field's JSON tag keeps them: `size: 0` without omitempty, pointers to zero, and `{}` as a
 // list item, as the value of a map or behind a pointer. Fields are sorted by name. So the bytes, and a hash of them,
 // stay the same when a field changes its place in the Go struct.
+//
+// Of an unstructured object only nulls and what the API server owns are left out: without a Go type, nobody can have meant
+// an unset field by a zero.
 //
 // # What is compared
 //
 // A live object covers a wanted one if it has every value that would be sent. What others added is no difference:
 // defaults, injected containers, foreign annotations. Lists and maps are compared by the rules of server-side apply
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy), which are taken from the API's
-// own schema and not from struct tags:
+// own schema (package applyschema) and not from struct tags:
 //
 //   - In a list with keys, the wanted items are found by their keys, in the wanted order. Other items are ignored.
 //   - A set has the wanted values among its own.
@@ -29,11 +42,13 @@
 //   - A map has the wanted keys. An atomic map has exactly the wanted keys.
 //   - A label selector has exactly the wanted fields, so that an empty one keeps selecting everything.
 //
+// Numbers, quantities, and raw JSON are compared by value. An explicit zero of an unstructured object that the API server
+// stores as absent is no difference.
+//
 // A type without a schema is compared as the fields of a custom resource are by default: lists are atomic, maps are not.
 //
-// # Speed
+// # Hashes
 //
-// Typed reads fields through unsafe pointers. Reflection computes their offsets once per type. Comparing a Deployment
-// takes less than a microsecond and allocates nothing. The type of an object is checked once, before the first unsafe
-// pointer.
+// Clusters store hashes of what was sent. So the bytes must not change with a release of this module or of Go: the escapes
+// and the form of floats are those of the first release (tree.go).
 package compare

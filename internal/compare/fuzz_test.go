@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 func FuzzDeployment(f *testing.F) {
@@ -55,7 +57,7 @@ func fuzz(f *testing.F, empty func() runtime.Object) {
 	p := compiled(f, empty())
 	kinds, _, err := scheme.Scheme.ObjectKinds(empty())
 	require.NoError(f, err)
-	untyped, err := CompileUntyped(kinds[0], BuiltIn)
+	untyped, err := CompileUntyped(kinds[0], applyschema.BuiltIn)
 	require.NoError(f, err)
 
 	f.Fuzz(func(t *testing.T, data []byte, which uint) {
@@ -110,11 +112,11 @@ func expected(t *testing.T, obj runtime.Object) map[string]any {
 	b, err := json.Marshal(obj)
 	require.NoError(t, err)
 	content := decoded(t, b)
-	for _, field := range []string{"apiVersion", "kind", "status"} {
+	for _, field := range serverOwned {
 		delete(content, field)
 	}
 	metadata, _ := content["metadata"].(map[string]any)
-	for _, field := range serverOwned {
+	for _, field := range serverOwnedMetadata {
 		delete(metadata, field)
 	}
 	return withoutUnset(reflect.ValueOf(obj).Elem(), content).(map[string]any)

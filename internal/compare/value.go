@@ -1,43 +1,30 @@
 package compare
 
-import (
-	"reflect"
-	"sync"
-	"unsafe"
-)
-
-var valueComparers sync.Map // reflect.Type → comparer; it is a function of the type
+import "reflect"
 
 // AppendValue appends any value to b as deterministic JSON: fields and keys are sorted, quantities are in canonical
-// form. It leaves out what [Typed] leaves out, except what the API server owns. The error is an [*EncodeError] if v has
-// no JSON form.
-func AppendValue(b []byte, v any) (encoded []byte, err error) {
+// form. It leaves out what a [Comparer] leaves out, except what the API server owns. The error is an [*EncodeError] if v
+// has no JSON form.
+func AppendValue(b []byte, v any) ([]byte, error) {
 	if v == nil {
 		return append(b, "null"...), nil
 	}
-	defer recoverEncodeError(&err)
-	t := reflect.TypeOf(v)
-	n, ok := valueComparers.Load(t)
-	if !ok {
-		c := compiler{structs: map[structKey]*structComparer{}}
-		n, _ = valueComparers.LoadOrStore(t, c.compile(t, typeRef{}))
+	var build treeBuilder
+	tree := build.tree(reflect.ValueOf(v))
+	if build.err != nil {
+		return nil, build.err
 	}
-	p := reflect.New(t)
-	p.Elem().Set(reflect.ValueOf(v))
-	return n.(comparer).encode(b, unsafe.Pointer(p.Pointer())), nil
+	return appendJSON(b, tree)
 }
 
-// Value compares values of one Go type that is no object, such as a status. It is safe for concurrent use.
-type Value struct{ comparer comparer }
-
-// CompileValue returns the Value for a Go type.
-func CompileValue(t reflect.Type) *Value {
-	c := compiler{structs: map[structKey]*structComparer{}}
-	return &Value{comparer: c.compile(t, typeRef{})}
+// Equal reports whether each of two values covers the other, so that both would be sent alike. a and b are pointers to
+// values of one Go type that is no object, such as a status. They are not changed.
+func Equal(a, b any) bool {
+	return reflect.DeepEqual(a, b) || covers(a, b) && covers(b, a)
 }
 
-// Equal reports whether each of two values covers the other, so that both would be sent alike. a and b are the
-// addresses of values of the compiled type, which is not checked.
-func (v *Value) Equal(a, b unsafe.Pointer) bool {
-	return v.comparer.covers(nil, a, b) && v.comparer.covers(nil, b, a)
+func covers(want, have any) bool {
+	var walk comparison
+	walk.compare(place{}, reflect.ValueOf(want), reflect.ValueOf(have))
+	return !walk.different && walk.build.err == nil
 }

@@ -66,8 +66,8 @@ var rules = []rule{
 	{pkg: "internal/simulation/controllers", helpsTests: true, reason: "simulated controllers of built-in kinds"},
 	{pkg: "internal/simulation/state", ours: []string{"internal/diff"}, helpsTests: true, reason: "compares the end states of two runs"},
 	{pkg: "internal/memoryserver", ours: []string{"internal/memoryserver/builtin", "internal/memoryserver/crd", "internal/memoryserver/kind"}, helpsTests: true, reason: "serves the kinds of the packages below it"},
-	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/compare"}, helpsTests: true, reason: "takes the schemas of the built-in kinds from compare"},
-	{pkg: "internal/memoryserver/crd", ours: []string{"internal/memoryserver/kind", "internal/compare"}, helpsTests: true, reason: "takes the schema of metadata from compare"},
+	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "shares the parsed schemas of the built-in kinds"},
+	{pkg: "internal/memoryserver/crd", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "takes the schema of metadata from the built-in kinds"},
 	{pkg: "internal/memoryserver/kind", helpsTests: true, reason: "what the server needs of a kind, whoever makes it"},
 	{pkg: "internal/controlplane/controlplanetest", ours: []string{"internal/controlplane"}, helpsTests: true, reason: "the control plane for package testing"},
 	{pkg: "internal/controlplane", ours: []string{"internal/controlplane/programs", "internal/controlplane/supervisor"}, helpsTests: true, reason: "runs the programs under the supervisor"},
@@ -98,7 +98,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "ownedresources",
-		ours:     []string{"internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references", "internal/servedkinds"},
+		ours:     []string{"internal/applyschema", "internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references", "internal/servedkinds"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
@@ -138,7 +138,8 @@ var rules = []rule{
 
 	// What they share.
 	{pkg: "internal/readiness", reason: "kstatus, for ownedresources and workload, which never import each other"},
-	{pkg: "internal/compare", ours: []string{"internal/diff"}, reason: "shares paths with diff"},
+	{pkg: "internal/compare", ours: []string{"internal/applyschema", "internal/diff"}, reason: "compares by the API's schema, and shares paths with diff"},
+	{pkg: "internal/applyschema", ours: []string{"internal/diff"}, reason: "the API's schema, for ownedresources and compare; shares paths with diff"},
 	{pkg: "internal/ownwrites", reason: "a client around another one"},
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
 	{pkg: "internal/references", reason: "the watch of what objects refer to, for reconcile and ownedresources, which must not import each other"},
@@ -152,5 +153,14 @@ var rules = []rule{
 func TestImports(t *testing.T) {
 	for _, violation := range check(rules, readModule(t)) {
 		t.Error(violation)
+	}
+}
+
+// Objects are read by reflection. A mistake there is a wrong value or a panic, and not a broken memory.
+func TestNoPackageImportsUnsafe(t *testing.T) {
+	for pkg, imports := range readModule(t) {
+		if slices.Contains(imports, "unsafe") {
+			t.Errorf("package %s imports unsafe, which no careful user wants in a dependency: use package reflect", pkg)
+		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
@@ -92,6 +92,6 @@ func (d description) kind(scheme *runtime.Scheme) *kind.Kind {
 			namespaced: !d.clusterScoped, hasGeneration: d.hasGeneration, hasStatus: d.hasStatus, behaviour: d.behaviour,
 		},
 	}
-	k.FieldManagers = kind.NewFieldManagers(k, compare.BuiltInTypes(), append(d.statusResets, fieldpath.MakePathOrDie("spec"))...)
+	k.FieldManagers = kind.NewFieldManagers(k, applyschema.BuiltInTypes(), append(d.statusResets, fieldpath.MakePathOrDie("spec"))...)
 	return k
 }

@@ -16,7 +16,7 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 const (
@@ -88,7 +88,7 @@ func describeEmbedded(s *spec.Schema, text spec.Schema) {
 
 func builtInSchema() (*smdschema.Schema, error) {
 	empty := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
-	object, err := compare.BuiltInTypes().ObjectToTyped(empty)
+	object, err := applyschema.BuiltInTypes().ObjectToTyped(empty)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package compare
+package applyschema
 
 import (
 	"testing"
@@ -7,16 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
 func builtInSchema(t *testing.T, kind schema.GroupVersionKind) Schema {
 	t.Helper()
-	u, err := CompileUntyped(kind, BuiltIn)
+	s, err := BuiltIn.Of(kind)
 	require.NoError(t, err)
-	return u.Schema()
+	return s
 }
 
 func tree(t *testing.T, text string) map[string]any {
@@ -117,36 +116,4 @@ func TestFillEmpty(t *testing.T) {
 	have := tree(t, "{spec: {subject: null, list: null, deep: null, kept: {theirs: x}}}")
 	builtInSchema(t, customKind).FillEmpty(want, have)
 	require.Empty(t, cmp.Diff(tree(t, "{spec: {subject: {}, list: [], deep: {a: {}}, kept: {theirs: x}}}"), have))
-}
-
-func TestUntypedCoversZeros(t *testing.T) {
-	tests := map[string]struct {
-		reason     string
-		want, have string
-		covers     bool
-	}{
-		"Number":          {reason: "No pointer.", want: "{spec: {minReadySeconds: 0}}", have: "{spec: {}}", covers: true},
-		"OtherNumber":     {reason: "Another value.", want: "{spec: {minReadySeconds: 0}}", have: "{spec: {minReadySeconds: 3}}"},
-		"Pointer":         {reason: "A pointer to zero is stored.", want: "{spec: {replicas: 0}}", have: "{spec: {}}"},
-		"Map":             {reason: "An empty map is stored as none.", want: "{spec: {template: {spec: {nodeSelector: {}}}}}", have: "{spec: {template: {spec: {}}}}", covers: true},
-		"StructPointer":   {reason: "An empty struct behind a pointer is stored.", want: "{spec: {template: {spec: {volumes: [{name: a, emptyDir: {}}]}}}}", have: "{spec: {template: {spec: {volumes: [{name: a}]}}}}"},
-		"InItem":          {reason: "Items of lists are walked.", want: "{spec: {template: {spec: {containers: [{name: a, args: []}]}}}}", have: "{spec: {template: {spec: {containers: [{name: a}]}}}}", covers: true},
-		"BoolPointer":     {reason: "It may mean the opposite of none.", want: "{spec: {template: {spec: {automountServiceAccountToken: false}}}}", have: "{spec: {template: {spec: {}}}}"},
-		"InlineStruct":    {reason: "A volume's sources are embedded.", want: "{spec: {template: {spec: {volumes: [{name: a, secret: {secretName: \"\"}}]}}}}", have: "{spec: {template: {spec: {volumes: [{name: a, secret: {}}]}}}}", covers: true},
-		"UnknownField":    {reason: "Nothing is known of it.", want: "{spec: {unknown: 0}}", have: "{spec: {}}"},
-		"AnnotationEmpty": {reason: "A key of a map is stored.", want: "{metadata: {annotations: {a: \"\"}}}", have: "{metadata: {annotations: {}}}"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			u, err := CompileUntyped(deploymentKind, BuiltIn)
-			require.NoError(t, err)
-			want, have := unstructuredOf(tree(t, tc.want)), unstructuredOf(tree(t, tc.have))
-			require.Equal(t, tc.covers, u.Covers(want, have), tc.reason)
-			require.Equal(t, tc.covers, len(u.Differences(want, have)) == 0)
-		})
-	}
-}
-
-func unstructuredOf(content map[string]any) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: content}
 }

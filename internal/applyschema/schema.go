@@ -1,0 +1,211 @@
+// Package applyschema looks up how server-side apply merges the objects of a kind, and answers questions about objects by
+// that. The rules are those of the API's own schema
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy). Struct tags differ from it.
+//
+// The objects are trees: decoded JSON.
+package applyschema
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/openapi3"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Schemas looks up how server-side apply merges the lists and maps of a kind. The zero value is [BuiltIn].
+type Schemas struct {
+	// server returns the API server's schemas of a group and version. It is nil for BuiltIn.
+	server func(schema.GroupVersion) (managedfields.TypeConverter, error)
+}
+
+// BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use. It
+// has no schemas of custom resources except that of their metadata.
+var BuiltIn Schemas
+
+// FromServer returns schemas like BuiltIn, and gets those of custom resources from an API server. It sends its requests
+// when the schema of a kind is looked up. A kind that the API server does not serve is then an error.
+func FromServer(server openapi.Client) Schemas {
+	root := openapi3.NewRoot(server)
+	return Schemas{server: func(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
+		spec, err := root.GVSpec(gv)
+		if err != nil {
+			return nil, fmt.Errorf("schemas of %s: %w", gv, err)
+		}
+		return managedfields.NewTypeConverter(spec.Components.Schemas, false)
+	}}
+}
+
+// clientGoKinds returns a scheme with the kinds of client-go and no others. The global scheme of client-go may have
+// more: programs add their own kinds to it, as kubebuilder's tests do.
+var clientGoKinds = sync.OnceValue(func() *runtime.Scheme {
+	kinds := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(kinds); err != nil {
+		panic(err) // it cannot fail for kinds of its own
+	}
+	return kinds
+})
+
+var builtIn = sync.OnceValue(func() managedfields.TypeConverter {
+	return applyconfigurations.NewTypeConverter(clientGoKinds())
+})
+
+// GoType returns the Go type of a kind in client-go, or nil for other kinds.
+func GoType(kind schema.GroupVersionKind) reflect.Type {
+	obj, err := clientGoKinds().New(kind)
+	if err != nil {
+		return nil
+	}
+	return reflect.TypeOf(obj).Elem()
+}
+
+// Schema is how server-side apply merges the values of one type: the objects of a kind, or what is in them. The zero value
+// is that of a type without a schema.
+type Schema struct {
+	schema *smdschema.Schema
+	atom   smdschema.Atom
+	name   *string // nil if the type has none
+}
+
+// Of returns the schema of a kind. For a kind without a schema, it has the metadata of all objects.
+func (s Schemas) Of(kind schema.GroupVersionKind) (Schema, error) {
+	if clientGoKinds().Recognizes(kind) {
+		return parse(builtIn(), kind)
+	}
+	if s.server != nil {
+		converter, err := s.server(kind.GroupVersion())
+		if err != nil {
+			return Schema{}, err
+		}
+		return parse(converter, kind)
+	}
+	known, err := parse(builtIn(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err != nil {
+		return Schema{}, err
+	}
+	metadata, _ := known.atom.FindField("metadata")
+	deduced := deducedType
+	return Schema{schema: known.schema, atom: smdschema.Atom{Map: &smdschema.Map{
+		Fields: []smdschema.StructField{metadata}, ElementType: smdschema.TypeRef{NamedType: &deduced},
+	}}}, nil
+}
+
+// deducedType is the name of the type of values without a schema: maps are merged, and lists are atomic.
+const deducedType = "__untyped_deduced_"
+
+// BuiltInTypes returns a converter for objects of the kinds in client-go. An API server in memory shares it with
+// BuiltIn, since parsing takes 0.1 s.
+func BuiltInTypes() managedfields.TypeConverter { return builtIn() }
+
+func parse(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (Schema, error) {
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(kind)
+	value, err := converter.ObjectToTyped(empty)
+	if err != nil {
+		return Schema{}, fmt.Errorf("no schema for %s: %w", kind, err)
+	}
+	atom, ok := value.Schema().Resolve(value.TypeRef())
+	if !ok {
+		return Schema{}, fmt.Errorf("no schema for %s: its type does not resolve", kind)
+	}
+	return Schema{schema: value.Schema(), atom: atom}, nil
+}
+
+func (r Schema) resolve(to smdschema.TypeRef) Schema {
+	if r.schema == nil {
+		return Schema{}
+	}
+	atom, ok := r.schema.Resolve(to)
+	if !ok {
+		return Schema{}
+	}
+	return Schema{schema: r.schema, atom: atom, name: to.NamedType}
+}
+
+// Type returns the type that package typed of structured-merge-diff parses and merges.
+func (r Schema) Type() typed.ParseableType {
+	return typed.ParseableType{Schema: r.schema, TypeRef: smdschema.TypeRef{Inlined: r.atom}}
+}
+
+// Child returns the schema of a struct's field or of a map's values.
+func (r Schema) Child(name string) Schema {
+	if !r.HasFields() {
+		return r.Element()
+	}
+	f, ok := r.atom.FindField(name)
+	if !ok {
+		return Schema{}
+	}
+	return r.resolve(f.Type)
+}
+
+// Element returns the schema of the items of a list or of the values of a map.
+func (r Schema) Element() Schema {
+	switch {
+	case r.atom.List != nil:
+		return r.resolve(r.atom.List.ElementType)
+	case r.atom.Map != nil:
+		return r.resolve(r.atom.Map.ElementType)
+	}
+	return Schema{}
+}
+
+// IsMap reports whether the type is a struct or a map.
+func (r Schema) IsMap() bool { return r.atom.Map != nil }
+
+// HasFields reports whether the type is a struct.
+func (r Schema) HasFields() bool { return r.atom.Map != nil && len(r.atom.Fields) > 0 }
+
+// IsAtomicMap reports whether the type is a struct or a map that belongs to one writer as a whole.
+func (r Schema) IsAtomicMap() bool {
+	return r.atom.Map != nil && r.atom.Map.ElementRelationship == smdschema.Atomic
+}
+
+// IsAssociative reports whether the type is a list that several writers share: a list with keys or a set.
+func (r Schema) IsAssociative() bool {
+	return r.atom.List != nil && r.atom.List.ElementRelationship == smdschema.Associative
+}
+
+// IsQuantity reports whether the type is a quantity.
+func (r Schema) IsQuantity() bool {
+	return r.name != nil && strings.Contains(*r.name, "resource.Quantity")
+}
+
+// Keys returns the names of the fields that identify an item of a list. A set has none.
+func (r Schema) Keys() []string {
+	if r.atom.List == nil {
+		return nil
+	}
+	return r.atom.List.Keys
+}
+
+// KeyOr returns the value of a list's key in an item of this type, or the API server's default if the value is nil: "TCP" for
+// the protocol of a port.
+func (r Schema) KeyOr(value any, name string) any {
+	if value != nil || r.atom.Map == nil {
+		return value
+	}
+	f, _ := r.atom.FindField(name)
+	return f.Default
+}
+
+// IsSelector reports whether the type is a label selector. It is atomic. Unlike in other atomic structs, the API server
+// sets no defaults in it, so a field that is left out must be absent in the live object.
+func (r Schema) IsSelector() bool {
+	if !r.IsAtomicMap() || len(r.atom.Fields) != 2 {
+		return false
+	}
+	_, labels := r.atom.FindField("matchLabels")
+	_, expressions := r.atom.FindField("matchExpressions")
+	return labels && expressions
+}

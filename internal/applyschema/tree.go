@@ -1,0 +1,247 @@
+package applyschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/opblocks/opblocks/internal/diff"
+)
+
+// Duplicate returns the path of a list item whose keys another item of that list has too, as in messages of the API
+// server, or of a value that is in a set twice. It returns an empty path if there is none. Server-side apply refuses
+// such an object.
+func (r Schema) Duplicate(tree any) string { return r.duplicate(nil, tree).String() }
+
+func (r Schema) duplicate(at diff.Path, tree any) diff.Path {
+	switch value := tree.(type) {
+	case map[string]any:
+		if r.IsAtomicMap() {
+			return nil
+		}
+		for _, k := range slices.Sorted(maps.Keys(value)) {
+			below := at.Field(k)
+			if r.IsMap() && !r.HasFields() {
+				below = at.Item(k)
+			}
+			if found := r.Child(k).duplicate(below, value[k]); found != nil {
+				return found
+			}
+		}
+	case []any:
+		if !r.IsAssociative() {
+			return nil
+		}
+		for i, item := range value {
+			name := r.ItemName(item, true)
+			if len(r.Keys()) == 0 {
+				name = ScalarText(item)
+			}
+			if r.find(item, value[:i]) >= 0 {
+				return at.Item(name)
+			}
+			if found := r.Element().duplicate(at.Item(name), item); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// ItemName returns an item's keys as they are written in paths: containerPort=80,protocol=TCP. A key that is not set has the
+// API server's default if defaults is true.
+func (r Schema) ItemName(item any, defaults bool) string {
+	fields, _ := item.(map[string]any)
+	var keys []string
+	for _, k := range r.Keys() {
+		value := fields[k]
+		if defaults {
+			value = r.Element().KeyOr(value, k)
+		}
+		if value != nil || !defaults {
+			keys = append(keys, k+"="+ScalarText(value))
+		}
+	}
+	return strings.Join(keys, ",")
+}
+
+// find returns the index of the item in a list with the same keys, or with the same value if the list is a set. It returns
+// -1 if there is none.
+func (r Schema) find(item any, in []any) int {
+	elem, keys := r.Element(), r.Keys()
+	wanted, isMap := item.(map[string]any)
+	return slices.IndexFunc(in, func(other any) bool {
+		if len(keys) == 0 {
+			return SameScalar(item, other, elem.IsQuantity())
+		}
+		fields, _ := other.(map[string]any)
+		return isMap && !slices.ContainsFunc(keys, func(k string) bool {
+			return !SameScalar(elem.KeyOr(wanted[k], k), elem.KeyOr(fields[k], k), false)
+		})
+	})
+}
+
+// below returns the schema below a step.
+func (r Schema) below(step Step) Schema {
+	if name, isName := step.(string); isName {
+		return r.Child(name)
+	}
+	return r.Element()
+}
+
+// isAtomic reports whether a value of the type belongs to one writer as a whole. A list without a schema does.
+func (r Schema) isAtomic(value any) bool {
+	_, isList := value.([]any)
+	return r.IsAtomicMap() || isList && !r.IsAssociative()
+}
+
+// Foreign returns the paths of what have contains and want does not, at and below a path of have.
+//
+// If the path leads into something that want does not contain, Foreign returns one path: that of the innermost item of a
+// list with keys which the path leads through, or else that of the uppermost part. Otherwise it returns the fields below the path, not
+// those in lists, or the items of the list at the path.
+func (r Schema) Foreign(want, have any, at []Step) [][]Step {
+	ref, foreignFrom, innermost := r, -1, -1
+	for i, step := range at {
+		if foreignFrom < 0 {
+			if ref.isAtomic(have) {
+				return nil
+			}
+			if want = ref.counterpart(want, have, step); want == nil {
+				foreignFrom = i
+			}
+		}
+		if _, isItem := step.(int); isItem && foreignFrom >= 0 && ref.IsAssociative() {
+			innermost = i
+		}
+		have = below(have, step)
+		if have == nil && foreignFrom == i {
+			return nil // it is in neither
+		}
+		ref = ref.below(step)
+	}
+	if foreignFrom < 0 {
+		return ref.foreignBelow(want, have, slices.Clip(at))
+	}
+	return [][]Step{at[:max(foreignFrom, innermost)+1]}
+}
+
+func (r Schema) foreignBelow(want, have any, at []Step) (found [][]Step) {
+	if r.isAtomic(have) {
+		return nil
+	}
+	switch have := have.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(have)) {
+			w := r.counterpart(want, have, k)
+			if w == nil {
+				found = append(found, append(at, k))
+			} else if _, isMap := have[k].(map[string]any); isMap {
+				found = append(found, r.Child(k).foreignBelow(w, have[k], slices.Clip(append(at, k)))...)
+			}
+		}
+	case []any:
+		for i := range have {
+			if r.counterpart(want, have, i) == nil {
+				found = append(found, append(at, i))
+			}
+		}
+	}
+	return found
+}
+
+// counterpart returns what want has where have has the value of a step, or nil.
+func (r Schema) counterpart(want, have any, step Step) any {
+	if _, isItem := step.(int); !isItem {
+		return below(want, step)
+	}
+	items, _ := want.([]any)
+	live := below(have, step)
+	if live == nil || !r.IsAssociative() {
+		return nil
+	}
+	if at := r.find(live, items); at >= 0 {
+		return items[at]
+	}
+	return nil
+}
+
+// FillEmpty puts the empty maps and lists of want in the place of nulls in have. A server-side apply leaves null where
+// the last field of a struct is dropped, although the empty struct is sent.
+func (r Schema) FillEmpty(want, have any) {
+	switch have := have.(type) {
+	case map[string]any:
+		w, _ := want.(map[string]any)
+		for k, v := range w {
+			switch v := v.(type) {
+			case map[string]any:
+				if have[k] == nil {
+					have[k] = map[string]any{}
+				}
+				r.Child(k).FillEmpty(v, have[k])
+			case []any:
+				if have[k] == nil {
+					have[k] = []any{}
+				}
+				r.Child(k).FillEmpty(v, have[k])
+			}
+		}
+	case []any:
+		if !r.IsAssociative() {
+			return
+		}
+		for i := range have {
+			if w := r.counterpart(want, have, i); w != nil {
+				r.Element().FillEmpty(w, have[i])
+			}
+		}
+	}
+}
+
+// SameScalar compares texts and bools, numbers of any Go type by value, and quantities by their amount.
+func SameScalar(a, b any, quantity bool) bool {
+	switch a.(type) {
+	case map[string]any, []any: // == would panic
+		return false
+	}
+	if a == b {
+		return true
+	}
+	if quantity {
+		x, err := resource.ParseQuantity(ScalarText(a))
+		y, otherErr := resource.ParseQuantity(ScalarText(b))
+		return err == nil && otherErr == nil && x.Cmp(y) == 0
+	}
+	if !isNumber(a) || !isNumber(b) {
+		return false
+	}
+	i, err := strconv.ParseInt(ScalarText(a), 10, 64)
+	j, otherErr := strconv.ParseInt(ScalarText(b), 10, 64)
+	if err == nil && otherErr == nil {
+		return i == j
+	}
+	x, err := strconv.ParseFloat(ScalarText(a), 64)
+	y, otherErr := strconv.ParseFloat(ScalarText(b), 64)
+	return err == nil && otherErr == nil && x == y
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int, int32, int64, uint64, float64, json.Number:
+		return true
+	}
+	return false
+}
+
+// ScalarText returns a scalar of a tree as text, without quotes.
+func ScalarText(v any) string {
+	if v == nil {
+		return "null"
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"bytes"
+	"cmp"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+)
+
+// comparison is a walk over a wanted and a live value. Both are Go values of one type, or both are trees. Its methods
+// report whether the walk goes on.
+type comparison struct {
+	trees bool // the values are trees
+	raw   bool // the values are trees of raw JSON, which has no schema
+	// collects is set to collect all differences. Without it, the walk stops at the first one, and has no paths.
+	collects  bool
+	different bool
+	found     []Difference
+	build     treeBuilder // has the error of a value without a JSON form
+}
+
+// compare walks over two values.
+func (c *comparison) compare(at place, want, have reflect.Value) bool {
+	want, have = indirect(want), indirect(have)
+	if same(want, have) {
+		return true
+	}
+	if !want.IsValid() {
+		return c.differs(at, want, have)
+	}
+	form := byKind
+	if !c.trees {
+		form = goTypeOf(want.Type()).form
+	}
+	switch kind := want.Kind(); {
+	case form == opaque: // encoding/json encodes it, so that is compared
+		raw := comparison{trees: true, raw: true}
+		raw.compare(place{}, reflect.ValueOf(c.tree(want)), reflect.ValueOf(c.tree(have)))
+		return !raw.different || c.differs(at, want, have)
+	case kind == reflect.Struct && form == byKind && have.IsValid() && have.Type() == want.Type():
+		return c.compareStructs(at, want, have)
+	case kind == reflect.Map && have.Kind() == reflect.Map:
+		return c.compareMaps(at, want, have)
+	case kind == reflect.Slice && !isBytes(want):
+		if !have.IsValid() { // null
+			have = reflect.ValueOf([]any{})
+		}
+		if have.Kind() == reflect.Slice {
+			return c.compareLists(at, want, have)
+		}
+	case applyschema.SameScalar(c.tree(want), c.tree(have), c.trees && at.IsQuantity()):
+		return true
+	}
+	return c.differs(at, want, have)
+}
+
+// same reports whether two values of one type are equal scalars.
+func same(a, b reflect.Value) bool {
+	switch {
+	case !a.IsValid() || !b.IsValid():
+		return a.IsValid() == b.IsValid()
+	case a.Type() != b.Type():
+		return false
+	case a.Kind() <= reflect.Float64 || a.Kind() == reflect.String:
+		return a.Equal(b)
+	case isBytes(a):
+		return bytes.Equal(a.Bytes(), b.Bytes())
+	case a.Type() == quantityType:
+		x, _ := reflect.TypeAssert[resource.Quantity](a)
+		y, _ := reflect.TypeAssert[resource.Quantity](b)
+		return x.Cmp(y) == 0
+	}
+	return false
+}
+
+func isBytes(v reflect.Value) bool {
+	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8
+}
+
+// indirect returns what pointers and interfaces hold.
+func indirect(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	return v
+}
+
+// tree returns a value as a tree. A value without a JSON form is nil.
+func (c *comparison) tree(v reflect.Value) any {
+	switch {
+	case !v.IsValid():
+		return nil
+	case c.trees:
+		return withoutNulls(v.Interface())
+	}
+	return c.build.tree(v)
+}
+
+// compareStructs compares two structs of one type.
+func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
+	exact := at.IsSelector()
+	fields := goTypeOf(want.Type()).fields
+	for i := range fields {
+		f := &fields[i]
+		w, h := f.of(want), f.of(have)
+		switch {
+		case slices.Contains(at.serverOwned, f.name):
+			continue
+		case isUnset(w, f.omitEmpty):
+			if !exact || isUnset(h, f.omitEmpty) {
+				continue
+			}
+			w = reflect.Value{} // nothing is wanted
+		case same(w, h):
+			continue
+		case goTypeOf(f.typ).form == opaque && c.tree(w) == nil: // a null is not sent
+			continue
+		}
+		if !c.compare(at.below(f.name, false), w, h) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareMaps compares two maps. In a tree, they may be the fields of a struct.
+func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
+	isStruct := c.raw || c.trees && at.HasFields()
+	atomic := at.atomic || at.IsAtomicMap()
+	if (atomic && !isStruct || c.trees && at.IsSelector()) && countSet(want) != countSet(have) {
+		return c.differs(at, want, have)
+	}
+	keys := want.MapKeys()
+	if c.collects {
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+	}
+	for _, k := range keys {
+		w, name := indirect(want.MapIndex(k)), k.String()
+		if c.trees && !w.IsValid() || slices.Contains(at.serverOwned, name) {
+			continue // not sent
+		}
+		h := have.MapIndex(k.Convert(have.Type().Key()))
+		if h.IsValid() && same(w, indirect(h)) {
+			continue
+		}
+		below := at.below(name, !isStruct && (!c.trees || at.IsMap()))
+		var more bool
+		switch {
+		case h.Kind() == reflect.String: // in a map, "" is a value
+			more = c.record(below, Difference{Want: c.text(w), Have: c.text(h)})
+		case h.IsValid():
+			more = c.compare(below, w, h)
+		default:
+			more = below.dropsEmpty && isEmpty(c.tree(w)) || c.differs(below, w, h)
+		}
+		if !more {
+			return false
+		}
+	}
+	return true
+}
+
+// countSet returns the number of keys of a map, without those that are null.
+func countSet(m reflect.Value) (n int) {
+	for i := m.MapRange(); i.Next(); {
+		if v := i.Value(); v.Kind() != reflect.Interface || !v.IsNil() {
+			n++
+		}
+	}
+	return n
+}
+
+// isEmpty reports whether encoding/json takes a value of a tree for empty.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case bool:
+		return !v
+	}
+	return v == "" || applyschema.SameScalar(v, int64(0), false)
+}

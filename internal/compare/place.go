@@ -1,0 +1,72 @@
+package compare
+
+import (
+	"reflect"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/diff"
+)
+
+// place is what is known of two values that are compared.
+type place struct {
+	applyschema.Schema
+	path        diff.Path // nil if no differences are collected
+	serverOwned []string  // the fields that a client does not send
+	atomic      bool      // they are inside an atomic value, which belongs to one writer as a whole
+
+	// If the values are trees, and the API server's Go type is known:
+	goType reflect.Type
+	// dropsEmpty means that the API server drops an empty value: it is no pointer there, so empty is the same as none.
+	dropsEmpty bool
+}
+
+// serverOwned are the fields of an object that a client does not send, and serverOwnedMetadata those of its metadata.
+var (
+	serverOwned         = []string{"apiVersion", "kind", "status"}
+	serverOwnedMetadata = []string{
+		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp",
+		"generation", "managedFields", "resourceVersion", "selfLink", "uid",
+	}
+)
+
+// below returns the place of a field or of a map's value. In paths, a key of a map is in brackets, since it may contain
+// dots and slashes.
+func (at place) below(name string, isKey bool) place {
+	below := place{Schema: at.Child(name), atomic: at.atomic || at.IsAtomicMap()}
+	if at.path != nil && isKey {
+		below.path = at.path.Item(name)
+	} else if at.path != nil {
+		below.path = at.path.Field(name)
+	}
+	if at.serverOwned != nil && name == "metadata" { // of the object itself
+		below.serverOwned = serverOwnedMetadata
+	}
+	switch t := elemOf(at.goType); {
+	case t == nil:
+	case t.Kind() == reflect.Map:
+		below.goType = t.Elem()
+	case t.Kind() == reflect.Struct:
+		if f := goTypeOf(t).field(name); f != nil {
+			kind := f.typ.Kind()
+			below.goType = f.typ
+			below.dropsEmpty = f.omitEmpty && kind != reflect.Pointer && kind != reflect.Interface && kind != reflect.Struct
+		}
+	}
+	return below
+}
+
+// item returns the place of a list's items.
+func (at place) item() place {
+	item := place{Schema: at.Element(), atomic: at.atomic || !at.IsAssociative()}
+	if t := elemOf(at.goType); t != nil && t.Kind() == reflect.Slice {
+		item.goType = t.Elem()
+	}
+	return item
+}
+
+func elemOf(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
