@@ -26,6 +26,7 @@ type Right struct {
 	Resource  string
 	Namespace string
 	Name      string
+	Enforced  bool
 }
 
 // rights are what the operator asked for in a run. Its methods may be called by several goroutines.
@@ -118,7 +119,7 @@ func (r *rights) addChange(c *call, change *memoryserver.Change) {
 		right.Verb = "create"
 		r.add(right, c.String())
 	case change.Type == watch.Modified && !equality.Semantic.DeepEqual(change.Old.GetOwnerReferences(), change.New.GetOwnerReferences()):
-		right.Verb, right.Name = "delete", c.Object.Name
+		right.Verb, right.Name, right.Enforced = "delete", c.Object.Name, true
 		r.add(right, c.String()+", which changes the owner references")
 	}
 }

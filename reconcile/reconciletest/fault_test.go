@@ -2,6 +2,7 @@ package reconciletest_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,7 +25,7 @@ func TestTimeTravelOfEachObject(t *testing.T) {
 
 // StaleLong costs exactly one more pass than Stale.
 func TestStaleLongLastsTwoPasses(t *testing.T) {
-	passes := map[string]int{}
+	passes := map[reconciletest.FaultKind]*atomic.Int32{reconciletest.Stale: {}, reconciletest.StaleLong: {}} // of all runs, some at a time
 	count := func(fault reconciletest.FaultKind) string { return string(fault) + ": added ConfigMap default/web #1" }
 	for _, kind := range []reconciletest.FaultKind{reconciletest.Stale, reconciletest.StaleLong} {
 		s := of(func(*reconciletest.Process) shopFunc {
@@ -33,11 +34,11 @@ func TestStaleLongLastsTwoPasses(t *testing.T) {
 				if err := c.Get(ctx, client.ObjectKeyFromObject(is), is); err == nil {
 					return ctrl.Result{}, nil
 				}
-				passes[string(kind)]++
+				passes[kind].Add(1)
 				return ctrl.Result{}, client.IgnoreAlreadyExists(c.Create(ctx, owned(c, s, s.Name, nil)))
 			}
 		}, reconciletest.Create(shop()))
 		assert.Empty(t, reconciletest.ExploreQuietly(t, s, reconciletest.Replay(count(kind))).Failures)
 	}
-	assert.Equal(t, passes[string(reconciletest.Stale)]+1, passes[string(reconciletest.StaleLong)])
+	assert.Equal(t, passes[reconciletest.Stale].Load()+1, passes[reconciletest.StaleLong].Load())
 }

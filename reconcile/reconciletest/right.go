@@ -21,6 +21,10 @@ type Right struct {
 	Resource  string // such as "deployments", or "deployments/status"
 	Namespace string // "" if all namespaces were asked for, or the object is cluster-scoped
 	Name      string // of the object; "" for the verbs create, list, watch and deletecollection
+
+	// Enforced is set if the right is needed only where OwnerReferencesPermissionEnforcement is enabled, to change the owner
+	// references of an object. Who has it may delete the object, so a role need not grant it elsewhere.
+	Enforced bool
 }
 
 // String returns verb, resource and group, such as "get deployments.apps", then the namespace and the name.

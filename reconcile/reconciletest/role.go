@@ -26,6 +26,8 @@ import (
 //
 // If an exploration was a sample, as with -short, only what is missing is judged.
 //
+// A right that is [Right.Enforced] counts as used, and is never missing.
+//
 // A ClusterRole grants its rules in all namespaces, and a Role in its namespace. Roles for what the manager itself does are
 // not judged: leases and events of the leader election, and the reviews by which the metrics server authenticates. Neither are
 // rules for nonResourceURLs, nor the verbs escalate, bind and impersonate. A rule with "*" is reported as unused, since nobody
@@ -149,7 +151,7 @@ func writeMissing(b *strings.Builder, grants []grant, asked map[Right]string) {
 	type rule struct{ group, resource string }
 	verbs, requests := map[rule][]string{}, map[rule][]string{}
 	for right, request := range asked {
-		if slices.ContainsFunc(grants, func(g grant) bool { return g.covers(&right) }) {
+		if right.Enforced || slices.ContainsFunc(grants, func(g grant) bool { return g.covers(&right) }) {
 			continue
 		}
 		of := rule{right.Group, right.Resource}

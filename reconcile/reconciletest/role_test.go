@@ -206,6 +206,10 @@ func TestCompareRole(t *testing.T) {
 			want: "  missing: get secrets default/a (a request)\n" +
 				"    write // +kubebuilder:rbac:groups=\"\",resources=secrets,verbs=get\n",
 		},
+		"Enforced": {
+			reason: "only an admission plug-in asks for it, and it gives away much", role: allOfShops,
+			with: []reconciletest.Right{{Verb: "delete", Resource: "configmaps", Namespace: "default", Name: "a", Enforced: true}},
+		},
 		"Unused": {
 			reason: "the verb is named, with the namespace of the Role", role: allOfShops,
 			without: reconciletest.Right{Verb: "get", Resource: "secrets", Namespace: "system", Name: "a"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -83,8 +84,11 @@ func TestSurvivesEveryFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			reports = append(reports, reconciletest.Explore(t, reconciletest.Scenario{
 				Scheme: newScheme(t), CRDs: []string{"../config/crd/bases"},
-				Start:    start,
-				Actions:  actions,
+				Start:   start,
+				Actions: actions,
+				SimulatedControllers: []reconciletest.SimulatedController{
+					{For: &appsv1.StatefulSet{}, Step: statefulSets}, {For: &batchv1.Job{}, Step: jobs}, {For: &corev1.PersistentVolumeClaim{}},
+				},
 				External: func() reconciletest.External { return registrytest.New() },
 				Ignore:   varying,
 			}))

@@ -51,7 +51,7 @@ func (s *statefulSet) setClaimOwners(ctx context.Context) error {
 	return nil
 }
 
-// setClaimOwner replaces the StatefulSet and its pod among the owners of a pod's claims.
+// setClaimOwner replaces the StatefulSet and its pod among the owners of a pod's claims, also earlier ones of these names.
 func (s *statefulSet) setClaimOwner(ctx context.Context, ordinal int, owners ...metav1.OwnerReference) error {
 	for i := range s.Spec.VolumeClaimTemplates {
 		claim := &corev1.PersistentVolumeClaim{}
@@ -62,7 +62,7 @@ func (s *statefulSet) setClaimOwner(ctx context.Context, ordinal int, owners ...
 			return err
 		}
 		wanted := slices.DeleteFunc(slices.Clone(claim.OwnerReferences), func(r metav1.OwnerReference) bool {
-			return r.UID == s.UID || r.Kind == "Pod" && r.Name == fmt.Sprintf("%s-%d", s.Name, ordinal)
+			return r.Kind == statefulSetKind.Kind && r.Name == s.Name || r.Kind == "Pod" && r.Name == fmt.Sprintf("%s-%d", s.Name, ordinal)
 		})
 		wanted = append(wanted, owners...)
 		if equality.Semantic.DeepEqual(wanted, claim.OwnerReferences) {

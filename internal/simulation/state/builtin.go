@@ -10,15 +10,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// isRevision reports whether the controller of a workload stored an object as one of its revisions. These record which pod
-// templates there were, not what exists.
+// isRevision reports whether an object is a revision, as the controllers of workloads store them. These record which pod templates
+// there were, not what exists. They stay without an owner if their workload is deleted and leaves its dependents.
 func isRevision(obj client.Object) bool {
 	if obj.GetObjectKind().GroupVersionKind() != appsv1.SchemeGroupVersion.WithKind("ControllerRevision") {
 		return false
 	}
 	owner := metav1.GetControllerOf(obj)
-	return owner != nil && owner.APIVersion == appsv1.SchemeGroupVersion.String()
+	return owner == nil && obj.GetLabels()[revisionHashLabel] != "" || owner != nil && owner.APIVersion == appsv1.SchemeGroupVersion.String()
 }
+
+// revisionHashLabel is a label that the controllers of workloads set on their revisions.
+const revisionHashLabel = "controller.kubernetes.io/hash"
 
 // simplifyBuiltIn removes what the controllers of built-in kinds write that depends on how an object got to where it is.
 func simplifyBuiltIn(u *unstructured.Unstructured) {

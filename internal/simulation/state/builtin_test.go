@@ -32,6 +32,11 @@ func TestOfBuiltInKinds(t *testing.T) {
 			one: `{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "a-1",
 				"ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "a", "controller": true}]}}`,
 		},
+		"RevisionOfADeletedStatefulSet": {
+			reason: "it stays without an owner if the dependents are left",
+			one: `{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "a-1",
+				"labels": {"controller.kubernetes.io/hash": "1"}}}`,
+		},
 		"RevisionOfTheOperator": {
 			reason:      "one that the operator stores is compared",
 			one:         `{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "a-1"}}`,
