@@ -152,14 +152,15 @@ func (c *cluster) pods(t require.TestingT, job string) []corev1.Pod {
 	return pods.Items
 }
 
-// sent returns the operator's writes and reads of single objects since the last call, without those of events.
+// sent returns the operator's writes and reads of single objects since the last call, without those of events. Writes of the
+// status in a row count as one: how many states of a Job the operator sees on the way is a matter of time.
 func (c *cluster) sent() (all []string) {
 	for _, request := range c.count.Sent() {
 		if !strings.Contains(request, "events") && !strings.HasPrefix(request, "LIST") && !strings.HasPrefix(request, "WATCH") {
 			all = append(all, request)
 		}
 	}
-	return all
+	return slices.CompactFunc(all, func(a, b string) bool { return a == b && strings.HasSuffix(a, "/status") })
 }
 
 func TestRealJobController(t *testing.T) {
