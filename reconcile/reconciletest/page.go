@@ -146,7 +146,7 @@ func (r *Report) writePageFile(t *testing.T) (address string, err error) {
 	if folder == "" {
 		folder = filepath.Join(os.TempDir(), fmt.Sprintf("reconciletest-%d", os.Getuid()))
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // a folder that the user names
 		return "", err
 	}
 	name := strings.Map(func(c rune) rune {

@@ -99,7 +99,7 @@ func TestWritePageFile(t *testing.T) {
 	path, found := strings.CutPrefix(address, "file://")
 	require.True(t, found, address)
 	assert.Equal(t, filepath.Join(folder, "TestWritePageFile.html"), path)
-	content, err := os.ReadFile(path) //nolint:gosec // a folder of this test
+	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "</html>")
 

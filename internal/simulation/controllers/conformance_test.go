@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -287,8 +288,6 @@ func plain(t *testing.T, status any, with map[string]any) map[string]any {
 			delete(c.(map[string]any), field)
 		}
 	}
-	for key, value := range with {
-		fields[key] = value
-	}
+	maps.Copy(fields, with)
 	return fields
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -113,14 +112,6 @@ func (c *cluster) images() map[string]string {
 		images[name] = pod.Spec.Containers[0].Image
 	}
 	return images
-}
-
-func (c *cluster) uids() map[types.UID]bool {
-	uids := map[types.UID]bool{}
-	for _, pod := range c.pods() {
-		uids[pod.UID] = true
-	}
-	return uids
 }
 
 func named(name string) metav1.ObjectMeta {
