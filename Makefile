@@ -128,7 +128,7 @@ else
 	go test -run '^$$' -bench 'SteadyState|CreateService' -timeout 60m . ; \
 	go test -run '^$$' -bench 'List|Convergence' -benchtime 1x -timeout 60m . ; } | tee -a bin/bench.txt
 	@! grep -E '^(--- FAIL|FAIL|panic)' bin/bench.txt
-	@cd bench && go run ./figures -page ../docs/figures.md < ../bin/bench.txt
+	@cd bench && go run ./figures -text figures/page.tmpl -page ../docs/figures.md < ../bin/bench.txt
 	@echo "opblocks: docs/figures.md and its pictures have the figures of this run; see whether what is written around them still holds" >&2
 endif
 

@@ -1,6 +1,6 @@
-// Command figures reads the output of `make bench`, draws it as SVG pictures, and fills the numbers into a page:
+// Command figures reads the output of `make bench`, draws it as SVG pictures, and fills the numbers into the text of a page:
 //
-//	go run ./figures -page ../docs/figures.md < ../bin/bench.txt
+//	go run ./figures -text figures/page.tmpl -page ../docs/figures.md < ../bin/bench.txt
 //
 // The pictures are written beside the page. Nothing is written if a result is missing.
 package main
@@ -15,15 +15,16 @@ import (
 )
 
 func main() {
-	page := flag.String("page", "../docs/figures.md", "the page to fill")
+	text := flag.String("text", "figures/page.tmpl", "the text of the page, with marks for the numbers")
+	page := flag.String("page", "../docs/figures.md", "the page to write")
 	flag.Parse()
-	if err := run(os.Stdin, *page); err != nil {
+	if err := run(os.Stdin, *text, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "figures:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, page string) error {
+func run(in io.Reader, text, page string) error {
 	r, err := parse(in)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func run(in io.Reader, page string) error {
 	if err != nil {
 		return err
 	}
-	before, err := os.ReadFile(page)
+	before, err := os.ReadFile(text) //nolint:gosec // the caller names it
 	if err != nil {
 		return err
 	}

@@ -159,12 +159,9 @@ func ExampleIgnoreFields() {
 			return ctrl.Result{}, c.Status().Update(ctx, s)
 		}
 	}, reconciletest.Create(shop()))
-	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(10)).Failures) > 0)
 	scenario.Ignore = reconciletest.IgnoreFields("Shop", "status.account")
-	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(10)).Failures) > 0)
-	// Output:
-	// true
-	// false
+	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(10)).Failures), "failures")
+	// Output: 0 failures
 }
 
 // A sample of the faults, of which each kind has as many.
