@@ -33,7 +33,7 @@ func run(in io.Reader, text, page string) error {
 	if err != nil {
 		return err
 	}
-	before, err := os.ReadFile(text) //nolint:gosec // the caller names it
+	before, err := os.ReadFile(text)
 	if err != nil {
 		return err
 	}
