@@ -225,7 +225,7 @@ func (s *scale) trigger(b *testing.B, what, path string) {
 	s.quiet(b)
 }
 
-// settle waits until there were so many passes and then none for two seconds. It returns when the last one ended.
+// settle waits until the number of passes is reached and none has ended for two seconds. It returns when the last one ended.
 func (s *scale) settle(b *testing.B, passes int64) (last time.Time) {
 	b.Helper()
 	err := wait.PollUntilContextTimeout(b.Context(), 50*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {

@@ -266,7 +266,7 @@ func oneAndTwo(first string) *ChildSet[*configMap] {
 	return s
 }
 
-// A release gives an order to children that exist, or another one.
+// A new release of the operator sets or changes the order of children that exist.
 func TestOrderOfChildrenThatExist(t *testing.T) {
 	for _, before := range []string{"", "two"} {
 		t.Run("First"+before, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// checkPurity builds the children although they are settled. It returns an error if that gives something else than what was
-// applied last: then a function that builds depends on something that is neither the owner nor an input.
+// checkPurity builds the children although they are settled. It returns an error if they are not as they were applied last:
+// then a function that builds depends on something that is neither the owner nor an input.
 func (s *ChildSet[T]) checkPurity(ctx context.Context, c client.Client, obj T, last *settledOwner) error {
 	obj = obj.DeepCopyObject().(T) // it may be the cache's own
 	o, err := newOwner(obj, c)

@@ -7,12 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// versions tells apart what is remembered by resource versions from before and from after they went back. An API server that
-// was restored from a backup issues versions again that it has issued before, for other contents. It is safe for concurrent
-// use. The zero value is ready to use.
+// versions counts how often resource versions went back. An API server that was restored from a backup issues versions again that
+// it has issued before, for other contents, so what was remembered by a version before does not hold afterwards. It is safe for
+// concurrent use. The zero value is ready to use.
 type versions struct{ epoch atomic.Uint64 }
 
-// current returns the epoch, which is part of what is remembered. What has another epoch does not hold any more.
+// current returns the count. It is part of what is remembered: what has another count does not hold any more.
 func (v *versions) current() uint64 { return v.epoch.Load() }
 
 // observe begins another epoch if an object, of the same UID, has an earlier version than before.

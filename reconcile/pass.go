@@ -132,8 +132,7 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 	return lean.DeepCopyObject().(T)
 }
 
-// release gives the object that a pass has read back for the next pass. It lets go of what the cache has put into it. An
-// object that a function of the user has seen is not used again: it may have been kept.
+// release returns the object that a pass has read into to the pool, without what the cache has put into it. An object that a function of the user has seen is not used again: it may have been kept.
 func (r *Reconciler[T]) release(receiver T) {
 	if r.filter != nil {
 		return

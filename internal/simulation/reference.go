@@ -31,10 +31,11 @@ func (s *Scenario) newReferences(t *testing.T, baseline *result) *references {
 	refs := &references{baseline: baseline, late: make([]*phase, len(baseline.phases)), random: make([]state.Places, len(baseline.phases))}
 	leading := s.leadingActions(t)
 	refs.lateRuns = make([]*result, leading)
-	var again *result
+	again := &result{} // it stays so if the race detector ends the run
 	var runs sync.WaitGroup
 	runs.Go(func() { again = s.run(t, nil, nil) })
 	for i := range leading {
+		refs.lateRuns[i] = &result{}
 		runs.Go(func() {
 			refs.lateRuns[i] = s.runLate(t, lateStart{actions: i + 1, stop: i+1 < leading}, baseline.moments)
 		})

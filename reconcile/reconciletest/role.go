@@ -3,9 +3,11 @@ package reconciletest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -20,15 +22,15 @@ import (
 // operator asked for in the runs of the reports: they must grant every right, and nothing that was not needed. It names what
 // is missing, with the marker of controller-gen to write, and what is not used. The file is relative to the test's directory.
 //
-// The report of an operator with several scenarios must be given for each of them, since their rights are added up. A verb that
-// is needed but that no scenario needs is named in unexplored, as in "delete pods" or "get deployments.apps/scale"; it is an error
-// if the roles do not grant it, or a scenario does use it.
+// The rights of all reports are added up, so an operator with several scenarios needs the report of each. A verb that the operator
+// needs, but no scenario, is named in unexplored, such as "delete pods" or "get deployments.apps/scale". It is an error if the roles
+// do not grant it, or if a scenario uses it.
 //
 // If an exploration was a sample, as with -short, only what is missing is judged.
 //
 // A right that is [Right.Enforced] counts as used, and is never missing.
 //
-// A ClusterRole grants its rules in all namespaces, and a Role in its namespace. Roles for what the manager itself does are
+// A ClusterRole grants its rules in all namespaces, and a Role in its namespace. Rules for what the manager itself does are
 // not judged: leases and events of the leader election, and the reviews by which the metrics server authenticates. Neither are
 // rules for nonResourceURLs, nor the verbs escalate, bind and impersonate. A rule with "*" is reported as unused, since nobody
 // needs all verbs or resources.
@@ -158,7 +160,10 @@ func writeMissing(b *strings.Builder, grants []grant, asked map[Right]string) {
 		verbs[of] = append(verbs[of], right.Verb)
 		requests[of] = append(requests[of], fmt.Sprintf("%s (%s)", right, request))
 	}
-	for _, of := range sortedKeys(verbs, func(of rule) string { return of.group + "/" + of.resource }) {
+	rules := slices.SortedFunc(maps.Keys(verbs), func(a, b rule) int {
+		return cmp.Or(strings.Compare(a.group, b.group), strings.Compare(a.resource, b.resource))
+	})
+	for _, of := range rules {
 		slices.Sort(verbs[of])
 		slices.Sort(requests[of])
 		for _, request := range requests[of][:min(len(requests[of]), shownRequests)] {
@@ -212,13 +217,4 @@ func (g *grant) where() (text string) {
 		text += " of " + strings.Join(g.names, ", ")
 	}
 	return text
-}
-
-func sortedKeys[K comparable, V any](m map[K]V, text func(K) string) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b K) int { return strings.Compare(text(a), text(b)) })
-	return keys
 }

@@ -1,0 +1,198 @@
+package ownedresources
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// newInputEnv is an operator that builds from a Secret, which is read past the cache and remembered.
+func newInputEnv[S any](t *testing.T, read func(secret string, owner *budget) (S, error), build ...func(value S) string) *cacheEnv {
+	t.Helper()
+	secrets := func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "source"}} }
+	input := From(func(ctx context.Context, r client.Reader, owner *budget) (value S, err error) {
+		source := sourceSecret()
+		if err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "source"}, source); err != nil {
+			return value, err
+		}
+		return read(string(source.Data["content"]), owner)
+	}, Reads(&corev1.Secret{}, secrets))
+	set := Ensure(BuildFrom(input, func(owner *budget, value S) (*configMap, error) {
+		content := "constant"
+		if len(build) > 0 {
+			content = build[0](value)
+		}
+		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}, Data: map[string]string{"content": content}}, nil
+	}))
+	env := newCacheEnv(t, set)
+	env.writeSource(t, "one")
+	return env
+}
+
+func sourceSecret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: budgetName.Namespace, Name: "source"}}
+}
+
+func (env *cacheEnv) writeSource(t *testing.T, content string) {
+	t.Helper()
+	source := sourceSecret()
+	err := env.server.Get(t.Context(), client.ObjectKeyFromObject(source), source)
+	source.Data = map[string][]byte{"content": []byte(content)}
+	if apierrors.IsNotFound(err) {
+		require.NoError(t, env.server.Create(t.Context(), source))
+		return
+	}
+	require.NoError(t, err)
+	require.NoError(t, env.server.Update(t.Context(), source))
+}
+
+// A value may keep a part of the owner: it is a part of a copy, which is not used again.
+func TestInputKeepsThePartOfAnOwner(t *testing.T) {
+	type settings struct {
+		Spec *policyv1.PodDisruptionBudgetSpec
+	}
+	seen := []string{}
+	env := newInputEnv(t, func(_ string, owner *budget) (settings, error) { return settings{&owner.Spec}, nil }, func(s settings) string {
+		seen = append(seen, s.Spec.MinAvailable.String())
+		return s.Spec.MinAvailable.String()
+	})
+	owner := env.owner(t)
+	owner.Spec.MinAvailable = new(intstr.FromInt32(3))
+	require.NoError(t, env.server.Update(t.Context(), owner))
+	env.converge(t)
+	env.writeSource(t, "two") // which does not change the value, but its version
+	env.pass(t)               // left out after the input was read again
+	require.True(t, env.isSettled(t))
+	env.pass(t)
+	env.updated(env.cachedOwner(), env.cachedOwner()) // a resync builds from the value
+	env.pass(t)
+	require.Equal(t, []string{"3"}, slices.Compact(seen))
+	require.Equal(t, "3", env.child(t, "built").Data["content"])
+	require.Empty(t, env.impure)
+}
+
+// A function of an input that changes the owner changes a copy, and not what the cache shows.
+func TestInputChangesTheOwner(t *testing.T) {
+	env := newInputEnv(t, func(content string, owner *budget) (string, error) {
+		if owner.Labels == nil {
+			owner.Labels = map[string]string{}
+		}
+		owner.Labels["by"] = "the input"
+		return content, nil
+	})
+	owner := env.owner(t)
+	owner.Labels = map[string]string{"of": "the-owner"}
+	require.NoError(t, env.server.Update(t.Context(), owner))
+	env.converge(t)
+	env.writeSource(t, "two")
+	env.pass(t)
+	require.Equal(t, map[string]string{"of": "the-owner"}, env.cachedOwner().Labels)
+}
+
+// always is a type whose values say that they are equal.
+type always struct{ Content string }
+
+func (always) Equal(always) bool { return true }
+
+// An input that says that it has not changed is found out, or changes nothing.
+func TestInputsThatLie(t *testing.T) {
+	t.Run("Equal", func(t *testing.T) {
+		env := newInputEnv(t, func(content string, _ *budget) (always, error) { return always{content}, nil }, func(v always) string { return v.Content })
+		env.converge(t)
+		env.writeSource(t, "two")
+		env.pass(t)
+		require.Equal(t, "two", env.child(t, "built").Data["content"], "values are compared field by field")
+	})
+	t.Run("NaN", func(t *testing.T) {
+		zero := 0.0
+		env := newInputEnv(t, func(string, *budget) (float64, error) { return zero / zero, nil }, func(float64) string { return "constant" })
+		for range 5 {
+			env.show(t)
+			env.pass(t)
+		}
+		require.False(t, env.isSettled(t), "it never equals itself, so the set is never left out")
+		require.Equal(t, "constant", env.child(t, "built").Data["content"])
+	})
+	t.Run("ChangedInPlace", func(t *testing.T) {
+		shared := map[string]string{"content": "one"}
+		env := newInputEnv(t, func(string, *budget) (map[string]string, error) { return shared, nil },
+			func(v map[string]string) string { return v["content"] })
+		env.converge(t)
+		shared["content"] = "two"
+		env.pass(t)
+		require.Len(t, env.impure, 1)
+		require.ErrorContains(t, env.impure[0], "ConfigMap default/built: it is built in another way, although neither the owner nor an input nor a child has changed")
+	})
+	t.Run("ChangedByTheBuilder", func(t *testing.T) {
+		env := newInputEnv(t, func(content string, _ *budget) (map[string]string, error) {
+			return map[string]string{"content": content}, nil
+		},
+			func(v map[string]string) string { v["content"] += "!"; return "constant" })
+		env.show(t)
+		env.pass(t)
+		env.show(t)
+		for range 4 {
+			env.pass(t)
+		}
+		require.NotEmpty(t, env.impure)
+		require.ErrorContains(t, env.impure[0], "child ConfigMap: its input has another value than it would have if it were read now")
+	})
+	t.Run("FromAGlobal", func(t *testing.T) {
+		global := "one"
+		env := newInputEnv(t, func(string, *budget) (string, error) { return global, nil }, func(v string) string { return v })
+		env.converge(t)
+		global = "two"
+		env.pass(t)
+		require.Len(t, env.impure, 1, "the value is remembered for the version of the Secret")
+		require.ErrorContains(t, env.impure[0], "its input has another value than it would have if it were read now")
+	})
+	t.Run("CachesItsText", func(t *testing.T) {
+		type size struct{ Quantity *resource.Quantity }
+		env := newInputEnv(t, func(string, *budget) (size, error) { return size{resource.NewQuantity(1000, resource.DecimalSI)}, nil },
+			func(v size) string { return v.Quantity.String() }) // which changes the quantity
+		env.converge(t)
+		require.True(t, env.isSettled(t))
+	})
+	t.Run("StaleCache", func(t *testing.T) {
+		env := newInputEnv(t, func(content string, _ *budget) (string, error) { return content, nil }, func(v string) string { return v })
+		env.converge(t)
+		known := env.metadataOf(t, "source")
+		env.writeSource(t, "two")
+		env.server = staleMetadata{env.server, known}
+		env.pass(t)
+		require.Empty(t, env.impure, "the API server has another version than the cache, so another value says nothing")
+	})
+}
+
+// staleMetadata is a client whose cache of metadata is behind.
+type staleMetadata struct {
+	client.Client
+	known *metav1.PartialObjectMetadata
+}
+
+func (c staleMetadata) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if m, ok := obj.(*metav1.PartialObjectMetadata); ok && name.Name == c.known.Name {
+		c.known.DeepCopyInto(m)
+		return nil
+	}
+	return c.Client.Get(ctx, name, obj, opts...)
+}
+
+func (env *cacheEnv) metadataOf(t *testing.T, name string) *metav1.PartialObjectMetadata {
+	t.Helper()
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(schema.FromAPIVersionAndKind("v1", "Secret"))
+	require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: name}, m))
+	return m
+}
