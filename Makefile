@@ -18,7 +18,7 @@ kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
 # The race detector needs a C compiler, which a fresh machine may not have.
 race     = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# Programs that are built to be run have the flags of programs.GoBuild in internal/controlplane/programs: so they share their
+# Programs that are built to be run have the flags of programs.GoBuild in reconcile/reconciletest/controlplane/programs: so they share their
 # compiled packages.
 go-flags = -gcflags=all=-dwarf=false -trimpath -buildvcs=false
 go-build = CGO_ENABLED=0 go build $(go-flags) -ldflags='-s -w'
@@ -168,7 +168,7 @@ undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created, with
 ##@ Used by the targets above
 
 control-plane: requirements ## Build what is missing of etcd, kube-apiserver, …, kubectl into bin/k8s.
-	@CGO_ENABLED=0 go run $(go-flags) ./internal/controlplane/build
+	@CGO_ENABLED=0 go run $(go-flags) ./reconcile/reconciletest/controlplane/build
 
 bin/k8s/kubectl: control-plane
 

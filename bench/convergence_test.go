@@ -23,9 +23,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/bench/api"
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // BenchmarkConvergence measures the time from an operator's start until it has created the children of all new objects,
@@ -59,9 +58,9 @@ func newConvergence(b *testing.B, size int, variant string) *convergence {
 	b.Helper()
 	b.StopTimer()
 	// Not shared: the objects of other benchmarks would slow it down.
-	cp := controlplanetest.Start(b, controlplane.WithAPIServerArgs(fmt.Sprintf("--profiling=%t", profileVariable != "")))
+	cp := controlplane.New(b, controlplane.WithAPIServerArgs(fmt.Sprintf("--profiling=%t", profileVariable != "")))
 	must(b, cp.InstallCRDs(b.Context(), "api"))
-	c := &convergence{variant: variant, size: size, plane: cp, namespace: controlplanetest.Namespace(b, cp)}
+	c := &convergence{variant: variant, size: size, plane: cp, namespace: controlplane.Namespace(b, cp)}
 	direct, err := client.New(cp.Config(), client.Options{Scheme: newScheme()})
 	must(b, err)
 	workqueue.ParallelizeUntil(b.Context(), 8, size, func(i int) {

@@ -22,9 +22,8 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/bench/api"
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // fleet is a number of sites in one namespace, a real informer cache that has them, and the reconcilers of all
@@ -48,7 +47,7 @@ func newFleet(b testing.TB, size int) *fleet {
 func newSites(b testing.TB, cp *controlplane.ControlPlane, size int) *fleet {
 	b.Helper()
 	must(b, cp.InstallCRDs(b.Context(), "api"))
-	namespace := controlplanetest.Namespace(b, cp)
+	namespace := controlplane.Namespace(b, cp)
 	f := &fleet{}
 	for i := range size {
 		f.names = append(f.names, types.NamespacedName{Namespace: namespace, Name: siteName(i)})

@@ -14,10 +14,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/bench/api"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // parts are the ConfigMaps of a site: as many as it has replicas.
@@ -54,7 +54,7 @@ func measureList(b *testing.B, owners, children int) {
 	b.Helper()
 	cp := controlPlane(b)
 	must(b, cp.InstallCRDs(b.Context(), "api"))
-	namespace := controlplanetest.Namespace(b, cp)
+	namespace := controlplane.Namespace(b, cp)
 	scheme := newScheme()
 	direct, err := client.New(cp.Config(), client.Options{Scheme: scheme})
 	must(b, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // Environment variables make a run shorter: BENCH_SIZES=50 BENCH_ROUNDS=2 go test -run '^$' -bench Convergence -benchtime 1x .
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // controlPlane starts a control plane without controllers: only the measured code writes.
-var controlPlane = controlplanetest.Shared()
+var controlPlane = controlplane.Shared()
 
 // sizes returns the numbers of objects to measure with: at least this many, unless BENCH_SIZES has others.
 func sizes(b *testing.B, least int) (all []int) {

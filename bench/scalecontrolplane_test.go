@@ -24,10 +24,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/bench/api"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // BenchmarkScaleControlPlane measures what objects cost a real control plane: the memory of kube-apiserver and etcd and the
@@ -46,9 +46,9 @@ func BenchmarkScaleControlPlane(b *testing.B) {
 }
 
 func measureControlPlane(b *testing.B, size, workers int) {
-	cp := controlplanetest.Start(b)
+	cp := controlplane.New(b)
 	must(b, cp.InstallCRDs(b.Context(), "api"))
-	namespace := controlplanetest.Namespace(b, cp)
+	namespace := controlplane.Namespace(b, cp)
 	scheme := k8sruntime.NewScheme()
 	must(b, clientgoscheme.AddToScheme(scheme))
 	must(b, api.AddToScheme(scheme))

@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // BenchmarkCreateService measures how long kube-apiserver takes to create a Service with and without an address of its own,
 // while a namespace has few and many Services with one.
 func BenchmarkCreateService(b *testing.B) {
-	cp := controlplanetest.Start(b)
-	namespace := controlplanetest.Namespace(b, cp)
+	cp := controlplane.New(b)
+	namespace := controlplane.Namespace(b, cp)
 	direct, err := client.New(cp.Config(), client.Options{Scheme: newScheme()})
 	must(b, err)
 	service := func(name, address string) *corev1.Service {

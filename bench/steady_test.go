@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // sendingSites is the number of sites that variants reconcile which send requests in every pass.
@@ -17,7 +17,7 @@ const sendingSites = 100
 func BenchmarkSteadyState(b *testing.B) {
 	for _, size := range sizes(b, 0) {
 		b.Run(fmt.Sprintf("objects=%d", size), func(b *testing.B) {
-			f := newSites(b, controlplanetest.Start(b), size)
+			f := newSites(b, controlplane.New(b), size)
 			f.converge(b)
 			quiet := slices.DeleteFunc(slices.Clone(allVariants), sendsInEveryPass)
 			f.settleSending(b, f.names[:min(size, sendingSites)], wholeSpec, serverSideApply)

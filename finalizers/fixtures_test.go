@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/finalizers"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const (
@@ -99,7 +99,7 @@ func nextEvent(recorder *events.FakeRecorder) string {
 }
 
 // controlPlane runs an API server. No controllers run beside it.
-var controlPlane = controlplanetest.Shared()
+var controlPlane = controlplane.Shared()
 
 // server is a client of a real API server that counts its requests, and a namespace there.
 type server struct {
@@ -111,7 +111,7 @@ type server struct {
 func newServer(t *testing.T) *server {
 	t.Helper()
 	cp := controlPlane(t)
-	s := &server{namespace: controlplanetest.Namespace(t, cp)}
+	s := &server{namespace: controlplane.Namespace(t, cp)}
 	var err error
 	s.Client, err = client.New(s.count.Wrap(cp.Config()), client.Options{})
 	require.NoError(t, err)

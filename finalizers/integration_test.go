@@ -21,11 +21,11 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/finalizers"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 func TestRealLifeOfAnObject(t *testing.T) {
-	require.NoError(t, controlPlane(t).InstallCRDs(t.Context(), "../internal/controlplane/testdata/widgets.yaml"))
+	require.NoError(t, controlPlane(t).InstallCRDs(t.Context(), "../reconcile/reconciletest/controlplane/testdata/widgets.yaml"))
 	widget := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget"}}
 	}
@@ -155,7 +155,7 @@ func TestRealPermissions(t *testing.T) {
 	require.Eventually(t, func() bool { // the authorizer reads roles from its own cache
 		_, err := finalizers.Ensure(t.Context(), c, obj, account)
 		return err == nil
-	}, controlplanetest.Patience, 10*time.Millisecond)
+	}, controlplane.Patience, 10*time.Millisecond)
 	_, err = finalizers.Remove(t.Context(), c, obj, account)
 	require.NoError(t, err)
 }
@@ -197,7 +197,7 @@ func TestRealRace(t *testing.T) {
 func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act func(context.Context, *corev1.ConfigMap, string) error) (conflicts int) {
 	t.Helper()
 	s.read(t, obj)
-	ctx, cancel := context.WithTimeout(t.Context(), controlplanetest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), controlplane.Patience)
 	defer cancel()
 	var (
 		wg   sync.WaitGroup
@@ -234,7 +234,7 @@ func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act fu
 func TestRealGiveUpEvent(t *testing.T) {
 	s := newServer(t)
 	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -260,7 +260,7 @@ func TestRealGiveUpEvent(t *testing.T) {
 	var list eventsv1.EventList
 	require.Eventually(t, func() bool {
 		return s.List(t.Context(), &list, client.InNamespace(s.namespace)) == nil && len(list.Items) > 0
-	}, controlplanetest.Patience, 10*time.Millisecond)
+	}, controlplane.Patience, 10*time.Millisecond)
 	got := list.Items[0]
 	require.Equal(t, "CleanupGivenUp", got.Reason)
 	require.Equal(t, "Warning", got.Type)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // built has a child of each builder, as an operator edits it. If changed is set, each child has another content, also
@@ -218,7 +218,7 @@ func TestBuildersMeetRestricted(t *testing.T) {
 	c, err := client.New(config, client.Options{})
 	require.NoError(t, err)
 	var namespace corev1.Namespace
-	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: controlplanetest.Namespace(t, cp)}, &namespace))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: controlplane.Namespace(t, cp)}, &namespace))
 	namespace.Labels["pod-security.kubernetes.io/warn"] = "restricted"
 	require.NoError(t, c.Update(t.Context(), &namespace))
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "web"}}
@@ -227,7 +227,7 @@ func TestBuildersMeetRestricted(t *testing.T) {
 	root.Spec.Template.Spec.SecurityContext = nil
 	require.Eventually(t, func() bool {
 		return c.Create(t.Context(), root.DeepCopy(), client.DryRunAll) == nil && len(*warnings) > 0
-	}, controlplanetest.Patience, 20*time.Millisecond, "the API server warns, once its plug-in has observed the label")
+	}, controlplane.Patience, 20*time.Millisecond, "the API server warns, once its plug-in has observed the label")
 	require.Contains(t, (*warnings)[0], "would violate PodSecurity")
 
 	*warnings = nil

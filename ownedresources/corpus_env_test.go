@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // corpusEnv is where the manifests are applied.
@@ -80,9 +80,9 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
 			_, err := c.kinds.of(custom, c.scheme)
 			return err == nil
-		}, controlplanetest.Patience, 20*time.Millisecond)
+		}, controlplane.Patience, 20*time.Millisecond)
 	}
-	c.newNamespace = func(t *testing.T) string { return controlplanetest.Namespace(t, cp) }
+	c.newNamespace = func(t *testing.T) string { return controlplane.Namespace(t, cp) }
 	for _, form := range []string{"typed", "unstructured"} {
 		c.namespaces[form] = c.newNamespace(t)
 	}
@@ -203,7 +203,7 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 			}
 		}
 		return same >= quiet
-	}, controlplanetest.Patience, 300*time.Millisecond, "controllers have not settled")
+	}, controlplane.Patience, 300*time.Millisecond, "controllers have not settled")
 }
 
 // awaitControllers creates a Deployment and waits until its pod is ready. The controllers have begun with all earlier objects by
@@ -214,7 +214,7 @@ func (c *corpusEnv) awaitControllers(t *testing.T) {
 	require.NoError(t, c.other.Create(t.Context(), d))
 	require.Eventually(t, func() bool {
 		return c.other.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil && d.Status.AvailableReplicas == 1
-	}, controlplanetest.Patience, 100*time.Millisecond, "the Deployment that was created last is available")
+	}, controlplane.Patience, 100*time.Millisecond, "the Deployment that was created last is available")
 }
 
 // observed reports whether the controller of the object has observed its last generation.

@@ -8,12 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // corpusPlane runs controllers, unlike controlPlane: they write to the same objects as the tests.
-var corpusPlane = controlplanetest.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/gadgets.yaml", "testdata/widgets.yaml"))
+var corpusPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/gadgets.yaml", "testdata/widgets.yaml"))
 
 // TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and waits
 // until the controllers have settled. Then it checks, for every single field, what docs/ownedresources-apply.md promises:

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // No controllers run on it: only the tests write.
-var controlPlane = controlplanetest.Shared()
+var controlPlane = controlplane.Shared()
 
 // testEnv is a namespace of a real API server, with an owner and an applier that remembers nothing yet.
 type testEnv struct {
@@ -32,7 +32,7 @@ type testEnv struct {
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	cp := controlPlane(t)
-	env := &testEnv{sent: &requests.Count{}, namespace: controlplanetest.Namespace(t, cp), applier: newApplier()}
+	env := &testEnv{sent: &requests.Count{}, namespace: controlplane.Namespace(t, cp), applier: newApplier()}
 	var err error
 	env.client, err = client.New(env.sent.Wrap(cp.Config()), client.Options{})
 	require.NoError(t, err)

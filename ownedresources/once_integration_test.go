@@ -23,15 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const (
-	eventually = controlplanetest.Patience
+	eventually = controlplane.Patience
 	often      = 20 * time.Millisecond
 )
 
@@ -49,7 +48,7 @@ type onceEnv struct {
 func newOnceEnv(t *testing.T) *onceEnv {
 	t.Helper()
 	plane := ownedresources.CorpusPlane(t)
-	env := &onceEnv{T: t, plane: plane, sent: &requests.Count{}, namespace: controlplanetest.Namespace(t, plane)}
+	env := &onceEnv{T: t, plane: plane, sent: &requests.Count{}, namespace: controlplane.Namespace(t, plane)}
 	var err error
 	env.Client, err = client.New(plane.Config(), client.Options{})
 	require.NoError(t, err)
@@ -62,7 +61,7 @@ func newOnceEnv(t *testing.T) *onceEnv {
 func (env *onceEnv) start(set *ownedresources.ChildSet[*corev1.ConfigMap]) (stop func()) {
 	env.Helper()
 	mgr, err := ctrl.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{env.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})

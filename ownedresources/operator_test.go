@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 type budget = policyv1.PodDisruptionBudget
@@ -37,7 +37,7 @@ func newOperatorEnv(t *testing.T) *operatorEnv {
 	cp := corpusPlane(t)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
-	env := &operatorEnv{client: c, namespace: controlplanetest.Namespace(t, cp), other: controlplanetest.Namespace(t, cp)}
+	env := &operatorEnv{client: c, namespace: controlplane.Namespace(t, cp), other: controlplane.Namespace(t, cp)}
 	env.owner = env.newOwner()
 	return env
 }
@@ -64,7 +64,7 @@ func change[T client.Object](t *testing.T, env *operatorEnv, obj T, change func(
 		err := env.client.Update(t.Context(), obj)
 		require.True(t, err == nil || apierrors.IsConflict(err), err)
 		return err == nil
-	}, controlplanetest.Patience, 10*time.Millisecond)
+	}, controlplane.Patience, 10*time.Millisecond)
 }
 
 // setAvailable changes the owner's minAvailable.
@@ -80,7 +80,7 @@ func waitFor[T client.Object](t *testing.T, env *operatorEnv, obj T, is func(T) 
 		err := env.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
 		require.NoError(t, client.IgnoreNotFound(err))
 		return err == nil && is(obj)
-	}, controlplanetest.Patience, 10*time.Millisecond)
+	}, controlplane.Patience, 10*time.Millisecond)
 }
 
 func (env *operatorEnv) waitGone(t *testing.T, objs ...client.Object) {
@@ -90,7 +90,7 @@ func (env *operatorEnv) waitGone(t *testing.T, objs ...client.Object) {
 			err := env.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object))
 			require.NoError(t, client.IgnoreNotFound(err))
 			return err != nil
-		}, controlplanetest.Patience, 10*time.Millisecond, "%T %s", obj, obj.GetName())
+		}, controlplane.Patience, 10*time.Millisecond, "%T %s", obj, obj.GetName())
 	}
 }
 
@@ -126,7 +126,7 @@ func (s *observedSet) lastError() error {
 
 func (s *observedSet) waitForError(t *testing.T, is func(error) bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return is(s.lastError()) }, controlplanetest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return is(s.lastError()) }, controlplane.Patience, 10*time.Millisecond)
 }
 
 // start starts an operator of the set, whose cache covers these namespaces, or all. The function that it returns stops it.
@@ -134,7 +134,7 @@ func (env *operatorEnv) start(t *testing.T, set *ChildSet[*budget], namespaces .
 	t.Helper()
 	mgr, err := reconcile.NewManager(corpusPlane(t).Config(), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), Cache: reconcile.CacheOptions(namespaces...),
-		Controller: config.Controller{SkipNameValidation: new(true)}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Controller: config.Controller{SkipNameValidation: new(true)}, GracefulShutdownTimeout: new(controlplane.Patience),
 	})
 	require.NoError(t, err)
 	observed = &observedSet{ChildSet: set}

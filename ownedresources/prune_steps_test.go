@@ -10,9 +10,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // In a pass of package reconcile a set prunes after all steps. So a new version of an operator can move a child from one
@@ -22,7 +22,7 @@ func TestPruneRunsAfterAllSteps(t *testing.T) {
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	type budget = policyv1.PodDisruptionBudget
-	owner := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: controlplanetest.Namespace(t, cp), Name: "web"}}
+	owner := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.Namespace(t, cp), Name: "web"}}
 	require.NoError(t, c.Create(t.Context(), owner))
 
 	named := func(name string, wanted bool) *ownedresources.Child[*budget] {

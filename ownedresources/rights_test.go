@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // An operator that has rights in some namespaces only cannot list a kind in all of them.
 func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	env := newTestEnv(t)
 	cp := controlPlane(t)
-	other := controlplanetest.Namespace(t, cp)
+	other := controlplane.Namespace(t, cp)
 	for _, namespace := range []string{env.namespace, other} {
 		named := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}
 		require.NoError(t, env.other.Create(t.Context(), &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{
@@ -38,7 +38,7 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 		err := set.Reconcile(t.Context(), limited, owner)
 		require.True(t, err == nil || apierrors.IsForbidden(err), err)
 		return err == nil
-	}, controlplanetest.Patience, 20*time.Millisecond)
+	}, controlplane.Patience, 20*time.Millisecond)
 	require.NoError(t, env.other.Delete(t.Context(), owner))
 	env.live(t, owner)
 

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // monitor is a kind with a Go type that the API server serves only while its CustomResourceDefinition is installed.
@@ -73,7 +73,7 @@ type servedEnv struct {
 func newServedEnv(t *testing.T) *servedEnv {
 	t.Helper()
 	cp := controlPlane(t)
-	e := &servedEnv{namespace: controlplanetest.Namespace(t, cp)}
+	e := &servedEnv{namespace: controlplane.Namespace(t, cp)}
 	e.gvk = schema.GroupVersionKind{Group: e.namespace + ".example.com", Version: "v1", Kind: "Monitor"}
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
@@ -86,7 +86,7 @@ func newServedEnv(t *testing.T) *servedEnv {
 	require.NoError(t, err)
 	e.operator, err = ctrl.NewManager(cp.Config(), ctrl.Options{
 		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}},
 	})
@@ -153,7 +153,7 @@ func (e *servedEnv) install(t *testing.T, listType string) *apiextensionsv1.Cust
 }
 
 const (
-	eventually = controlplanetest.Patience
+	eventually = controlplane.Patience
 	often      = 10 * time.Millisecond
 )
 
@@ -245,7 +245,7 @@ func TestIfServed(t *testing.T) {
 // Children of one kind share its informer, which is never removed if one of them needs it for ever.
 func TestIfServedOnSomeChildren(t *testing.T) {
 	cp := controlPlane(t)
-	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience)})
+	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience)})
 	require.NoError(t, err)
 	set := Ensure(Build(constant("a", "")), Build(constant("b", ""), IfServed()))
 	err = set.SetupWithBuilder(mgr, ctrl.NewControllerManagedBy(mgr))

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 var (
@@ -247,7 +247,7 @@ func TestLongStatefulSetName(t *testing.T) {
 	cp := corpusPlane(t)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
-	c = client.NewNamespacedClient(c, controlplanetest.Namespace(t, cp))
+	c = client.NewNamespacedClient(c, controlplane.Namespace(t, cp))
 	for _, length := range []int{maxRevisionedName, 63} {
 		s := NewStatefulSet(&corev1.ConfigMap{}, map[string]string{"app": "db"}, corev1.Container{Name: "db", Image: "redis:7"})
 		s.Name, s.Spec.ServiceName = strings.Repeat("a", length), ""
@@ -262,13 +262,13 @@ func TestLongStatefulSetName(t *testing.T) {
 			refused = events.Items[i]
 		}
 		return err == nil && i >= 0
-	}, controlplanetest.Patience, 100*time.Millisecond, "the controller tries to create a pod of the longer one")
+	}, controlplane.Patience, 100*time.Millisecond, "the controller tries to create a pod of the longer one")
 	require.Len(t, refused.InvolvedObject.Name, 63)
 	require.Contains(t, refused.Message, "must be no more than 63")
 	var pods corev1.PodList
 	require.Eventually(t, func() bool {
 		return c.List(t.Context(), &pods) == nil && len(pods.Items) > 0
-	}, controlplanetest.Patience, 100*time.Millisecond, "the other one gets a pod")
+	}, controlplane.Patience, 100*time.Millisecond, "the other one gets a pod")
 	for _, pod := range pods.Items {
 		require.Equal(t, strings.Repeat("a", maxRevisionedName)+"-0", pod.Name)
 	}

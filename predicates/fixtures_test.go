@@ -25,7 +25,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 var (
@@ -113,9 +113,9 @@ func condition(status metav1.ConditionStatus, reason, message string) func(*core
 }
 
 // controlPlane runs an API server. No controllers run beside it, so only the test writes.
-var controlPlane = controlplanetest.Shared()
+var controlPlane = controlplane.Shared()
 
-const eventually = controlplanetest.Patience
+const eventually = controlplane.Patience
 
 // watch records the events of one kind, as a real API server, cache and source send them.
 type watch struct {
@@ -129,7 +129,7 @@ type watch struct {
 func newWatch(t *testing.T, kind client.Object, options cache.Options) *watch {
 	t.Helper()
 	cp := controlPlane(t)
-	w := &watch{namespace: controlplanetest.Namespace(t, cp), events: make(chan any, 100), interrupter: &interrupter{}}
+	w := &watch{namespace: controlplane.Namespace(t, cp), events: make(chan any, 100), interrupter: &interrupter{}}
 	var err error
 	w.Client, err = client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)

@@ -22,8 +22,8 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/predicates"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // TestRealLifeOfACustomResource shows which predicates pass each kind of write to a custom resource.
@@ -250,11 +250,11 @@ func TestRealInterruptedWatch(t *testing.T) {
 func TestRealBuilder(t *testing.T) {
 	kind := gauge(t, "")
 	cp := controlPlane(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})

@@ -24,8 +24,8 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/predicates"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // TestShardsUnderKills runs three shards of an operator, each in a process of its own, which are killed while objects are
@@ -95,7 +95,7 @@ func nobodyDown(*policyv1.PodDisruptionBudget) bool { return false }
 // triggers a reconcile of the owner in every shard.
 func TestRealShardOfAChild(t *testing.T) {
 	cp := controlPlane(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	var reconciles [2]chan string

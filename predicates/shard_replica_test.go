@@ -25,12 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
-	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/predicates"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
 // replicaCommand is the first argument of this test program when it is a replica of the operator.
@@ -146,8 +145,8 @@ func newShardedOperator(t *testing.T) *shardedOperator {
 	policy := filepath.Join(folder, "policy.json")
 	require.NoError(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
 	s := &shardedOperator{audit: filepath.Join(folder, "audit.log"), uids: map[string]types.UID{}, wanted: map[string]int{}}
-	s.cp = controlplanetest.Start(t, controlplane.WithAPIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+s.audit))
-	s.namespace = controlplanetest.Namespace(t, s.cp)
+	s.cp = controlplane.New(t, controlplane.WithAPIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+s.audit))
+	s.namespace = controlplane.Namespace(t, s.cp)
 	var err error
 	s.client, err = client.New(s.cp.Config(), client.Options{})
 	require.NoError(t, err)

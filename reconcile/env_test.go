@@ -22,14 +22,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // controlPlane runs no controllers: only the test reconciles a PodDisruptionBudget.
-var controlPlane = controlplanetest.Shared()
+var controlPlane = controlplane.Shared()
 
 // The types that the tests inside the package use too.
 type (
@@ -38,7 +38,7 @@ type (
 )
 
 const (
-	eventually = controlplanetest.Patience
+	eventually = controlplane.Patience
 	often      = 10 * time.Millisecond
 )
 
@@ -59,12 +59,12 @@ func newEnv(t *testing.T) *env {
 func newEnvWith(t *testing.T, change func(*rest.Config) *rest.Config) *env {
 	t.Helper()
 	cp := controlPlane(t)
-	w := &env{namespace: controlplanetest.Namespace(t, cp)}
+	w := &env{namespace: controlplane.Namespace(t, cp)}
 	var err error
 	w.client, err = client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	w.mgr, err = ctrl.NewManager(w.count.Wrap(change(cp.Config())), ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
@@ -183,7 +183,7 @@ const knowsItsRole = "list serviceaccounts"
 func options(namespaces ...string) ctrl.Options {
 	o := ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
-		GracefulShutdownTimeout: new(controlplanetest.Patience),
+		GracefulShutdownTimeout: new(controlplane.Patience),
 	}
 	if len(namespaces) > 0 {
 		o.Cache.DefaultNamespaces = map[string]cache.Config{}

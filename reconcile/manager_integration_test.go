@@ -23,9 +23,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // An index makes an informer before the start, for which the manager then waits.
@@ -35,7 +35,7 @@ func managerWithIndex(t *testing.T) ctrl.Manager {
 	nobody := cp.ConfigFor("nobody")
 	mgr, err := reconcile.NewManager(nobody, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
-		GracefulShutdownTimeout: new(controlplanetest.Patience),
+		GracefulShutdownTimeout: new(controlplane.Patience),
 	})
 	require.NoError(t, err)
 	return mgr
@@ -73,7 +73,7 @@ func TestManagerStoppedBeforeStart(t *testing.T) {
 	unreachable := cp.Config()
 	mgr, err := reconcile.NewManager(unreachable, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
-		GracefulShutdownTimeout: new(controlplanetest.Patience),
+		GracefulShutdownTimeout: new(controlplane.Patience),
 	})
 	require.NoError(t, err)
 	index(t, mgr)
@@ -137,7 +137,7 @@ func TestManagerWithoutReadPermission(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			namespace := controlplanetest.Namespace(t, controlPlane(t))
+			namespace := controlplane.Namespace(t, controlPlane(t))
 			o := options(namespace)
 			if tc.everyNS {
 				o = options()
@@ -199,7 +199,7 @@ func TestMissingWritePermission(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			namespace := controlplanetest.Namespace(t, controlPlane(t))
+			namespace := controlplane.Namespace(t, controlPlane(t))
 			admin, err := client.New(controlPlane(t).Config(), client.Options{})
 			require.NoError(t, err)
 			mgr, err := reconcile.NewManager(account(t, namespace, append(tc.may, knowsItsRole,

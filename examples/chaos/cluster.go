@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
-	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // cluster is what fails: a control plane, a database, and the operators, which reach the API server through a proxy.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
 // replica is one of two processes of an operator.

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // chapter shows one example.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/opblocks/opblocks/examples/demo/style"
 	"github.com/opblocks/opblocks/examples/internal/launch"
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
 const (

@@ -69,12 +69,11 @@ var rules = []rule{
 	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "shares the parsed schemas of the built-in kinds"},
 	{pkg: "internal/memoryserver/crd", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "takes the schema of metadata from the built-in kinds"},
 	{pkg: "internal/memoryserver/kind", helpsTests: true, reason: "what the server needs of a kind, whoever makes it"},
-	{pkg: "internal/controlplane/controlplanetest", ours: []string{"internal/controlplane"}, helpsTests: true, reason: "the control plane for package testing"},
-	{pkg: "internal/controlplane", ours: []string{"internal/controlplane/programs", "internal/controlplane/supervisor"}, helpsTests: true, reason: "runs the programs under the supervisor"},
-	{pkg: "internal/controlplane/build", ours: []string{"internal/controlplane/programs"}, helpsTests: true, reason: "a program: builds the control plane's programs"},
-	{pkg: "internal/controlplane/supervise", ours: []string{"internal/controlplane/supervisor"}, helpsTests: true, reason: "a program: the supervisor process"},
-	{pkg: "internal/controlplane/programs", helpsTests: true, reason: "builds from other modules only"},
-	{pkg: "internal/controlplane/supervisor", helpsTests: true, reason: "runs any program"},
+	{pkg: "reconcile/reconciletest/controlplane", ours: []string{"reconcile/reconciletest/controlplane/programs", "reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "runs the programs under the supervisor"},
+	{pkg: "reconcile/reconciletest/controlplane/build", ours: []string{"reconcile/reconciletest/controlplane/programs"}, helpsTests: true, reason: "a program: builds the control plane's programs"},
+	{pkg: "reconcile/reconciletest/controlplane/supervise", ours: []string{"reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "a program: the supervisor process"},
+	{pkg: "reconcile/reconciletest/controlplane/programs", helpsTests: true, reason: "builds from other modules only"},
+	{pkg: "reconcile/reconciletest/controlplane/supervisor", helpsTests: true, reason: "runs any program"},
 	{pkg: "internal/requests", helpsTests: true, reason: "counts at the transport, for any client"},
 
 	// Packages that users import.

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 var crdPaths = []string{
@@ -70,7 +70,7 @@ func FuzzConformance(f *testing.F) {
 	})
 }
 
-var realControlPlane = controlplanetest.Shared()
+var realControlPlane = controlplane.Shared()
 
 func newRealSide(t testing.TB) client.Client {
 	t.Helper()

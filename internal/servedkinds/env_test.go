@@ -31,14 +31,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // controlPlane runs no controllers: the API server itself serves custom resources and removes them.
-var controlPlane = controlplanetest.Shared()
+var controlPlane = controlplane.Shared()
 
 const (
-	eventually = controlplanetest.Patience
+	eventually = controlplane.Patience
 	often      = 10 * time.Millisecond
 )
 
@@ -84,7 +84,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	runtimeLog()
 	cp := controlPlane(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme.Scheme))
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ type operator struct {
 func (e *testEnv) newOperator(t *testing.T, config *rest.Config, namespaces ...string) *operator {
 	t.Helper()
 	options := ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 		Controller: controllerOptions,
 		Cache:      cache.Options{ReaderFailOnMissingInformer: true}, // so that the test sees which informers exist
 	}

@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/ownedresources/workload"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // No controllers run on it: only the test writes.
-var controlPlane = controlplanetest.Shared()
+var controlPlane = controlplane.Shared()
 
 const fieldManager = client.FieldOwner("restarter.example.com")
 
@@ -41,7 +41,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	var err error
 	env.client, err = client.New(env.sent.Wrap(cp.Config()), client.Options{})
 	require.NoError(t, err)
-	env.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: controlplanetest.Namespace(t, cp), Name: "web"}}
+	env.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.Namespace(t, cp), Name: "web"}}
 	require.NoError(t, env.client.Create(t.Context(), env.owner))
 	return env
 }

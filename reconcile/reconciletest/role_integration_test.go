@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // TestRoleAllowsWhatTheAPIServerAllows asks the authorizer of a real API server for each right under each role.
 func TestRoleAllowsWhatTheAPIServerAllows(t *testing.T) {
-	cp := controlplanetest.Start(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	cp := controlplane.New(t)
+	namespace := controlplane.Namespace(t, cp)
 	c, err := client.New(cp.Config(), client.Options{Scheme: clientgoscheme.Scheme})
 	require.NoError(t, err)
 

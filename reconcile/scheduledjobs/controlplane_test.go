@@ -21,15 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 )
 
 // controlPlane runs the real Job controller, TTL controller and garbage collector.
-var controlPlane = controlplanetest.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/backups.yaml"))
+var controlPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/backups.yaml"))
 
 // cluster is a namespace of a real control plane with an operator, whose clock the test sets.
 type cluster struct {
@@ -44,7 +43,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	cp := controlPlane(t)
-	c := &cluster{cp: cp, namespace: controlplanetest.Namespace(t, cp), clock: clocktesting.NewFakePassiveClock(two.Add(-30 * time.Minute))}
+	c := &cluster{cp: cp, namespace: controlplane.Namespace(t, cp), clock: clocktesting.NewFakePassiveClock(two.Add(-30 * time.Minute))}
 	var err error
 	c.Client, err = client.New(cp.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
@@ -56,7 +55,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(c.count.Wrap(c.cp.Config()), ctrl.Options{
-		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplanetest.Patience),
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{c.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
@@ -105,7 +104,7 @@ func (c *cluster) set(t *testing.T, now time.Time) {
 
 func (c *cluster) eventually(t *testing.T, what string, condition func(*assert.CollectT)) {
 	t.Helper()
-	require.EventuallyWithT(t, condition, controlplanetest.Patience, 20*time.Millisecond, what)
+	require.EventuallyWithT(t, condition, controlplane.Patience, 20*time.Millisecond, what)
 }
 
 // jobs returns the names of the Jobs, each with its state.

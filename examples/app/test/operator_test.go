@@ -15,7 +15,7 @@ import (
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 	"github.com/opblocks/opblocks/examples/app/controller"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const (

@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/examples/cache/registry"
 	"github.com/opblocks/opblocks/examples/cache/registry/registrytest"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const (

@@ -12,12 +12,11 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 var (
-	cluster = controlplanetest.Shared(controlplane.WithCRDs("../config/crd/bases"), controlplane.WithControllers()) // which delete namespaces
+	cluster = controlplane.Shared(controlplane.WithCRDs("../config/crd/bases"), controlplane.WithControllers()) // which delete namespaces
 	scheme  = operatortest.NewScheme(userv1alpha1.AddToScheme)
 )
 

@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/examples/eru/controller"
 	"github.com/opblocks/opblocks/examples/eru/restarts"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/internal/controlplane"
 	"github.com/opblocks/opblocks/ownedresources/workload"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // Access writes a kubeconfig with the permissions of a ServiceAccount to the folder of the control plane, and returns its path.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/opblocks/opblocks/internal/controlplane/programs"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
 )
 
 // Build compiles the operator of an example to a file. The working directory must be the root of the repository.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/opblocks/opblocks/internal/controlplane/programs"
-	"github.com/opblocks/opblocks/internal/controlplane/supervisor"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
 // Server is a MariaDB server.

@@ -3,8 +3,7 @@ package operatortest
 import (
 	"testing"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // ControlPlanes returns two control planes that the tests of a package share, with the CRDs of a folder, such as
@@ -12,7 +11,7 @@ import (
 // the test and the operator write; the options are for it.
 func ControlPlanes(crds string, options ...controlplane.Option) (cluster, apiServer func(testing.TB) *controlplane.ControlPlane) {
 	installed := controlplane.WithCRDs(crds)
-	return controlplanetest.Shared(installed, controlplane.WithControllers()), controlplanetest.Shared(append(options, installed)...)
+	return controlplane.Shared(installed, controlplane.WithControllers()), controlplane.Shared(append(options, installed)...)
 }
 
 // EnforceOwnerReferences enables the admission plug-in that lets nobody change the owners of an object who may not delete it,

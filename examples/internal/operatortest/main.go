@@ -43,7 +43,7 @@ var leftovers = []goleak.Option{
 	goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformer.func1"),
 	goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformerHandlerRegistration.func1"),
 	// Of the control planes that the tests of the package share, which live as long as the process.
-	goleak.IgnoreAnyFunction("github.com/opblocks/opblocks/internal/controlplane/supervisor.(*Supervisor).receive"),
+	goleak.IgnoreAnyFunction("github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor.(*Supervisor).receive"),
 }
 
 // patiently runs the tests of a package, and then waits until the goroutines have ended. goleak itself waits for less than a

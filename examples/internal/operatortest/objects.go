@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const (
 	// Patience is the timeout for what should happen at once, on a machine that is busy with other tests. It is longer than the
 	// longest backoff of an operator, which is a minute.
-	Patience = controlplanetest.Patience
+	Patience = controlplane.Patience
 	interval = 20 * time.Millisecond
 )
 

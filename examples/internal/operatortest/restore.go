@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // Restored is what [Restore] made of a dump.

@@ -15,8 +15,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // User is the access of the test itself to a namespace, as an administrator.
@@ -31,7 +30,7 @@ func NewUser(t testing.TB, cp *controlplane.ControlPlane, scheme *runtime.Scheme
 	t.Helper()
 	c, err := client.NewWithWatch(cp.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	return &User{WithWatch: c, ControlPlane: cp, Namespace: controlplanetest.Namespace(t, cp)}
+	return &User{WithWatch: c, ControlPlane: cp, Namespace: controlplane.Namespace(t, cp)}
 }
 
 // NewScheme returns a scheme with the kinds of Kubernetes and those that are added.

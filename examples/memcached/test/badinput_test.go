@@ -22,8 +22,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 var kind = cachev1alpha1.GroupVersion.WithKind("Memcached")
@@ -270,7 +269,7 @@ func TestNamesake(t *testing.T) {
 // TestAPIServerRestart restarts the API server while the operator works.
 func TestAPIServerRestart(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, controlplanetest.Start(t, controlplane.WithControllers(), controlplane.WithCRDs("../config/crd/bases")))
+	u := newUser(t, controlplane.New(t, controlplane.WithControllers(), controlplane.WithCRDs("../config/crd/bases")))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	names := make([]string, 10)
 	for i := range names {

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
-	"github.com/opblocks/opblocks/internal/controlplane"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const (

@@ -18,13 +18,12 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/simulation/controllers"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-var controlPlane = controlplanetest.Shared(controlplane.WithControllers())
+var controlPlane = controlplane.Shared(controlplane.WithControllers())
 
 // action is what a user does in a namespace.
 type action struct {
@@ -127,7 +126,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cp := controlPlane(t)
-			namespace := controlplanetest.Namespace(t, cp)
+			namespace := controlplane.Namespace(t, cp)
 			live, err := client.New(cp.Config(), client.Options{})
 			require.NoError(t, err)
 			end := outcome

@@ -17,8 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const ownerVariable = "CONTROLPLANE_TEST_OWNER"
@@ -72,8 +71,8 @@ func processesIn(t *testing.T, folder string) []string {
 }
 
 func TestRestart(t *testing.T) {
-	cp := controlplanetest.Start(t, controlplane.WithControllers())
-	namespace := controlplanetest.Namespace(t, cp)
+	cp := controlplane.New(t, controlplane.WithControllers())
+	namespace := controlplane.Namespace(t, cp)
 	c := newClient(t, cp)
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kept"}}
 	require.NoError(t, c.Create(t.Context(), kept))

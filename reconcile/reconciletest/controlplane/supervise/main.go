@@ -1,6 +1,6 @@
 // Supervise is the program that package supervisor starts. It is not meant to be run by hand.
 package main
 
-import "github.com/opblocks/opblocks/internal/controlplane/supervisor"
+import "github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 
 func main() { supervisor.Main() }

@@ -14,11 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-var shared = controlplanetest.Shared(controlplane.WithControllers())
+var shared = controlplane.Shared(controlplane.WithControllers())
 
 func TestStartConcurrently(t *testing.T) {
 	if testing.Short() {
@@ -27,7 +26,7 @@ func TestStartConcurrently(t *testing.T) {
 	var both sync.WaitGroup
 	planes := make([]*controlplane.ControlPlane, 2)
 	for i := range planes {
-		both.Go(func() { planes[i] = controlplanetest.Start(t, controlplane.WithCRDs("testdata/widgets.yaml")) })
+		both.Go(func() { planes[i] = controlplane.New(t, controlplane.WithCRDs("testdata/widgets.yaml")) })
 	}
 	both.Wait()
 	assert.NotEqual(t, planes[0].Config().Host, planes[1].Config().Host)
@@ -64,7 +63,7 @@ func kubectl(t *testing.T, cp *controlplane.ControlPlane, namespace string, args
 
 func eventually(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, controlplanetest.Patience, true, done)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, controlplane.Patience, true, done)
 	require.NoError(t, err, "waiting until %s", what)
 }
 

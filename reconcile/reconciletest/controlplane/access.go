@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/opblocks/opblocks/internal/controlplane/programs"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
 )
 
 const adminGroup = "system:masters"

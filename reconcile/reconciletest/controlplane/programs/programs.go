@@ -39,7 +39,7 @@ func (p program) executable() string {
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
 var all = []program{
-	{"supervise", ownModule, ownModule + "/internal/controlplane/supervise"},
+	{"supervise", ownModule, ownModule + "/reconcile/reconciletest/controlplane/supervise"},
 	{"etcd", etcdModule, etcdModule},
 	{"kube-apiserver", kubernetesModule, kubernetesModule + "/cmd/kube-apiserver"},
 	{"kube-controller-manager", kubernetesModule, kubernetesModule + "/cmd/kube-controller-manager"},

@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 func TestInstallCRDsStartsGarbageCollection(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/widgets.yaml"))
 
 	kubectl(t, cp, namespace, "apply", "-f", "testdata/widget.yaml")

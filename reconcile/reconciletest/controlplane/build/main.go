@@ -1,6 +1,6 @@
 // Build builds the programs of the control plane that are missing or out of date into bin/k8s:
 //
-//	go run ./internal/controlplane/build
+//	go run ./reconcile/reconciletest/controlplane/build
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/opblocks/opblocks/internal/controlplane/programs"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
 )
 
 func main() {

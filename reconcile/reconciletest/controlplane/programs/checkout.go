@@ -54,7 +54,7 @@ func (c *checkout) keyFile(p program) string { return c.bin("." + p.name + ".key
 func (c *checkout) key(p program) (string, error) {
 	pattern := "hack/k8s/go.*"
 	if p.module == ownModule {
-		pattern = "internal/controlplane/supervis*/*.go"
+		pattern = "reconcile/reconciletest/controlplane/supervis*/*.go"
 	}
 	files, err := filepath.Glob(filepath.Join(c.root, filepath.FromSlash(pattern)))
 	if err != nil {

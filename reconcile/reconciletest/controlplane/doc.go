@@ -1,4 +1,4 @@
-// Package controlplane starts a real Kubernetes control plane on this machine, for tests and for the demo.
+// Package controlplane starts a real Kubernetes control plane on this machine, for tests.
 //
 // [Start] starts etcd and kube-apiserver with RBAC. [WithControllers] adds kube-controller-manager, kube-scheduler and
 // kwok, which simulates nodes: Deployments roll out, pods become Ready, Jobs complete, volume claims are bound, owned
@@ -8,5 +8,5 @@
 // Package programs builds the programs on first use. They run under package supervisor: no process and no file of a
 // control plane outlives the program that started it, unless that calls [ControlPlane.Detach].
 //
-// Tests use package controlplanetest.
+// Tests use package controlplane.
 package controlplane

@@ -9,15 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 const readyReplicas = "jsonpath={.status.readyReplicas}/{.status.replicas}"
 
 func TestDeployment(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web:1", "--replicas=2")
 	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=5m")
 	assert.Equal(t, "2/2", kubectl(t, cp, namespace, "get", "deployment/web", "-o", readyReplicas))
@@ -38,7 +37,7 @@ func TestDeployment(t *testing.T) {
 
 func TestStatefulSet(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	kubectl(t, cp, namespace, "apply", "-f", "testdata/statefulset.yaml")
 	kubectl(t, cp, namespace, "rollout", "status", "statefulset/database", "--timeout=5m")
 	assert.Equal(t, "Bound Bound", kubectl(t, cp, namespace, "get", "pvc", "-o", "jsonpath={.items[*].status.phase}"))
@@ -50,14 +49,14 @@ func TestStatefulSet(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	kubectl(t, cp, namespace, "create", "job", "backup", "--image=backup")
 	kubectl(t, cp, namespace, "wait", "--for=condition=complete", "job/backup", "--timeout=5m")
 }
 
 func TestUnpullableImage(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=registry.invalid/web", "--replicas=1")
 	kubectl(t, cp, namespace, "wait", "pod", "-l", "app=web", "--timeout=5m",
 		"--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff")
@@ -68,7 +67,7 @@ func TestUnpullableImage(t *testing.T) {
 
 func TestHoldAnnotation(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	kubectl(t, cp, namespace, "run", "held", "--image=web", "--annotations="+controlplane.HoldAnnotation+"=")
 	kubectl(t, cp, namespace, "run", "other", "--image=web")
 	kubectl(t, cp, namespace, "wait", "--for=condition=Ready", "pod/other", "--timeout=5m")
@@ -81,7 +80,7 @@ func TestHoldAnnotation(t *testing.T) {
 
 func TestPodStatusIsKept(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	kubectl(t, cp, namespace, "run", "web", "--image=web")
 	kubectl(t, cp, namespace, "wait", "--for=condition=Ready", "pod/web", "--timeout=5m")
 	kubectl(t, cp, namespace, "patch", "pod/web", "--subresource=status", "--patch",
@@ -95,7 +94,7 @@ func TestPodStatusIsKept(t *testing.T) {
 
 func TestServiceRange(t *testing.T) {
 	cp := shared(t)
-	namespace := controlplanetest.Namespace(t, cp)
+	namespace := controlplane.Namespace(t, cp)
 	c := newClient(t, cp)
 	for range 300 {
 		service := &corev1.Service{}

@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/controlplane"
-	"github.com/opblocks/opblocks/internal/controlplane/controlplanetest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 func TestServiceAccountConfig(t *testing.T) {
@@ -28,7 +27,7 @@ func TestServiceAccountConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cp := shared(t)
-			namespace := controlplanetest.Namespace(t, cp)
+			namespace := controlplane.Namespace(t, cp)
 			kubectl(t, cp, namespace, "create", "serviceaccount", "operator")
 			c, err := client.New(config(t, cp, namespace), client.Options{})
 			require.NoError(t, err)
