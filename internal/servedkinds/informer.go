@@ -89,7 +89,7 @@ func (k *Kinds) attach(ctx context.Context, kd *kind, w *Watch) error {
 		return nil
 	}
 	k.goroutines.Go(func() {
-		if a.waitForSync(func() { k.isSlow(w, a) }) {
+		if a.waitForSync(ctx, func() { k.isSlow(w, a) }) {
 			k.synced(w, a)
 		}
 	})

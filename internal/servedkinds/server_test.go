@@ -54,6 +54,8 @@ type testServer struct {
 	removed    []string
 	indexError error
 	forbidden  bool // lists of objects are
+
+	stop func() // stops the Kinds, and waits until they have ended
 }
 
 type testInformer struct {
@@ -81,9 +83,12 @@ func newTestServer(t *testing.T) *testServer {
 		defer close(done)
 		assert.NoError(t, s.kinds.Start(ctx))
 	}()
-	t.Cleanup(func() {
+	s.stop = func() {
 		stop()
 		<-done
+	}
+	t.Cleanup(func() {
+		s.stop()
 		for _, i := range s.informers {
 			i.stop()
 		}

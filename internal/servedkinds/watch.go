@@ -278,8 +278,8 @@ func newAttachment(w *Watch, informer cache.Informer) (*attachment, error) {
 const slowStart = 10 * time.Second
 
 // waitForSync waits until the informer has listed its objects and the handlers have had them. It returns false if the
-// attachment ended before. It calls slow once if that takes long.
-func (a *attachment) waitForSync(slow func()) bool {
+// attachment or the context ended before. It calls slow once if that takes long.
+func (a *attachment) waitForSync(ctx context.Context, slow func()) bool {
 	timer := time.NewTimer(slowStart)
 	defer timer.Stop()
 	remaining := []toolscache.DoneChecker{a.informer.HasSyncedChecker()}
@@ -293,6 +293,8 @@ func (a *attachment) waitForSync(slow func()) bool {
 		case <-timer.C:
 			slow()
 		case <-a.ctx.Done():
+			return false
+		case <-ctx.Done(): // the manager stops this package before the controllers, whose context a.ctx is
 			return false
 		}
 	}

@@ -225,6 +225,16 @@ func TestWatch(t *testing.T) {
 				assert.Equal(t, []string{"Monitor"}, s.removals())
 			},
 		},
+		"EndsWhileForbidden": {
+			reason: "the manager stops the Kinds before the controllers, and would wait for them until its timeout",
+			do: func(t *testing.T, s *testServer) {
+				s.forbidden = true
+				s.serve(monitorGVK)
+				c := s.start(s.newWatch(monitorGVK))
+				s.stop()
+				assert.False(t, c.reads())
+			},
+		},
 		"ForbiddenLater": {
 			reason: "a kind appears that the operator may not list, which its passes can show",
 			do: func(t *testing.T, s *testServer) {
