@@ -8,6 +8,13 @@ KEEP     =
 IMG      =
 DOCKER   = docker
 TIMEOUT  = 40m
+RELEASE  =
+# For make compatibility: see docs/compatibility.md.
+CONTROLLER_RUNTIME = latest
+# The control plane of another version of Kubernetes: make test KUBERNETES=v1.35.9
+ifdef KUBERNETES
+export OPBLOCKS_KUBERNETES = $(KUBERNETES)
+endif
 
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
@@ -31,8 +38,8 @@ trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
 $(2)
 endef
 
-.PHONY: help demo demo-schedule demo-program chaos test lint generate manifests bench clean install \
-	uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
+.PHONY: help demo demo-schedule demo-program chaos test lint api compatibility vulncheck release-check generate manifests bench clean \
+	install uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
 
@@ -59,7 +66,7 @@ chaos: control-plane mariadb ## Run the examples while they, the control plane, 
 # Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
 test: export GOGC ?= 400
 test: export GOMEMLIMIT ?= 1GiB
-test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
+test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB. KUBERNETES=v1.35.9 chooses its version.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
 	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
 
@@ -94,14 +101,16 @@ computations-of-examples:
 
 ##@ Work on it
 
-lint: requirements bin/golangci-lint ## Check style, tidy modules, generated files, the direction of imports and the links of pages.
+lint: requirements bin/golangci-lint bin/actionlint ## Check style, tidy modules, generated files, the exported API, imports, links of pages and workflows.
 	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
 	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) hack/*/; do \
 		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
 	test "$$have" = "$$(cat $(generated) 2>/dev/null | cksum)" || \
 	{ echo "opblocks: generated files were out of date and have been generated again: commit them" >&2; exit 1; }
-	go test ./internal/imports ./internal/links
+	go test ./internal/documented ./internal/imports ./internal/links
+	bin/actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
+	go run ./internal/exportedapi
 
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
 	bench/api/zz_generated.deepcopy.go bench/api/*.yaml $(addprefix ownedresources/overlay/testdata/api/,zz_generated.deepcopy.go *.yaml)
@@ -138,6 +147,25 @@ define versions
 echo "kube-apiserver: $$(bin/k8s/kube-apiserver --version | sed 's/.* v//')"; \
 echo "etcd: $$(bin/k8s/etcd --version | sed -n 's/^etcd Version: //p')"; }
 endef
+
+api: requirements ## Accept incompatible changes of the exported API, which lint reports. RELEASE=v0.2.0 writes the API of a release.
+	go run ./internal/exportedapi $(if $(RELEASE),-release $(RELEASE),-accept)
+
+compatibility: requirements ## Compile and test the library with other versions of controller-runtime. CONTROLLER_RUNTIME= names them.
+	@for v in $(CONTROLLER_RUNTIME); do hack/compatibility $$v || exit 1; done
+
+vulncheck: requirements bin/govulncheck ## Look for known vulnerabilities in what the modules call; asks https://vuln.go.dev.
+	@for m in $(modules); do echo "opblocks: looking for known vulnerabilities in module $$m" >&2; \
+		(cd $$m && "$(CURDIR)/bin/govulncheck" ./...) 2> bin/govulncheck.err && continue; cat bin/govulncheck.err >&2; \
+		! grep -q 'vuln\.go\.dev' bin/govulncheck.err || \
+		echo "opblocks: the vulnerability database https://vuln.go.dev could not be reached, so nothing was checked: check the network" >&2; \
+		exit 1; done
+
+release-check: requirements ## Check that the commit can get the tag RELEASE=v0.1.0 or RELEASE=examples/v0.1.0; see docs/releasing.md.
+	@test -n "$(RELEASE)" || { echo "opblocks: name a tag: make release-check RELEASE=v0.1.0" >&2; exit 1; }
+	@test -z "$$(git status --porcelain)" || { echo "opblocks: a tag is of a commit, and there are changes that are not committed: see git status" >&2; exit 1; }
+	go run ./internal/release "$(RELEASE)"
+	$(if $(findstring /,$(RELEASE)),,go run ./internal/exportedapi -exact "$(RELEASE)")
 
 clean: ## Remove bin/. Go's own caches stay.
 	rm -rf bin
@@ -177,6 +205,12 @@ mariadb: ## Install MariaDB's server programs if they are missing; needs root or
 
 bin/golangci-lint: hack/lint/go.sum | requirements
 	$(call slowly,building golangci-lint,cd hack/lint && go build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+bin/actionlint: hack/ci/go.sum | requirements
+	$(call slowly,building actionlint,cd hack/ci && go build -o ../../$@ github.com/rhysd/actionlint/cmd/actionlint)
+
+bin/govulncheck: hack/ci/go.sum | requirements
+	$(call slowly,building govulncheck,cd hack/ci && go build -o ../../$@ golang.org/x/vuln/cmd/govulncheck)
 
 bin/controller-gen: hack/generate/go.sum | requirements
 	$(call slowly,building controller-gen,cd hack/generate && go build -o ../../$@ sigs.k8s.io/controller-tools/cmd/controller-gen)

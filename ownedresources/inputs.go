@@ -252,8 +252,8 @@ func LiveEach[P, T client.Object](child *Child[T]) *Input[T, []P] {
 
 // Pair is the value of [Both].
 type Pair[A, B any] struct {
-	First  A
-	Second B
+	First  A // the value of the first input
+	Second B // the value of the second input
 }
 
 // Both returns an input whose value is that of two others, for a child that is built from both, such as a workload from

@@ -12,9 +12,9 @@ import (
 // Candidate is an object that is running, or that waits to start because a run is due. [Status.Candidate] makes it from a
 // status. Objects that are neither running nor due are not candidates.
 type Candidate struct {
-	Object  types.NamespacedName
-	Due     time.Time // the NextScheduleTime of its [Status]: of the run that is due, without the offset; ignored if Running
-	Running bool
+	Object  types.NamespacedName // the object that is running or due
+	Due     time.Time            // the NextScheduleTime of its [Status]: of the run that is due, without the offset; ignored if Running
+	Running bool                 // the object has started a run that has not finished
 }
 
 // MayStart reports whether the candidate may start, if at most limit objects may run at once. It may if fewer than limit

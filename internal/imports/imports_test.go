@@ -75,6 +75,8 @@ var rules = []rule{
 	{pkg: "reconcile/reconciletest/controlplane/programs", helpsTests: true, reason: "builds from other modules only"},
 	{pkg: "reconcile/reconciletest/controlplane/supervisor", helpsTests: true, reason: "runs any program"},
 	{pkg: "internal/requests", helpsTests: true, reason: "counts at the transport, for any client"},
+	{pkg: "internal/exportedapi", reason: "a program: compares the exported API with that of the last release"},
+	{pkg: "internal/release", reason: "a program: checks the files before a tag is pushed"},
 
 	// Packages that users import.
 	{

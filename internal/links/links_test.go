@@ -1,5 +1,5 @@
-// Package links tests that the links and the names in the repository's pages exist. It contains no code and opens no
-// connection.
+// Package links tests that the links, the names and the make targets in the repository's pages and workflows exist. It contains
+// no code and opens no connection.
 package links
 
 import (

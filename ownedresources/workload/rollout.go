@@ -26,6 +26,7 @@ const (
 
 // Rollout is the observed progress of an object towards its spec, by the rules of kstatus.
 type Rollout struct {
+	// State is how far the rollout is. Only RolloutComplete means that the object is as its spec asks.
 	State RolloutState
 	// Reason, in CamelCase, and Message explain why the rollout is not complete. They are empty if it is.
 	Reason, Message string

@@ -8,9 +8,9 @@ import (
 
 // Fault is one thing that goes wrong at one point of a run.
 type Fault struct {
-	Kind FaultKind
-	At   string // the request, as [Request.String] returns it, the change of an object, or its deletion by the user
-	Nth  int    // of the requests or changes of that name; 1 is the first
+	Kind FaultKind // what goes wrong
+	At   string    // the request, as [Request.String] returns it, the change of an object, or its deletion by the user
+	Nth  int       // of the requests or changes of that name; 1 is the first
 }
 
 // FaultKind is what goes wrong.

@@ -44,8 +44,8 @@ type Report struct {
 type Failure struct {
 	Kind   FindingKind // "": the scenario could not be run
 	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
-	Err    error
-	Trace  string // a table: the pass, what happened, and the answer
+	Err    error       // which rule was broken, and how
+	Trace  string      // a table: the pass, what happened, and the answer
 }
 
 // add adds the engine's result.

@@ -16,10 +16,10 @@ type Request struct {
 	// Verb is get, list, create, update, patch, apply, delete or deletecollection. Outside of the cluster it is effect or
 	// query.
 	Verb        string
-	Kind        schema.GroupVersionKind
-	Object      client.ObjectKey // for a creation with a generated name: the prefix and "*"
-	Subresource string
-	External    string // the name of an effect or a query, "" for all other requests
+	Kind        schema.GroupVersionKind // of the object; empty outside of the cluster
+	Object      client.ObjectKey        // for a creation with a generated name: the prefix and "*"
+	Subresource string                  // such as status, "" for the object itself
+	External    string                  // the name of an effect or a query, "" for all other requests
 
 	Body    []byte // of a patch or an apply as it is sent, of a create or an update as JSON, else nil
 	Cached  bool   // a read that did not go to the API server

@@ -48,8 +48,8 @@ type Spec struct {
 
 // The defaults of the history limits, which are those of CronJob.
 const (
-	DefaultSuccessfulJobsHistoryLimit = 3
-	DefaultFailedJobsHistoryLimit     = 1
+	DefaultSuccessfulJobsHistoryLimit = 3 // how many Jobs that succeeded are kept
+	DefaultFailedJobsHistoryLimit     = 1 // how many Jobs that failed are kept
 )
 
 // Status is what [Jobs] remembers of a schedule. Embed it inline in a status, or make it a field of its own.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// change is an exported identifier whose declaration has changed, so that code written for the last release may not compile.
+type change struct {
+	identifier string // such as conditions.Set or reconcile/reconciletest.Env.RequestLog
+	was        string
+	is         string // "": the identifier does not exist any more
+}
+
+// String returns the change in one line.
+func (c change) String() string {
+	if c.is == "" {
+		return fmt.Sprintf("%s was %s and does not exist any more", c.identifier, c.was)
+	}
+	return fmt.Sprintf("%s was %s and is %s", c.identifier, c.was, c.is)
+}
+
+// incompatible returns what a new API lacks of an old one, or declares in another way. An addition is compatible, except to an interface
+// that users implement: such an interface is one line.
+func incompatible(old, new []string) (changes []change) {
+	declared := map[string]string{}
+	for _, line := range new {
+		identifier, declaration, _ := strings.Cut(line, " ")
+		declared[identifier] = declaration
+	}
+	for _, line := range old {
+		identifier, was, _ := strings.Cut(line, " ")
+		is := declared[identifier]
+		if is == was || pointerMethod+is == was {
+			continue
+		}
+		changes = append(changes, change{identifier, was, is})
+	}
+	return changes
+}
+
+// check returns what is wrong with the changes since the last release: those that have not been accepted, those that have been accepted
+// and are undone, and those that the changelog does not name.
+func check(version string, changes []change, accepted []string, changelog string) (faults []string) {
+	var lines []string
+	for _, c := range changes {
+		lines = append(lines, c.String())
+		if !slices.Contains(accepted, c.String()) {
+			faults = append(faults, "incompatible change since "+version+": "+c.String())
+		}
+	}
+	if len(faults) > 0 {
+		return append(faults, "undo these changes, or describe them in CHANGELOG.md under Unreleased and run make api; see docs/releasing.md for "+
+			"when they are allowed")
+	}
+	for _, line := range accepted {
+		if !slices.Contains(lines, line) {
+			faults = append(faults, "hack/api/changes.txt is out of date, run make api: it has "+line)
+		}
+	}
+	for _, c := range changes {
+		name := c.identifier[strings.LastIndexByte(c.identifier, '.')+1:]
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(changelog) {
+			faults = append(faults, "CHANGELOG.md does not name "+c.identifier+" under Unreleased, which has changed incompatibly since "+version+
+				": describe what users do about it")
+		}
+	}
+	return faults
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"go/types"
+	"strconv"
+	"strings"
+)
+
+// pointerMethod precedes methods of the pointer only. It is compatible to make such a method one of the value.
+const pointerMethod = "pointer "
+
+// description collects the exported API of a package: a line for each identifier that user's code can name. A line has the
+// identifier and its declaration, in which parameters have no names, type parameters are numbers, and aliases of this module are resolved:
+// none of these matters to user's code.
+type description struct {
+	typeText
+
+	pkg   string // as in the identifiers
+	lines []string
+}
+
+// describe returns the exported API of a package of a module.
+func describe(pkg *types.Package, module string) []string {
+	d := &description{typeText: typeText{module}}
+	d.pkg = d.packageName(pkg)
+	for _, name := range pkg.Scope().Names() {
+		obj := pkg.Scope().Lookup(name)
+		if !obj.Exported() {
+			continue
+		}
+		switch obj := obj.(type) {
+		case *types.Const:
+			d.add(name, "const "+d.text(obj.Type())+" = "+obj.Val().ExactString())
+		case *types.Var:
+			d.add(name, "var "+d.text(obj.Type()))
+		case *types.Func:
+			d.add(name, d.text(obj.Type()))
+		case *types.TypeName:
+			d.addType(obj)
+		}
+	}
+	return d.lines
+}
+
+func (d *description) add(identifier, declaration string) {
+	d.lines = append(d.lines, d.pkg+"."+identifier+" "+declaration)
+}
+
+func (d *description) addType(obj *types.TypeName) {
+	switch t := obj.Type().(type) {
+	case *types.Alias:
+		d.add(obj.Name(), "type"+d.parameters(t.TypeParams())+" = "+d.text(t.Rhs()))
+	case *types.Named:
+		prefix := "type" + d.parameters(t.TypeParams()) + " "
+		switch under := t.Underlying().(type) {
+		case *types.Struct:
+			d.add(obj.Name(), prefix+"struct")
+			d.addFields(obj.Name(), under)
+		case *types.Interface:
+			if d.closed(under) {
+				d.add(obj.Name(), prefix+"interface with unexported methods")
+				d.addMethods(obj.Name(), t)
+				return
+			}
+			d.add(obj.Name(), prefix+d.text(under))
+			return
+		default:
+			d.add(obj.Name(), prefix+d.text(under))
+		}
+		d.addMethods(obj.Name(), t)
+	}
+}
+
+// closed reports whether users cannot implement an interface, so that methods can be added to it.
+func (d *description) closed(t *types.Interface) bool {
+	for method := range t.Methods() {
+		if !method.Exported() {
+			return true
+		}
+	}
+	return false
+}
+
+// addFields adds the exported fields of a struct, with those of unexported embedded structs, which are reached like its own. The tag is part
+// of a field: users see it in their custom resources.
+func (d *description) addFields(owner string, of *types.Struct) {
+	for i := range of.NumFields() {
+		field := of.Field(i)
+		if !field.Exported() {
+			if under, ok := indirect(field.Type()).Underlying().(*types.Struct); ok && field.Embedded() {
+				d.addFields(owner, under)
+			}
+			continue
+		}
+		kind, tag := "field ", ""
+		if field.Embedded() {
+			kind = "embedded field "
+		}
+		if of.Tag(i) != "" {
+			tag = " " + strconv.Quote(of.Tag(i))
+		}
+		d.add(owner+"."+field.Name(), kind+d.text(field.Type())+tag)
+	}
+}
+
+// addMethods adds the exported methods that this module declares, also the promoted ones. What other modules declare depends on their versions.
+func (d *description) addMethods(owner string, of *types.Named) {
+	ofValue := types.NewMethodSet(of)
+	all := ofValue
+	if !types.IsInterface(of) {
+		all = types.NewMethodSet(types.NewPointer(of))
+	}
+	for selection := range all.Methods() {
+		method := selection.Obj()
+		if !method.Exported() || !d.ours(method.Pkg()) {
+			continue
+		}
+		declaration := "method " + strings.TrimPrefix(d.text(selection.Type()), "func")
+		if ofValue.Lookup(method.Pkg(), method.Name()) == nil {
+			declaration = pointerMethod + declaration
+		}
+		d.add(owner+"."+method.Name(), declaration)
+	}
+}
+
+func indirect(t types.Type) types.Type {
+	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
+		return pointer.Elem()
+	}
+	return t
+}

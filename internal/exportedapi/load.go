@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// load returns the exported API of the module in a folder: of all packages that users can import, sorted.
+//
+// The go command compiles the packages, and load reads the types from the files that it leaves in its cache. So the
+// sources are not parsed again, and nothing is compiled a second time.
+func load(ctx context.Context, root string) ([]string, error) {
+	var failed bytes.Buffer
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-export",
+		"-f", "{{.ImportPath}}\t{{.Export}}\t{{.Name}}\t{{if not .DepOnly}}{{.Module.Path}}{{end}}", "./...")
+	list.Dir, list.Stderr = root, &failed
+	output, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the packages: %w: %s", err, bytes.TrimSpace(failed.Bytes()))
+	}
+	exports := map[string]string{}
+	var module string
+	var public []string
+	for line := range strings.Lines(string(output)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 4 {
+			return nil, fmt.Errorf("list the packages: unexpected line %q", line)
+		}
+		path, name, ours := fields[0], fields[2], fields[3]
+		exports[path] = fields[1] // "" for a package that has only tests
+		if ours != "" && exports[path] != "" && name != "main" && !slices.Contains(strings.Split(path, "/"), "internal") {
+			module, public = ours, append(public, path)
+		}
+	}
+	if len(public) == 0 {
+		return nil, errors.New("list the packages: there is none that users can import")
+	}
+	packages := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" {
+			return nil, fmt.Errorf("the go command has not compiled package %s", path)
+		}
+		return os.Open(exports[path])
+	})
+	var api []string
+	for _, path := range public {
+		pkg, err := packages.Import(path)
+		if err != nil {
+			return nil, fmt.Errorf("read package %s: %w", path, err)
+		}
+		api = append(api, describe(pkg, module)...)
+	}
+	slices.Sort(api)
+	return api, nil
+}
