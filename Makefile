@@ -11,7 +11,7 @@ TIMEOUT  = 40m
 RELEASE  =
 # For make compatibility: see docs/compatibility.md.
 CONTROLLER_RUNTIME = latest
-# The control plane of another version of Kubernetes: make test KUBERNETES=v1.35.9
+# The control plane of another version of Kubernetes: make test KUBERNETES=v1.35.4
 ifdef KUBERNETES
 export OPBLOCKS_KUBERNETES = $(KUBERNETES)
 endif
@@ -66,7 +66,7 @@ chaos: control-plane mariadb ## Run the examples while they, the control plane, 
 # Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
 test: export GOGC ?= 400
 test: export GOMEMLIMIT ?= 1GiB
-test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB. KUBERNETES=v1.35.9 chooses its version.
+test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB. KUBERNETES=v1.35.4 chooses its version.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
 	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
 
