@@ -22,15 +22,15 @@ func (c change) String() string {
 	return fmt.Sprintf("%s was %s and is %s", c.identifier, c.was, c.is)
 }
 
-// incompatible returns what a new API lacks of an old one, or declares in another way. An addition is compatible, except to an interface
-// that users implement: such an interface is one line.
-func incompatible(old, new []string) (changes []change) {
+// incompatible returns what the current API lacks of the released one, or declares in another way. An addition is compatible, except to an
+// interface that users implement: such an interface is one line.
+func incompatible(released, current []string) (changes []change) {
 	declared := map[string]string{}
-	for _, line := range new {
+	for _, line := range current {
 		identifier, declaration, _ := strings.Cut(line, " ")
 		declared[identifier] = declaration
 	}
-	for _, line := range old {
+	for _, line := range released {
 		identifier, was, _ := strings.Cut(line, " ")
 		is := declared[identifier]
 		if is == was || pointerMethod+is == was {

@@ -130,7 +130,7 @@ func (w typeText) fields(t *types.Struct) string {
 func (w typeText) methods(t *types.Interface) string {
 	embedded, methods := w.elements(t)
 	slices.Sort(methods)
-	texts := append(embedded, slices.Compact(methods)...)
+	texts := slices.Concat(embedded, slices.Compact(methods))
 	if len(texts) == 0 {
 		return "any"
 	}
