@@ -11,10 +11,6 @@ TIMEOUT  = 40m
 RELEASE  =
 # For make compatibility: see docs/compatibility.md.
 CONTROLLER_RUNTIME = latest
-# The control plane of another version of Kubernetes: make test KUBERNETES=v1.35.4
-ifdef KUBERNETES
-export OPBLOCKS_KUBERNETES = $(KUBERNETES)
-endif
 
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
@@ -66,7 +62,7 @@ chaos: control-plane mariadb ## Run the examples while they, the control plane, 
 # Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
 test: export GOGC ?= 400
 test: export GOMEMLIMIT ?= 1GiB
-test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB. KUBERNETES=v1.35.4 chooses its version.
+test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
 	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
 
@@ -103,7 +99,7 @@ computations-of-examples:
 
 lint: requirements bin/golangci-lint bin/actionlint ## Check style, tidy modules, generated files, the exported API, imports, links of pages and workflows.
 	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
-	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) hack/*/; do \
+	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) $(dir $(wildcard hack/*/go.mod)); do \
 		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
 	test "$$have" = "$$(cat $(generated) 2>/dev/null | cksum)" || \
