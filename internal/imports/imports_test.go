@@ -69,11 +69,13 @@ var rules = []rule{
 	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "shares the parsed schemas of the built-in kinds"},
 	{pkg: "internal/memoryserver/crd", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "takes the schema of metadata from the built-in kinds"},
 	{pkg: "internal/memoryserver/kind", helpsTests: true, reason: "what the server needs of a kind, whoever makes it"},
-	{pkg: "reconcile/reconciletest/controlplane", ours: []string{"reconcile/reconciletest/controlplane/programs", "reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "runs the programs under the supervisor"},
-	{pkg: "reconcile/reconciletest/controlplane/build", ours: []string{"reconcile/reconciletest/controlplane/programs"}, helpsTests: true, reason: "a program: builds the control plane's programs"},
-	{pkg: "reconcile/reconciletest/controlplane/supervise", ours: []string{"reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "a program: the supervisor process"},
-	{pkg: "reconcile/reconciletest/controlplane/programs", helpsTests: true, reason: "builds from other modules only"},
-	{pkg: "reconcile/reconciletest/controlplane/supervisor", helpsTests: true, reason: "runs any program"},
+	{pkg: "cmd/controlplane", ours: []string{"reconcile/reconciletest/controlplane"}, helpsTests: true, reason: "a program: the control plane for a shell"},
+	{pkg: "reconcile/reconciletest/controlplane", ours: []string{"reconcile/reconciletest/controlplane/internal/programs", "reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "runs the programs under the supervisor"},
+	{pkg: "reconcile/reconciletest/controlplane/internal/build", ours: []string{"reconcile/reconciletest/controlplane/internal/programs", "reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "a program: builds the control plane's programs"},
+	{pkg: "reconcile/reconciletest/controlplane/supervisor", ours: []string{"reconcile/reconciletest/controlplane/internal/programs", "reconcile/reconciletest/controlplane/supervisor/internal/server"}, helpsTests: true, reason: "runs any program, under its own, which it builds"},
+	{pkg: "reconcile/reconciletest/controlplane/internal/programs", helpsTests: true, reason: "builds from other modules only"},
+	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/supervise", ours: []string{"reconcile/reconciletest/controlplane/supervisor/internal/server"}, helpsTests: true, reason: "a program: the supervisor process"},
+	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/server", helpsTests: true, reason: "is compiled in a module of its own, so it imports the standard library only"},
 	{pkg: "internal/requests", helpsTests: true, reason: "counts at the transport, for any client"},
 
 	// Packages that users import.
