@@ -1,4 +1,4 @@
-# Everything is built from Go modules into bin/. Run `make` to list the targets.
+# Everything is built from Go modules: into bin/, and the control plane into the user's cache. Run `make` to list the targets.
 
 # A go.work file above the checkout would change which modules are built.
 export GOWORK = off
@@ -11,6 +11,9 @@ TIMEOUT  = 40m
 RELEASE  =
 # For make compatibility: see docs/compatibility.md.
 CONTROLLER_RUNTIME = latest
+# A version of Kubernetes such as v1.34.4, instead of the one that hack/k8s pins.
+KUBERNETES = $(OPBLOCKS_KUBERNETES)
+export OPBLOCKS_KUBERNETES := $(KUBERNETES)
 
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
@@ -21,8 +24,8 @@ kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
 # The race detector needs a C compiler, which a fresh machine may not have.
 race     = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# Programs that are built to be run have the flags of programs.GoBuild in reconcile/reconciletest/controlplane/programs: so they share their
-# compiled packages.
+# Programs that are built to be run have the flags of those of the control plane (buildFlags in
+# reconcile/reconciletest/controlplane/internal/programs), so they share their compiled packages.
 go-flags = -gcflags=all=-dwarf=false -trimpath -buildvcs=false
 go-build = CGO_ENABLED=0 go build $(go-flags) -ldflags='-s -w'
 
@@ -62,7 +65,7 @@ chaos: control-plane mariadb ## Run the examples while they, the control plane, 
 # Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
 test: export GOGC ?= 400
 test: export GOMEMLIMIT ?= 1GiB
-test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
+test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB; KUBERNETES=v1.34.4 chooses a version.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
 	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
 
@@ -109,9 +112,13 @@ lint: requirements bin/golangci-lint bin/actionlint ## Check style, tidy modules
 	go run ./internal/exportedapi
 
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
-	bench/api/zz_generated.deepcopy.go bench/api/*.yaml $(addprefix ownedresources/overlay/testdata/api/,zz_generated.deepcopy.go *.yaml)
+	bench/api/zz_generated.deepcopy.go bench/api/*.yaml $(addprefix ownedresources/overlay/testdata/api/,zz_generated.deepcopy.go *.yaml) \
+	$(addprefix $(programs)/,k8s.mod k8s.sum)
+
+programs = reconcile/reconciletest/controlplane/internal/programs
 
 generate: bin/controller-gen ## Generate the deep copies of the examples' API types, and those and the CRDs of benchmarks and tests.
+	@cp hack/k8s/go.mod $(programs)/k8s.mod && cp hack/k8s/go.sum $(programs)/k8s.sum
 	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
 	@cd bench && ../bin/controller-gen object crd paths=./api output:crd:dir=api
 	@bin/controller-gen object crd paths=./ownedresources/overlay/testdata/api output:crd:dir=ownedresources/overlay/testdata/api
@@ -163,7 +170,7 @@ release-check: requirements ## Check that the commit can get the tag RELEASE=v0.
 	go run ./internal/release "$(RELEASE)"
 	$(if $(findstring /,$(RELEASE)),,go run ./internal/exportedapi -exact "$(RELEASE)")
 
-clean: ## Remove bin/. Go's own caches stay.
+clean: ## Remove bin/. Go's caches and the control plane's programs, in the user's cache, stay.
 	rm -rf bin
 
 ##@ One example in your cluster (EXAMPLE=memcached, the current context of kubectl)
@@ -191,8 +198,10 @@ undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created, with
 
 ##@ Used by the targets above
 
-control-plane: requirements ## Build what is missing of etcd, kube-apiserver, …, kubectl into bin/k8s.
-	@CGO_ENABLED=0 go run $(go-flags) ./reconcile/reconciletest/controlplane/build
+# A folder bin/k8s is that of a checkout before the programs were in the user's cache.
+control-plane: requirements ## Build what is missing of etcd, kube-apiserver, …, kubectl into the user's cache, to which bin/k8s links.
+	@folder=$$(CGO_ENABLED=0 go run $(go-flags) ./reconcile/reconciletest/controlplane/internal/build) && mkdir -p bin && \
+	{ test -L bin/k8s || rm -rf bin/k8s; } && ln -sfn "$$folder" bin/k8s
 
 bin/k8s/kubectl: control-plane
 
@@ -217,7 +226,7 @@ bin/kustomize: hack/generate/go.sum | requirements
 requirements:
 	@command -v go >/dev/null || { echo "opblocks: Go is missing; install Go 1.26 or newer: https://go.dev/dl/" >&2; exit 1; }
 	@why=$$(go list -m 2>&1) || { echo "opblocks: Go 1.26 or newer is needed, see https://go.dev/dl/: $$why" >&2; exit 1; }
-	@test -d bin/k8s || df -Pk . "$${HOME:-.}" | awk 'NR > 1 && $$4 < 6000000 { exit 1 }' || \
+	@test -e bin/k8s || test -d "$${OPBLOCKS_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/opblocks}/controlplane" || df -Pk . "$${HOME:-.}" | awk 'NR > 1 && $$4 < 6000000 { exit 1 }' || \
 	{ echo "opblocks: the build of the control plane needs 6 GB of free disk space, here and in your home folder; see df" >&2; exit 1; }
 
 example: requirements

@@ -23,6 +23,8 @@
 //     a question that the step asks.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest] tests an operator: it runs a scenario on an API server in
 //     memory, once for each fault at each point where that can strike. For ordinary tests it records the requests.
+//   - [github.com/opblocks/opblocks/reconcile/reconciletest/controlplane] starts a real control plane for tests, with or without
+//     controllers and simulated nodes. The command cmd/controlplane starts one for a shell.
 //
 // Each package works alone in an existing controller-runtime project. The folder examples contains whole operators that are
 // built from them.

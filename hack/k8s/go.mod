@@ -1,4 +1,5 @@
-// The programs of the control plane that tests and the demo run against; internal/controlplane/build builds them.
+// The programs of the real control plane, which package reconcile/reconciletest/controlplane builds. It embeds a copy of this file and
+// of go.sum: after a change run `make generate`.
 module github.com/opblocks/opblocks/hack/k8s
 
 go 1.26.0

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
 )
 
 // Build compiles the operator of an example to a file. The working directory must be the root of the repository.
 func Build(ctx context.Context, example, file string) error {
-	build := programs.GoBuild(ctx, "examples", "-ldflags=-s -w", "-o", file, "./"+example)
+	// With the flags of the Makefile and of the control plane's programs, so that the packages that they share are compiled once.
+	build := exec.CommandContext(ctx, "go", "build", "-gcflags=all=-dwarf=false", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
+		"-o", file, "./"+example)
+	build.Dir = "examples"
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("build the %s operator: %w", example, err)

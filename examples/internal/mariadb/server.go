@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
@@ -44,11 +43,7 @@ func Start(ctx context.Context, options ...Option) (*Server, error) {
 		return nil, err
 	}
 	s.account = current.Username
-	paths, err := programs.Ensure(ctx, "supervise")
-	if err != nil {
-		return nil, err
-	}
-	if s.supervisor, err = supervisor.New(paths["supervise"]); err != nil {
+	if s.supervisor, err = supervisor.New(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.start(ctx); err != nil {

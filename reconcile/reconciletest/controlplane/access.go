@@ -3,10 +3,12 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,13 +17,16 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/internal/programs"
 )
 
 const adminGroup = "system:masters"
 
-// Config returns the access of a cluster administrator, without a limit on the request rate.
+const tokenLifetime = 24 * time.Hour
+
+// Config returns the access of a cluster administrator, without a limit on the request rate. Each call returns a copy.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.admin) }
 
 // ConfigFor returns the access of a user, by impersonation: RBAC applies to the name and the groups. A ServiceAccount
@@ -32,15 +37,30 @@ func (cp *ControlPlane) ConfigFor(user string, groups ...string) *rest.Config {
 	return config
 }
 
-// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server, valid
-// for an hour.
+// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server. The token is
+// valid for 24 hours. If there is no such ServiceAccount, it returns an error that apierrors.IsNotFound recognizes.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
+	return serviceAccountConfig(ctx, cp.client, cp.admin, namespace, name)
+}
+
+// ServiceAccountConfig returns the access of a ServiceAccount in any cluster, such as one of envtest, like
+// [ControlPlane.ServiceAccountConfig]. It requests the token by the access config, which must have the permission to create
+// serviceaccounts/token.
+func ServiceAccountConfig(ctx context.Context, config *rest.Config, namespace, name string) (*rest.Config, error) {
+	c, err := client.New(withoutWarnings(config), client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return serviceAccountConfig(ctx, c, config, namespace, name)
+}
+
+func serviceAccountConfig(ctx context.Context, c client.Client, config *rest.Config, namespace, name string) (*rest.Config, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	token := &authenticationv1.TokenRequest{}
-	if err := cp.client.SubResource("token").Create(ctx, account, token); err != nil {
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLifetime.Seconds()))}}
+	if err := c.SubResource("token").Create(ctx, account, token); err != nil {
 		return nil, fmt.Errorf("request a token of ServiceAccount %s/%s: %w", namespace, name, err)
 	}
-	config := rest.AnonymousClientConfig(cp.admin)
+	config = rest.AnonymousClientConfig(config)
 	config.BearerToken = token.Status.Token
 	return config, nil
 }
@@ -62,16 +82,45 @@ func (cp *ControlPlane) connect(ca *authority, port int) error {
 		},
 		QPS: -1,
 	}
-	return clientcmd.WriteToFile(api.Config{
+	content, err := MarshalKubeconfig(cp.admin)
+	if err != nil {
+		return err
+	}
+	return cp.write("kubeconfig", content)
+}
+
+// MarshalKubeconfig returns the content of a kubeconfig file with this access, such as that of
+// [ControlPlane.ServiceAccountConfig] or [ControlPlane.ConfigFor]. The content is secret: write it to a file with mode
+// 0600. It has the address, the certificates, a token, user name and password, and whom to impersonate. It returns an
+// error if the access has a proxy or a plug-in for credentials.
+func MarshalKubeconfig(config *rest.Config) ([]byte, error) {
+	if config.Proxy != nil || config.ExecProvider != nil || config.AuthProvider != nil {
+		return nil, errors.New("a kubeconfig file cannot have this access: it has a proxy or a plug-in for credentials")
+	}
+	return clientcmd.Write(api.Config{
 		CurrentContext: "opblocks",
-		Contexts:       map[string]*api.Context{"opblocks": {Cluster: "opblocks", AuthInfo: "admin"}},
+		Contexts:       map[string]*api.Context{"opblocks": {Cluster: "opblocks", AuthInfo: "opblocks"}},
 		Clusters: map[string]*api.Cluster{"opblocks": {
-			Server: cp.admin.Host, CertificateAuthorityData: ca.bundle(),
+			Server: config.Host, TLSServerName: config.ServerName, InsecureSkipTLSVerify: config.Insecure,
+			CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData,
 		}},
-		AuthInfos: map[string]*api.AuthInfo{"admin": {
-			ClientCertificateData: admin.certificate, ClientKeyData: admin.key,
+		AuthInfos: map[string]*api.AuthInfo{"opblocks": {
+			ClientCertificate: config.CertFile, ClientCertificateData: config.CertData,
+			ClientKey: config.KeyFile, ClientKeyData: config.KeyData,
+			Token: config.BearerToken, TokenFile: config.BearerTokenFile,
+			Username: config.Username, Password: config.Password,
+			Impersonate: config.Impersonate.UserName, ImpersonateUID: config.Impersonate.UID,
+			ImpersonateGroups: config.Impersonate.Groups, ImpersonateUserExtra: config.Impersonate.Extra,
 		}},
-	}, cp.Kubeconfig())
+	})
+}
+
+// withoutWarnings returns a config for the package's own requests. Otherwise controller-runtime takes its logger for the
+// warnings, and prints a stack if the test has not set one within 30 seconds, as after the first build.
+func withoutWarnings(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
+	return config
 }
 
 // rawConfig returns a config for requests outside of the typed API, such as /readyz.
@@ -81,14 +130,15 @@ func rawConfig(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Kubectl runs kubectl as a cluster administrator and returns its standard output. The error has its standard error.
+// Kubectl runs kubectl as a cluster administrator and returns its standard output. kubectl is built if need be, see
+// [Build]. If it fails, the error has its standard error.
 func (cp *ControlPlane) Kubectl(ctx context.Context, args ...string) (string, error) {
-	paths, err := programs.Ensure(ctx, "kubectl")
+	paths, err := programs.Ensure(ctx, cp.settings.version, kubectl)
 	if err != nil {
 		return "", err
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, paths["kubectl"], args...)
+	cmd := exec.CommandContext(ctx, paths[kubectl], args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+cp.Kubeconfig(), "KUBECACHEDIR="+cp.file("kubectl"))
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

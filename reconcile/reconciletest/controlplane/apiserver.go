@@ -115,7 +115,7 @@ func (cp *ControlPlane) apiServerReady(ctx context.Context) error {
 		return err
 	}
 	if cp.client == nil {
-		if cp.client, err = client.New(cp.admin, client.Options{HTTPClient: http}); err != nil {
+		if cp.client, err = client.New(withoutWarnings(cp.admin), client.Options{HTTPClient: http}); err != nil {
 			return err
 		}
 	}

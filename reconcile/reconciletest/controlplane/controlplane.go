@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/programs"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/internal/programs"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
 // startTimeout limits every wait for a program to become ready. The machine may be busy with other tests.
 const startTimeout = 5 * time.Minute
 
-// ControlPlane is a running control plane.
+// ControlPlane is a running control plane. Its methods may be called concurrently.
 type ControlPlane struct {
 	settings   settings
 	programs   map[string]string
@@ -29,23 +29,19 @@ type ControlPlane struct {
 	running map[string]running
 }
 
-// Start starts a control plane and returns when it is ready: the default namespace exists and, with controllers, its
-// default ServiceAccount, and the simulated nodes are Ready. The context limits the start only. Call
-// [ControlPlane.Stop] to stop it.
+// Start starts a control plane and returns when it is ready: the default namespace exists, the CustomResourceDefinitions
+// are served, and, with controllers, the default ServiceAccount exists and the simulated nodes are Ready. This takes
+// about 2 seconds, or 3 with controllers. Programs that are missing are built first, see [Build]. The context limits the
+// start only: call [ControlPlane.Stop] to stop the control plane.
+//
+// If a program ends or is not ready after 5 minutes, the error has the last lines of its log. Nothing is left running then.
 func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
-	cp := &ControlPlane{settings: settings{nodes: 3}, running: map[string]running{}}
-	for _, option := range options {
-		option(&cp.settings)
-	}
-	names := []string{"supervise", etcd, apiserver}
-	if cp.settings.controllers {
-		names = append(names, controllerManager, scheduler, kwok)
-	}
+	cp := &ControlPlane{settings: newSettings(options), running: map[string]running{}}
 	var err error
-	if cp.programs, err = programs.Ensure(ctx, names...); err != nil {
+	if cp.programs, err = programs.Ensure(ctx, cp.settings.version, cp.settings.programs()...); err != nil {
 		return nil, err
 	}
-	if cp.supervisor, err = supervisor.New(cp.programs["supervise"]); err != nil {
+	if cp.supervisor, err = supervisor.New(ctx); err != nil {
 		return nil, err
 	}
 	if err := cp.start(ctx); err != nil {
@@ -72,42 +68,11 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	return cp.startControllers(ctx)
 }
 
-// Stop ends all programs and removes their files. It may be called twice.
+// Stop ends all programs and removes their files, also the kubeconfig file. It may be called twice.
 func (cp *ControlPlane) Stop() error { return cp.supervisor.Stop() }
 
-// Detach keeps the control plane running when this program ends. It runs until the process whose id is returned
-// receives a SIGTERM: `kill <pid>`.
+// Detach keeps the control plane running when this program ends. It runs until [ControlPlane.Stop], or until the process
+// whose id is returned receives a SIGTERM: `kill <pid>`.
 func (cp *ControlPlane) Detach() (pid int, err error) {
 	return cp.supervisor.PID(), cp.supervisor.Detach()
-}
-
-// Option is an option of [Start].
-type Option func(*settings)
-
-type settings struct {
-	controllers   bool
-	nodes         int
-	apiserverArgs []string
-	crds          []string // files and folders
-}
-
-// WithControllers adds kube-controller-manager, kube-scheduler and three simulated nodes.
-func WithControllers() Option {
-	return func(s *settings) { s.controllers = true }
-}
-
-// WithNodes is WithControllers with this number of simulated nodes.
-func WithNodes(n int) Option {
-	return func(s *settings) { s.controllers, s.nodes = true, n }
-}
-
-// WithCRDs installs the CustomResourceDefinitions in these files and folders before the controllers start, so that these need
-// not be restarted as by [ControlPlane.InstallCRDs].
-func WithCRDs(paths ...string) Option {
-	return func(s *settings) { s.crds = append(s.crds, paths...) }
-}
-
-// WithAPIServerArgs adds arguments to kube-apiserver, such as "--enable-admission-plugins=AlwaysPullImages".
-func WithAPIServerArgs(args ...string) Option {
-	return func(s *settings) { s.apiserverArgs = append(s.apiserverArgs, args...) }
 }

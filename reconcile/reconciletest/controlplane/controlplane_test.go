@@ -47,6 +47,14 @@ func TestStartFails(t *testing.T) {
 	assertEmpty(t, os.TempDir())
 }
 
+func TestStartUnknownVersion(t *testing.T) {
+	_, err := controlplane.Start(t.Context(), controlplane.WithVersion("1.34"))
+	assert.ErrorContains(t, err, `"1.34" is no version of Kubernetes: name a release such as v1.`)
+	t.Setenv("OPBLOCKS_KUBERNETES", "latest")
+	_, err = controlplane.Version()
+	assert.ErrorContains(t, err, `"latest" is no version of Kubernetes`)
+}
+
 func newClient(t *testing.T, cp *controlplane.ControlPlane) client.Client {
 	t.Helper()
 	c, err := client.New(cp.Config(), client.Options{})

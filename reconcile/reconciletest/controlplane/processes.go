@@ -11,16 +11,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/internal/programs"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
-// The programs, by their names in package programs.
 const (
-	etcd              = "etcd"
-	apiserver         = "kube-apiserver"
-	controllerManager = "kube-controller-manager"
-	scheduler         = "kube-scheduler"
-	kwok              = "kwok"
+	etcd              = programs.Etcd
+	apiserver         = programs.APIServer
+	controllerManager = programs.ControllerManager
+	scheduler         = programs.Scheduler
+	kwok              = programs.Kwok
+	kubectl           = programs.Kubectl
 )
 
 const (
@@ -90,7 +91,7 @@ func (cp *ControlPlane) write(name string, content []byte) error {
 	return os.WriteFile(cp.file(name), content, 0o600)
 }
 
-// WriteLogs writes the logs of all programs.
+// WriteLogs writes the logs of all programs of Kubernetes, one after the other, each below a line with its name.
 func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 	for _, name := range []string{etcd, apiserver, controllerManager, scheduler, kwok} {
 		content, err := os.ReadFile(cp.file(name + ".log"))
@@ -107,7 +108,8 @@ func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 	return nil
 }
 
-// RestartAPIServer kills kube-apiserver and starts it again on the same port. Objects are kept. Watches break.
+// RestartAPIServer kills kube-apiserver, starts it again on the same port, and returns when it is ready. Objects are
+// kept. Watches and other requests in flight break.
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		err := cp.restart(ctx, apiserver)
@@ -117,13 +119,13 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	}
 }
 
-// RestartEtcd kills etcd and starts it again with its data. Objects are kept.
+// RestartEtcd kills etcd, starts it again with its data, and returns when the API server is ready. Objects are kept.
 func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 	return cp.restart(ctx, etcd)
 }
 
 // RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all
-// kinds and objects.
+// kinds and objects. It needs [WithControllers].
 func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
 	return cp.restart(ctx, controllerManager)
 }
@@ -136,7 +138,7 @@ func (cp *ControlPlane) restart(ctx context.Context, name string) error {
 }
 
 // Run runs another program, such as an operator, until the control plane stops. Its output goes to <name>.log in the
-// control plane's folder.
+// control plane's folder, which is that of [ControlPlane.Kubeconfig]. Two programs may not have the same name.
 func (cp *ControlPlane) Run(name, path string, args ...string) (*supervisor.Process, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()

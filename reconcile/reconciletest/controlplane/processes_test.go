@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,13 @@ const ownerVariable = "CONTROLPLANE_TEST_OWNER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(ownerVariable) == "" {
+		flag.Parse()
+		if testing.Short() {
+			// An example cannot skip itself.
+			if err := flag.Set("test.skip", "^Example"); err != nil {
+				panic(err)
+			}
+		}
 		os.Exit(m.Run())
 	}
 	cp, err := controlplane.Start(context.Background(), controlplane.WithControllers())

@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patience is the timeout of a test that waits for an event, such as by testify's Eventually: 5 minutes. It is long, because
-// the machine may run other tests at the same time. A test that passes never waits for the end of it.
+// Patience is the timeout of a test that waits for an event, such as by testify's Eventually: 5 minutes. It is long,
+// because the machine may run other tests at the same time. A test that passes never waits for the end of it.
 //
 // A test must not show by a timeout that something did not happen. It waits instead for another event that comes later,
 // such as the pass of an object that was created after it.
 const Patience = 5 * time.Minute
 
-// New starts a control plane for one test, which fails if the control plane does not start, and is skipped under -short. The
-// control plane is stopped when the test ends, after the cleanups that the test registers later.
+// New starts a control plane for one test, which fails if the control plane does not start, and is skipped under -short.
+// The control plane is stopped when the test ends, after the cleanups that the test registers later.
 func New(t testing.TB, options ...Option) *ControlPlane {
 	t.Helper()
 	skipIfShort(t)
@@ -36,9 +36,9 @@ func New(t testing.TB, options ...Option) *ControlPlane {
 	return cp
 }
 
-// Shared returns a function that returns the same control plane to all tests of a package. The control plane starts when the
-// first test calls the function. It is stopped when the test process ends, however that ends, so no TestMain is needed. If it
-// does not start, each test that calls the function fails. Under -short each is skipped.
+// Shared returns a function that returns the same control plane to all tests of a package. The control plane starts when
+// the first test calls the function. It is stopped when the test process ends, however that ends, so no TestMain is
+// needed. If it does not start, each test that calls the function fails. Under -short each is skipped.
 //
 // Tests that share a control plane work in a [Namespace] each.
 func Shared(options ...Option) func(testing.TB) *ControlPlane {
@@ -56,8 +56,8 @@ func Shared(options ...Option) func(testing.TB) *ControlPlane {
 	}
 }
 
-// Namespace creates a namespace for one test, in which pods can be created, and returns its name, which begins with the name
-// of the test. The namespace is deleted when the test ends. Namespace does not wait until it is gone.
+// Namespace creates a namespace for one test, in which pods can be created, and returns its name, which begins with the
+// name of the test. The namespace is deleted when the test ends. Namespace does not wait until it is gone.
 func Namespace(t testing.TB, cp *ControlPlane) string {
 	t.Helper()
 	name, err := cp.CreateNamespace(t.Context(), namePrefix(t))

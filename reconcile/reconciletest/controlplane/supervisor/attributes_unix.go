@@ -1,9 +1,8 @@
-//go:build unix && !linux
+//go:build unix
 
 package supervisor
 
 import "syscall"
 
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true}
-}
+// supervisorAttributes returns the attributes of the supervisor process: Ctrl-C reaches its owner only.
+func supervisorAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

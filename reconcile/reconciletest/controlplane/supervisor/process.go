@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor/internal/server"
 )
 
 const tailSize = 4 << 10
@@ -28,7 +30,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Kill kills the program, as kill -9 does, and returns when it has ended.
 func (p *Process) Kill() error {
-	if _, err := p.supervisor.ask(request{Kill: p.pid}); err != nil {
+	if _, err := p.supervisor.ask(server.Request{Kill: p.pid}); err != nil {
 		return fmt.Errorf("kill %s: %w", p.name, err)
 	}
 	<-p.done

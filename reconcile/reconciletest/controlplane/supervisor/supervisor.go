@@ -7,6 +7,7 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor/internal/server"
 )
 
 // Supervisor is the owner's handle on a supervisor process.
@@ -26,7 +29,7 @@ type Supervisor struct {
 
 	asking   sync.Mutex // one request at a time
 	requests *json.Encoder
-	answers  chan event
+	answers  chan server.Event
 	ended    chan struct{} // closed when the supervisor process has closed its output
 
 	mu        sync.Mutex
@@ -34,11 +37,21 @@ type Supervisor struct {
 	detached  bool
 }
 
-// New starts the supervisor program at path, which must call [Main]. env is added to its environment.
-func New(path string, env ...string) (*Supervisor, error) {
+// New starts a supervisor process. It builds the supervisor's program if need be, see [Build]. The context limits that
+// build only: call [Supervisor.Stop] to stop the supervisor.
+func New(ctx context.Context) (*Supervisor, error) {
+	path, err := program(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return start(path)
+}
+
+// start starts the supervisor program at path. env is added to its environment.
+func start(path string, env ...string) (*Supervisor, error) {
 	cmd := exec.Command(path)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the owner only
+	cmd.SysProcAttr = supervisorAttributes()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -52,10 +65,10 @@ func New(path string, env ...string) (*Supervisor, error) {
 	}
 	s := &Supervisor{
 		cmd: cmd, stdin: stdin, requests: json.NewEncoder(stdin),
-		answers: make(chan event), ended: make(chan struct{}), processes: map[int]*Process{},
+		answers: make(chan server.Event), ended: make(chan struct{}), processes: map[int]*Process{},
 	}
 	events := json.NewDecoder(stdout)
-	var h hello
+	var h server.Hello
 	if err := events.Decode(&h); err != nil || h.Error != "" {
 		_ = stdin.Close()
 		_ = cmd.Wait()
@@ -74,7 +87,7 @@ func (s *Supervisor) PID() int { return s.cmd.Process.Pid }
 
 // Start starts a program.
 func (s *Supervisor) Start(c Command) (*Process, error) {
-	e, err := s.ask(request{Start: &c})
+	e, err := s.ask(server.Request{Start: (*server.Command)(&c)})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Name, err)
 	}
@@ -85,7 +98,7 @@ func (s *Supervisor) Start(c Command) (*Process, error) {
 
 // Detach keeps the servers running when the owner ends. A SIGTERM to [Supervisor.PID] or [Supervisor.Stop] stops them.
 func (s *Supervisor) Detach() error {
-	if _, err := s.ask(request{Detach: true}); err != nil {
+	if _, err := s.ask(server.Request{Detach: true}); err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}
 	s.detached = true
@@ -110,12 +123,12 @@ func (s *Supervisor) Stop() error {
 }
 
 // ask sends a request and waits for its answer.
-func (s *Supervisor) ask(r request) (event, error) {
+func (s *Supervisor) ask(r server.Request) (server.Event, error) {
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	gone := errors.New("the supervisor has ended")
 	if err := s.requests.Encode(r); err != nil {
-		return event{}, errors.Join(gone, err)
+		return server.Event{}, errors.Join(gone, err)
 	}
 	select {
 	case e := <-s.answers:
@@ -124,7 +137,7 @@ func (s *Supervisor) ask(r request) (event, error) {
 		}
 		return e, nil
 	case <-s.ended:
-		return event{}, gone
+		return server.Event{}, gone
 	}
 }
 
@@ -132,7 +145,7 @@ func (s *Supervisor) ask(r request) (event, error) {
 func (s *Supervisor) receive(events *json.Decoder) {
 	defer s.abandon()
 	for {
-		var e event
+		var e server.Event
 		if events.Decode(&e) != nil {
 			return
 		}

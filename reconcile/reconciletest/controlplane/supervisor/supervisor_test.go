@@ -1,3 +1,5 @@
+//go:build unix
+
 package supervisor_test
 
 import (
@@ -18,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor/internal/server"
 )
 
 // The test program has three roles: it runs the tests, is the owner of a supervisor, and is the supervisor.
@@ -30,7 +33,7 @@ const (
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case superRole:
-		supervisor.Main()
+		server.Main()
 	case ownerRole:
 		own()
 	default:
@@ -191,7 +194,7 @@ func newSupervisor() (*supervisor.Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return supervisor.New(path, roleVariable+"="+superRole, "GORACE=atexit_sleep_ms=0")
+	return supervisor.Start(path, roleVariable+"="+superRole, "GORACE=atexit_sleep_ms=0")
 }
 
 func shell(name, script string, grace time.Duration) supervisor.Command {

@@ -1,4 +1,6 @@
-package supervisor
+//go:build unix
+
+package server
 
 import (
 	"encoding/json"
@@ -24,7 +26,7 @@ func Main() {
 	out := json.NewEncoder(os.Stdout)
 	folder, err := os.MkdirTemp("", "opblocks-")
 	if err != nil {
-		_ = out.Encode(hello{Error: err.Error()})
+		_ = out.Encode(Hello{Error: err.Error()})
 		os.Exit(1)
 	}
 	s := server{folder: folder, out: out}
@@ -36,17 +38,17 @@ func Main() {
 			os.Exit(1)
 		}
 	}()
-	_ = out.Encode(hello{Folder: folder})
+	_ = out.Encode(Hello{Folder: folder})
 	s.serve(requests(os.Stdin), stop)
 }
 
 // requests returns a channel of the owner's requests. It is closed when the owner's end of the pipe is closed.
-func requests(in io.Reader) <-chan request {
-	c := make(chan request)
+func requests(in io.Reader) <-chan Request {
+	c := make(chan Request)
 	go func() {
 		defer close(c)
 		for d := json.NewDecoder(in); ; {
-			var r request
+			var r Request
 			if d.Decode(&r) != nil {
 				return
 			}
@@ -64,7 +66,7 @@ type server struct {
 	out     *json.Encoder
 }
 
-func (s *server) serve(requests <-chan request, stop <-chan os.Signal) {
+func (s *server) serve(requests <-chan Request, stop <-chan os.Signal) {
 	detached := false
 	for {
 		select {
@@ -82,13 +84,13 @@ func (s *server) serve(requests <-chan request, stop <-chan os.Signal) {
 				s.kill(r.Kill)
 			default:
 				detached = r.Detach
-				s.send(event{})
+				s.send(Event{})
 			}
 		}
 	}
 }
 
-func (s *server) send(e event) {
+func (s *server) send(e Event) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	_ = s.out.Encode(e)
@@ -97,24 +99,24 @@ func (s *server) send(e event) {
 func (s *server) start(c Command) {
 	started, err := startChild(c, s.folder)
 	if err != nil {
-		s.send(event{Error: err.Error()})
+		s.send(Event{Error: err.Error()})
 		return
 	}
 	s.children = append(s.children, started)
-	s.send(event{PID: started.pid})
+	s.send(Event{PID: started.pid})
 	go func() {
 		started.wait()
-		s.send(event{Exited: started.pid, Status: started.cmd.ProcessState.String()})
+		s.send(Event{Exited: started.pid, Status: started.cmd.ProcessState.String()})
 	}()
 }
 
 func (s *server) kill(pid int) {
 	i := slices.IndexFunc(s.children, func(c *child) bool { return c.pid == pid })
 	if i < 0 {
-		s.send(event{Error: fmt.Sprintf("no child has process id %d", pid)})
+		s.send(Event{Error: fmt.Sprintf("no child has process id %d", pid)})
 		return
 	}
 	s.children[i].kill()
 	s.children = slices.Delete(s.children, i, i+1)
-	s.send(event{})
+	s.send(Event{})
 }

@@ -13,24 +13,3 @@ type Command struct {
 	// right for a server whose data is removed with the folder.
 	Grace time.Duration
 }
-
-// hello is the first line that the supervisor writes.
-type hello struct {
-	Folder string
-	Error  string
-}
-
-// request is a request of the owner. There is one at a time. Exactly one field is set.
-type request struct {
-	Start  *Command
-	Kill   int
-	Detach bool
-}
-
-// event is the answer to a request, or, if Exited is set, the end of a program.
-type event struct {
-	PID    int
-	Error  string
-	Exited int
-	Status string
-}

@@ -1,4 +1,6 @@
-package supervisor
+//go:build unix
+
+package server
 
 import (
 	"os"

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+)
+
+const crds = "../../reconcile/reconciletest/controlplane/testdata/widgets.yaml"
+
+func TestHelp(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	for _, args := range [][]string{{"-h"}, {"build", "-help"}} {
+		stdout.Reset()
+		assert.Zero(t, run(t.Context(), args, &stdout, &stderr))
+		assert.Contains(t, stdout.String(), "controlplane kubeconfig namespace/name\n")
+		assert.Contains(t, stdout.String(), "  -crds path\n")
+		assert.Empty(t, stderr.String())
+	}
+}
+
+func TestWrongArguments(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		args   []string
+		code   int
+		want   string
+	}{
+		"Flag": {
+			"there is no such flag", []string{"-no-such-flag"}, 2,
+			"controlplane: flag provided but not defined: -no-such-flag; see controlplane -h\n",
+		},
+		"DetachedCommand": {
+			"the command would end, and the control plane would not", []string{"-detach", "--", "true"}, 2,
+			"controlplane: -detach and a command exclude each other: the control plane ends with the command; see controlplane -h\n",
+		},
+		"ServiceAccount": {
+			"the namespace is missing", []string{"kubeconfig", "operator"}, 2,
+			"controlplane: name one ServiceAccount as namespace/name; see controlplane -h\n",
+		},
+		"BuildArgument": {
+			"a version is named by its flag", []string{"build", "v1.34.2"}, 2,
+			"controlplane: build takes no argument \"v1.34.2\"; see controlplane -h\n",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			assert.Equal(t, tc.code, run(t.Context(), tc.args, &stdout, &stderr), tc.reason)
+			assert.Equal(t, tc.want, stderr.String(), tc.reason)
+			assert.Empty(t, stdout.String())
+		})
+	}
+}
+
+func TestWrongVersion(t *testing.T) {
+	for _, args := range [][]string{{"-kubernetes=1.34"}, {"build", "-kubernetes=1.34"}} {
+		var stdout, stderr bytes.Buffer
+		assert.Equal(t, 1, run(t.Context(), args, &stdout, &stderr))
+		assert.Contains(t, stderr.String(), `controlplane: "1.34" is no version of Kubernetes: name a release such as v1.`)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real control plane")
+	}
+	for _, name := range []string{"KUBECONFIG", "KUBEBUILDER_ASSETS", "PATH"} {
+		t.Setenv(name, os.Getenv(name)) // is set again after the test
+	}
+	script := `kubectl get crds --output=name && test -x "$KUBEBUILDER_ASSETS/kube-apiserver" && dirname "$KUBECONFIG"; exit 3`
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"-crds", crds, "--", "sh", "-c", script}, &stdout, &stderr)
+	assert.Equal(t, 3, code, "the command's exit code")
+	assert.Empty(t, stderr.String())
+	lines := strings.Fields(stdout.String())
+	require.Len(t, lines, 2)
+	assert.Equal(t, "customresourcedefinition.apiextensions.k8s.io/widgets.example.com", lines[0])
+	assert.NoDirExists(t, lines[1], "the control plane has stopped")
+}
+
+// TestShell starts a control plane as a shell does, and asks it for a kubeconfig from another one.
+func TestShell(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real control plane")
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	output, stdout := io.Pipe()
+	ended := make(chan int)
+	var stderr bytes.Buffer
+	go func() {
+		code := run(ctx, nil, stdout, &stderr)
+		_ = stdout.Close()
+		ended <- code
+	}()
+	exported := map[string]string{}
+	for lines := bufio.NewScanner(output); len(exported) < 2 && lines.Scan(); {
+		found := regexp.MustCompile(`^export (\w+)=(\S+)$`).FindStringSubmatch(lines.Text())
+		require.Len(t, found, 3, lines.Text())
+		exported[found[1]] = found[2]
+	}
+	assert.FileExists(t, filepath.Join(exported["KUBEBUILDER_ASSETS"], "etcd"))
+
+	t.Setenv("KUBECONFIG", exported["KUBECONFIG"])
+	config, err := clientcmd.BuildConfigFromFlags("", exported["KUBECONFIG"])
+	require.NoError(t, err)
+	_, err = controlplane.ServiceAccountConfig(t.Context(), config, "default", "operator")
+	require.ErrorContains(t, err, `request a token of ServiceAccount default/operator: serviceaccounts "operator" not found`)
+	kubectl := exec.Command(filepath.Join(exported["KUBEBUILDER_ASSETS"], "kubectl"), "create", "serviceaccount", "operator")
+	created, err := kubectl.CombinedOutput()
+	require.NoError(t, err, string(created))
+
+	var kubeconfig bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"kubeconfig", "default/operator"}, &kubeconfig, os.Stderr))
+	account, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig.Bytes())
+	require.NoError(t, err)
+	assert.Equal(t, config.Host, account.Host)
+	assert.NotEmpty(t, account.BearerToken)
+	assert.Empty(t, account.CertData, "the administrator's access is not in it")
+
+	interrupt()
+	assert.Zero(t, <-ended, stderr.String())
+	assert.NoFileExists(t, exported["KUBECONFIG"])
+}
+
+func TestDetach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real control plane")
+	}
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"-detach"}, &stdout, &stderr), stderr.String())
+	found := regexp.MustCompile(`(?s)^export KUBECONFIG=(\S+)\n.*\nexport CONTROLPLANE_PID=(\d+)\n$`).FindStringSubmatch(stdout.String())
+	require.Len(t, found, 3, stdout.String())
+	assert.FileExists(t, found[1])
+	pid, err := strconv.Atoi(found[2])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Dir(found[1]))
+		return os.IsNotExist(err)
+	}, controlplane.Patience, 10*time.Millisecond)
+}
+
+func TestQuote(t *testing.T) {
+	tests := map[string]struct{ reason, text, want string }{
+		"Plain":  {"most paths need no quotes", "/tmp/opblocks-1/kubeconfig", "/tmp/opblocks-1/kubeconfig"},
+		"Space":  {"a folder of macOS", "/Users/me/Library/Application Support", "'/Users/me/Library/Application Support'"},
+		"Quote":  {"a quote ends a word in quotes", "it's", `'it'\''s'`},
+		"Dollar": {"a shell would expand it", "$HOME", "'$HOME'"},
+		"Empty":  {"a word needs quotes then", "", "''"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, quote(tc.text), tc.reason)
+		})
+	}
+}

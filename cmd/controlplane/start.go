@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+)
+
+// settings are the values of the flags.
+type settings struct {
+	controllers, detach bool
+	nodes               int
+	version             string
+	crds                []string
+}
+
+func startFlags() (*flag.FlagSet, *settings) {
+	s := &settings{}
+	set := newFlags()
+	set.BoolVar(&s.controllers, "controllers", false, "also run kube-controller-manager, kube-scheduler and three simulated nodes")
+	set.IntVar(&s.nodes, "nodes", 0, "run the controllers and this `number` of simulated nodes")
+	set.Func("crds", "install the CustomResourceDefinitions of this `path`, a file or a folder; may be repeated", func(path string) error {
+		s.crds = append(s.crds, path)
+		return nil
+	})
+	set.StringVar(&s.version, "kubernetes", "", "run this `version` of Kubernetes, such as v1.34.4, instead of the pinned one")
+	set.BoolVar(&s.detach, "detach", false, "keep it running in the background, until: kill $CONTROLPLANE_PID")
+	return set, s
+}
+
+func (s *settings) options() []controlplane.Option {
+	options := []controlplane.Option{controlplane.WithCRDs(s.crds...), controlplane.WithVersion(s.version)}
+	if s.controllers {
+		options = append(options, controlplane.WithControllers())
+	}
+	if s.nodes > 0 {
+		options = append(options, controlplane.WithNodes(s.nodes))
+	}
+	return options
+}
+
+// start starts a control plane, and runs a command or waits.
+func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	set, s := startFlags()
+	if err := parse(set, args); err != nil {
+		return err
+	}
+	command := set.Args()
+	if len(command) > 0 && s.detach {
+		return usageError{errors.New("-detach and a command exclude each other: the control plane ends with the command")}
+	}
+	assets, err := controlplane.Build(ctx, s.options()...)
+	if err != nil {
+		return err
+	}
+	cp, err := controlplane.Start(ctx, s.options()...)
+	if err != nil {
+		return err
+	}
+	if len(command) > 0 {
+		return errors.Join(execute(cp, assets, command, stdout, stderr), cp.Stop())
+	}
+	fmt.Fprintf(stdout, "export KUBECONFIG=%s\nexport KUBEBUILDER_ASSETS=%s\n", quote(cp.Kubeconfig()), quote(assets))
+	if s.detach {
+		pid, err := cp.Detach()
+		if err != nil {
+			return errors.Join(err, cp.Stop())
+		}
+		fmt.Fprintf(stdout, "export CONTROLPLANE_PID=%d\n", pid)
+		return nil
+	}
+	fmt.Fprintf(stderr, "controlplane: %s runs until Ctrl-C; use the lines above in another shell\n", cp.Config().Host)
+	<-ctx.Done()
+	return cp.Stop()
+}
+
+// execute runs a command with the access of a cluster administrator. A kubectl in PATH is preferred to the one that was
+// built.
+func execute(cp *controlplane.ControlPlane, assets string, command []string, stdout, stderr io.Writer) error {
+	for name, value := range map[string]string{
+		"KUBECONFIG": cp.Kubeconfig(), "KUBEBUILDER_ASSETS": assets,
+		"PATH": os.Getenv("PATH") + string(filepath.ListSeparator) + assets,
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				if s == syscall.SIGTERM { // a terminal sends Ctrl-C to the command too
+					_ = cmd.Process.Signal(s)
+				}
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return cmd.Wait()
+}
+
+// quote returns a word of a shell.
+func quote(text string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
+	if text != "" && strings.Trim(text, safe) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,47 @@
+package programs
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+var minorVersion = regexp.MustCompile(`v?(\d+\.\d+)\.\d+`)
+
+// asset returns the path of a program in the folder KUBEBUILDER_ASSETS of setup-envtest, if its minor version is that of
+// the wanted version of Kubernetes. Of etcd and kwok the pinned minor version is wanted.
+func asset(ctx context.Context, p Program, version string) (path string, found bool) {
+	folder := os.Getenv("KUBEBUILDER_ASSETS")
+	if folder == "" {
+		return "", false
+	}
+	if !strings.HasPrefix(p.Package, kubernetesModule+"/") {
+		version = versionIn(pinnedMod, moduleOf(p))
+	}
+	path, err := filepath.Abs(filepath.Join(folder, p.Name))
+	if err != nil {
+		return "", false
+	}
+	ask := []string{"--version"}
+	if p.Name == Kubectl {
+		ask = []string{"version", "--client"}
+	}
+	output, err := exec.CommandContext(ctx, path, ask...).Output()
+	if err != nil {
+		return "", false
+	}
+	have := minorVersion.FindSubmatch(output)
+	want := minorVersion.FindStringSubmatch(version)
+	return path, have != nil && want != nil && string(have[1]) == want[1]
+}
+
+// moduleOf returns the module of a program that is not one of Kubernetes.
+func moduleOf(p Program) string {
+	if p.Name == Kwok {
+		return kwokModule
+	}
+	return etcdModule
+}

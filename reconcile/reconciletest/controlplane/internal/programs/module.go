@@ -1,0 +1,125 @@
+package programs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+)
+
+// CacheVariable is the environment variable that names a folder to use instead of the folder opblocks in the user's cache.
+const CacheVariable = "OPBLOCKS_CACHE"
+
+// Module is a Go module, from which programs are built into a folder of their own.
+type Module struct {
+	Name     string            // of the folder, such as v1.36.3
+	Files    map[string][]byte // go.mod, go.sum and sources, by path
+	Flags    []string          // of `go build`
+	Programs []Program
+
+	// resolve completes the files in a folder. It is nil if they are complete.
+	resolve func(ctx context.Context, folder string) error
+}
+
+// Program is a program to build, a package of Go.
+type Program struct{ Name, Package string }
+
+// executable returns the name of the file that `go build` writes: the last element of the package's path that is no
+// version.
+func (p Program) executable() string {
+	name := path.Base(p.Package)
+	if majorVersion.MatchString(name) {
+		name = path.Base(path.Dir(p.Package))
+	}
+	return name
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// Ensure returns the paths of the named programs, by name. It builds those that are missing.
+func (m *Module) Ensure(ctx context.Context, names ...string) (map[string]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	folder, err := m.folder()
+	if err != nil {
+		return nil, err
+	}
+	if missing := m.missing(folder, names); len(missing) > 0 {
+		if err := m.build(ctx, folder, names); err != nil {
+			return nil, err
+		}
+	}
+	paths := map[string]string{}
+	for _, name := range names {
+		paths[name] = filepath.Join(folder, name)
+	}
+	return paths, nil
+}
+
+// missing returns the programs of these names that are not in the folder. What is there is complete and up to date: the
+// folder is named after all that its programs are built from, and a program is moved into it when it is built.
+func (m *Module) missing(folder string, names []string) []Program {
+	var missing []Program
+	for _, p := range m.Programs {
+		if _, err := os.Stat(filepath.Join(folder, p.Name)); err != nil && slices.Contains(names, p.Name) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+// folder returns the folder of the programs.
+func (m *Module) folder() (string, error) {
+	cache, err := cacheFolder()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, fmt.Sprintf("%s-%s-%s-%s", m.Name, runtime.GOOS, runtime.GOARCH, m.key())), nil
+}
+
+// key returns a hash of all that the programs are built from, beside the operating system and the version of Go: a new
+// version of Go is no reason to build them again.
+func (m *Module) key() string {
+	key := sha256.New()
+	fmt.Fprintln(key, buildFlags, m.Flags, m.Programs)
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		fmt.Fprintf(key, "%s %x\n", name, sha256.Sum256(m.Files[name]))
+	}
+	return hex.EncodeToString(key.Sum(nil))[:12]
+}
+
+// cacheFolder returns the folder in which each module has a folder.
+func cacheFolder() (string, error) {
+	folder := os.Getenv(CacheVariable)
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("there is no folder for the control plane's programs: set %s to one: %w", CacheVariable, err)
+		}
+		folder = filepath.Join(cache, "opblocks")
+	}
+	folder, err := filepath.Abs(folder)
+	return filepath.Join(folder, "controlplane"), err
+}
+
+// write writes the files into a folder.
+func (m *Module) write(folder string) error {
+	for name, content := range m.Files {
+		file := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
