@@ -34,16 +34,16 @@ func TestLifecycle(t *testing.T) {
 	assert.Equal(t, map[string]string{u.Namespace + "/" + sampleName: c.Status.RegisteredAddress}, registered.Entries())
 	assert.Equal(t, sampleName+"-0."+sampleName+"."+u.Namespace+".svc:6379", c.Status.RegisteredAddress)
 
-	kubectl("scale", "cache/"+sampleName, "--replicas=3")
+	kubectl("scale", "caches/"+sampleName, "--replicas=3")
 	u.settled(t, sampleName, metav1.ConditionTrue)
 	assert.Len(t, u.pods(t, sampleName), 3)
 
-	kubectl("patch", "cache", sampleName, "--type=merge", "--patch", `{"spec":{"backup":{"schedule":"@every 1s"}}}`)
+	kubectl("patch", "caches", sampleName, "--type=merge", "--patch", `{"spec":{"backup":{"schedule":"@every 1s"}}}`)
 	operatortest.Eventually(t, "a backup succeeds", func(a *assert.CollectT) {
 		assert.NotNil(a, operatortest.Live(a, u, u.cache(sampleName)).Status.Backup.LastSuccessfulTime)
 	})
 
-	kubectl("delete", "cache", sampleName)
+	kubectl("delete", "caches", sampleName)
 	assert.Empty(t, registered.Entries(), "kubectl waits for the finalizers")
 	operatortest.Eventually(t, "the volume with the backups is kept, and nothing else", func(a *assert.CollectT) {
 		left := strings.Fields(kubectl("get", "statefulsets,pods,services,configmaps,secrets,jobs,poddisruptionbudgets,networkpolicies,persistentvolumeclaims", "--output=name"))
@@ -56,7 +56,7 @@ func TestLifecycle(t *testing.T) {
 	u.settled(t, sampleName, metav1.ConditionTrue)
 	u.condition(t, sampleName, "BackupVolume", "Succeeded")
 	assert.Equal(t, kept.UID, operatortest.Live(t, u, kept).UID, "a Cache of the same name takes its backups over")
-	kubectl("delete", "cache", sampleName)
+	kubectl("delete", "caches", sampleName)
 }
 
 // TestDriftIsRepairedAtOnce deletes each child, and changes some.
