@@ -19,7 +19,8 @@ import (
 )
 
 // TestReleased runs the command of a release, from a folder of its own and through a module proxy, as a user does. It then runs what
-// the README of the copy names: generators, lint, and the tests with the exploration and the real control plane.
+// the README of the copy names: generators, lint, the tests with a sample of the exploration, and the lifecycle on the real control
+// plane. All of them run in the repository, too.
 func TestReleased(t *testing.T) {
 	r := release(t)
 	folder := t.TempDir()
@@ -39,7 +40,8 @@ func TestReleased(t *testing.T) {
 	assertRenamed(t, folder, "memcached")
 	assertGenerated(t, folder, r.environment)
 	runCommand(t, folder, r.environment, "make", "lint")
-	runCommand(t, folder, r.environment, "make", "test")
+	runCommand(t, folder, r.environment, "make", "test", "ARGS=-short")
+	runCommand(t, folder, r.environment, "go", "test", "-run", "^TestLifecycle$", "./test")
 }
 
 // released is a version of the library and of the examples, made from the checkout.
