@@ -11,7 +11,7 @@ import (
 //
 // The kind in lower case is the difficult one: memcached is also what the pods of a Memcached run, and cache is also a package of
 // controller-runtime. It is renamed where it can only be the kind: in identifiers, beside the group, and in names with hyphens,
-// such as memcached-operator, and before the word operator. Everywhere else it stays. The plural is always the kind, except for a plural that is a group of
+// such as memcached-operator, before the word operator, and as the value of the label labelName. Everywhere else it stays. The plural is always the kind, except for a plural that is a group of
 // Kubernetes.
 type renaming struct {
 	from, to *names
@@ -20,6 +20,9 @@ type renaming struct {
 	// kept is true if a package other than the API's declares the kind's name for something else.
 	kept bool
 }
+
+// labelName is the label whose value package ownedresources makes from the kind.
+const labelName = "app.kubernetes.io/name"
 
 // reserved are plurals that mean something else when they stand alone.
 var reserved = map[string]bool{"apps": true}
@@ -42,6 +45,7 @@ func (r *renaming) text(s string) string {
 	}
 	b.WriteString(s[end:])
 	renamed := strings.ReplaceAll(b.String(), " "+r.from.lower+" operator", " "+r.to.lower+" operator")
+	renamed = strings.ReplaceAll(renamed, labelName+"="+r.from.lower, labelName+"="+r.to.lower)
 	if renamed == s {
 		return s
 	}

@@ -9,9 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
@@ -157,4 +160,17 @@ func TestQuietWhenConverged(t *testing.T) {
 	assert.Empty(t, o.Requests.Take())
 	require.NoError(t, u.Delete(t.Context(), c))
 	u.Gone(t, c)
+}
+
+// children returns the children of a Cache that can be deleted and come back.
+func children(u *user, name string) []client.Object {
+	return []client.Object{
+		u.Service(name),
+		&corev1.ConfigMap{ObjectMeta: u.Meta(name + "-settings")},
+		&corev1.Secret{ObjectMeta: u.Meta(name + "-password")},
+		&policyv1.PodDisruptionBudget{ObjectMeta: u.Meta(name)},
+		&networkingv1.NetworkPolicy{ObjectMeta: u.Meta(name)},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: u.Namespace + "." + name}},
+		&appsv1.StatefulSet{ObjectMeta: u.Meta(name)},
+	}
 }
