@@ -102,36 +102,12 @@ func sortMethods(f *goFile) []byte {
 		methods[i].text = strings.TrimSpace(string(f.text[starts[i]:end])) + "\n"
 	}
 	slices.SortStableFunc(methods, func(a, b method) int { return strings.Compare(a.receiver, b.receiver) })
-	out := string(f.text[:starts[0]])
+	out := slices.Clone(f.text[:starts[0]])
 	for i, m := range methods {
 		if i > 0 {
-			out += "\n"
+			out = append(out, '\n')
 		}
-		out += m.text
+		out = append(out, m.text...)
 	}
-	return []byte(out)
-}
-
-// declaredTypes returns the types that the files of the API declare, in the order of controller-gen, which reads the files by name.
-func (r *renaming) declaredTypes(files []*goFile, d *declarations) (types []string) {
-	files = slices.DeleteFunc(slices.Clone(files), func(f *goFile) bool { return !r.isAPI(f.folder()) })
-	slices.SortFunc(files, func(a, b *goFile) int { return strings.Compare(r.target(a.name), r.target(b.name)) })
-	for _, f := range files {
-		for _, decl := range f.syntax.Decls {
-			general, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range general.Specs {
-				if t, ok := spec.(*ast.TypeSpec); ok {
-					name := t.Name.Name
-					if renamed, ok := d.inPackage[modulePath+"/"+f.folder()][name]; ok {
-						name = renamed
-					}
-					types = append(types, name)
-				}
-			}
-		}
-	}
-	return types
+	return out
 }

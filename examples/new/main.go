@@ -36,8 +36,9 @@ type flagError struct{ error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 // execute runs the command and returns its exit code: 2 if a flag is wrong, and 1 if something else is.
@@ -52,8 +53,7 @@ func execute(ctx context.Context, arguments []string, out, progress io.Writer) i
 	}
 	if err != nil {
 		fmt.Fprintf(progress, "opblocks: %v\n", err)
-		var wrong flagError
-		if errors.As(err, &wrong) {
+		if _, wrong := errors.AsType[flagError](err); wrong {
 			return 2
 		}
 		return 1

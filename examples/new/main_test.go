@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,9 +24,7 @@ func executeIn(t *testing.T, folder string, flags map[string]string) (code int, 
 	all := map[string]string{"from": "memcached", "module": "example.com/shop", "kind": "Shop", "dir": filepath.Join(folder, "shop"),
 		"replace": root, "skip-tidy": "true"}
 	var arguments []string
-	for name, value := range flags {
-		all[name] = value
-	}
+	maps.Copy(all, flags)
 	for name, value := range all {
 		arguments = append(arguments, "-"+name+"="+value)
 	}

@@ -110,12 +110,17 @@ func (r *renaming) word(w string, hyphens bool) string {
 		return r.to.lower
 	case w == r.from.alias:
 		return r.to.alias
+	case w == sentenceStart(r.from.lower):
+		return sentenceStart(r.to.lower)
 	}
 	if renamed, ok := r.words[w]; ok {
 		return renamed
 	}
 	return w
 }
+
+// sentenceStart returns the name of the program at the start of a sentence: Databaseuser is the operator of kind DatabaseUser.
+func sentenceStart(lower string) string { return strings.ToUpper(lower[:1]) + lower[1:] }
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
