@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +19,7 @@ const checkout = "../.."
 
 // executeIn runs the command with some flags in place of others, in an empty folder. It returns the exit code and what the command
 // printed.
-func executeIn(t *testing.T, folder string, flags map[string]string) (code int, output string) {
+func executeIn(ctx context.Context, t *testing.T, folder string, flags map[string]string) (code int, output string) {
 	t.Helper()
 	root, err := filepath.Abs(checkout)
 	require.NoError(t, err)
@@ -29,7 +31,7 @@ func executeIn(t *testing.T, folder string, flags map[string]string) (code int, 
 		arguments = append(arguments, "-"+name+"="+value)
 	}
 	var out bytes.Buffer
-	code = execute(t.Context(), arguments, &out, &out)
+	code = execute(ctx, arguments, &out, &out)
 	return code, out.String()
 }
 
@@ -66,7 +68,7 @@ func TestBadInput(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			code, output := executeIn(t, folder, tc.flags)
+			code, output := executeIn(t.Context(), t, folder, tc.flags)
 			assert.Equal(t, 2, code, tc.reason)
 			assert.Contains(t, output, tc.want, tc.reason)
 			assert.Equal(t, 1, strings.Count(output, "\n"), "one line: %s", output)
@@ -97,7 +99,7 @@ func TestBadFolder(t *testing.T) {
 			require.NoError(t, os.Mkdir(folder, 0o755))
 			tc.prepare(t, folder)
 			before := tree(t, filepath.Dir(folder))
-			code, output := executeIn(t, folder, nil)
+			code, output := executeIn(t.Context(), t, folder, nil)
 			assert.Equal(t, 2, code, tc.reason)
 			assert.Contains(t, output, tc.want, tc.reason)
 			assert.Equal(t, before, tree(t, filepath.Dir(folder)))
@@ -124,7 +126,7 @@ func TestGoFails(t *testing.T) {
 			}
 			t.Setenv("PATH", programs)
 			folder := t.TempDir()
-			code, output := executeIn(t, folder, map[string]string{"skip-tidy": "false"})
+			code, output := executeIn(t.Context(), t, folder, map[string]string{"skip-tidy": "false"})
 			assert.Equal(t, 1, code, tc.reason)
 			assert.Contains(t, output, tc.want, tc.reason)
 			assertEmpty(t, folder)
@@ -132,10 +134,34 @@ func TestGoFails(t *testing.T) {
 	}
 }
 
+// TestInterrupted ends the command while go mod tidy runs.
+func TestInterrupted(t *testing.T) {
+	programs := t.TempDir()
+	running := filepath.Join(programs, "running")
+	require.NoError(t, syscall.Mkfifo(running, 0o600))
+	script := "#!/bin/sh\ntest \"$1\" = list || read line < " + running + "\n" // until somebody writes
+	require.NoError(t, os.WriteFile(filepath.Join(programs, "go"), []byte(script), 0o755))
+	t.Setenv("PATH", programs)
+	ctx, interrupt := context.WithCancel(t.Context())
+	opened := make(chan *os.File, 1)
+	go func() {
+		file, err := os.OpenFile(running, os.O_WRONLY, 0) // returns when the script reads
+		assert.NoError(t, err)
+		interrupt()
+		opened <- file
+	}()
+	folder := t.TempDir()
+	code, output := executeIn(ctx, t, folder, map[string]string{"skip-tidy": "false"})
+	assert.NoError(t, (<-opened).Close())
+	assert.Equal(t, 1, code)
+	assert.Contains(t, output, "opblocks: interrupted; nothing was written\n")
+	assertEmpty(t, folder)
+}
+
 func TestEmptyFolder(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "shop"), 0o755))
-	code, output := executeIn(t, folder, nil)
+	code, output := executeIn(t.Context(), t, folder, nil)
 	assert.Zero(t, code, output)
 	assert.FileExists(t, filepath.Join(folder, "shop", "controller", "controller.go"))
 	assert.Contains(t, output, "kind Shop, of the API shop.example.com/v1alpha1")

@@ -29,7 +29,7 @@ func TestCopies(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			flags["from"], flags["skip-tidy"] = example, "false"
-			code, output := executeIn(t, folder, flags)
+			code, output := executeIn(t.Context(), t, folder, flags)
 			require.Zero(t, code, output)
 			copied := filepath.Join(folder, "shop")
 			assertRenamed(t, copied, example)
