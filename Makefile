@@ -1,7 +1,9 @@
 # Everything is built from Go modules: into bin/, and the control plane into the user's cache. Run `make` to list the targets.
 
-# A go.work file above the checkout would change which modules are built.
+# Modules are built on their own, with the versions in their go.mod: a go.work file above the checkout would change that. Only the examples
+# are built in a workspace, that of the checkout: their go.mod requires a released version of the library.
 export GOWORK = off
+workspace     = GOWORK="$(CURDIR)/go.work"
 
 EXAMPLE  =
 KEEP     =
@@ -15,7 +17,18 @@ CONTROLLER_RUNTIME = latest
 KUBERNETES = $(OPBLOCKS_KUBERNETES)
 export OPBLOCKS_KUBERNETES := $(KUBERNETES)
 
+# Of `make new`. Empty values are here so that the environment does not set them.
+FROM     =
+MODULE   =
+KIND     =
+DIR      =
+GROUP    =
+VERSION  =
+LIBRARY  =
+
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
+# The modules that pin programs.
+tools    = $(dir $(wildcard hack/*/go.mod))
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
 # What the demo of these examples needs beside the control plane.
 database = $(if $(filter databaseuser,$(examples)),mariadb)
@@ -37,8 +50,8 @@ trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
 $(2)
 endef
 
-.PHONY: help demo demo-schedule demo-program chaos test lint api compatibility vulncheck release-check generate manifests bench clean \
-	install uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
+.PHONY: help demo demo-schedule demo-program chaos test new lint tidy api compatibility vulncheck release-check generate manifests bench \
+	clean install uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
 
@@ -53,13 +66,13 @@ demo: $(if $(EXAMPLE),,demo-schedule) $(database) ## Run the examples on a real 
 demo-schedule: requirements
 	$(call slowly,building the first chapter of the demo,\
 	test -x bin/k8s/kubectl -o -n "$(KUBEBUILDER_ASSETS)" || (cd hack/k8s && go list -deps tool) >/dev/null 2>&1 & downloads=$$!; \
-	(cd examples && $(go-build) -o ../bin/demo-schedule ./demo/schedule) && bin/demo-schedule && { wait $$downloads || true; })
+	(cd examples && $(workspace) $(go-build) -o ../bin/demo-schedule ./demo/schedule) && bin/demo-schedule && { wait $$downloads || true; })
 
 demo-program: requirements
-	$(call slowly,building the demo,cd examples && $(go-build) -o ../bin/demo ./demo)
+	$(call slowly,building the demo,cd examples && $(workspace) $(go-build) -o ../bin/demo ./demo)
 
 chaos: control-plane mariadb ## Run the examples while they, the control plane, the network and the database fail; 10 minutes. ARGS=-seed=1 repeats the faults of seed 1.
-	$(call slowly,building,cd examples && $(go-build) -o ../bin/chaos ./chaos)
+	$(call slowly,building,cd examples && $(workspace) $(go-build) -o ../bin/chaos ./chaos)
 	@bin/chaos $(ARGS)
 
 # Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
@@ -90,26 +103,44 @@ test-of-.:
 	go test $(race) -timeout $(TIMEOUT) -skip '^($(call either,$(computations) $(corpus)))$$' ./... && exit $$failed; }
 
 test-of-examples:
-	@cd examples && go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$')
+	@export $(workspace); cd examples && go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$')
 
 computations-of-.:
 	@nice go test -p 1 -timeout $(TIMEOUT) -run '^($(call either,$(computations)))$$' $(computing)
 
 computations-of-examples:
-	@cd examples && nice go test -p 1 -timeout $(TIMEOUT) ./*/controller
+	@cd examples && $(workspace) nice go test -p 1 -timeout $(TIMEOUT) ./*/controller
+
+##@ Your own operator
+
+new: requirements ## Copy an example into a module of your own: FROM=memcached MODULE=example.com/shop KIND=Shop [DIR= GROUP= VERSION=].
+	@$(workspace) go run $(go-flags) ./examples/new -from '$(FROM)' -module '$(MODULE)' -kind '$(KIND)' -dir '$(or $(DIR),../$(notdir $(MODULE)))' \
+		$(if $(GROUP),-group '$(GROUP)') $(if $(VERSION),-version '$(VERSION)') $(if $(LIBRARY),-library '$(LIBRARY)',-replace '$(CURDIR)')
 
 ##@ Work on it
 
 lint: requirements bin/golangci-lint bin/actionlint ## Check style, tidy modules, generated files, the exported API, imports, links of pages and workflows.
-	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
-	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) $(dir $(wildcard hack/*/go.mod)); do \
-		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
+	$(call slowly,linting,for m in $(modules); do ($(enter) && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
+	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) $(tools); do \
+		(cd $$m && $(tidy) -diff) || { echo "opblocks: run 'make tidy'" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
 	test "$$have" = "$$(cat $(generated) 2>/dev/null | cksum)" || \
 	{ echo "opblocks: generated files were out of date and have been generated again: commit them" >&2; exit 1; }
 	go test ./internal/documented ./internal/imports ./internal/links
 	bin/actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 	go run ./internal/exportedapi
+
+tidy: requirements ## Tidy the go.mod files of all modules.
+	@for m in $(modules) $(tools); do (cd $$m && $(tidy)) || exit 1; done
+	@cd examples && go mod edit -dropreplace=github.com/opblocks/opblocks $(tidied) && cp $(tidied) go.mod && cp $(tidied:.mod=.sum) go.sum
+
+# The examples are tidied by a copy of their go.mod that replaces the library by the working copy: go mod tidy ignores go.work.
+tidied = ../bin/tidy/go.mod
+tidy   = { test $$m != examples || { mkdir -p ../bin/tidy && cp go.mod go.sum ../bin/tidy && \
+	go mod edit -replace=github.com/opblocks/opblocks=../ $(tidied) && export GOFLAGS="$$(go env GOFLAGS) -modfile=$(tidied)"; }; } && go mod tidy
+
+# Enters the folder of a module. The examples are built in the workspace.
+enter = cd $$m && { test $$m != examples || export $(workspace); }
 
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
 	bench/api/zz_generated.deepcopy.go bench/api/*.yaml $(addprefix ownedresources/overlay/testdata/api/,zz_generated.deepcopy.go *.yaml) \
@@ -119,18 +150,18 @@ programs = reconcile/reconciletest/controlplane/internal/programs
 
 generate: bin/controller-gen ## Generate the deep copies of the examples' API types, and those and the CRDs of benchmarks and tests.
 	@cp hack/k8s/go.mod $(programs)/k8s.mod && cp hack/k8s/go.sum $(programs)/k8s.sum
-	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
+	@for e in $(examples); do (cd examples && $(workspace) ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
 	@cd bench && ../bin/controller-gen object crd paths=./api output:crd:dir=api
 	@bin/controller-gen object crd paths=./ownedresources/overlay/testdata/api output:crd:dir=ownedresources/overlay/testdata/api
 
 manifests: bin/controller-gen ## Generate the examples' CRDs and roles.
-	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \
+	@for e in $(examples); do (cd examples && $(workspace) ../bin/controller-gen paths=./$$e/... \
 		crd output:crd:dir=$$e/config/crd/bases \
 		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
 
 bench: control-plane ## Measure beside other ways to write an operator, 45 minutes, and write docs/figures.md. BENCH=List runs only benchmarks of this name.
 ifdef BENCH
-	@for m in $(modules); do (cd $$m && go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./... $(ARGS)) || exit 1; done
+	@for m in $(modules); do ($(enter) && go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./... $(ARGS)) || exit 1; done
 else
 	@echo "opblocks: measuring for about 45 minutes; do nothing else on this machine. Each value is measured 5 times, most of them in turns:" >&2
 	@echo "opblocks: comparison and schedules 2 minutes, creation of Services 4, a pass with nothing to do 7, lists 1, convergence of 1,000 objects 7, of 10,000 objects 22" >&2
@@ -182,7 +213,7 @@ uninstall: example $(filter bin/%,$(kubectl)) ## Remove its CRDs and all objects
 	$(kubectl) delete --ignore-not-found -f examples/$(EXAMPLE)/config/crd/bases
 
 run: example ## Run the operator on this machine; ARGS= sets its flags.
-	cd examples && go run ./$(EXAMPLE) $(ARGS)
+	cd examples && $(workspace) go run ./$(EXAMPLE) $(ARGS)
 
 docker-build: example image ## Build the image that IMG= names.
 	$(DOCKER) build -t $(IMG) -f examples/$(EXAMPLE)/Dockerfile $(if $(GOPROXY),--build-arg GOPROXY=$(GOPROXY)) $(DOCKER_ARGS) .

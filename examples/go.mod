@@ -3,13 +3,11 @@ module github.com/opblocks/opblocks/examples
 
 go 1.26.0
 
-replace github.com/opblocks/opblocks => ../
-
 require (
 	github.com/go-logr/logr v1.4.4
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/google/go-cmp v0.7.0
-	github.com/opblocks/opblocks v0.0.0
+	github.com/opblocks/opblocks v0.1.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0

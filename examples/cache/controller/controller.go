@@ -91,8 +91,8 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
 	options.ByObject = map[client.Object]cache.ByObject{
-		&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{labelManagedBy: managedBy})},
-		&corev1.Pod{}:    {Label: labels.SelectorFromSet(labels.Set{labelName: name})},
+		&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{labelManagedBy: kindLabels[labelManagedBy]})},
+		&corev1.Pod{}:    {Label: labels.SelectorFromSet(labels.Set{labelName: kindLabels[labelName]})},
 	}
 	return options
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
+	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/ownedresources/workload"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -21,13 +22,13 @@ const (
 	labelName      = "app.kubernetes.io/name"
 	labelInstance  = "app.kubernetes.io/instance"
 	labelManagedBy = "app.kubernetes.io/managed-by"
-
-	name      = "cache"
-	managedBy = "cache-operator"
 )
 
+// kindLabels are the labels of the children of every Cache.
+var kindLabels = ownedresources.Labels(&storev1alpha1.Cache{})
+
 func podLabels(c *storev1alpha1.Cache) labels.Set {
-	return labels.Set{labelName: name, labelInstance: c.Name}
+	return labels.Set{labelName: kindLabels[labelName], labelInstance: c.Name}
 }
 
 func podToCache(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.Request {

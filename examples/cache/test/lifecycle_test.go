@@ -9,9 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
@@ -34,16 +37,16 @@ func TestLifecycle(t *testing.T) {
 	assert.Equal(t, map[string]string{u.Namespace + "/" + sampleName: c.Status.RegisteredAddress}, registered.Entries())
 	assert.Equal(t, sampleName+"-0."+sampleName+"."+u.Namespace+".svc:6379", c.Status.RegisteredAddress)
 
-	kubectl("scale", "cache/"+sampleName, "--replicas=3")
+	kubectl("scale", "caches/"+sampleName, "--replicas=3")
 	u.settled(t, sampleName, metav1.ConditionTrue)
 	assert.Len(t, u.pods(t, sampleName), 3)
 
-	kubectl("patch", "cache", sampleName, "--type=merge", "--patch", `{"spec":{"backup":{"schedule":"@every 1s"}}}`)
+	kubectl("patch", "caches", sampleName, "--type=merge", "--patch", `{"spec":{"backup":{"schedule":"@every 1s"}}}`)
 	operatortest.Eventually(t, "a backup succeeds", func(a *assert.CollectT) {
 		assert.NotNil(a, operatortest.Live(a, u, u.cache(sampleName)).Status.Backup.LastSuccessfulTime)
 	})
 
-	kubectl("delete", "cache", sampleName)
+	kubectl("delete", "caches", sampleName)
 	assert.Empty(t, registered.Entries(), "kubectl waits for the finalizers")
 	operatortest.Eventually(t, "the volume with the backups is kept, and nothing else", func(a *assert.CollectT) {
 		left := strings.Fields(kubectl("get", "statefulsets,pods,services,configmaps,secrets,jobs,poddisruptionbudgets,networkpolicies,persistentvolumeclaims", "--output=name"))
@@ -56,7 +59,7 @@ func TestLifecycle(t *testing.T) {
 	u.settled(t, sampleName, metav1.ConditionTrue)
 	u.condition(t, sampleName, "BackupVolume", "Succeeded")
 	assert.Equal(t, kept.UID, operatortest.Live(t, u, kept).UID, "a Cache of the same name takes its backups over")
-	kubectl("delete", "cache", sampleName)
+	kubectl("delete", "caches", sampleName)
 }
 
 // TestDriftIsRepairedAtOnce deletes each child, and changes some.
@@ -157,4 +160,17 @@ func TestQuietWhenConverged(t *testing.T) {
 	assert.Empty(t, o.Requests.Take())
 	require.NoError(t, u.Delete(t.Context(), c))
 	u.Gone(t, c)
+}
+
+// children returns the children of a Cache that can be deleted and come back.
+func children(u *user, name string) []client.Object {
+	return []client.Object{
+		u.Service(name),
+		&corev1.ConfigMap{ObjectMeta: u.Meta(name + "-settings")},
+		&corev1.Secret{ObjectMeta: u.Meta(name + "-password")},
+		&policyv1.PodDisruptionBudget{ObjectMeta: u.Meta(name)},
+		&networkingv1.NetworkPolicy{ObjectMeta: u.Meta(name)},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: u.Namespace + "." + name}},
+		&appsv1.StatefulSet{ObjectMeta: u.Meta(name)},
+	}
 }

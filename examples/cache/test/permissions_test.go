@@ -6,13 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,17 +95,4 @@ func TestMissingPermission(t *testing.T) {
 	})
 	require.NoError(t, u.Delete(t.Context(), u.cache("web")))
 	u.Gone(t, u.cache("web"))
-}
-
-// children returns the children of a Cache that can be deleted and come back.
-func children(u *user, name string) []client.Object {
-	return []client.Object{
-		u.Service(name),
-		&corev1.ConfigMap{ObjectMeta: u.Meta(name + "-settings")},
-		&corev1.Secret{ObjectMeta: u.Meta(name + "-password")},
-		&policyv1.PodDisruptionBudget{ObjectMeta: u.Meta(name)},
-		&networkingv1.NetworkPolicy{ObjectMeta: u.Meta(name)},
-		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: u.Namespace + "." + name}},
-		&appsv1.StatefulSet{ObjectMeta: u.Meta(name)},
-	}
 }

@@ -48,8 +48,6 @@ func (b *buffer) String() string {
 	return b.content.String()
 }
 
-var built string // folder
-
 var build = sync.OnceValues(func() (path string, err error) {
 	if built, err = os.MkdirTemp("", "databaseuser"); err != nil {
 		return "", err

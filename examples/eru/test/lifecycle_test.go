@@ -39,7 +39,7 @@ func TestLifecycle(t *testing.T) {
 		assert.EqualValues(c, 2, operatortest.Live(c, u, d).Status.ReadyReplicas)
 	})
 	before := u.pods(t, "nginx")
-	kubectl("patch", "eru", "nginx", "--type=merge", "--patch", `{"spec":{"enabled":true,"schedule":"@every 5s"}}`)
+	kubectl("patch", "erus", "nginx", "--type=merge", "--patch", `{"spec":{"enabled":true,"schedule":"@every 5s"}}`)
 	eru = u.restarts(t, "nginx", "")
 	due, err := time.Parse(time.RFC3339, u.restartedAt(t, "nginx"))
 	require.NoError(t, err)
@@ -49,9 +49,9 @@ func TestLifecycle(t *testing.T) {
 			assert.NotContains(c, before, pod)
 		}
 	})
-	row := strings.Fields(kubectl("get", "eru", "nginx", "--no-headers"))
+	row := strings.Fields(kubectl("get", "erus", "nginx", "--no-headers"))
 	assert.Equal(t, []string{"nginx", "nginx", "@every", "5s", "true", "Running"}, row[:6])
-	header := strings.Fields(kubectl("get", "eru", "nginx"))
+	header := strings.Fields(kubectl("get", "erus", "nginx"))
 	assert.Equal(t, []string{"NAME", "DEPLOYMENT", "SCHEDULE", "ENABLED", "PHASE", "LAST", "NEXT", "AGE"}, header[:8])
 	assert.Equal(t, `"@every 5s"`, operatortest.Live(t, u, eru).Annotations["mtsre.meitu.com/schedule"])
 	for kind, name := range map[string]string{"Deployment": "nginx", "Eru": "nginx"} {

@@ -10,11 +10,15 @@ import (
 
 // Build compiles the operator of an example to a file. The working directory must be the root of the repository.
 func Build(ctx context.Context, example, file string) error {
+	workspace, err := filepath.Abs("go.work") // which has the working copy of the library
+	if err != nil {
+		return err
+	}
 	// With the flags of the Makefile and of the control plane's programs, so that the packages that they share are compiled once.
 	build := exec.CommandContext(ctx, "go", "build", "-gcflags=all=-dwarf=false", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
 		"-o", file, "./"+example)
 	build.Dir = "examples"
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+workspace)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("build the %s operator: %w", example, err)

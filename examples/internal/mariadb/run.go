@@ -37,7 +37,7 @@ func find() (string, error) {
 		}
 	}
 	return "", errors.New("MariaDB is missing: install the packages mariadb-server-core and mariadb-client-core (Debian, Ubuntu), " +
-		"mariadb-server (Fedora) or mariadb (Homebrew); `make mariadb` tries to")
+		"mariadb-server (Fedora) or mariadb (Homebrew)")
 }
 
 // firstUp chooses a free port and starts the server on it. It tries again if another process takes the port in between.

@@ -1,5 +1,5 @@
 // Package operatortest tests an operator from outside: it runs in this process, against a real control plane. The test folder of
-// an example contains what is particular to its operator, and uses from this package:
+// an operator contains what is particular to it, and uses from this package:
 //
 //   - [Main] to run the tests, and [ControlPlanes] for control planes that serve the operator's kinds.
 //   - [User], the test's own access to a namespace. [Live], [Change], [Eventually], [User.Gone] and [StatusOf] do what the

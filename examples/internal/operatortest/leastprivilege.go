@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
@@ -152,14 +151,6 @@ func (i *Installation) run(t *testing.T, lifecycle func(*User) *Lifecycle, allow
 	ended.Wait()
 	utilnet.CloseIdleConnectionsFor(mgr.GetHTTPClient().Transport)
 	return r
-}
-
-// pause waits for some time, or until the context is cancelled.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // withoutWatchList answers as an API server that cannot stream lists: the cache then lists and watches. Otherwise it would

@@ -31,6 +31,14 @@ func Eventually(t testing.TB, what string, check func(c *assert.CollectT)) {
 	require.EventuallyWithT(t, check, Patience, interval, what)
 }
 
+// pause waits for some time, or until the context is cancelled.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // Live reads an object, which must exist, from the API server. Nothing of its former content is left.
 func Live[T client.Object](t require.TestingT, c client.Reader, obj T) T {
 	if h, ok := t.(interface{ Helper() }); ok {

@@ -28,29 +28,29 @@ func TestLifecycle(t *testing.T) {
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, "Available"))
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, "ServiceReady"))
 
-	kubectl("patch", "memcached", sampleName, "--type=merge", "--patch", `{"spec":{"size":4}}`)
+	kubectl("patch", "memcacheds", sampleName, "--type=merge", "--patch", `{"spec":{"size":4}}`)
 	m = u.listed(t, sampleName, 4)
 	assert.EqualValues(t, 2, m.Generation)
 	pods := u.pods(t, sampleName)
 	assert.Equal(t, pods, m.Status.Nodes, "the API server lists by name")
 	assert.Contains(t, kubectl("get", "deployment", sampleName), "4/4")
-	assert.Contains(t, kubectl("get", "memcached", sampleName), "4/4")
+	assert.Contains(t, kubectl("get", "memcacheds", sampleName), "4/4")
 
-	kubectl("scale", "memcached/"+sampleName, "--replicas=5")
+	kubectl("scale", "memcacheds/"+sampleName, "--replicas=5")
 	m = u.listed(t, sampleName, 5)
 	assert.EqualValues(t, 5, m.Status.ReadyReplicas)
 	assert.Equal(t, "app=memcached,memcached_cr="+sampleName, m.Status.Selector)
 
-	kubectl("scale", "memcached/"+sampleName, "--replicas=0")
+	kubectl("scale", "memcacheds/"+sampleName, "--replicas=0")
 	m = u.settled(t, sampleName, metav1.ConditionTrue)
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, "Available"), "no pod is wanted")
 	operatortest.Eventually(t, "no node is left", func(c *assert.CollectT) {
-		assert.Equal(c, "[]", kubectl("get", "memcached", sampleName, "--output=jsonpath={.status.nodes}"))
+		assert.Equal(c, "[]", kubectl("get", "memcacheds", sampleName, "--output=jsonpath={.status.nodes}"))
 	})
 
-	kubectl("scale", "memcached/"+sampleName, "--replicas=2")
+	kubectl("scale", "memcacheds/"+sampleName, "--replicas=2")
 	u.settled(t, sampleName, metav1.ConditionTrue)
-	kubectl("delete", "memcached", sampleName)
+	kubectl("delete", "memcacheds", sampleName)
 	u.Gone(t, u.Deployment(sampleName), u.Service(sampleName))
 	operatortest.Eventually(t, "nothing is left", func(c *assert.CollectT) {
 		assert.Empty(c, strings.TrimSpace(kubectl("get", "deployments,replicasets,pods,services", "--output=name")))

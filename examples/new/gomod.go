@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/version"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/opblocks/opblocks/examples"
+)
+
+const (
+	controllerTools = "sigs.k8s.io/controller-tools"
+	controllerGen   = controllerTools + "/cmd/controller-gen"
+)
+
+var (
+	semverForm       = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	librarySelected  = regexp.MustCompile(`(?m)^\t` + regexp.QuoteMeta(libraryPath) + ` (\S+)$`)
+	goSelected       = regexp.MustCompile(`(?m)^go (\S+)$`)
+	generatedBy      = regexp.MustCompile(`controller-gen\.kubebuilder\.io/version: (\S+)`)
+	replaceDirective = regexp.MustCompile(`(?m)^replace .*\n+`)
+)
+
+// checkLibrary returns an error that says what to do if the library cannot be had as the flags say.
+func (c *command) checkLibrary() error {
+	switch {
+	case c.library != "" && !semverForm.MatchString(c.library):
+		return fmt.Errorf("-library %s: name a version of the library, such as v0.1.0", c.library)
+	case c.library == "" && c.replace == "" && !c.released:
+		return errors.New("this command was built from a checkout: pass -replace and its folder to use the library from there, " +
+			"or -library and a released version")
+	case c.replace != "":
+		manifest, err := os.ReadFile(filepath.Join(c.replace, "go.mod"))
+		if err != nil || !bytes.Contains(manifest, []byte("module "+libraryPath+"\n")) {
+			return fmt.Errorf("-replace %s: the folder is not the root of a checkout of %s", c.replace, libraryPath)
+		}
+	}
+	return nil
+}
+
+// addModule adds go.mod and go.sum. The copy requires what the example is tested with, until go mod tidy removes what the other
+// examples need.
+func (c *command) addModule(files map[string][]byte, tools string) error {
+	manifest, err := examples.Source.ReadFile("go.mod")
+	if err != nil {
+		return err
+	}
+	sums, err := examples.Source.ReadFile("go.sum")
+	if err != nil {
+		return err
+	}
+	text := replaceDirective.ReplaceAllString(string(manifest), "")
+	_, rest, found := strings.Cut(text, "\nmodule "+modulePath+"\n")
+	required := librarySelected.FindStringSubmatch(rest)
+	before, after, _ := strings.Cut(rest, "\nrequire (")
+	if !found || required == nil || tools == "" {
+		return errors.New("the go.mod of the examples is not as expected")
+	}
+	library := required[1]
+	if c.library != "" {
+		library = c.library
+	}
+	after = librarySelected.ReplaceAllString(after, "\t"+libraryPath+" "+library)
+	after = strings.TrimSuffix(strings.TrimSpace(after), ")") + "\t" + controllerTools + " " + tools + " // indirect\n)\n"
+	text = "module " + c.module + "\n" + before + "\ntool " + controllerGen + "\n\nrequire (\n" + after
+	if c.replace != "" {
+		folder, err := c.relative()
+		if err != nil {
+			return err
+		}
+		text += "\nreplace " + libraryPath + " => " + folder + "\n"
+	}
+	files["go.mod"], files["go.sum"] = []byte(text), sums
+	return nil
+}
+
+// relative returns the folder of the library's checkout as the new module's go.mod has it.
+func (c *command) relative() (string, error) {
+	from, err := filepath.Abs(c.dir)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(c.replace)
+	if err != nil {
+		return "", err
+	}
+	folder, err := filepath.Rel(from, to)
+	if err != nil {
+		return to, nil // on another drive
+	}
+	if !strings.HasPrefix(folder, "..") {
+		folder = "./" + folder
+	}
+	if strings.ContainsAny(folder, " \t\"'`") {
+		return fmt.Sprintf("%q", filepath.ToSlash(folder)), nil
+	}
+	return filepath.ToSlash(folder), nil
+}
+
+// goMinor returns the Go release that a go.mod requires, such as 1.26.
+func goMinor(manifest []byte) string {
+	return strings.TrimPrefix(version.Lang("go"+string(goSelected.FindSubmatch(manifest)[1])), "go")
+}

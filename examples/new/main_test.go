@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// checkout is the root of the repository.
+const checkout = "../.."
+
+// executeIn runs the command with some flags in place of others, in an empty folder. It returns the exit code and what the command
+// printed.
+func executeIn(ctx context.Context, t *testing.T, folder string, flags map[string]string) (code int, output string) {
+	t.Helper()
+	root, err := filepath.Abs(checkout)
+	require.NoError(t, err)
+	all := map[string]string{"from": "memcached", "module": "example.com/shop", "kind": "Shop", "dir": filepath.Join(folder, "shop"),
+		"replace": root, "skip-tidy": "true"}
+	var arguments []string
+	maps.Copy(all, flags)
+	for name, value := range all {
+		arguments = append(arguments, "-"+name+"="+value)
+	}
+	var out bytes.Buffer
+	code = execute(ctx, arguments, &out, &out)
+	return code, out.String()
+}
+
+func TestBadInput(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		flags  map[string]string
+		want   string
+	}{
+		"NoExample":        {"there is no default", map[string]string{"from": ""}, "name an example to copy by -from: app, cache, databaseuser, eru, memcached"},
+		"UnknownExample":   {"the names are listed", map[string]string{"from": "redis"}, "-from redis: there is no such example; choose from app, cache"},
+		"SharedFolder":     {"the folder internal is not an example", map[string]string{"from": "internal"}, "-from internal: there is no such example"},
+		"NoModule":         {"there is no default", map[string]string{"module": ""}, "name the path of the new module"},
+		"ModuleSpace":      {"a path has no spaces", map[string]string{"module": "example.com/my shop"}, "-module example.com/my shop: the path"},
+		"ModuleUp":         {"a path is clean", map[string]string{"module": "example.com/../shop"}, "-module example.com/../shop: the path"},
+		"ModuleOurs":       {"it is not the user's", map[string]string{"module": modulePath + "/shop"}, "choose a path of your own"},
+		"NoKind":           {"there is no default", map[string]string{"kind": ""}, "name the kind"},
+		"KindLower":        {"a Go type that is exported", map[string]string{"kind": "shop"}, "-kind shop: a kind begins with an upper-case letter"},
+		"KindHyphen":       {"a Go identifier", map[string]string{"kind": "Web-Shop"}, "-kind Web-Shop: a kind begins"},
+		"KindKeyword":      {"variables have its name", map[string]string{"kind": "Type"}, "-kind Type: choose another one, since variables are named type"},
+		"KindPredeclared":  {"variables would hide it", map[string]string{"kind": "Error"}, "-kind Error: choose another one"},
+		"KindOfKubernetes": {"kubectl would mean the other", map[string]string{"kind": "Service"}, "-kind Service: choose another one, since Kubernetes has this kind"},
+		"KindList":         {"lists end with it", map[string]string{"kind": "ShopList"}, "-kind ShopList: choose another one"},
+		"KindInUse":        {"a variable of the example has its name", map[string]string{"kind": "Reconcile", "from": "app"}, `-kind Reconcile: choose another one, since the code of example app uses the name reconcile`},
+		"KindAsFile":       {"a file of the example has its name", map[string]string{"kind": "Status", "from": "eru"}, "-kind Status: choose another one"},
+		"GroupLabel":       {"groups without a dot are Kubernetes'", map[string]string{"group": "apps"}, "-group apps: a group is a domain name"},
+		"GroupUpper":       {"DNS names are in lower case", map[string]string{"group": "Shop.example.com"}, "-group Shop.example.com: a group"},
+		"GroupReserved":    {"these need an approval", map[string]string{"group": "shop.k8s.io"}, "-group shop.k8s.io: choose another one"},
+		"Version":          {"the form of versions is fixed", map[string]string{"version": "1.0"}, "-version 1.0: a version of an API looks like"},
+		"Library":          {"a branch is not a version", map[string]string{"library": "main"}, "-library main: name a version"},
+		"Replace":          {"the folder is something else", map[string]string{"replace": "."}, "-replace .: the folder is not the root of a checkout"},
+		"FromCheckout":     {"it requires a version that may not exist", map[string]string{"replace": ""}, "built from a checkout: pass -replace"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			code, output := executeIn(t.Context(), t, folder, tc.flags)
+			assert.Equal(t, 2, code, tc.reason)
+			assert.Contains(t, output, tc.want, tc.reason)
+			assert.Equal(t, 1, strings.Count(output, "\n"), "one line: %s", output)
+			assertEmpty(t, folder)
+		})
+	}
+}
+
+func TestBadFolder(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		prepare func(t *testing.T, folder string)
+		want    string
+	}{
+		"NotEmpty": {"files would be overwritten", func(t *testing.T, folder string) {
+			require.NoError(t, os.MkdirAll(filepath.Join(folder, "shop", "mine"), 0o755))
+		}, "the folder is not empty"},
+		"File": {"a folder is needed", func(t *testing.T, folder string) {
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "shop"), nil, 0o644))
+		}, "a file is in the way"},
+		"NoParent": {"a typing error in the path would create folders", func(t *testing.T, folder string) {
+			require.NoError(t, os.Remove(folder))
+		}, "create it first"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "here")
+			require.NoError(t, os.Mkdir(folder, 0o755))
+			tc.prepare(t, folder)
+			before := tree(t, filepath.Dir(folder))
+			code, output := executeIn(t.Context(), t, folder, nil)
+			assert.Equal(t, 2, code, tc.reason)
+			assert.Contains(t, output, tc.want, tc.reason)
+			assert.Equal(t, before, tree(t, filepath.Dir(folder)))
+		})
+	}
+}
+
+// TestGoFails checks the messages when the command go is missing, is old, or cannot download, and that nothing is left.
+func TestGoFails(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		script string // of the command go
+		want   string
+	}{
+		"Missing":   {"go is not in PATH", "", "the command go is missing; install Go 1.26 or newer: https://go.dev/dl/"},
+		"Old":       {"it may not download another one", "echo 'go: go.mod requires go >= 1.26.0 (running go 1.20; GOTOOLCHAIN=local)' >&2; exit 1", "install Go 1.26 or newer, see https://go.dev/dl/: go: go.mod requires go >= 1.26.0"},
+		"NoNetwork": {"modules are missing", "test \"$1\" = list || { echo 'dial tcp: lookup proxy.golang.org: no such host' >&2; exit 1; }", "go mod tidy failed: dial tcp: lookup proxy.golang.org: no such host; is the network or GOPROXY missing?"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			programs := t.TempDir()
+			if tc.script != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(programs, "go"), []byte("#!/bin/sh\n"+tc.script+"\n"), 0o755))
+			}
+			t.Setenv("PATH", programs)
+			folder := t.TempDir()
+			code, output := executeIn(t.Context(), t, folder, map[string]string{"skip-tidy": "false"})
+			assert.Equal(t, 1, code, tc.reason)
+			assert.Contains(t, output, tc.want, tc.reason)
+			assertEmpty(t, folder)
+		})
+	}
+}
+
+// TestInterrupted ends the command while go mod tidy runs.
+func TestInterrupted(t *testing.T) {
+	programs := t.TempDir()
+	running := filepath.Join(programs, "running")
+	require.NoError(t, syscall.Mkfifo(running, 0o600))
+	script := "#!/bin/sh\ntest \"$1\" = list || read line < " + running + "\n" // until somebody writes
+	require.NoError(t, os.WriteFile(filepath.Join(programs, "go"), []byte(script), 0o755))
+	t.Setenv("PATH", programs)
+	ctx, interrupt := context.WithCancel(t.Context())
+	opened := make(chan *os.File, 1)
+	go func() {
+		file, err := os.OpenFile(running, os.O_WRONLY, 0) // returns when the script reads
+		assert.NoError(t, err)
+		interrupt()
+		opened <- file
+	}()
+	folder := t.TempDir()
+	code, output := executeIn(ctx, t, folder, map[string]string{"skip-tidy": "false"})
+	assert.NoError(t, (<-opened).Close())
+	assert.Equal(t, 1, code)
+	assert.Contains(t, output, "opblocks: interrupted; nothing was written\n")
+	assertEmpty(t, folder)
+}
+
+func TestEmptyFolder(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "shop"), 0o755))
+	code, output := executeIn(t.Context(), t, folder, nil)
+	assert.Zero(t, code, output)
+	assert.FileExists(t, filepath.Join(folder, "shop", "controller", "controller.go"))
+	assert.Contains(t, output, "kind Shop, of the API shop.example.com/v1alpha1")
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "the folder in which it was made is gone")
+}
+
+func assertEmpty(t *testing.T, folder string) {
+	t.Helper()
+	assert.Empty(t, tree(t, folder), "something is left behind")
+}
+
+// tree returns the paths below a folder.
+func tree(t *testing.T, folder string) (paths []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		if path != folder {
+			paths = append(paths, path)
+		}
+		return err
+	}))
+	return paths
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/opblocks/opblocks/examples"
+)
+
+//go:embed template
+var templates embed.FS
+
+// templateFiles are the files that a copy gets from templates, by their paths in the new module.
+var templateFiles = map[string]string{
+	"Makefile": "Makefile.tmpl", "Dockerfile": "Dockerfile.tmpl", "README.md": "README.md.tmpl",
+	".dockerignore": "dockerignore.tmpl", ".gitignore": "gitignore.tmpl",
+}
+
+// checkFolder returns an error that says what to do if the new module cannot be written to its folder.
+func (c *command) checkFolder() error {
+	parent := filepath.Dir(filepath.Clean(c.dir))
+	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
+		return fmt.Errorf("-dir %s: there is no folder %s; create it first", c.dir, parent)
+	}
+	info, err := os.Lstat(c.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("-dir %s: a file is in the way; choose another folder", c.dir)
+	}
+	entries, err := os.ReadDir(c.dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("-dir %s: the folder is not empty; choose another one", c.dir)
+	}
+	return err
+}
+
+// run writes the new module. It writes to a folder beside the wanted one and renames that at the end, so that nothing is left when
+// something fails.
+func (c *command) run(ctx context.Context) (*names, error) {
+	to, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkFolder(); err != nil {
+		return nil, flagError{err}
+	}
+	from, err := namesOf(examples.Source, c.example)
+	if err != nil {
+		return nil, err
+	}
+	files, err := c.files(&renaming{from: from, to: to})
+	if err != nil {
+		return nil, err
+	}
+
+	folder := filepath.Clean(c.dir)
+	unfinished, err := os.MkdirTemp(filepath.Dir(folder), "."+filepath.Base(folder)+"-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot write beside %s: %w", folder, err)
+	}
+	defer os.RemoveAll(unfinished)
+	if err := os.Chmod(unfinished, 0o755); err != nil {
+		return nil, err
+	}
+	for name, text := range files {
+		file := filepath.Join(unfinished, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	if !c.skipTidy {
+		if err := c.tidy(ctx, unfinished); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return to, os.Rename(unfinished, folder)
+}
+
+// files returns the files of the new module by their paths.
+func (c *command) files(r *renaming) (map[string][]byte, error) {
+	selected, err := selectFiles(examples.Source, c.example)
+	if err != nil {
+		return nil, err
+	}
+	r.findAlias(selected.goFiles)
+	declared, err := r.declare(slices.DeleteFunc(slices.Clone(selected.goFiles), func(f *goFile) bool {
+		return strings.HasPrefix(f.name, "internal/")
+	}))
+	if err != nil {
+		return nil, flagError{err}
+	}
+
+	written := map[string][]byte{}
+	add := func(name string, text []byte, err error) error {
+		target := r.target(name)
+		if _, taken := written[target]; taken && err == nil {
+			err = flagError{fmt.Errorf("-kind %s: choose another one, since example %s has a file %s already", c.kind, c.example, target)}
+		}
+		written[target] = text
+		return err
+	}
+	for _, f := range selected.goFiles {
+		text, err := r.source(f, declared)
+		if err := add(f.name, text, err); err != nil {
+			return nil, err
+		}
+	}
+	var tools string // version of controller-gen
+	for _, name := range slices.Sorted(maps.Keys(selected.others)) {
+		if version := generatedBy.FindSubmatch(selected.others[name]); version != nil {
+			tools = string(version[1])
+		}
+		text, err := r.manifest(name, selected.others[name])
+		if err := add(name, text, err); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.leftovers(written); err != nil {
+		return nil, err
+	}
+	if err := c.addModule(written, tools); err != nil {
+		return nil, err
+	}
+	return written, c.addTemplates(written, r)
+}
+
+// addTemplates adds what a copy has instead of the files of the repository.
+func (c *command) addTemplates(files map[string][]byte, r *renaming) error {
+	parsed, err := template.ParseFS(templates, "template/*.tmpl")
+	if err != nil {
+		return err
+	}
+	values := map[string]any{
+		"Name": lastElement(c.module), "Module": c.module, "Example": c.example, "Kind": r.to.kind, "Lower": r.to.lower, "Plural": r.to.plural,
+		"Group": r.to.group, "Version": r.to.version, "Go": goMinor(files["go.mod"]), "Replaced": c.replace != "",
+		"MariaDB": slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return strings.HasPrefix(name, "internal/mariadb/") }),
+		"Samples": slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return strings.HasPrefix(name, "config/samples/") }),
+	}
+	for name, from := range templateFiles {
+		var text bytes.Buffer
+		if err := parsed.ExecuteTemplate(&text, from, values); err != nil {
+			return err
+		}
+		files[name] = text.Bytes()
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"go/format"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCopies copies each example, with the library of the checkout, and checks that its own targets accept the copy. What the tests
+// of a copy show is shown in the repository, and for one example by [TestReleased].
+func TestCopies(t *testing.T) {
+	for example, flags := range map[string]map[string]string{
+		"app":          {"kind": "Order", "group": "shop.example.com", "version": "v1beta1"},
+		"cache":        {"kind": "Queue"},
+		"databaseuser": {"kind": "MailAccount", "version": "v1"},
+		"eru":          {"kind": "Policy"},
+	} {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			flags["from"], flags["skip-tidy"] = example, "false"
+			code, output := executeIn(t.Context(), t, folder, flags)
+			require.Zero(t, code, output)
+			copied := filepath.Join(folder, "shop")
+			assertRenamed(t, copied, example)
+			runCommand(t, copied, nil, "go", "vet", "./...")
+			assertGenerated(t, copied, nil)
+		})
+	}
+}
+
+// assertRenamed asserts that the sources of a copy are formatted, and that none has a name of the repository's module, nor one of the
+// example that is the kind for certain.
+func assertRenamed(t *testing.T, folder, example string) {
+	t.Helper()
+	old := regexp.MustCompile(`opblocks/examples/(` + example + `|internal)|(?i)\b` + example + `(spec|status|list)\b|cache\.example\.com|huolala|meitu|handsomeguy|store\.example\.com`)
+	for name, text := range contents(t, folder) {
+		assert.NotRegexp(t, old, string(text), name)
+		assert.NotRegexp(t, old, name)
+		if strings.HasSuffix(name, ".go") {
+			formatted, err := format.Source(text)
+			require.NoError(t, err, name)
+			assert.Equal(t, string(formatted), string(text), name)
+		}
+	}
+}
+
+// assertGenerated asserts that controller-gen generates what the copy has.
+func assertGenerated(t *testing.T, folder string, environment []string) {
+	t.Helper()
+	before := contents(t, folder)
+	runCommand(t, folder, environment, "make", "generate", "manifests")
+	after := contents(t, folder)
+	for name, text := range after {
+		assert.Empty(t, cmp.Diff(string(before[name]), string(text)), name)
+	}
+	assert.Len(t, after, len(before))
+}
+
+// contents returns the files of a folder by their paths.
+func contents(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	require.NoError(t, fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files[name], err = os.ReadFile(filepath.Join(folder, name))
+		return err
+	}))
+	return files
+}
+
+// runCommand runs a program in a folder, outside of the workspace, and returns what it prints.
+func runCommand(t *testing.T, folder string, environment []string, name string, arguments ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), name, arguments...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &out, &out
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "MAKEFLAGS="), environment...)
+	require.NoError(t, cmd.Run(), "%s %s: %s", name, strings.Join(arguments, " "), &out)
+	return out.String()
+}
