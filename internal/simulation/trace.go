@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
 // trace records what happens in a run, and prints it as a table.
@@ -26,6 +28,8 @@ type row struct {
 	fault  FaultKind // that was injected; that of a request is in call
 	call   *call     // nil: the row is not a request
 	change string    // of an object; such a row is not shown
+
+	changed *memoryserver.Change // nil: the row is not a change
 }
 
 func (t *trace) add(r row) {
@@ -33,6 +37,20 @@ func (t *trace) add(r row) {
 	defer t.mu.Unlock()
 	r.at = t.now()
 	t.rows = append(t.rows, r)
+}
+
+// length returns how many rows there are.
+func (t *trace) length() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.rows)
+}
+
+// cut removes all rows but the first ones.
+func (t *trace) cut(length int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = t.rows[:length]
 }
 
 // addBefore adds a row before the last one, which is the request that is being sent.
@@ -205,12 +223,12 @@ func Shorten(text string, to int) string {
 	return text
 }
 
-// changesBefore returns the changes between the given pass and the previous one over the same object.
-func (t *trace) changesBefore(pass int) []string {
+// changesBefore returns the rows of the changes between the given pass and the previous one over the same object.
+func (t *trace) changesBefore(pass int) []row {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var over string
-	var changes []string
+	var changes []row
 	for _, row := range t.rows {
 		if row.pass == pass && strings.HasPrefix(row.what, passPrefix) {
 			over = row.what
@@ -223,7 +241,7 @@ func (t *trace) changesBefore(pass int) []string {
 		case row.what == over:
 			changes = nil
 		case row.change != "":
-			changes = append(changes, row.change)
+			changes = append(changes, row)
 		}
 	}
 	return changes
