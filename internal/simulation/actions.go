@@ -177,7 +177,11 @@ func (r *Run) finishPhase(name string) {
 		if r.failure() != nil {
 			return
 		}
+		before := r.version()
 		if r.checkRest(&due) {
+			if r.references == nil && r.version() != before { // the operator does not rest, which is left out
+				quiet.later = append(quiet.later, r.stateAfterRest()...)
+			}
 			r.script.phases = append(r.script.phases, quiet)
 			return
 		}

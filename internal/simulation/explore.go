@@ -279,7 +279,7 @@ func (e *explorer) noteNoOps() {
 		of.silenced[BreaksConvention] = true
 		return
 	}
-	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, and write only what differs", strings.Join(of.noOps, ", "))
+	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, with the defaults that the API server sets, and write only what differs", strings.Join(of.noOps, ", "))
 	e.found.insert(Failure{Kind: BreaksConvention, Err: err, Trace: of.trace.lastPassWith(of.noOps[0]), trace: of.trace})
 }
 

@@ -57,6 +57,18 @@ func (r *Run) linger() {
 	}
 }
 
+// stateAfterRest returns the state to which the passes of checkRest have led. A process that starts again gets there too.
+func (r *Run) stateAfterRest() []state.State {
+	if r.settle(); r.failure() != nil {
+		return nil
+	}
+	s, err := r.state()
+	if err != nil {
+		return nil
+	}
+	return []state.State{s}
+}
+
 // state returns what exists now.
 func (r *Run) state() (state.State, error) {
 	r.mu.Lock()

@@ -204,18 +204,19 @@ func (r *Run) runActionsLate(late lateStart) {
 // at returns the states with which that of a phase is compared. strict is true if a state must be reached at its own phase.
 // Otherwise the operator may also be further: as far as it gets by itself if the user waits.
 func (f *references) at(index int, actions []Action, strict bool) state.References {
-	refs := state.References{Baseline: f.baseline.phases[index].state, Random: f.random[index]}
+	refs := state.References{Baseline: f.baseline.phases[index].state, Random: f.random[index], Near: slices.Clone(f.baseline.phases[index].later)}
 	if late := f.late[index]; late != nil {
 		refs.Late = f.names.Align(late.state, refs.Baseline)
+		refs.Near = append(refs.Near, late.later...)
 	}
 	if !strict {
-		refs.Near = f.near(index, actions)
+		refs.Near = append(refs.Near, f.near(index, actions)...)
 		if p := f.patientPhase(index); p != nil {
 			refs.Near = append(refs.Near, p.later...)
 		}
-		for i, s := range refs.Near {
-			refs.Near[i] = f.names.Align(s, refs.Baseline)
-		}
+	}
+	for i, s := range refs.Near {
+		refs.Near[i] = f.names.Align(s, refs.Baseline)
 	}
 	return refs
 }

@@ -82,6 +82,12 @@ const (
 	userPrefix = "user: "
 )
 
+// How many lines of a long table are shown at its beginning and at its end.
+const (
+	firstRows = 60
+	lastRows  = 20
+)
+
 // Widths of cells, in characters. A wider description is wider than its column; a longer answer is cut off.
 const (
 	maxWhatWidth   = 64
@@ -101,7 +107,7 @@ func (t *trace) faults() (n int) {
 }
 
 // String returns the table, without passes that sent nothing.
-func (t *trace) String() string { return t.from(0) }
+func (t *trace) String() string { return t.from(0, false) }
 
 // sinceFault returns the table from the action on in which the first fault was injected. Of earlier actions it shows only
 // the first line.
@@ -117,7 +123,7 @@ func (t *trace) sinceFault() string {
 			break
 		}
 	}
-	return t.from(begin)
+	return t.from(begin, true)
 }
 
 // lastPassWith returns the table of the last pass that sent the request.
@@ -126,7 +132,7 @@ func (t *trace) lastPassWith(request string) string {
 		if call := row.call; call != nil && call.String() == request {
 			for begin := i; begin >= 0; begin-- {
 				if strings.HasPrefix(t.rows[begin].what, passPrefix) {
-					only := &trace{rows: t.rows[begin : i+1]}
+					only := &trace{rows: t.rows[begin:t.endOfPass(begin)]}
 					return only.String()
 				}
 			}
@@ -135,7 +141,17 @@ func (t *trace) lastPassWith(request string) string {
 	return ""
 }
 
-func (t *trace) from(begin int) string {
+// endOfPass returns the index after the last row of the pass that begins at the index.
+func (t *trace) endOfPass(begin int) int {
+	end := begin + 1
+	for end < len(t.rows) && t.rows[end].pass == t.rows[begin].pass {
+		end++
+	}
+	return end
+}
+
+// from returns the table from a row on. short leaves out the middle of a long one.
+func (t *trace) from(begin int, short bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines [][3]string
@@ -161,6 +177,12 @@ func (t *trace) from(begin int) string {
 	}
 	var b strings.Builder
 	for i, line := range lines {
+		if left := len(lines) - firstRows - lastRows; short && left > 1 && i >= firstRows && i < firstRows+left {
+			if i == firstRows {
+				fmt.Fprintf(&b, "      … %d lines are left out; the page has them all …\n", left)
+			}
+			continue
+		}
 		if n := repeated[i]; n > 0 {
 			line[2] += fmt.Sprintf(" (%s)", Plural(n+1, "time"))
 		}

@@ -78,7 +78,7 @@ does not survive: 2
 depends on timing: 1
   crash with downtime after: create ConfigMap default/front #1: after "change Shop default/web" the state depends on timing: either may be wrong ConfigMap default/front: data.motto: "red" without faults, "blue" if the operat…
 breaks a convention: 1
-  without faults: a pass that has nothing to do sends update Shop/status default/web, which changes nothing: compare first, and write only what differs
+  without faults: a pass that has nothing to do sends update Shop/status default/web, which changes nothing: compare first, with the defaults that the API server sets, and write …
 `, listOf(t, report))
 
 	report = reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...),
@@ -198,4 +198,25 @@ func TestFurtherThanWithoutFaults(t *testing.T) {
 	if assert.NotEmpty(t, report.Failures) {
 		assert.ErrorContains(t, report.Failures[0].Err, `status.phase: want nothing, got "Old"`)
 	}
+}
+
+// If findings of operators that do not rest are left out, runs go on, and a process that starts again and does the missing work is
+// not blamed for it.
+func TestSkipFindingsGoesOn(t *testing.T) {
+	s := faultyWiring["MissingWatch"].scenario(false)
+	report := reconciletest.ExploreQuietly(t, s)
+	require.Len(t, report.Failures, 1)
+	assert.Equal(t, 1, report.Runs, "nothing else can be explored")
+
+	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFindings(reconciletest.DoesNotRest))
+	assert.Empty(t, report.Failures)
+	assert.NotEmpty(t, report.Survived)
+	assert.Positive(t, report.Silenced)
+	assert.Contains(t, report.String(), ` "does not come to rest"`)
+
+	endless := faultyStatus["HistoryGrows"].scenario(false)
+	report = reconciletest.ExploreQuietly(t, endless, reconciletest.SkipFindings(reconciletest.DoesNotRest))
+	require.Len(t, report.Failures, 1, "an operator that never becomes quiet cannot be explored")
+	assert.Less(t, strings.Count(report.String(), "\n"), 100, "a long trace is cut")
+	assert.Contains(t, report.String(), " lines are left out; the page has them all …\n")
 }
