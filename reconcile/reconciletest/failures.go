@@ -10,7 +10,8 @@ import (
 
 // Limits of a report.
 const (
-	maxOthers     = 5   // failures of each kind that are listed after the first failure
+	maxOthers     = 5   // errors of each kind that are listed after the first failure
+	maxFaults     = 4   // that are listed for an error
 	maxPlaces     = 5   // places that are not compared
 	maxPastWrites = 3   // writes of a process that sees the past
 	shortError    = 160 // characters of an error in a list
@@ -40,39 +41,59 @@ func (r *Report) findings() string {
 	return fmt.Sprintf("%s in %s", simulation.Plural(len(r.Failures), "finding"), simulation.Plural(r.Runs, "run"))
 }
 
-// writeOthers lists the failures of a kind. Those with the same error share a line.
+// writeOthers lists the failures of a kind by their errors, and the faults that lead to each.
 func writeOthers(b *strings.Builder, kind FindingKind, failures []Failure) {
-	type line struct {
-		faults, text string
-		more         int // failures with the same text
-	}
-	var lines []line
+	faults := map[string][]*Failure{} // by the error
+	var texts []string                // in their order
 	total := 0
-	for _, f := range failures {
+	for i := range failures {
+		f := &failures[i]
 		if f.Kind != kind {
 			continue
 		}
 		total++
 		text := simulation.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError)
-		if i := slices.IndexFunc(lines, func(l line) bool { return l.text == text }); i >= 0 {
-			lines[i].more++
-			continue
+		if faults[text] == nil {
+			texts = append(texts, text)
 		}
-		lines = append(lines, line{f.faults(), text, 0})
+		faults[text] = append(faults[text], f)
 	}
 	if total == 0 {
 		return
 	}
 	fmt.Fprintf(b, "%s: %d\n", kind, total)
-	left := total
-	for _, l := range lines[:min(len(lines), maxOthers)] {
-		if left -= 1 + l.more; l.more > 0 {
-			l.faults += fmt.Sprintf(", and %d more", l.more)
-		}
-		fmt.Fprintf(b, "  %s: %s\n", l.faults, l.text)
+	for _, text := range texts[:min(len(texts), maxOthers)] {
+		total -= len(faults[text])
+		fmt.Fprintf(b, "  %s\n", text)
+		writeFaults(b, faults[text])
 	}
-	if left > 0 {
-		fmt.Fprintf(b, "  and %d more\n", left)
+	if total > 0 {
+		fmt.Fprintf(b, "  and %d more\n", total)
+	}
+}
+
+// writeFaults lists the faults of failures. Those at different points come first.
+func writeFaults(b *strings.Builder, failures []*Failure) {
+	seen := map[string]bool{}
+	var first, later []string
+	for _, f := range failures {
+		at := "" // of the last fault
+		if n := len(f.Faults); n > 0 {
+			at = fmt.Sprintf("%s #%d", f.Faults[n-1].At, f.Faults[n-1].Nth)
+		}
+		if seen[at] {
+			later = append(later, f.faults())
+			continue
+		}
+		seen[at] = true
+		first = append(first, f.faults())
+	}
+	all := append(first, later...)
+	for _, text := range all[:min(len(all), maxFaults)] {
+		fmt.Fprintf(b, "    %s\n", text)
+	}
+	if left := len(all) - maxFaults; left > 0 {
+		fmt.Fprintf(b, "    and %d more\n", left)
 	}
 }
 

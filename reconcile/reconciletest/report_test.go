@@ -73,12 +73,16 @@ func TestReportGroupsFindings(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...))
 	assert.Equal(t, `5 findings in 23 runs; the others:
 does not survive: 2
-  crash with downtime after: create ConfigMap default/back #1: after "change Shop default/web" the state is not the same as without faults: ConfigMap default/till: is missing
-  internal error at: create ConfigMap default/till #1: after "create Shop default/web" the state is not the same as without faults: ConfigMap default/till: is missing
+  after "change Shop default/web" the state is not the same as without faults: ConfigMap default/till: is missing
+    crash with downtime after: create ConfigMap default/back #1
+  after "create Shop default/web" the state is not the same as without faults: ConfigMap default/till: is missing
+    internal error at: create ConfigMap default/till #1
 depends on timing: 1
-  crash with downtime after: create ConfigMap default/front #1: after "change Shop default/web" the state depends on timing: either may be wrong ConfigMap default/front: data.motto: "red" without faults, "blue" if the operat…
+  after "change Shop default/web" the state depends on timing: either may be wrong ConfigMap default/front: data.motto: "red" without faults, "blue" if the operat…
+    crash with downtime after: create ConfigMap default/front #1
 breaks a convention: 1
-  without faults: a pass that has nothing to do sends update Shop/status default/web, which changes nothing: compare first, with the defaults that the API server sets, and write …
+  a pass that has nothing to do sends update Shop/status default/web, which changes nothing: compare first, with the defaults that the API server sets, and write …
+    without faults
 `, listOf(t, report))
 
 	report = reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...),
