@@ -88,7 +88,7 @@ func writeFaults(b *strings.Builder, failures []*Failure) {
 		seen[at] = true
 		first = append(first, f.faults())
 	}
-	all := append(first, later...)
+	all := slices.Concat(first, later)
 	for _, text := range all[:min(len(all), maxFaults)] {
 		fmt.Fprintf(b, "    %s\n", text)
 	}

@@ -145,7 +145,8 @@ func (r *References) timingLine(c *Change) string {
 // describe returns the values at the changed place. A whole object is only described as present, and so is an item of a list
 // if one of the values has none.
 func (c *Change) describe(values ...any) []string {
-	if c.Object == External || c.Path != "" && !(c.isItem() && slices.ContainsFunc(values, isAbsent)) {
+	entry := c.isItem() && slices.ContainsFunc(values, isAbsent)
+	if c.Object == External || c.Path != "" && !entry {
 		return short(values...)
 	}
 	texts := make([]string, len(values))

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,10 +51,7 @@ func TestRandomNames(t *testing.T) {
 		}
 		for name, tc := range tests {
 			t.Run(name, func(t *testing.T) {
-				got := State{}
-				for key, content := range other {
-					got[key] = content
-				}
+				got := maps.Clone(other)
 				tc.edit(got)
 				if diff := cmp.Diff(tc.want, Difference(one, names.Align(got, one))); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
