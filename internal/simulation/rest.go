@@ -44,6 +44,7 @@ func (r *Run) checkRest(due *int) (undisturbed bool) {
 	r.setCause("nothing: the operator is quiet")
 	r.processes.leader.manager.EnqueueKnown()
 	pass := r.passes.begun
+	r.keepOutcomes()
 	r.setProbing(true)
 	defer r.setProbing(false)
 	for range maxPasses {
@@ -100,12 +101,35 @@ func (r *Run) explainUnrest(pass int, before version) error {
 	if len(wrote) == 0 {
 		return fmt.Errorf("the operator does not rest: while one more pass ran, something outside of any pass changed %s", r.changedSince(before))
 	}
+	if request := r.swallowed(wrote, pass); request != nil {
+		return fmt.Errorf("a refused write is not sent again: pass %d returned no error after %s (%w), and when the operator was quiet one more pass still had to send it\n"+
+			"Return the error, so that the pass is retried", request.Pass, request.String(), request.Err)
+	}
 	missed, changed := r.missedChanges(), r.lastChangeOf(wrote)
 	if !missed.none() && !r.writesAgain(wrote) {
 		return missed.explain(wrote)
 	}
 	return fmt.Errorf("the operator does not rest: if nothing has changed a pass must write nothing, and one more pass still had to %s%s",
 		strings.Join(wrote, ", "), changed)
+}
+
+// swallowed returns the last of the requests before checkRest, if it was refused, and its pass, the last one over its object, ended
+// without an error or a delay. It returns nil otherwise. pass is the last pass before checkRest.
+func (r *Run) swallowed(wrote []string, pass int) *Request {
+	for _, request := range slices.Backward(r.log.all()) {
+		if request.Pass == 0 || request.Pass > pass || !slices.Contains(wrote, request.String()) {
+			continue
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, o := range r.passes.before {
+			if o.pass == request.Pass && o.err == nil && o.result.RequeueAfter == 0 && request.isRefused() {
+				return &request
+			}
+		}
+		return nil
+	}
+	return nil
 }
 
 // writesAgain reports whether the passes after those of checkRest send one of the requests once more, and change something by

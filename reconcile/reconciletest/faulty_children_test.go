@@ -341,6 +341,31 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.NotFound,
 		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: is missing"},
 	},
+	"ConflictSwallowed": {
+		reason: "an update that is refused is only logged, so the pass is not retried",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return byGeneration(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					want, is := owned(c, s, s.Name, map[string]string{"of": s.Name}), config(s.Name)
+					if sound {
+						return ctrl.Result{}, ensure(ctx, c, s, want)
+					}
+					err := c.Get(ctx, client.ObjectKeyFromObject(want), is)
+					if apierrors.IsNotFound(err) {
+						return ctrl.Result{}, c.Create(ctx, want)
+					}
+					want.ResourceVersion = is.ResourceVersion
+					if err := c.Update(ctx, want); err != nil {
+						ctrl.LoggerFrom(ctx).Error(err, "Cannot update the ConfigMap")
+					}
+					return ctrl.Result{}, err
+				}
+			}, reconciletest.Create(shop()), changeMotto)
+		},
+		fault: reconciletest.Conflict,
+		says:  []string{"a refused write is not sent again: pass ", "no error after update ConfigMap default/web (", "conflict at: update ConfigMap default/web #1"},
+		never: []string{"a watch is missing"},
+	},
 	"LabelsReplaced": {
 		reason: "labels of other writers are removed at each update",
 		scenario: func(sound bool) reconciletest.Scenario {
