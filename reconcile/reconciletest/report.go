@@ -20,11 +20,11 @@ type Report struct {
 	Seed     uint64            // of the sample: see [Limit], [LimitPairs] and [Budget]; 0 if there is none
 	Late     int               // runs that had not begun when the [Budget] was used up, or when the test's deadline came
 	Elapsed  time.Duration     // of real time
-	Failures []Failure         // those with fewer faults first, then those with shorter traces; at the end what depends on timing, and broken conventions
+	Failures []Failure         // see Failure for the order
 	Silenced int               // findings that were left out by [SkipFindings]: at most one of each kind in a run
 	Replayed string            // the trace of a replay; "" if there was none
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
-	Random   []string          // places at which two runs without faults differ, such as "Secret default/web: data.password"; they are not compared
+	Random   []string          // places that are not compared, since two runs without faults differ there: "Secret default/web: data.password"
 
 	// Unfinished is not nil if the test's deadline came before all runs were done. The deadline is what go test -timeout sets,
 	// ten minutes by default; the exploration ends shortly before it, since at the deadline the test program ends without a
@@ -40,13 +40,14 @@ type Report struct {
 	silenced            map[FindingKind]int // how many findings of each kind were left out
 }
 
-// Failure is a run that broke a rule.
+// Failure is a run that broke a rule. In a report those with fewer faults come first, then those with shorter traces. Those that
+// depend on timing come after the others, and broken conventions last.
 type Failure struct {
 	Kind   FindingKind // "": the scenario could not be run
 	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
 	Err    error
 	Trace  string // a table: the pass, what happened, and the answer
-	Varies bool   // the same faults once more led to another end: the operator is not deterministic; this is tried for the first failure only
+	Varies bool   // of the first failure: a second run with the same faults ended otherwise, so the operator is not deterministic
 
 	past []string // writes that a process sent while its cache showed the past
 }

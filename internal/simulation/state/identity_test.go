@@ -42,7 +42,7 @@ func TestIdentities(t *testing.T) {
 			known:  known(settings("a", uid, "5", "")), field: "ref", value: "of " + uid, want: "of <uid of ConfigMap a>",
 		},
 		"UIDOfAnObjectThatIsGone": {
-			reason: "its name tells which one it was",
+			reason: "the name of the object is shown in its place",
 			known:  known(settings("a", uid, "5", ""), settings("old", gone, "4", "")), field: "ref", value: gone, want: "<uid of ConfigMap old>",
 		},
 		"UnknownUID": {
