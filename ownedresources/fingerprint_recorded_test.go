@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,21 +85,13 @@ func fingerprintsToRecord(t *testing.T) map[string]string {
 		require.NoError(t, err)
 		add("corpus/"+filepath.Base(file), manifest)
 	}
-	random := rand.New(rand.NewPCG(3, 4))
-	for i := range 10 {
-		data := make([]byte, 50*i)
-		for j := range data {
-			data[j] = byte(random.Uint32())
-		}
-		forDeployment, forService := &choices{data: data}, &choices{data: data}
-		for _, obj := range []client.Object{forDeployment.deployment("web", i%3 == 0), forService.service("web", i%3 == 0)} {
-			kind, err := c.kinds.of(obj, types)
-			require.NoError(t, err)
-			obj.GetObjectKind().SetGroupVersionKind(kind.gvk)
-			manifest, err := yaml.Marshal(obj)
-			require.NoError(t, err)
-			add(fmt.Sprintf("random/%s/%d", kind.gvk.Kind, i), manifest)
-		}
+	for i, obj := range randomObjects(10, 50) {
+		kind, err := c.kinds.of(obj, types)
+		require.NoError(t, err)
+		obj.GetObjectKind().SetGroupVersionKind(kind.gvk)
+		manifest, err := yaml.Marshal(obj)
+		require.NoError(t, err)
+		add(fmt.Sprintf("random/%s/%d", kind.gvk.Kind, i), manifest)
 	}
 	for name, manifest := range map[string]string{
 		"Keys":     `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {"a.b/c": "1", "x\n\"": "2", "é<": "3"}}, spec: {template: {spec: {containers: [{name: "a\"b\n", env: [{name: "x=\\y", value: "<>&\u2028"}, {name: "é ", value: ""}]}]}}}}`,

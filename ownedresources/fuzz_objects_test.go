@@ -2,16 +2,37 @@ package ownedresources
 
 import (
 	"fmt"
+	"iter"
+	"math/rand/v2"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // choices builds valid objects from random bytes. When the bytes are used up, each choice is the first and simplest one.
 type choices struct{ data []byte }
+
+// randomObjects returns Deployments and Services by their number: as many of each as count says, each of step more random bytes
+// than the one before. They are always the same ones, since tests have records of them.
+func randomObjects(count, step int) iter.Seq2[int, client.Object] {
+	return func(yield func(int, client.Object) bool) {
+		random := rand.New(rand.NewPCG(3, 4))
+		for i := range count {
+			data := make([]byte, step*i)
+			for j := range data {
+				data[j] = byte(random.Uint32())
+			}
+			forDeployment, forService := &choices{data: data}, &choices{data: data}
+			if !yield(i, forDeployment.deployment("web", i%3 == 0)) || !yield(i, forService.service("web", i%3 == 0)) {
+				return
+			}
+		}
+	}
+}
 
 // below returns a number from 0 to n-1.
 func (c *choices) below(n int) int {

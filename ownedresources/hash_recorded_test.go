@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -89,24 +88,16 @@ func hashesToRecord(t *testing.T) map[string]string {
 		}
 	}
 
-	random := rand.New(rand.NewPCG(3, 4))
-	for i := range 60 {
-		data := make([]byte, 10*i)
-		for j := range data {
-			data[j] = byte(random.Uint32())
-		}
-		forDeployment, forService := &choices{data: data}, &choices{data: data}
-		for _, obj := range []client.Object{forDeployment.deployment("web", i%3 == 0), forService.service("web", i%3 == 0)} {
-			k, err := c.kinds.of(obj, types)
-			require.NoError(t, err)
-			name := fmt.Sprintf("random/%s/%d/", k.gvk.Kind, i)
-			encode(name+"typed", obj)
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-			require.NoError(t, err)
-			u := &unstructured.Unstructured{Object: content}
-			u.SetGroupVersionKind(k.gvk)
-			encode(name+"unstructured", u)
-		}
+	for i, obj := range randomObjects(60, 10) {
+		k, err := c.kinds.of(obj, types)
+		require.NoError(t, err)
+		name := fmt.Sprintf("random/%s/%d/", k.gvk.Kind, i)
+		encode(name+"typed", obj)
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		require.NoError(t, err)
+		u := &unstructured.Unstructured{Object: content}
+		u.SetGroupVersionKind(k.gvk)
+		encode(name+"unstructured", u)
 	}
 	for name, u := range unstructuredToRecord() {
 		u.SetGroupVersionKind(gadgetKind)

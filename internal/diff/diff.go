@@ -27,6 +27,10 @@ type Options struct {
 	Field func(key string) string
 	// Item returns how an item of a list is written in paths. The default is its index.
 	Item func(index int, item any) string
+	// Key returns the key of an item, and false if it has none. If all items of two lists have keys that differ within
+	// their list, items are matched by their keys, and paths have the key: an item that only one list has is one
+	// difference. The default is to match items by their index. See [Values].
+	Key func(item any) (key string, found bool)
 	// ExpandMaps lists each value of a map that only one side has. The default is to list the map as one value.
 	// An empty map is always one value.
 	ExpandMaps bool
@@ -34,7 +38,8 @@ type Options struct {
 
 // Values returns the differences between two values, in the order of their paths; nil when there are none. Maps
 // are map[string]any and lists are []any; everything else is a scalar. Lists of different lengths differ as one
-// value. Lists of the same length are compared item by item.
+// value. Lists of the same length are compared item by item. Lists whose items have keys are compared item by item in
+// any case, unless the items that both have are in another order: then they differ as one value.
 func Values(before, after any, options Options) []Difference {
 	if reflect.DeepEqual(before, after) {
 		return nil
@@ -58,6 +63,9 @@ func (w *walk) values(path Path, before, after any) {
 	}
 	beforeList, isList := before.([]any)
 	afterList, areLists := after.([]any)
+	if isList && areLists && w.keyedLists(path, beforeList, afterList) {
+		return
+	}
 	if isList && areLists && len(beforeList) == len(afterList) {
 		for i := range beforeList {
 			w.values(path.Item(w.item(i, beforeList[i])), beforeList[i], afterList[i])
@@ -78,6 +86,58 @@ func (w *walk) maps(path Path, before, after map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		w.values(path.Field(w.field(key)), valueOf(before, key), valueOf(after, key))
 	}
+}
+
+// keyedLists compares two lists by the keys of their items. It reports false if not all items have a key of their own.
+func (w *walk) keyedLists(path Path, before, after []any) bool {
+	if w.options.Key == nil {
+		return false
+	}
+	beforeKeys, beforeItems := w.keys(before)
+	afterKeys, afterItems := w.keys(after)
+	if len(beforeItems) < len(before) || len(afterItems) < len(after) {
+		return false
+	}
+	if !slices.Equal(commonKeys(beforeKeys, afterItems), commonKeys(afterKeys, beforeItems)) {
+		w.found = append(w.found, Difference{Path: path, Before: before, After: after})
+		return true
+	}
+	for _, key := range beforeKeys {
+		if other, found := afterItems[key]; found {
+			w.values(path.Item(key), beforeItems[key], other)
+		} else {
+			w.found = append(w.found, Difference{Path: path.Item(key), Before: beforeItems[key], After: Absent{}})
+		}
+	}
+	for _, key := range afterKeys {
+		if _, found := beforeItems[key]; !found {
+			w.found = append(w.found, Difference{Path: path.Item(key), Before: Absent{}, After: afterItems[key]})
+		}
+	}
+	return true
+}
+
+// keys returns the keys of a list's items in their order, and the items by key. The map has fewer items than the list if not
+// all have a key of their own.
+func (w *walk) keys(list []any) (keys []string, items map[string]any) {
+	items = make(map[string]any, len(list))
+	for _, item := range list {
+		if key, found := w.options.Key(item); found {
+			keys = append(keys, key)
+			items[key] = item
+		}
+	}
+	return keys, items
+}
+
+// commonKeys returns those of the keys that the items have too.
+func commonKeys(keys []string, items map[string]any) (common []string) {
+	for _, key := range keys {
+		if _, found := items[key]; found {
+			common = append(common, key)
+		}
+	}
+	return common
 }
 
 // asMap returns v as a map. Where maps are expanded, Absent is an empty map if the other side has a map with values.

@@ -11,6 +11,11 @@ func TestValues(t *testing.T) {
 	type object = map[string]any
 	byName := func(_ int, item any) string { return item.(object)["name"].(string) }
 	quoted := func(key string) string { return `"` + key + `"` }
+	key := func(item any) (string, bool) {
+		fields, _ := item.(object)
+		name, found := fields["name"].(string)
+		return name, found
+	}
 	tests := map[string]struct {
 		reason        string
 		before, after any
@@ -75,6 +80,37 @@ func TestValues(t *testing.T) {
 			before: []any{object{"name": "x", "v": 1}}, after: []any{object{"name": "x", "v": 2}},
 			options: Options{Item: byName},
 			want:    []Difference{{Path: Path{"[x]", "v"}, Before: 1, After: 2}},
+		},
+		"KeyedItems": {
+			reason:  "an item that only one list has is one difference, and the others are compared by their keys",
+			before:  []any{object{"name": "x", "v": 1}, object{"name": "y", "v": 1}},
+			after:   []any{object{"name": "y", "v": 2}, object{"name": "z", "v": 1}},
+			options: Options{Key: key},
+			want: []Difference{
+				{Path: Path{"[x]"}, Before: object{"name": "x", "v": 1}, After: Absent{}},
+				{Path: Path{"[y]", "v"}, Before: 1, After: 2},
+				{Path: Path{"[z]"}, Before: Absent{}, After: object{"name": "z", "v": 1}},
+			},
+		},
+		"KeyedItemsInAnotherOrder": {
+			reason: "the order of a list may mean something",
+			before: object{"a": []any{object{"name": "x"}, object{"name": "y"}}}, after: object{"a": []any{object{"name": "y"}, object{"name": "x"}}},
+			options: Options{Key: key},
+			want: []Difference{{
+				Path: Path{"a"}, Before: []any{object{"name": "x"}, object{"name": "y"}}, After: []any{object{"name": "y"}, object{"name": "x"}},
+			}},
+		},
+		"KeyTwice": {
+			reason: "a key that occurs twice names no item",
+			before: []any{object{"name": "x"}}, after: []any{object{"name": "x"}, object{"name": "x"}},
+			options: Options{Key: key},
+			want:    []Difference{{Before: []any{object{"name": "x"}}, After: []any{object{"name": "x"}, object{"name": "x"}}}},
+		},
+		"ItemsWithoutKey": {
+			reason: "items of lists of the same length are matched by index if one of them has no key",
+			before: []any{object{"name": "x"}, 1}, after: []any{object{"name": "x"}, 2},
+			options: Options{Key: key},
+			want:    []Difference{{Path: Path{"[1]"}, Before: 1, After: 2}},
 		},
 		"Lengths": {
 			reason: "lists of different lengths are one difference",

@@ -30,16 +30,16 @@ func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, optio
 
 // insert is what create and apply have in common. An applied object may name a resource version.
 func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions) (client.Object, error) {
-	obj.SetUID(s.newUID())
 	obj.SetCreationTimestamp(now())
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	if generated {
-		obj.SetName(obj.GetGenerateName() + s.newSuffix())
+		obj.SetName(obj.GetGenerateName() + s.newSuffix(k, obj.GetNamespace(), obj.GetGenerateName()))
 	}
 	key := k.Key(obj.GetNamespace(), obj.GetName())
+	obj.SetUID(s.newUID(k, key))
 	if err := s.admitCreate(k, key); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@
 //     [Server.Changes] returns what happened.
 //   - Writes are serialised: a request is done when the client's call returns. The only goroutines are those of open
 //     watches.
-//   - UIDs, generated names, addresses and resource versions are issued in order, so a run can be repeated. Times are
-//     time.Now, which testing/synctest controls.
+//   - UIDs, generated names, addresses and node ports depend on an object's kind and name, and resource versions on the order
+//     of the writes, so a run can be repeated. Times are time.Now, which testing/synctest controls.
 //   - No controller runs. [Server.CollectGarbage] does the work of the garbage collector and of the namespace controller
 //     when it is called.
 //
@@ -31,7 +31,7 @@
 //   - Errors that name several fields sometimes name them in another order.
 //   - Unknown fields are an error under strict validation. Otherwise they are dropped without a warning.
 //   - Lists ignore limit and continue: they have one page. Field selectors support metadata.name and metadata.namespace.
-//   - Service addresses and node ports are the lowest free ones, and all addresses are IPv4. The real server picks them
+//   - Service addresses and node ports depend on the service's name, and all addresses are IPv4. The real server picks them
 //     at random.
 //   - An eviction ignores the pod's disruption budget. Of the other subresources there are status and scale.
 //   - Nothing expires: events stay, and a watch can begin at any revision.

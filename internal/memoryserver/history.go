@@ -62,14 +62,14 @@ func (s *Server) Changes(since int64) []Change {
 	return changes
 }
 
-// Advance skips revisions and UIDs up to the given revision. It does nothing if the server has passed it already.
-// The next write then has the same resource version and UID, however many writes came before. Runs can then be compared
-// although objects contain resource versions or UIDs of others.
+// Advance skips revisions and generated names up to the given revision. It does nothing if the server has passed it already.
+// The next write then has the same resource version, however many writes came before, and so has the next generated name.
+// Runs can then be compared although objects contain resource versions or names of others.
 func (s *Server) Advance(revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.revision() < revision {
 		s.history = append(s.history, nil)
 	}
-	s.issued = max(s.issued, uint64(max(revision, 0)))
+	s.skipped = max(s.skipped, uint64(max(revision, 0)))
 }

@@ -2,6 +2,7 @@ package memoryserver
 
 import (
 	"fmt"
+	"hash/fnv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,8 +22,10 @@ type Server struct {
 	mu       sync.Mutex
 	tables   map[schema.GroupVersionKind]*table
 	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
-	issued   uint64    // number of UIDs and name suffixes issued
 	watchers watchers
+
+	generated map[generatedName]uint64 // the number of the last name
+	skipped   uint64                   // numbers that are not used any more, by Advance
 }
 
 // New returns a server whose only objects are the namespaces "default" and "kube-system". It serves the built-in kinds
@@ -38,7 +41,7 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{scheme: scheme, kinds: kinds, tables: map[schema.GroupVersionKind]*table{}}
+	server := &Server{scheme: scheme, kinds: kinds, tables: map[schema.GroupVersionKind]*table{}, generated: map[generatedName]uint64{}}
 	server.createNamespaces("default", "kube-system")
 	return server, nil
 }
@@ -65,26 +68,56 @@ func (s *Server) table(k *kind.Kind) *table {
 	return t
 }
 
-// newUID returns the same sequence of UIDs in each run, so that a run can be repeated. They differ in their first
-// characters and in their last, as random ones do: some operators shorten them.
-func (s *Server) newUID() types.UID {
-	const spread = 0x9e3779b1 // an odd number near 2^32 divided by the golden ratio, so that neighbours look different
-	s.issued++
-	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(s.issued*spread), s.issued))
+// The values that the server generates depend on the object's kind and name, and on how many of that name there were. They do not
+// depend on what else was created before, so two runs that create the same objects in another order have the same values.
+
+// newUID returns the UID of a new object. UIDs differ in their first characters as in their last, as random ones do: some
+// operators shorten them.
+func (s *Server) newUID(k *kind.Kind, key client.ObjectKey) types.UID {
+	n := uint64(0)
+	if r := s.table(k).records[key]; r != nil {
+		n = r.deletions()
+	}
+	hash := hashOf(k, key.String(), n)
+	return types.UID(fmt.Sprintf("%08x-%04x-4000-8000-%012x", uint32(hash), uint16(hash>>32), mixed(hash)>>16))
 }
 
 // suffixAlphabet is the real server's. It has no vowels, so that no suffix spells a word.
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// newSuffix returns what is appended to generateName: five characters, as from the real server, but in order.
-func (s *Server) newSuffix() string {
+// newSuffix returns what is appended to generateName: five characters, as from the real server. Of one prefix no suffix is
+// repeated before all were used.
+func (s *Server) newSuffix(k *kind.Kind, namespace, prefix string) string {
 	const length, spread = 5, 7_368_787 // a prime near half of 27^5, so that neighbours look different
-	s.issued++
-	n := s.issued * spread
+	id := generatedName{k, namespace, prefix}
+	s.generated[id] = max(s.generated[id], s.skipped) + 1
+	n := hashOf(k, namespace+"/"+prefix, 0)>>16 + s.generated[id]*spread
 	suffix := make([]byte, length)
 	for i := range suffix {
 		suffix[i] = suffixAlphabet[n%uint64(len(suffixAlphabet))]
 		n /= uint64(len(suffixAlphabet))
 	}
 	return string(suffix)
+}
+
+// generatedName is what the names have in common that are generated from one prefix.
+type generatedName struct {
+	kind              *kind.Kind
+	namespace, prefix string
+}
+
+// hashOf returns a hash of a kind, a name and a number.
+func hashOf(k *kind.Kind, name string, n uint64) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s %s %d", k.GVK.GroupKind(), name, n) // it returns no error
+	return mixed(h.Sum64())
+}
+
+// mixed spreads each bit of a hash over all bits of another one. It is the last step of SplitMix64.
+func mixed(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -2,6 +2,7 @@ package memoryserver
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,9 +176,56 @@ func BenchmarkServer(b *testing.B) {
 			require.NoError(b, applied(ctx, c, "a", u, client.ForceOwnership))
 		}
 	})
+	b.Run("patch custom", func(b *testing.B) {
+		w := testWidget(map[string]any{"replicas": int64(1)})
+		w.SetName("patched")
+		require.NoError(b, c.Create(ctx, w))
+		for i := 0; b.Loop(); i++ {
+			patch := fmt.Appendf(nil, `{"status":{"replicas":%d,"conditions":[{"type":"Ready","status":"True","message":"%d replicas"}]}}`, i%5, i%5)
+			require.NoError(b, c.Status().Patch(ctx, w, client.RawPatch(types.MergePatchType, patch)))
+		}
+	})
 	b.Run("apply custom", func(b *testing.B) {
 		for i := int64(0); b.Loop(); i++ {
 			require.NoError(b, applied(ctx, c, "a", testWidget(map[string]any{"replicas": i % 5}), client.ForceOwnership))
 		}
 	})
+}
+
+// What the server generates does not depend on the order in which objects are created.
+func TestGeneratedValues(t *testing.T) {
+	type values struct{ uids, addresses, names []string }
+	create := func(t *testing.T, names ...string) map[string]values {
+		t.Helper()
+		c, all := newTestServer(t).Client(), map[string]values{}
+		for _, name := range names {
+			service, child := testService(), testConfigMap("")
+			service.Name, child.GenerateName, service.Spec.Type = name, name+"-", corev1.ServiceTypeNodePort
+			var v values
+			for i := range 2 { // the second ones replace the first ones
+				service.ResourceVersion, service.Spec.ClusterIP, service.Spec.ClusterIPs, service.Spec.Ports[0].NodePort = "", "", nil, 0
+				child.Name, child.ResourceVersion = "", ""
+				require.NoError(t, c.Create(t.Context(), service))
+				require.NoError(t, c.Create(t.Context(), child))
+				if i == 0 {
+					require.NoError(t, c.Delete(t.Context(), service))
+				}
+				v.uids = append(v.uids, string(service.UID), string(child.UID))
+				v.addresses = append(v.addresses, service.Spec.ClusterIP, fmt.Sprint(service.Spec.Ports[0].NodePort))
+				v.names = append(v.names, child.Name)
+			}
+			all[name] = v
+		}
+		return all
+	}
+	one := create(t, "a", "b", "c")
+	require.Equal(t, one, create(t, "c", "a", "b"))
+	issued := map[string]bool{}
+	for _, v := range one {
+		for _, value := range append(v.uids, v.names...) {
+			require.False(t, issued[value], "%s is issued twice", value)
+			issued[value] = true
+		}
+		require.Equal(t, v.addresses[:2], v.addresses[2:], "a service of the same name has the same address again")
+	}
 }

@@ -49,6 +49,16 @@ func (r *record) latest() *version {
 	return nil
 }
 
+// deletions returns how many objects of the name are gone.
+func (r *record) deletions() (n uint64) {
+	for _, v := range r.versions {
+		if v.object == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // at returns the version at a revision, or nil if there was no object.
 func (r *record) at(revision int64) *version {
 	i, found := slices.BinarySearchFunc(r.versions, revision, func(v *version, revision int64) int {

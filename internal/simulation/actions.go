@@ -30,6 +30,7 @@ type phase struct {
 	name       string
 	state      state.State // nil: the operator did not become quiet between this action and the next one
 	operations operations
+	later      []state.State // to which the operator would get by itself before the next action; see linger
 }
 
 // revisionsPerAction is more than the number of writes after an action. The server's revision is set to a multiple of it
@@ -46,8 +47,10 @@ func (r *Run) runActions() {
 		}
 	}()
 	r.begin()
+	r.linger()
 	for action, ok := r.nextAction(); ok; action, ok = r.nextAction() {
 		r.do(action)
+		r.linger()
 	}
 	r.checkEnd()
 }
@@ -100,6 +103,8 @@ func (r *Run) do(action Action) {
 	quiet, err := r.checkPhase(action.Name)
 	if err != nil {
 		r.fail(err)
+	}
+	if r.failure() != nil {
 		return
 	}
 	r.script.phases = append(r.script.phases, quiet)
@@ -168,9 +173,15 @@ func (r *Run) finishPhase(name string) {
 		quiet, err := r.checkPhase(name)
 		if err != nil {
 			r.fail(err)
+		}
+		if r.failure() != nil {
 			return
 		}
+		before := r.version()
 		if r.checkRest(&due) {
+			if r.references == nil && r.version() != before { // the operator does not rest, which is left out
+				quiet.later = append(quiet.later, r.stateAfterRest()...)
+			}
 			r.script.phases = append(r.script.phases, quiet)
 			return
 		}
@@ -183,25 +194,23 @@ func (r *Run) checkPhase(name string) (phase, error) {
 	if err := r.checkOtherWrites(); err != nil {
 		return phase{}, err
 	}
-	r.mu.Lock()
-	objects := r.history.objects()
-	r.mu.Unlock()
-	s, err := state.Of(objects, &r.history.known, r.externalState(), r.scenario.Ignore)
+	s, err := r.state()
 	if err != nil {
 		return phase{}, err
 	}
+	quiet := phase{name: name, state: s, operations: r.operations.harmful()}
 	if r.references != nil {
 		index := len(r.script.phases)
 		want := r.references.at(index, r.scenario.Actions, r.scenario.Strict)
-		if err := stateError(name, want.Judge(s)); err != nil {
-			return phase{}, err
+		if err := stateError(name, want.Judge(r.references.names.Align(s, want.Baseline))); err != nil {
+			return quiet, err
 		}
 		allowed := r.references.allowed(index)
 		if err := r.checkOperations(&allowed); err != nil {
-			return phase{}, err
+			return quiet, err
 		}
 	}
-	return phase{name, s, r.operations.harmful()}, nil
+	return quiet, nil
 }
 
 // checkAlways calls the scenario's Always.

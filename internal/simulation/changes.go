@@ -61,9 +61,10 @@ func (r *Run) observeChanges() {
 }
 
 func (r *Run) observeChange(c *memoryserver.Change) {
+	object := objectID{c.GVK, c.Key}
 	name := nameOfChange(c)
 	if r.processes.leader == nil { // before the operator starts
-		r.plan.count[name]++
+		r.plan.count[r.references.nameAt(name, object)]++
 		return
 	}
 	cache := r.processes.leader.manager.Cache()
@@ -71,8 +72,8 @@ func (r *Run) observeChange(c *memoryserver.Change) {
 		r.failLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
 			c.GVK.Kind, c.GVK.Version, watched))
 	}
-	fault, at := r.plan.reach(point{name: name, watched: cache.Watches(c.GVK)})
-	r.trace.add(row{change: name})
+	fault, at := r.plan.reach(point{object: object, name: r.references.nameAt(name, object), watched: cache.Watches(c.GVK)})
+	r.trace.add(row{change: name, changed: c})
 	switch fault {
 	case Stale:
 		r.freeze(c, fault, at, cache.FreezeForPasses(c, 1))

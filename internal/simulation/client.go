@@ -8,9 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -199,10 +201,17 @@ func bodyOf(obj client.Object) []byte {
 	return body
 }
 
-// answerTarget returns the object into which the client writes the answer: the caller's, or a copy if the answer is lost.
+// answerTarget returns the object into which the client writes the answer: the caller's, or a copy if the answer is lost. An
+// unstructured object is copied as JSON: it may hold values of types that it cannot copy, and a client sends those too.
 func answerTarget(obj client.Object, lost bool) client.Object {
-	if lost {
-		return obj.DeepCopyObject().(client.Object)
+	if !lost {
+		return obj
 	}
-	return obj
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		copied := &unstructured.Unstructured{}
+		if content, err := json.Marshal(u.Object); err == nil && utiljson.Unmarshal(content, &copied.Object) == nil {
+			return copied
+		}
+	}
+	return obj.DeepCopyObject().(client.Object)
 }

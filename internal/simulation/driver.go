@@ -91,7 +91,7 @@ func (r *Run) work(horizon time.Duration) {
 			r.checkAlways()
 		}
 		if p.passes >= maxPasses {
-			r.fail(r.notQuietError())
+			r.abort(r.notQuietError())
 			return
 		}
 		if p.clusterSteps >= maxIdleSteps {

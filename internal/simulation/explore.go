@@ -36,6 +36,9 @@ type Exploration struct {
 	Failures []Failure         // see fail for the order
 	Replayed string            // the trace of a replay
 	Rights   map[Right]string  // what the operator asked for in all runs, and a request that needs it
+	Random   []string          // places at which two runs without faults differ
+
+	Silenced map[FindingKind]int // runs with findings of the kinds that the scenario leaves out
 
 	baseline *trace // of the run without faults
 }
@@ -46,6 +49,8 @@ type Failure struct {
 	Faults []Fault
 	Err    error
 	Trace  string
+	Past   []string // writes sent by processes whose cache was behind, since they began with an old one
+	Varies bool     // a second run with the same faults ended otherwise
 
 	length int // of the trace, in lines
 	trace  *trace
@@ -54,7 +59,9 @@ type Failure struct {
 // Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs
 // of faults if the options say so. The scenario and the options must be valid.
 func Explore(t *testing.T, s *Scenario, o Options) *Exploration {
-	e := &explorer{t: t, scenario: s, options: o, found: &Exploration{Survived: map[FaultKind]int{}, Rights: map[Right]string{}}}
+	e := &explorer{t: t, scenario: s, options: o, found: &Exploration{
+		Survived: map[FaultKind]int{}, Rights: map[Right]string{}, Silenced: map[FindingKind]int{},
+	}}
 	e.explore()
 	return e.found
 }
@@ -73,17 +80,24 @@ type explorer struct {
 
 func (e *explorer) explore() {
 	defer e.options.Progress.start(e.t.Name())()
-	e.baseline = e.scenario.run(e.t, nil, nil)
+	inSlot(func() { e.baseline = e.scenario.run(e.t, nil, nil) })
 	e.found.Runs++
 	e.found.addRights(e.baseline)
 	e.found.baseline = e.baseline.trace
-	if e.baseline.err == nil {
-		e.refs = e.scenario.newReferences(e.t, e.baseline)
-		e.found.noteNoOps(e.baseline)
-	}
-	switch {
-	case e.baseline.err != nil:
+	if e.baseline.err != nil {
 		e.found.fail(e.baseline)
+		return
+	}
+	e.refs = e.scenario.newReferences(e.t, e.baseline)
+	for _, r := range e.refs.others() {
+		e.found.addRights(r)
+	}
+	e.found.Random = e.refs.randomPlaces()
+	e.noteNoOps()
+	e.found.countSilenced(e.baseline)
+	switch {
+	case e.refs.again.err != nil:
+		e.found.fail(e.refs.again.varies())
 	case e.options.Replay != "":
 		e.replay()
 	default:
@@ -91,7 +105,28 @@ func (e *explorer) explore() {
 		if e.options.Depth > 1 && !e.found.hasFaults() {
 			e.runAll(e.pairs())
 		}
+		e.repeatFirst()
 	}
+}
+
+// varies returns the result of a run without faults that failed, though another one did not.
+func (r *result) varies() *result {
+	r.err = finding{kindOf(r.err), fmt.Errorf("of two runs without faults one succeeds, and the other one fails: the operator is not deterministic, "+
+		"such as by a random value, or by the order of a Go map\n%w", r.err)}
+	return r
+}
+
+// repeatFirst repeats the run of the first failure, and notes whether it ends otherwise. Runs are deterministic, so then the
+// operator is not.
+func (e *explorer) repeatFirst() {
+	if len(e.found.Failures) == 0 || len(e.found.Failures[0].Faults) == 0 {
+		return
+	}
+	first := &e.found.Failures[0]
+	inSlot(func() {
+		again := e.scenario.run(e.t, first.Faults, e.refs)
+		first.Varies = again.err == nil || again.err.Error() != first.Err.Error()
+	})
 }
 
 // replay does one run with the faults of the options.
@@ -101,12 +136,13 @@ func (e *explorer) replay() {
 		e.found.fail(failed(fmt.Errorf("replay: %w", err)))
 		return
 	}
-	r := e.scenario.run(e.t, faults, e.refs)
+	var r *result
+	inSlot(func() { r = e.scenario.run(e.t, faults, e.refs) })
 	e.found.Runs++
 	if injected := r.trace.faults(); r.err == nil && injected < len(faults) {
 		r.err = fmt.Errorf("replay: %d of %s did not happen: the run did not reach that point, or the scenario has changed since", len(faults)-injected, Plural(len(faults), "fault"))
 	}
-	e.found.add(r)
+	e.addResult(r)
 	e.found.Replayed = r.trace.String()
 }
 
@@ -131,8 +167,7 @@ func (e *explorer) runAll(all [][]Fault) {
 
 // runOne does a run when there is a slot, unless it is too late then.
 func (e *explorer) runOne(faults []Fault) {
-	release := acquireSlot()
-	defer release()
+	defer acquireSlot()()
 	if end := e.options.End; !end.IsZero() && time.Now().After(end) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -148,7 +183,7 @@ func (e *explorer) add(r *result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.found.Runs++
-	e.found.add(r)
+	e.addResult(r)
 	if len(r.faults) == 1 && e.options.Depth > 1 {
 		e.singles = append(e.singles, newSingle(r, e.kindsAt))
 	}
@@ -158,8 +193,9 @@ func (e *explorer) add(r *result) {
 // the limit.
 func (e *explorer) singleFaults() [][]Fault {
 	var faults []Fault
-	for i := range e.baseline.points {
-		p := &e.baseline.points[i]
+	points := e.refs.points()
+	for i := range points {
+		p := &points[i]
 		for _, kind := range e.kindsAt(p) {
 			faults = append(faults, Fault{kind, p.name, p.nth})
 		}
@@ -199,11 +235,18 @@ func (x *Exploration) addRights(of *result) {
 	}
 }
 
-func (x *Exploration) add(of *result) {
+func (e *explorer) addResult(of *result) {
+	x := e.found
 	x.addRights(of)
 	if len(of.faults) == 1 {
 		x.Done++
 	}
+	if of.err != nil && of.trace.length() > 0 && e.isSilent(kindOf(of.err)) {
+		of.silenced[kindOf(of.err)] = true
+		x.countSilenced(of)
+		return
+	}
+	x.countSilenced(of)
 	switch {
 	case of.err != nil:
 		x.fail(of)
@@ -216,23 +259,37 @@ func (x *Exploration) add(of *result) {
 	}
 }
 
-// fail inserts a failure. Those that only break a convention come last; else those with fewer faults come first, then those
-// with shorter traces.
+// fail inserts a failure. Those that depend on timing come late, and those that only break a convention last; else those with
+// fewer faults come first, then those with shorter traces.
 func (x *Exploration) fail(of *result) {
-	f := Failure{Faults: of.faults, Err: of.err, Trace: of.trace.sinceFault(), trace: of.trace}
+	f := Failure{Faults: of.faults, Err: of.err, Trace: of.trace.sinceFault(), trace: of.trace, Past: of.past}
 	if f.Trace != "" {
 		f.Kind = kindOf(of.err)
 	}
 	x.insert(f)
 }
 
-// noteNoOps inserts a finding if passes without faults sent writes although they had nothing to do.
-func (x *Exploration) noteNoOps(of *result) {
-	if len(of.noOps) == 0 {
+// noteNoOps inserts a finding if passes of the run without faults sent writes although they had nothing to do.
+func (e *explorer) noteNoOps() {
+	of := e.baseline
+	switch {
+	case len(of.noOps) == 0:
+		return
+	case e.isSilent(BreaksConvention):
+		of.silenced[BreaksConvention] = true
 		return
 	}
-	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, and write only what differs", strings.Join(of.noOps, ", "))
-	x.insert(Failure{Kind: BreaksConvention, Err: err, Trace: of.trace.lastPassWith(of.noOps[0]), trace: of.trace})
+	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, with the defaults that the API server sets, and write only what differs", strings.Join(of.noOps, ", "))
+	e.found.insert(Failure{Kind: BreaksConvention, Err: err, Trace: of.trace.lastPassWith(of.noOps[0]), trace: of.trace})
+}
+
+func (e *explorer) isSilent(kind FindingKind) bool { return slices.Contains(e.scenario.Silent, kind) }
+
+// countSilenced counts a run with findings that are left out.
+func (x *Exploration) countSilenced(of *result) {
+	for kind := range of.silenced {
+		x.Silenced[kind]++
+	}
 }
 
 // hasFaults reports whether a run with faults has failed.

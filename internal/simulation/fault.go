@@ -167,6 +167,7 @@ func (f *faultRule) appliesTo(p *point) bool {
 type point struct {
 	call     *call // nil: a change or a deletion
 	deletion bool  // by the user
+	object   objectID
 	name     string
 	nth      int  // of the requests, changes or deletions of that name
 	hasNext  bool // the user has an action left that is not a Wait

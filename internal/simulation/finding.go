@@ -38,10 +38,14 @@ func kindOf(err error) FindingKind {
 	return DoesNotSurvive
 }
 
-// rank orders findings in a report: those that only break a convention come last.
+// rank orders findings in a report: those that depend on timing come after those that are certain, and those that only break
+// a convention come last.
 func (k FindingKind) rank() int {
-	if k == BreaksConvention {
+	switch k {
+	case DependsOnTiming:
 		return 1
+	case BreaksConvention:
+		return 2
 	}
 	return 0
 }

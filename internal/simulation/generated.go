@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -106,7 +108,8 @@ func (r *Run) countGroup(g group) int {
 // checkDeletions returns an error if more objects of a group were deleted than without faults. Only groups of which the
 // operator created objects without faults count.
 func (g *generated) checkDeletions(without, atEnd *generated) error {
-	for of, n := range g.deleted {
+	for _, of := range slices.SortedFunc(maps.Keys(g.deleted), func(a, b group) int { return strings.Compare(a.String(), b.String()) }) {
+		n := g.deleted[of]
 		if want := without.deleted[of]; n > want && atEnd.most[of] > 0 {
 			return fmt.Errorf("it deletes %s %s, without faults %s", of, Plural(n, "time"), Plural(want, "time"))
 		}

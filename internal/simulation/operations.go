@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -171,7 +172,8 @@ func hasNeverRun(obj client.Object) bool {
 // checkOperations returns an error if the operator has, more often than without faults, replaced pods, run a Job again,
 // or deleted an object. Each of these does harm.
 func (r *Run) checkOperations(without *operations) error {
-	for id, n := range r.operations.rollouts {
+	for _, id := range sortedIDs(r.operations.rollouts) {
+		n := r.operations.rollouts[id]
 		if want := without.rollouts[id]; n > want {
 			return fmt.Errorf(id.rolloutFormat(), id, Plural(n, "time"), Plural(want, "time"))
 		}
@@ -179,12 +181,18 @@ func (r *Run) checkOperations(without *operations) error {
 	if err := r.operations.unnamed.checkDeletions(&without.unnamed, &r.references.baseline.operations.unnamed); err != nil {
 		return err
 	}
-	for id, n := range r.operations.deleted {
+	for _, id := range sortedIDs(r.operations.deleted) {
+		n := r.operations.deleted[id]
 		if want := without.deleted[id]; n > want && r.references.baseline.operations.created[id] && !r.hasGeneratedName(id) {
 			return fmt.Errorf("it deletes %s %s, without faults %s", id, Plural(n, "time"), Plural(want, "time"))
 		}
 	}
 	return nil
+}
+
+// sortedIDs returns the objects that are counted, sorted, so that the same run has the same error each time.
+func sortedIDs(counts map[objectID]int) []objectID {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b objectID) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // rolloutFormat returns the format of the error about a rollout. Its arguments are the object, how often it happened, and
@@ -202,8 +210,8 @@ const extraWrites = 10
 // checkWrites returns an error for each object that was written much more often than without faults.
 func (r *Run) checkWrites() (errs []error) {
 	writes := r.references.writes()
-	for id, n := range r.operations.writes {
-		if without := writes[id]; n > 2*without+extraWrites {
+	for _, id := range sortedIDs(r.operations.writes) {
+		if n, without := r.operations.writes[id], writes[id]; n > 2*without+extraWrites {
 			errs = append(errs, finding{DoesNotRest, fmt.Errorf("%s was written %d times, without faults %d times: it must be at most %d", id, n, without, 2*without+extraWrites)})
 		}
 	}

@@ -19,9 +19,17 @@ type passes struct {
 	batch   int                            // the number of the current batch of requests; see fakemanager.Options
 	cause   string                         // why requests are enqueued now
 	outcome map[fakemanager.Target]outcome // of the last pass of each object
+	before  map[fakemanager.Target]outcome // the same before checkRest
 }
 
 func newPasses() passes { return passes{outcome: map[fakemanager.Target]outcome{}} }
+
+// keepOutcomes notes how the last passes ended before checkRest.
+func (r *Run) keepOutcomes() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.passes.before = maps.Clone(r.passes.outcome)
+}
 
 // outcome is how a pass ended.
 type outcome struct {

@@ -90,6 +90,7 @@ type call struct {
 	probe bool // it belongs to the check that the operator rests
 
 	dryRun bool // it asks the API server to change nothing
+	past   bool // the process began with an old cache, which has not caught up yet
 }
 
 // RequestLog holds the requests of a run in their order. Its methods may be called by several goroutines.
@@ -143,17 +144,30 @@ func (l *RequestLog) Reset() {
 	l.from = len(l.calls)
 }
 
-// lastPass returns the number of the pass of the last request, and the kinds that this pass read. The log must not be
-// empty.
-func (l *RequestLog) lastPass() (pass int, read map[string]bool) {
-	requests, read := l.all(), map[string]bool{}
+// lastPass returns the number of the pass of the last request, and the reads of this pass by the kind of the objects. The log
+// must not be empty.
+func (l *RequestLog) lastPass() (pass int, reads map[string][]Request) {
+	requests, reads := l.all(), map[string][]Request{}
 	pass = requests[len(requests)-1].Pass
-	for i := range requests {
-		if r := &requests[i]; r.Pass == pass && !r.IsWrite() && r.External == "" {
-			read[r.Kind.Kind] = true
+	for _, r := range requests {
+		if r.Pass == pass && !r.IsWrite() && r.External == "" {
+			reads[r.Kind.Kind] = append(reads[r.Kind.Kind], r)
 		}
 	}
-	return pass, read
+	return pass, reads
+}
+
+// inThePast returns the writes that changed something, and that were sent by processes whose cache was old.
+func (l *RequestLog) inThePast() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []string
+	for _, c := range l.calls {
+		if name := c.String(); c.past && c.IsWrite() && c.Changed && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // lastChange returns the last request that changed an object and has one of the names, nil if there is none.

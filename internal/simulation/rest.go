@@ -44,6 +44,7 @@ func (r *Run) checkRest(due *int) (undisturbed bool) {
 	r.setCause("nothing: the operator is quiet")
 	r.processes.leader.manager.EnqueueKnown()
 	pass := r.passes.begun
+	r.keepOutcomes()
 	r.setProbing(true)
 	defer r.setProbing(false)
 	for range maxPasses {
@@ -55,11 +56,21 @@ func (r *Run) checkRest(due *int) (undisturbed bool) {
 			r.noteNoOps(pass)
 			return true
 		case r.version() != before:
+			if r.noteSilenced(DoesNotRest) {
+				continue // the other objects have their passes too
+			}
 			r.fail(r.unrestError(pass, before))
 			return true
 		}
 	}
 	return true
+}
+
+// noteSilenced is silence for a caller that does not hold the lock.
+func (r *Run) noteSilenced(kind FindingKind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.silence(kind)
 }
 
 func (r *Run) setProbing(probing bool) {
@@ -90,12 +101,60 @@ func (r *Run) explainUnrest(pass int, before version) error {
 	if len(wrote) == 0 {
 		return fmt.Errorf("the operator does not rest: while one more pass ran, something outside of any pass changed %s", r.changedSince(before))
 	}
-	if missed := r.missedChanges(); len(missed) > 0 {
-		return fmt.Errorf("a watch is missing: %s triggered no pass, and when the operator was quiet one more pass still had to %s\n"+
-			"Watch that kind, or correct the watch's predicate or mapping", strings.Join(missed, ", "), strings.Join(wrote, ", "))
+	if request := r.swallowed(wrote, pass); request != nil {
+		return fmt.Errorf("a refused write is not sent again: pass %d returned no error after %s (%w), and when the operator was quiet one more pass still had to send it\n"+
+			"Return the error, so that the pass is retried", request.Pass, request.String(), request.Err)
+	}
+	missed, changed := r.missedChanges(), r.lastChangeOf(wrote)
+	if !missed.none() && !r.writesAgain(wrote) {
+		return missed.explain(wrote)
 	}
 	return fmt.Errorf("the operator does not rest: if nothing has changed a pass must write nothing, and one more pass still had to %s%s",
-		strings.Join(wrote, ", "), r.lastChangeOf(wrote))
+		strings.Join(wrote, ", "), changed)
+}
+
+// swallowed returns the last of the requests before checkRest, if it was refused, and its pass, the last one over its object, ended
+// without an error or a delay. It returns nil otherwise. pass is the last pass before checkRest.
+func (r *Run) swallowed(wrote []string, pass int) *Request {
+	for _, request := range slices.Backward(r.log.all()) {
+		if request.Pass == 0 || request.Pass > pass || !slices.Contains(wrote, request.String()) {
+			continue
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, o := range r.passes.before {
+			if o.pass == request.Pass && o.err == nil && o.result.RequeueAfter == 0 && request.isRefused() {
+				return &request
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// writesAgain reports whether the passes after those of checkRest send one of the requests once more, and change something by
+// it. Then no event is missing: the operator would go on like that. The run has failed already, and this leaves no trace in it.
+func (r *Run) writesAgain(wrote []string) bool {
+	r.mu.Lock()
+	failures := len(r.failures)
+	r.mu.Unlock()
+	rows, before := r.trace.length(), len(r.log.all())
+	r.work(0)
+	time.Sleep(restTime)
+	r.setCause("nothing: the operator is quiet")
+	r.processes.leader.manager.EnqueueKnown()
+	for range maxPasses {
+		if r.failure() != nil || !r.nextPass() {
+			break
+		}
+	}
+	r.mu.Lock()
+	r.failures = r.failures[:failures]
+	r.mu.Unlock()
+	r.trace.cut(rows)
+	return slices.ContainsFunc(r.log.all()[before:], func(request Request) bool {
+		return request.Changed && slices.Contains(wrote, request.String())
+	})
 }
 
 // changedSince names the objects that changed on the server; if there are none, what is outside of the cluster.
@@ -127,20 +186,6 @@ func (r *Run) notQuietError() error {
 		return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)}
 	}
 	return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))}
-}
-
-// missedChanges returns the changes that triggered no pass, though they should have: those since the second to last pass
-// over the object of the last pass, of the kinds that the last pass read.
-func (r *Run) missedChanges() []string {
-	last, read := r.log.lastPass()
-	var missed []string
-	for _, change := range r.trace.changesBefore(last) {
-		kind := strings.Fields(change)[1]
-		if read[kind] && !slices.Contains(missed, change) {
-			missed = append(missed, change)
-		}
-	}
-	return missed
 }
 
 // lastChangeOf returns the fields that the last request with one of the names changed, as the end of an error message. It

@@ -2,8 +2,10 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +30,7 @@ type Run struct {
 	external   External    // nil: the scenario has none
 	clock      moments     // of the run without faults, which this one follows; nil: none
 	references *references // nil: this is a run without faults
+	lingers    bool        // after each action; see linger
 	log        *RequestLog
 	trace      *trace
 	rights     *rights
@@ -44,7 +47,8 @@ type Run struct {
 	script      script
 	probing     bool // checkRest runs
 	failures    []error
-	noOps       []string // writes of passes that had nothing to do
+	silenced    map[FindingKind]bool // kinds of findings that were left out
+	noOps       []string             // writes of passes that had nothing to do
 
 	externalSteps int // how often what is outside of the cluster has changed by itself
 }
@@ -68,6 +72,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, refs *refe
 		passes:     newPasses(),
 		rights:     newRights(server.Client().RESTMapper()),
 		script:     script{moments: moments{}},
+		silenced:   map[FindingKind]bool{},
 	}
 	if refs != nil {
 		r.clock = refs.baseline.moments
@@ -89,11 +94,15 @@ type result struct {
 	operations operations
 	rights     map[Right]string
 	noOps      []string // writes of passes that had nothing to do
+	silenced   map[FindingKind]bool
+	past       []string // writes by processes whose cache was behind, since they began with an old one
 	moments    moments
 }
 
 // failed returns the result of a run that could not be started.
-func failed(err error) *result { return &result{err: err, trace: &trace{}} }
+func failed(err error) *result {
+	return &result{err: err, trace: &trace{}, silenced: map[FindingKind]bool{}}
+}
 
 // run runs the scenario in a bubble of its own.
 func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
@@ -117,7 +126,8 @@ func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
 	}
 	return &result{
 		faults: faults, injected: len(r.plan.injected), err: r.failure(), trace: r.trace,
-		points: r.plan.points, phases: r.script.phases, operations: r.operations, noOps: r.noOps, moments: r.script.moments, rights: r.rights.all(),
+		points: r.plan.points, phases: r.script.phases, operations: r.operations, noOps: r.noOps, moments: r.script.moments, rights: r.rights.all(), past: r.log.inThePast(),
+		silenced: r.silenced,
 	}
 }
 
@@ -165,14 +175,36 @@ func (r *Run) Log() *RequestLog { return r.log }
 // Trace returns what has happened so far, as a table.
 func (r *Run) Trace() string { return r.trace.String() }
 
-// fail notes an error of the operator or of the scenario. The first one ends the run.
+// fail notes an error of the operator or of the scenario. The first one ends the run, unless it is a finding of a kind that is
+// left out.
 func (r *Run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failLocked(err)
 }
 
-func (r *Run) failLocked(err error) { r.failures = append(r.failures, err) }
+func (r *Run) failLocked(err error) {
+	if f, ok := errors.AsType[finding](err); ok && r.silence(f.kind) {
+		return
+	}
+	r.failures = append(r.failures, err)
+}
+
+// silence notes a finding, and reports true, if its kind is left out. Then the run goes on.
+func (r *Run) silence(kind FindingKind) bool {
+	silent := slices.Contains(r.scenario.Silent, kind)
+	if silent {
+		r.silenced[kind] = true
+	}
+	return silent
+}
+
+// abort notes an error after which the run cannot go on, whether or not findings of its kind are left out.
+func (r *Run) abort(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, err)
+}
 
 // failure returns the first error, nil if there is none.
 func (r *Run) failure() error {

@@ -25,6 +25,7 @@ type Scenario struct {
 	Finally     func(r *Run) error                                 // is called at the end of each run; may be nil
 	Always      func(r *Run) error                                 // is called after changes, between passes; may be nil
 	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
+	Silent      []FindingKind                                      // findings of these kinds do not end a run
 	Strict      bool                                               // each action is held to its own result; see references.near
 	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -51,6 +52,7 @@ func (h *history) secretValues() []secretValue {
 			}
 		}
 	}
+	slices.SortFunc(values, func(a, b secretValue) int { return cmp.Or(cmp.Compare(a.secret, b.secret), cmp.Compare(a.key, b.key)) })
 	return values
 }
 

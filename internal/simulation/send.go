@@ -59,7 +59,8 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 // inject notes that the run has reached a request, and returns the kind of the fault to inject there, "" for none. The
 // caller holds the lock.
 func (r *Run) inject(p *Process, c *call) FaultKind {
-	planned, at := r.plan.reach(point{call: c, name: c.String(), hasNext: r.script.hasNext(r.scenario.Actions), watched: p.manager.Cache().Watches(c.Kind)})
+	object := objectID{c.Kind, c.Object}
+	planned, at := r.plan.reach(point{call: c, object: object, name: r.references.nameAt(c.String(), object), hasNext: r.script.hasNext(r.scenario.Actions), watched: p.manager.Cache().Watches(c.Kind)})
 	if planned == "" || !ruleOf(planned).appliesTo(&at) {
 		return ""
 	}
@@ -202,7 +203,7 @@ func (p *Process) refuse() error {
 
 // record adds a request to the log and the trace. The caller holds the lock.
 func (r *Run) record(p *Process, c *call) {
-	c.Process, c.probe = p.number, r.probing
+	c.Process, c.probe, c.past = p.number, r.probing, p.manager.Cache().IsInThePast()
 	r.rights.addRequest(c)
 	if p.pass != nil {
 		c.Pass = p.pass.number

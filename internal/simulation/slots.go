@@ -32,3 +32,9 @@ func acquireSlot() (release func()) {
 	slots() <- struct{}{}
 	return func() { <-slots() }
 }
+
+// inSlot does a run when there is a slot.
+func inSlot(run func()) {
+	defer acquireSlot()()
+	run()
+}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
 // trace records what happens in a run, and prints it as a table.
@@ -26,6 +28,8 @@ type row struct {
 	fault  FaultKind // that was injected; that of a request is in call
 	call   *call     // nil: the row is not a request
 	change string    // of an object; such a row is not shown
+
+	changed *memoryserver.Change // nil: the row is not a change
 }
 
 func (t *trace) add(r row) {
@@ -33,6 +37,20 @@ func (t *trace) add(r row) {
 	defer t.mu.Unlock()
 	r.at = t.now()
 	t.rows = append(t.rows, r)
+}
+
+// length returns how many rows there are.
+func (t *trace) length() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.rows)
+}
+
+// cut removes all rows but the first ones.
+func (t *trace) cut(length int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = t.rows[:length]
 }
 
 // addBefore adds a row before the last one, which is the request that is being sent.
@@ -64,6 +82,12 @@ const (
 	userPrefix = "user: "
 )
 
+// How many lines of a long table are shown at its beginning and at its end.
+const (
+	firstRows = 60
+	lastRows  = 20
+)
+
 // Widths of cells, in characters. A wider description is wider than its column; a longer answer is cut off.
 const (
 	maxWhatWidth   = 64
@@ -83,7 +107,7 @@ func (t *trace) faults() (n int) {
 }
 
 // String returns the table, without passes that sent nothing.
-func (t *trace) String() string { return t.from(0) }
+func (t *trace) String() string { return t.from(0, false) }
 
 // sinceFault returns the table from the action on in which the first fault was injected. Of earlier actions it shows only
 // the first line.
@@ -99,7 +123,7 @@ func (t *trace) sinceFault() string {
 			break
 		}
 	}
-	return t.from(begin)
+	return t.from(begin, true)
 }
 
 // lastPassWith returns the table of the last pass that sent the request.
@@ -108,7 +132,7 @@ func (t *trace) lastPassWith(request string) string {
 		if call := row.call; call != nil && call.String() == request {
 			for begin := i; begin >= 0; begin-- {
 				if strings.HasPrefix(t.rows[begin].what, passPrefix) {
-					only := &trace{rows: t.rows[begin : i+1]}
+					only := &trace{rows: t.rows[begin:t.endOfPass(begin)]}
 					return only.String()
 				}
 			}
@@ -117,7 +141,17 @@ func (t *trace) lastPassWith(request string) string {
 	return ""
 }
 
-func (t *trace) from(begin int) string {
+// endOfPass returns the index after the last row of the pass that begins at the index.
+func (t *trace) endOfPass(begin int) int {
+	end := begin + 1
+	for end < len(t.rows) && t.rows[end].pass == t.rows[begin].pass {
+		end++
+	}
+	return end
+}
+
+// from returns the table from a row on. short leaves out the middle of a long one.
+func (t *trace) from(begin int, short bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines [][3]string
@@ -143,6 +177,12 @@ func (t *trace) from(begin int) string {
 	}
 	var b strings.Builder
 	for i, line := range lines {
+		if left := len(lines) - firstRows - lastRows; short && left > 1 && i >= firstRows && i < firstRows+left {
+			if i == firstRows {
+				fmt.Fprintf(&b, "      … %d lines are left out; the page has them all …\n", left)
+			}
+			continue
+		}
 		if n := repeated[i]; n > 0 {
 			line[2] += fmt.Sprintf(" (%s)", Plural(n+1, "time"))
 		}
@@ -205,12 +245,12 @@ func Shorten(text string, to int) string {
 	return text
 }
 
-// changesBefore returns the changes between the given pass and the previous one over the same object.
-func (t *trace) changesBefore(pass int) []string {
+// changesBefore returns the rows of the changes between the given pass and the previous one over the same object.
+func (t *trace) changesBefore(pass int) []row {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var over string
-	var changes []string
+	var changes []row
 	for _, row := range t.rows {
 		if row.pass == pass && strings.HasPrefix(row.what, passPrefix) {
 			over = row.what
@@ -223,7 +263,7 @@ func (t *trace) changesBefore(pass int) []string {
 		case row.what == over:
 			changes = nil
 		case row.change != "":
-			changes = append(changes, row.change)
+			changes = append(changes, row)
 		}
 	}
 	return changes

@@ -78,11 +78,12 @@
 // [DoExternal], or that fails without the operator. A run with faults is right if it equals the run without faults, or the
 // one with the late start. Else it is judged against the nearer one. Fields in which these two differ from each other are
 // reported as [DependsOnTiming], with all values, and neither is blamed. Lists whose entries all appear in one of the two,
-// finished Jobs, and values that differ between two runs without faults are not reported.
+// finished Jobs, and values that differ between two runs without faults are not reported; [Report.Random] has the latter.
 //
-// While the user only waits, a value may also be that of another moment of the same waits, except at their end. The option
-// [EachAction] changes that. Actions and waits of all runs begin and end at the same virtual time, unless a fault takes
-// longer.
+// After an action that is not the last one, a value may also be one that the operator reaches by itself without faults,
+// if the user waits after the action. While the user only waits, a value may also be that of another moment of the same
+// waits, except at their end. The option [EachAction] changes both. Actions and waits of all runs begin and end at the
+// same virtual time, unless a fault takes longer.
 //
 // # How a run works
 //

@@ -40,13 +40,16 @@ func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, options []Option) *Report {
 	t.Helper()
 	settings := newSettings(options)
-	report := &Report{test: t.Name(), Skipped: settings.skip, silent: settings.silent, Survived: map[FaultKind]int{}}
+	report := &Report{test: t.Name(), Skipped: settings.skip, Survived: map[FaultKind]int{}}
 	start := time.Now()
 	if err := validate(&s, settings); err != nil {
 		report.Failures = []Failure{{Err: err}}
 	} else {
 		simulated := s.simulated()
 		simulated.Strict = settings.strict
+		for _, kind := range settings.silent {
+			simulated.Silent = append(simulated.Silent, simulation.FindingKind(kind))
+		}
 		o := settings.simulated()
 		o.Progress = progress
 		var reason error

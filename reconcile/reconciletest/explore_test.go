@@ -82,3 +82,20 @@ func TestExploreUnstructuredWatch(t *testing.T) {
 	}, reconciletest.Create(shop()))
 	assert.Empty(t, reconciletest.ExploreQuietly(t, s).Failures, "untyped is no other version")
 }
+
+// What the operator asks for only when it starts late counts too, though no run with a fault asks for it.
+func TestExploreCountsRightsOfReferences(t *testing.T) {
+	s := of(func(p *reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			if s.Spec.Motto == "blue" && s.Status.Phase == "" {
+				if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(config("late")), config("")); !isAbsent(err) {
+					return ctrl.Result{}, err
+				}
+			}
+			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "Open"))
+		}
+	}, painted("red", "blue")...)
+	report := reconciletest.Explore(t, s, reconciletest.SkipFaults(reconciletest.FaultKinds()...))
+	assert.Equal(t, 1, report.Runs)
+	assert.Contains(t, report.Rights, reconciletest.Right{Verb: "get", Resource: "configmaps", Namespace: "default", Name: "late"})
+}

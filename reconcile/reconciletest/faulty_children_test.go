@@ -2,10 +2,14 @@ package reconciletest_test
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -206,6 +210,67 @@ var faultyChildren = map[string]faulty{
 		fault: reconciletest.InternalError,
 		says:  []string{"create ConfigMap default/web #1", "ConfigMap default/web: is missing", "Cannot create the ConfigMap"},
 	},
+	"HashOfAMap": {
+		reason: "the hash depends on the random order of a Go map, so each pass writes another one",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					settings := map[string]string{}
+					for _, name := range s.Spec.Counters {
+						settings[name] = s.Spec.Motto
+					}
+					keys := slices.Collect(maps.Keys(settings))
+					if sound {
+						slices.Sort(keys)
+					}
+					hash := sha256.New()
+					for _, key := range keys {
+						fmt.Fprintln(hash, key, settings[key])
+					}
+					return ctrl.Result{}, ensure(ctx, c, s, owned(c, s, s.Name, map[string]string{"hash": hex.EncodeToString(hash.Sum(nil))}))
+				}
+			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Counters = strings.Split("abcdefghijklmnop", "") })))
+		},
+		kind:  reconciletest.DoesNotRest,
+		says:  []string{"update ConfigMap default/web", "data.hash is another value in each pass: it may be random, or a hash of a Go map"},
+		never: []string{"a watch is missing"},
+	},
+	"RandomNameCreatedTwice": {
+		reason: "after a crash the name is not known, so another child is created; two runs without faults show that the name is random",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					var all corev1.ConfigMapList
+					if err := c.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
+						return ctrl.Result{}, err
+					}
+					ours := slices.DeleteFunc(all.Items, func(m corev1.ConfigMap) bool { return !metav1.IsControlledBy(&m, s) })
+					if sound && len(ours) > 0 {
+						for i := range ours[1:] {
+							if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(&ours[0]), &ours[0]); err != nil {
+								return ctrl.Result{}, client.IgnoreNotFound(err)
+							}
+							if err := c.Delete(ctx, &ours[i+1]); client.IgnoreNotFound(err) != nil {
+								return ctrl.Result{}, err
+							}
+						}
+						return ctrl.Result{}, nil
+					}
+					if !sound && s.Status.Account != "" {
+						return ctrl.Result{}, nil
+					}
+					made := owned(c, s, s.Name+"-"+strings.ToLower(rand.Text()[:8]), nil)
+					if err := c.Create(ctx, made); err != nil || sound {
+						return ctrl.Result{}, err
+					}
+					s.Status.Account = made.Name
+					return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: reconciletest.CrashAfter,
+		says:  []string{"create ConfigMap default/web-* #1", "should not be there", "not compared, since two runs without faults differ there (a random value, or the order of a Go map): ConfigMap default/web-*"},
+	},
 	"NameFromTheClock": {
 		reason: "after a crash the name is another one, so another object is created",
 		scenario: func(sound bool) reconciletest.Scenario {
@@ -275,6 +340,31 @@ var faultyChildren = map[string]faulty{
 		},
 		fault: reconciletest.NotFound,
 		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: is missing"},
+	},
+	"ConflictSwallowed": {
+		reason: "an update that is refused is only logged, so the pass is not retried",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return byGeneration(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					want, is := owned(c, s, s.Name, map[string]string{"of": s.Name}), config(s.Name)
+					if sound {
+						return ctrl.Result{}, ensure(ctx, c, s, want)
+					}
+					err := c.Get(ctx, client.ObjectKeyFromObject(want), is)
+					if apierrors.IsNotFound(err) {
+						return ctrl.Result{}, c.Create(ctx, want)
+					}
+					want.ResourceVersion = is.ResourceVersion
+					if err := c.Update(ctx, want); err != nil {
+						ctrl.LoggerFrom(ctx).Error(err, "Cannot update the ConfigMap")
+					}
+					return ctrl.Result{}, err
+				}
+			}, reconciletest.Create(shop()), changeMotto)
+		},
+		fault: reconciletest.Conflict,
+		says:  []string{"a refused write is not sent again: pass ", "no error after update ConfigMap default/web (", "conflict at: update ConfigMap default/web #1"},
+		never: []string{"a watch is missing"},
 	},
 	"LabelsReplaced": {
 		reason: "labels of other writers are removed at each update",

@@ -167,7 +167,7 @@ var faultyStatus = map[string]faulty{
 				s.Spec.Counters = []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"}
 			})))
 		},
-		says: []string{"update Shop/status default/web", "status.nodes["},
+		says: []string{"update Shop/status default/web", "status.nodes[", "status.nodes has the same items in another order: if they come from a Go map"},
 	},
 	"PasswordInStatus": {
 		reason: "whoever may read the object can read the password",

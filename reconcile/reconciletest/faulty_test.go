@@ -18,6 +18,7 @@ type faulty struct {
 	fault    reconciletest.FaultKind   // that shows it; "" if none is needed
 	kind     reconciletest.FindingKind // of all failures; "": any
 	says     []string                  // what the report must contain, so that the author understands
+	never    []string                  // what it must not contain, since it is not true of the mistake
 }
 
 // TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it
@@ -34,6 +35,9 @@ func TestFindsEveryFault(t *testing.T) {
 			text := report.String()
 			for _, want := range f.says {
 				assert.Contains(t, text, want, f.reason)
+			}
+			for _, wrong := range f.never {
+				assert.NotContains(t, text, wrong, f.reason)
 			}
 			for _, failure := range report.Failures {
 				if f.kind != "" {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,25 @@ import (
 )
 
 const label = "example.com/open"
+
+// countConfigs counts ConfigMaps in the status.
+func countConfigs(ctx context.Context, c client.Client, s *Shop, counted func(*corev1.ConfigMap) bool, options ...client.ListOption) error {
+	var all corev1.ConfigMapList
+	if err := c.List(ctx, &all, options...); err != nil {
+		return err
+	}
+	n := 0
+	for i := range all.Items {
+		if counted(&all.Items[i]) {
+			n++
+		}
+	}
+	if s.Status.Slot == n {
+		return nil
+	}
+	s.Status.Slot = n
+	return client.IgnoreNotFound(c.Status().Update(ctx, s))
+}
 
 func isOpen(obj client.Object) bool { return obj.GetLabels()[label] != "" }
 
@@ -34,6 +54,67 @@ var faultyWiring = map[string]faulty{
 			}, reconciletest.Create(shop()), reconciletest.Delete(config("web")))
 		},
 		says: []string{"a watch is missing", "create ConfigMap default/web", "deleted ConfigMap default/web triggered no pass"},
+	},
+	"ListInAllNamespaces": {
+		reason: "ConfigMaps of other namespaces are counted, and their events are of no use",
+		scenario: func(sound bool) reconciletest.Scenario {
+			foreign := config("foreign")
+			foreign.Namespace = "kube-system"
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				b.For(&Shop{}).Owns(&corev1.ConfigMap{})
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					var options []client.ListOption
+					if sound {
+						options = append(options, client.InNamespace(s.Namespace))
+					}
+					return ctrl.Result{}, countConfigs(ctx, c, s, func(*corev1.ConfigMap) bool { return true }, options...)
+				}}
+			}, reconciletest.Create(shop()), reconciletest.Create(foreign))
+		},
+		kind: reconciletest.DoesNotRest,
+		says: []string{
+			"a pass over shop default/web lists ConfigMap in all namespaces: added ConfigMap kube-system/foreign triggered no pass",
+			"one more pass still had to update Shop/status default/web", "(client.InNamespace)",
+		},
+		never: []string{"a watch is missing"},
+	},
+	"ListOfAllOwners": {
+		reason: "the children of other shops are counted, and their events trigger passes over their owners only",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				b.For(&Shop{}).Owns(&corev1.ConfigMap{})
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if err := ensure(ctx, c, s, owned(c, s, s.Name, nil)); err != nil {
+						return ctrl.Result{}, err
+					}
+					counted := func(m *corev1.ConfigMap) bool { return !sound || metav1.IsControlledBy(m, s) }
+					return ctrl.Result{}, countConfigs(ctx, c, s, counted, client.InNamespace(s.Namespace))
+				}}
+			}, reconciletest.Create(shop()), reconciletest.Create(shop(func(s *Shop) { s.Name = "zoo" })))
+		},
+		kind: reconciletest.DoesNotRest,
+		says: []string{
+			"a pass over shop default/web lists ConfigMap of other objects too: added ConfigMap default/zoo triggered no pass",
+			"List those of the object alone",
+		},
+		never: []string{"a watch is missing"},
+	},
+	"TimeOfEachPassUnwatched": {
+		reason: "each pass writes the time, and no event of that triggers the next one, so that it is not seen",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return byGeneration(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if sound && s.Status.LastSeen != nil {
+						return ctrl.Result{}, nil
+					}
+					s.Status.LastSeen = new(metav1.Now())
+					return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
+				}
+			}, reconciletest.Create(shop()))
+		},
+		kind:  reconciletest.DoesNotRest,
+		says:  []string{"the operator does not rest", "status.lastSeen is the time of the pass"},
+		never: []string{"a watch is missing"},
 	},
 	"PredicateSeesOnlyTheNewObject": {
 		reason: "nothing is done for an object that does not match any more",

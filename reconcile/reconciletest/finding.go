@@ -23,19 +23,20 @@ const (
 	BreaksConvention FindingKind = "breaks a convention"
 )
 
-// SkipFindings leaves out failures of some kinds. The report counts them.
+// SkipFindings leaves out findings of some kinds: a run goes on after one, and is not a failure because of it. The report counts
+// them. If the run without faults cannot go on, it is a failure in any case, since nothing else can be explored.
 func SkipFindings(kinds ...FindingKind) Option {
 	return func(s *settings) { s.silent = append(s.silent, kinds...) }
 }
 
 // EachAction holds each action to its own result: what a run without faults reaches after an action, the others must reach
-// after the same one. The default tolerates a difference between two actions if the second one is a [Wait], and the value
-// is that of another moment of the same wait: time may let the operator work a little earlier or later. At the end of the
-// waits everything must be done in any case.
+// after the same one, and nothing more. By default, the operator may be further after an action that is not the last one: a value
+// is right if the operator reaches it by itself, without faults, when the user waits after the action. A fault often makes the
+// operator work for longer before the next action. While the user only waits, a value is also right if it is that of another
+// moment of the same waits: time may let the operator work a little earlier or later. At the end of the waits, and of the
+// scenario, everything must be done in any case.
 func EachAction() Option { return func(s *settings) { s.strict = true } }
 
 func isFindingKind(kind FindingKind) bool {
 	return slices.Contains(simulation.FindingKinds(), simulation.FindingKind(kind))
 }
-
-func (r *Report) isSilenced(kind FindingKind) bool { return slices.Contains(r.silent, kind) }

@@ -64,14 +64,14 @@ func (r *Report) WritePage(to io.Writer) error {
 	}
 	first := &r.Failures[0]
 	p := &page{
-		Test: r.test, Headline: first.headline(), Error: first.Err.Error(), Single: len(r.soundRun) == 0,
+		Test: r.test, Headline: first.headline(), Error: strings.TrimSuffix(first.Err.Error()+"\n"+first.hints(), "\n"), Single: len(r.soundRun) == 0,
 		Sections: sectionsOf(r.failedRun, r.soundRun),
 	}
 	if len(first.Faults) > 0 {
 		p.Replay = r.replayCommand(first)
 	}
-	if n := len(r.Failures) - 1; n > 0 {
-		p.Others = fmt.Sprintf("the first of %s that were not survived, of %d", simulation.Plural(n+1, "run"), r.Runs)
+	if len(r.Failures) > 1 {
+		p.Others = "the first of " + r.findings()
 	}
 	return pageTemplate.Execute(to, p)
 }

@@ -2,7 +2,6 @@ package reconciletest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,10 +20,11 @@ type Report struct {
 	Seed     uint64            // of the sample: see [Limit], [LimitPairs] and [Budget]; 0 if there is none
 	Late     int               // runs that had not begun when the [Budget] was used up, or when the test's deadline came
 	Elapsed  time.Duration     // of real time
-	Failures []Failure         // those with fewer faults first, then those with shorter traces; broken conventions last
-	Silenced int               // failures that were left out by [SkipFindings]
+	Failures []Failure         // see Failure for the order
+	Silenced int               // findings that were left out by [SkipFindings]: at most one of each kind in a run
 	Replayed string            // the trace of a replay; "" if there was none
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
+	Random   []string          // places that are not compared, since two runs without faults differ there: "Secret default/web: data.password"
 
 	// Unfinished is not nil if the test's deadline came before all runs were done. The deadline is what go test -timeout sets,
 	// ten minutes by default; the exploration ends shortly before it, since at the deadline the test program ends without a
@@ -37,24 +37,31 @@ type Report struct {
 	requestOf map[Right]string // a request that needed the right
 
 	failedRun, soundRun []simulation.Moment // of the first failure, and without faults
-	silent              []FindingKind
+	silenced            map[FindingKind]int // how many findings of each kind were left out
 }
 
-// Failure is a run that broke a rule.
+// Failure is a run that broke a rule. In a report those with fewer faults come first, then those with shorter traces. Those that
+// depend on timing come after the others, and broken conventions last.
 type Failure struct {
 	Kind   FindingKind // "": the scenario could not be run
 	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
 	Err    error       // which rule was broken, and how
 	Trace  string      // a table: the pass, what happened, and the answer
+	Varies bool        // of the first failure: a second run with the same faults ended otherwise, so the operator is not deterministic
+
+	past []string // writes that a process sent while its cache showed the past
 }
 
 // add adds the engine's result.
 func (r *Report) add(x *simulation.Exploration) {
 	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
 	r.addRights(x.Rights)
-	all := len(x.Failures)
-	x.Failures = slices.DeleteFunc(x.Failures, func(f simulation.Failure) bool { return r.isSilenced(FindingKind(f.Kind)) })
-	r.Silenced = all - len(x.Failures)
+	r.Random = x.Random
+	r.silenced = map[FindingKind]int{}
+	for kind, n := range x.Silenced {
+		r.silenced[FindingKind(kind)] = n
+		r.Silenced += n
+	}
 	r.failedRun, r.soundRun = x.Timelines()
 	r.Singles, r.Late, r.done = x.Singles, x.Late, x.Done
 	for kind, n := range x.Survived {
@@ -62,18 +69,12 @@ func (r *Report) add(x *simulation.Exploration) {
 	}
 	for i := range x.Failures {
 		f := &x.Failures[i]
-		r.Failures = append(r.Failures, Failure{FindingKind(f.Kind), faultsOf(f.Faults), f.Err, f.Trace})
+		r.Failures = append(r.Failures, Failure{FindingKind(f.Kind), faultsOf(f.Faults), f.Err, f.Trace, f.Varies, f.Past})
 	}
 }
 
-// How many failures are named after the first one, and how many characters of each error are shown.
-const (
-	otherFailures = 10
-	shortError    = 160
-)
-
-// String returns which faults were survived, or else the first failure with its trace and how to replay it. After a replay
-// it returns the trace of that too.
+// String returns which faults were survived, or else the first failure with its trace and how to replay it, and the others by
+// their kinds. It returns what was left out. After a replay it returns the trace of that too.
 func (r *Report) String() string {
 	var b strings.Builder
 	if r.Replayed != "" {
@@ -87,58 +88,11 @@ func (r *Report) String() string {
 	default:
 		b.WriteString("survived " + r.survived())
 	}
+	r.writeLeftOut(&b)
 	if r.Unfinished != nil {
 		b.WriteString("\n" + r.Unfinished.Error())
 	}
 	return b.String()
-}
-
-func (r *Report) writeFailures(b *strings.Builder) {
-	first := &r.Failures[0]
-	fmt.Fprintf(b, "%s\n\n%s\n", first.headline(), first.Err)
-	if first.showsThePast() {
-		b.WriteString("The process sees the past. Before it deletes something, or has an effect outside of the cluster, it must read from the API server\n" +
-			"what that depends on (mgr.GetAPIReader, or reconcile.Checkpoint).\n")
-	}
-	if first.Trace != "" {
-		fmt.Fprintf(b, "\npass  what happened, and the answer (passes that sent nothing are left out)\n%s", first.Trace)
-	}
-	if len(first.Faults) > 0 {
-		fmt.Fprintf(b, "\nreplay it: %s\n", r.replayCommand(first))
-	}
-	n := len(r.Failures) - 1
-	if n == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%s of %d not survived; others:\n", simulation.Plural(n+1, "run"), r.Runs)
-	for _, f := range r.Failures[1 : min(n, otherFailures)+1] {
-		fmt.Fprintf(b, "  %s: %s\n", formatFaults(f.Faults), simulation.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError))
-	}
-}
-
-// replayCommand returns the command that runs a failure again.
-func (r *Report) replayCommand(f *Failure) string {
-	return fmt.Sprintf("%s='%s' go test -v -run '^%s$'", replayVariable, formatFaults(f.Faults), r.test)
-}
-
-// showsThePast reports whether a process saw a cache that was older than the process.
-func (f *Failure) showsThePast() bool {
-	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
-		return fault.Kind == CrashUnseen || fault.Kind == CrashDowntimeUnseen || fault.Kind == TimeTravel
-	})
-}
-
-func (f *Failure) headline() string {
-	switch len(f.Faults) {
-	case 0:
-		if f.Trace == "" {
-			return "The scenario could not be run."
-		}
-		return "It fails without any fault."
-	case 1:
-		return fmt.Sprintf("It does not survive one fault: %s.", f.Faults[0])
-	}
-	return fmt.Sprintf("It does not survive %d faults: %s.", len(f.Faults), formatFaults(f.Faults))
 }
 
 // survived returns the counts of what was tried, as text.

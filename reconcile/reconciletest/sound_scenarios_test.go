@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -214,6 +215,24 @@ var soundScenarios = map[string]struct {
 	"ScheduleSinceItWasSeen": {
 		reason:   "a fault moves the first run by seconds, and so the names of all Jobs, and one of them into the next wait",
 		scenario: sinceSeen,
+	},
+	"UnstructuredOfOwnTypes": {
+		reason: "an unstructured object may hold maps of a type of its own, which it cannot copy; a client sends them as JSON",
+		scenario: func() reconciletest.Scenario {
+			return of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					type settings map[string]any
+					made := &unstructured.Unstructured{Object: map[string]any{"data": settings{"motto": s.Spec.Motto}}}
+					made.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+					made.SetNamespace(s.Namespace)
+					made.SetName(s.Name)
+					if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), config("")); !apierrors.IsNotFound(err) {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, client.IgnoreAlreadyExists(c.Create(ctx, made))
+				}
+			}, reconciletest.Create(shop()))
+		},
 	},
 	"DeletedSlowly": {
 		reason: "an object may stay for long after the operator has removed its finalizer",

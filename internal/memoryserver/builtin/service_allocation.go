@@ -1,7 +1,9 @@
 package builtin
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"net/netip"
 	"slices"
@@ -20,8 +22,9 @@ var (
 	nodePorts        = struct{ first, last int32 }{30000, 32767}
 )
 
-// allocateService allocates the addresses and node ports of a service. It keeps those that an update leaves out. It
-// allocates the lowest that are free, and IPv4 addresses only.
+// allocateService allocates the addresses and node ports of a service. It keeps those that an update leaves out. Which ones it
+// allocates depends on the service's name, and not on the order in which services are created, unless a value is in use
+// already. It allocates IPv4 addresses only.
 func allocateService(k *kind.Kind, services iter.Seq[client.Object], object, before client.Object) error {
 	obj := object.(*corev1.Service)
 	live, _ := before.(*corev1.Service)
@@ -40,6 +43,13 @@ func allocateService(k *kind.Kind, services iter.Seq[client.Object], object, bef
 		return err
 	}
 	return allocateNodePorts(k, obj, others)
+}
+
+// numberOf returns a number that depends on the service's name.
+func numberOf(obj *corev1.Service) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(client.ObjectKeyFromObject(obj).String())) // it returns no error
+	return h.Sum32()
 }
 
 func keepAllocated(obj, live *corev1.Service) {
@@ -165,13 +175,26 @@ func allocateClusterIP(k *kind.Kind, obj, live *corev1.Service, t allocated) err
 	case live != nil && !isExternalName(live):
 		return nil // it is removed, which validateServiceUpdate rejects
 	}
-	for address := serviceAddresses.Addr().Next().Next(); serviceAddresses.Contains(address); address = address.Next() {
-		if !t.addresses.Has(address.String()) {
-			spec.ClusterIP, spec.ClusterIPs = address.String(), []string{address.String()}
+	first := numberOf(obj) % usableAddresses
+	for i := range uint32(usableAddresses) {
+		if address := serviceAddress((first + i) % usableAddresses); !t.addresses.Has(address) {
+			spec.ClusterIP, spec.ClusterIPs = address, []string{address}
 			return nil
 		}
 	}
 	return fmt.Errorf("failed to allocate a serviceIP: range is full")
+}
+
+// usableAddresses is how many addresses of the range are allocated: not the first two, of which one is that of the API server, and
+// not the last one.
+const usableAddresses = 1<<20 - 3
+
+// serviceAddress returns the n-th address that is allocated.
+func serviceAddress(n uint32) string {
+	var bytes [4]byte
+	first := serviceAddresses.Addr().As4()
+	binary.BigEndian.PutUint32(bytes[:], binary.BigEndian.Uint32(first[:])+2+n)
+	return netip.AddrFrom4(bytes).String()
 }
 
 // validateRequestedIP validates an address that the client requests.
@@ -205,13 +228,13 @@ func allocateNodePorts(k *kind.Kind, obj *corev1.Service, t allocated) error {
 		case port.NodePort == 0 && allocatesNodePorts(obj):
 			port.NodePort = byPort[port.Port]
 			if port.NodePort == 0 {
-				port.NodePort = t.freeNodePort(spec.Ports)
+				port.NodePort = t.freeNodePort(obj)
 			}
 		}
 		byPort[port.Port] = port.NodePort
 	}
 	if needsHealthCheckPort(obj) && spec.HealthCheckNodePort == 0 {
-		spec.HealthCheckNodePort = t.freeNodePort(spec.Ports)
+		spec.HealthCheckNodePort = t.freeNodePort(obj)
 	}
 	return nil
 }
@@ -227,9 +250,12 @@ func nodePortProblem(port int32, t allocated) string {
 }
 
 // freeNodePort returns 0 if no port is free, which validation rejects.
-func (t allocated) freeNodePort(own []corev1.ServicePort) int32 {
-	for port := nodePorts.first; port <= nodePorts.last; port++ {
-		if !t.ports.Has(port) && !slices.ContainsFunc(own, func(p corev1.ServicePort) bool { return p.NodePort == port }) {
+func (t allocated) freeNodePort(obj *corev1.Service) int32 {
+	count := nodePorts.last - nodePorts.first + 1
+	first := int32(numberOf(obj) % uint32(count))
+	for i := range count {
+		port := nodePorts.first + (first+i)%count
+		if !t.ports.Has(port) && !slices.ContainsFunc(obj.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort == port }) {
 			return port
 		}
 	}

@@ -20,17 +20,7 @@ var cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 // CronJobs simulates the controller of CronJobs.
 func CronJobs(ctx context.Context, c client.Client) error {
 	var all batchv1.CronJobList
-	if err := c.List(ctx, &all); err != nil {
-		return fmt.Errorf("list CronJobs: %w", err)
-	}
-	for i := range all.Items {
-		if cronJob := &all.Items[i]; cronJob.DeletionTimestamp == nil {
-			if err := stepCronJob(ctx, c, cronJob); err != nil {
-				return fmt.Errorf("schedule CronJob %s: %w", client.ObjectKeyFromObject(cronJob), err)
-			}
-		}
-	}
-	return nil
+	return stepEach(ctx, c, &all, &all.Items, "schedule", "CronJob", stepCronJob)
 }
 
 // stepCronJob observes the Jobs of a CronJob, deletes those beyond the history limits, and creates the one that is due.

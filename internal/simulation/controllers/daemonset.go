@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,17 +21,7 @@ var nodes = []string{"node-1", "node-2"}
 // DaemonSets simulates the controller of DaemonSets.
 func DaemonSets(ctx context.Context, c client.Client) error {
 	var all appsv1.DaemonSetList
-	if err := c.List(ctx, &all); err != nil {
-		return fmt.Errorf("list DaemonSets: %w", err)
-	}
-	for i := range all.Items {
-		if d := &all.Items[i]; d.DeletionTimestamp == nil {
-			if err := stepDaemonSet(ctx, c, d); err != nil {
-				return fmt.Errorf("roll out DaemonSet %s: %w", client.ObjectKeyFromObject(d), err)
-			}
-		}
-	}
-	return nil
+	return stepEach(ctx, c, &all, &all.Items, "roll out", "DaemonSet", stepDaemonSet)
 }
 
 // stepDaemonSet starts pending pods, deletes those that are not wanted any more, and creates the missing ones. Of the pods of

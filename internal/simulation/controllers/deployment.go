@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,17 +14,7 @@ import (
 // Deployments simulates the controller of Deployments. There are no ReplicaSets: a Deployment controls its pods.
 func Deployments(ctx context.Context, c client.Client) error {
 	var all appsv1.DeploymentList
-	if err := c.List(ctx, &all); err != nil {
-		return fmt.Errorf("list Deployments: %w", err)
-	}
-	for i := range all.Items {
-		if d := &all.Items[i]; d.DeletionTimestamp == nil {
-			if err := stepDeployment(ctx, c, d); err != nil {
-				return fmt.Errorf("roll out Deployment %s: %w", client.ObjectKeyFromObject(d), err)
-			}
-		}
-	}
-	return nil
+	return stepEach(ctx, c, &all, &all.Items, "roll out", "Deployment", stepDeployment)
 }
 
 // stepDeployment starts the pods of the current template. Then it deletes all others, and creates those that are missing.

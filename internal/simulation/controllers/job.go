@@ -32,19 +32,12 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 func Jobs(outcome func(*batchv1.Job) Outcome) func(context.Context, client.Client) error {
 	return func(ctx context.Context, c client.Client) error {
 		var all batchv1.JobList
-		if err := c.List(ctx, &all); err != nil {
-			return fmt.Errorf("list Jobs: %w", err)
-		}
-		for i := range all.Items {
-			job := &all.Items[i]
-			if job.DeletionTimestamp != nil || ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName {
-				continue
+		return stepEach(ctx, c, &all, &all.Items, "run", "Job", func(ctx context.Context, c client.Client, job *batchv1.Job) error {
+			if ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName {
+				return nil
 			}
-			if err := stepJob(ctx, c, job, outcome); err != nil {
-				return fmt.Errorf("run Job %s: %w", client.ObjectKeyFromObject(job), err)
-			}
-		}
-		return nil
+			return stepJob(ctx, c, job, outcome)
+		})
 	}
 }
 

@@ -22,17 +22,7 @@ var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 // StatefulSets simulates the controller of StatefulSets.
 func StatefulSets(ctx context.Context, c client.Client) error {
 	var all appsv1.StatefulSetList
-	if err := c.List(ctx, &all); err != nil {
-		return fmt.Errorf("list StatefulSets: %w", err)
-	}
-	for i := range all.Items {
-		if set := &all.Items[i]; set.DeletionTimestamp == nil {
-			if err := stepStatefulSet(ctx, c, set); err != nil {
-				return fmt.Errorf("roll out StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
-			}
-		}
-	}
-	return nil
+	return stepEach(ctx, c, &all, &all.Items, "roll out", "StatefulSet", stepStatefulSet)
 }
 
 // statefulSet is a StatefulSet in one step of its controller.

@@ -1,6 +1,9 @@
 package fakemanager
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +18,7 @@ type freeze struct {
 	merged    bool           // afterwards there is one event for each object, not one for each change
 	counts    bool           // a pass has begun since the freeze: passes that end count
 	requested int            // how often a pass of every known object was requested
+	past      bool           // the process began with the kind as it was earlier
 }
 
 // maxPasses is how many passes of one object end a freeze in any case. Without this limit, an operator would never become
@@ -49,9 +53,33 @@ func (c *Cache) freeze(gvk schema.GroupVersionKind, f *freeze) bool {
 func (c *Cache) Thaw() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	frozen := c.frozenKinds()
+	if len(frozen) == 0 {
+		return false
+	}
+	frozen[0].thaw()
+	return true
+}
+
+// frozenKinds returns the kinds that are frozen, sorted by their names, so that runs are deterministic. The caller holds the
+// lock.
+func (c *Cache) frozenKinds() []*kind {
+	var all []*kind
 	for _, k := range c.kinds {
 		if k.frozen != nil {
-			k.thaw()
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b *kind) int { return strings.Compare(a.gvk.String(), b.gvk.String()) })
+	return all
+}
+
+// IsInThePast reports whether the process began with an old state of a kind, and the cache still shows that.
+func (c *Cache) IsInThePast() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.kinds {
+		if k.frozen != nil && k.frozen.past {
 			return true
 		}
 	}
@@ -109,8 +137,8 @@ func (m *Manager) hasRun(f *freeze, passes int) bool {
 func (m *Manager) NextFrozen() (kind string) {
 	m.cache.mu.Lock()
 	defer m.cache.mu.Unlock()
-	for _, k := range m.cache.kinds {
-		if f := k.frozen; f != nil && f.requested < f.passes && m.hasRun(f, f.requested) {
+	for _, k := range m.cache.frozenKinds() {
+		if f := k.frozen; f.requested < f.passes && m.hasRun(f, f.requested) {
 			f.requested++
 			return k.gvk.Kind
 		}

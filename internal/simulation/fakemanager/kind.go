@@ -133,7 +133,7 @@ type Past struct {
 // BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one
 // reconcile of every object has run. Then those of the changes that are later can be delivered.
 func (c *Cache) BeginInThePast(past Past, changes []memoryserver.Change) {
-	k := &kind{gvk: past.GVK, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1}}
+	k := &kind{gvk: past.GVK, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1, past: true}}
 	for _, change := range changes {
 		if change.GVK == past.GVK && change.Revision > past.Revision {
 			k.pending = append(k.pending, change)

@@ -44,16 +44,29 @@ func Compare(want, got State) []Change {
 
 // String returns the change as failures print it.
 func (c *Change) String() string {
+	values := short(c.Want, c.Got)
 	switch {
-	case c.Path == "" && isAbsent(c.Got):
-		return c.Object + ": is missing"
-	case c.Path == "" && isAbsent(c.Want):
-		return c.Object + ": should not be there"
-	case c.Path == "":
-		return fmt.Sprintf("%s: want %s, got %s", c.Object, short(c.Want), short(c.Got))
+	case c.isWhole() && isAbsent(c.Got):
+		return c.place() + ": is missing"
+	case c.isWhole() && isAbsent(c.Want):
+		return c.place() + ": should not be there"
 	}
-	return fmt.Sprintf("%s: %s: want %s, got %s", c.Object, c.Path, short(c.Want), short(c.Got))
+	return fmt.Sprintf("%s: want %s, got %s", c.place(), values[0], values[1])
 }
+
+// place returns the object and the path of the change.
+func (c *Change) place() string {
+	if c.Path == "" {
+		return c.Object
+	}
+	return c.Object + ": " + c.Path
+}
+
+// isWhole reports whether the change is about a whole object, or about a whole item of a list.
+func (c *Change) isWhole() bool { return c.Path == "" || c.isItem() }
+
+// isItem reports whether the change is about a whole item of a list.
+func (c *Change) isItem() bool { return strings.HasSuffix(c.Path, "]") }
 
 func isAbsent(v any) bool {
 	_, absent := v.(diff.Absent)
@@ -69,13 +82,24 @@ func Difference(want, got State) []string {
 	return lines
 }
 
-// ChangedFields returns a line for each path at which two versions of an object differ.
+// maxFields is the largest number of fields that ChangedFields returns.
+const maxFields = 6
+
+// ChangedFields returns a line for each path at which two versions of an object differ, but only for the first six. Further
+// lines name what makes the values differ in each pass, as far as the two values show it.
 func ChangedFields(before, after client.Object) []string {
+	was, is := contentOf(before), contentOf(after)
 	var lines []string
-	for _, d := range differences(contentOf(before), contentOf(after)) {
-		lines = append(lines, fmt.Sprintf("%sfrom %s to %s", prefixOf(d.Path), short(d.Before), short(d.After)))
+	all := differences(was, is)
+	for i, d := range all {
+		if i == maxFields {
+			lines = append(lines, fmt.Sprintf("and %d more", len(all)-maxFields))
+			break
+		}
+		values := short(d.Before, d.After)
+		lines = append(lines, fmt.Sprintf("%sfrom %s to %s", prefixOf(d.Path), values[0], values[1]))
 	}
-	return lines
+	return append(lines, instabilities(was, is)...)
 }
 
 // maxPaths is the largest number of paths that ChangedPaths returns.
@@ -93,7 +117,7 @@ func ChangedPaths(before, after client.Object) []string {
 }
 
 func differences(before, after any) []diff.Difference {
-	return diff.Values(before, after, diff.Options{Item: itemName, ExpandMaps: true})
+	return diff.Values(before, after, diff.Options{Item: itemName, Key: itemKey, ExpandMaps: true})
 }
 
 // contentOf returns an object's JSON value without the fields that every write changes.
@@ -126,11 +150,11 @@ func findString(path diff.Path, v any, matches func(string) bool) (diff.Path, bo
 	case string:
 		return path, matches(v)
 	case map[string]any:
-		for key, e := range v {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if key == "managedFields" {
 				continue
 			}
-			if found, ok := findString(path.Field(key), e, matches); ok {
+			if found, ok := findString(path.Field(key), v[key], matches); ok {
 				return found, true
 			}
 		}
@@ -151,31 +175,93 @@ func prefixOf(path diff.Path) string {
 	return path.String() + ": "
 }
 
-// itemName returns how paths name an item of a list: by its type or name, which are the usual keys of lists in Kubernetes, or
-// else by its index.
+// itemName returns how paths name an item of a list: by its key, or else by its index.
 func itemName(i int, v any) string {
-	if m, ok := v.(map[string]any); ok {
-		for _, key := range []string{"type", "name"} {
-			if s, ok := m[key].(string); ok {
-				return s
-			}
-		}
+	if key, found := itemKey(v); found {
+		return key
 	}
 	return fmt.Sprint(i)
 }
 
-func short(v any) string {
-	if _, absent := v.(diff.Absent); absent {
+// itemKey returns the type or name of an item of a list, which are the usual keys of lists in Kubernetes.
+func itemKey(v any) (key string, found bool) {
+	if m, ok := v.(map[string]any); ok {
+		for _, field := range []string{"type", "name"} {
+			if s, ok := m[field].(string); ok {
+				return s, true
+			}
+		}
+	}
+	return "", false
+}
+
+// Lengths of values in messages, in bytes.
+const (
+	maxValue  = 200 // of a value that is not cut off
+	sameValue = 40  // that is shown before the first difference, of values that are cut off
+)
+
+// short returns values as text, for a comparison. If one is too long, all begin shortly before the first difference, and are cut
+// off at the end.
+func short(values ...any) []string {
+	texts := make([]string, len(values))
+	tooLong := false
+	for i, v := range values {
+		texts[i] = encoded(v)
+		tooLong = tooLong || len(texts[i]) > maxValue
+	}
+	if !tooLong {
+		return texts
+	}
+	skip := max(0, commonPrefix(values, texts)-sameValue)
+	for i, text := range texts {
+		if isAbsent(values[i]) {
+			continue
+		}
+		if skip > 0 {
+			text = "…" + strings.ToValidUTF8(text[skip:], "")
+		}
+		if len(text) > maxValue {
+			text = strings.ToValidUTF8(text[:maxValue], "") + "…"
+		}
+		texts[i] = text
+	}
+	return texts
+}
+
+// commonPrefix returns how many bytes at their beginning the texts of all values share that are not absent. It returns 0 for
+// a single one.
+func commonPrefix(values []any, texts []string) int {
+	n, first := -1, ""
+	for i, text := range texts {
+		switch {
+		case isAbsent(values[i]):
+		case n < 0:
+			n, first = len(text), text
+		default:
+			n = min(n, len(text))
+			for j := range n {
+				if text[j] != first[j] {
+					n = j
+					break
+				}
+			}
+		}
+	}
+	if n == len(first) {
+		return 0 // there is one value, or the values are equal
+	}
+	return n
+}
+
+// encoded returns a value as JSON, and "nothing" if it is absent.
+func encoded(v any) string {
+	if isAbsent(v) {
 		return "nothing"
 	}
 	content, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	const enough = 200
-	text := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
-	if len(text) > enough {
-		text = strings.ToValidUTF8(text[:enough], "") + "…"
-	}
-	return text
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(content))
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,9 @@ func TestDifference(t *testing.T) {
 		return map[string]any{"spec": map[string]any{"replicas": replicas}, "status": map[string]any{"conditions": conditions}}
 	}
 	available := func(status string) any { return map[string]any{"type": "Available", "status": status} }
+	long := func(end string) State {
+		return State{"a": map[string]any{"text": strings.Repeat("x", 300) + end + strings.Repeat("y", 300)}}
+	}
 	tests := map[string]struct {
 		reason    string
 		want, got State
@@ -44,6 +48,26 @@ func TestDifference(t *testing.T) {
 			reason: "lists of different lengths are shown as a whole",
 			want:   State{"Deployment a": deployment(1)}, got: State{"Deployment a": deployment(1, "<x>")},
 			lines: []string{`Deployment a: status.conditions: want null, got ["<x>"]`},
+		},
+		"ListItemTooMany": {
+			reason: "an item with a key is one difference",
+			want:   State{"a": deployment(1, available("True"))}, got: State{"a": deployment(1, available("True"), map[string]any{"type": "Degraded"})},
+			lines: []string{"a: status.conditions[Degraded]: should not be there"},
+		},
+		"ListItemMissing": {
+			reason: "and so is one that is missing",
+			want:   State{"a": deployment(1, map[string]any{"type": "Degraded"}, available("True"))}, got: State{"a": deployment(1, available("False"))},
+			lines: []string{"a: status.conditions[Degraded]: is missing", `a: status.conditions[Available].status: want "True", got "False"`},
+		},
+		"LongTexts": {
+			reason: "texts that are too long are shown from shortly before their difference",
+			want:   long("1"), got: long("2"),
+			lines: []string{"a: text: want …" + strings.Repeat("x", 40) + "1" + strings.Repeat("y", 156) + "…, got …" + strings.Repeat("x", 40) + "2" + strings.Repeat("y", 156) + "…"},
+		},
+		"LongTextRemoved": {
+			reason: "a long text that is gone is shown from its beginning",
+			want:   State{"a": map[string]any{"text": strings.Repeat("x", 300)}}, got: State{"a": map[string]any{}},
+			lines: []string{`a: text: want "` + strings.Repeat("x", 199) + "…, got nothing"},
 		},
 		"FieldRemoved": {
 			reason: "an absent field is not a null",

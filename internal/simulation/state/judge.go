@@ -44,6 +44,7 @@ func isWithin(path, of string) bool {
 type Verdict struct {
 	Wrong  []Change // differences from the nearer reference at places where the references agree
 	Timing []string // lines about the other differences, which depend on when the operator starts
+	Notes  []string // lines about what the wrong places have in common with the reference
 }
 
 // Judge compares a state with the references. It is right if it equals one of them. Else it is judged against the nearer
@@ -54,27 +55,48 @@ func (r *References) Judge(got State) Verdict {
 	if len(changes) == 0 {
 		return Verdict{}
 	}
-	differ, late := Places{}, []Change(nil)
+	nearer, differ := r.Baseline, Places{}
 	if r.Late != nil {
-		if late = Compare(r.Late, got); len(late) == 0 {
+		late := Compare(r.Late, got)
+		if len(late) == 0 {
 			return Verdict{}
 		}
 		differ = PlacesOf(r.Baseline, r.Late)
 		if len(late) < len(changes) {
-			changes = late
+			nearer, changes = r.Late, late
 		}
 	}
 	var v Verdict
 	for _, c := range changes {
 		switch {
 		case r.Random.overlap(&c) || r.isNear(&c):
-		case !differ.overlap(&c):
+		case !differ.overlap(&c) || r.isMissing(&c):
 			v.Wrong = append(v.Wrong, c)
 		case !r.rightlyDiffers(&c):
 			v.Timing = append(v.Timing, r.timingLine(&c))
 		}
 	}
+	v.Notes = notes(nearer, got, v.Wrong)
 	return v
+}
+
+// notes returns lines about the objects that have wrong places.
+func notes(want, got State, wrong []Change) []string {
+	var lines []string
+	for i, c := range wrong {
+		if i > 0 && wrong[i-1].Object == c.Object || c.Path == "" {
+			continue
+		}
+		for _, line := range reordered(want[c.Object], got[c.Object]) {
+			lines = append(lines, c.Object+": "+line)
+		}
+	}
+	return lines
+}
+
+// isMissing reports whether both references have an object, or an item of a list, that the state has not. They may differ in it.
+func (r *References) isMissing(c *Change) bool {
+	return c.isWhole() && isAbsent(c.Got) && !isAbsent(r.Baseline.at(c)) && !isAbsent(r.Late.at(c))
 }
 
 // isNear reports whether the changed place has its value in one of the near states.
@@ -87,9 +109,13 @@ func (r *References) rightlyDiffers(c *Change) bool {
 	if c.Path == "" && strings.HasPrefix(c.Object, "Job ") {
 		return isFinished(c.Want) || isFinished(c.Got)
 	}
+	atBaseline, atLate := r.Baseline.at(c), r.Late.at(c)
+	if c.isItem() && (isAbsent(c.Want) || isAbsent(c.Got)) { // an entry that not all lists have
+		return reflect.DeepEqual(c.Got, atBaseline) || reflect.DeepEqual(c.Got, atLate)
+	}
 	got, isList := c.Got.([]any)
-	one, areLists := r.Baseline.at(c).([]any)
-	other, allLists := r.Late.at(c).([]any)
+	one, areLists := atBaseline.([]any)
+	other, allLists := atLate.([]any)
 	if !isList || !areLists || !allLists {
 		return false
 	}
@@ -112,23 +138,25 @@ func isFinished(job any) bool {
 
 // timingLine returns a line with the values of both references and of the state.
 func (r *References) timingLine(c *Change) string {
-	where := c.Object
-	if c.Path != "" {
-		where += ": " + c.Path
-	}
-	return fmt.Sprintf("%s: %s without faults, %s if the operator starts late, %s here", where,
-		c.describe(r.Baseline.at(c)), c.describe(r.Late.at(c)), c.describe(c.Got))
+	values := c.describe(r.Baseline.at(c), r.Late.at(c), c.Got)
+	return fmt.Sprintf("%s: %s without faults, %s if the operator starts late, %s here", c.place(), values[0], values[1], values[2])
 }
 
-// describe returns a value at the changed place. A whole object is only described as present.
-func (c *Change) describe(v any) string {
-	switch {
-	case c.Path != "" || c.Object == External:
-		return short(v)
-	case isAbsent(v):
-		return "absent"
+// describe returns the values at the changed place. A whole object is only described as present, and so is an item of a list
+// if one of the values has none.
+func (c *Change) describe(values ...any) []string {
+	entry := c.isItem() && slices.ContainsFunc(values, isAbsent)
+	if c.Object == External || c.Path != "" && !entry {
+		return short(values...)
 	}
-	return "present"
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = "present"
+		if isAbsent(v) {
+			texts[i] = "absent"
+		}
+	}
+	return texts
 }
 
 // at returns the value that the state has at the place of a change, diff.Absent if it has none there.

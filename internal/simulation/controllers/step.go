@@ -1,0 +1,32 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// object is a pointer to a struct that is an object.
+type object[T any] interface {
+	*T
+	client.Object
+}
+
+// stepEach lists all objects of a kind, and takes a step for each that is not being deleted. items are the items of the list.
+// verb is what the step does to the object, for errors.
+func stepEach[T any, P object[T]](ctx context.Context, c client.Client, list client.ObjectList, items *[]T, verb, kind string, step func(context.Context, client.Client, P) error) error {
+	if err := c.List(ctx, list); err != nil {
+		return fmt.Errorf("list %ss: %w", kind, err)
+	}
+	for i := range *items {
+		obj := P(&(*items)[i])
+		if obj.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := step(ctx, c, obj); err != nil {
+			return fmt.Errorf("%s %s %s: %w", verb, kind, client.ObjectKeyFromObject(obj), err)
+		}
+	}
+	return nil
+}

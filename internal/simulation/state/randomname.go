@@ -1,0 +1,143 @@
+package state
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// RandomNames are the names to which the operator itself appends something random, such as web-x7k2p. Two runs have different
+// ones. The zero value has none.
+type RandomNames struct {
+	prefixes map[string]bool // as keys of a State without what is random, such as "Job default/web-"
+	stable   map[string]bool // keys that two runs have in common
+}
+
+// Add adds the random names that two runs without faults have at the same moment: names that differ only behind their last dash, if
+// both runs have as many of them.
+func (n *RandomNames) Add(one, other State) {
+	if n.prefixes == nil {
+		n.prefixes, n.stable = map[string]bool{}, map[string]bool{}
+	}
+	for key := range one {
+		if _, both := other[key]; both {
+			n.stable[key] = true
+		}
+	}
+	ones, others := onlyIn(one, other), onlyIn(other, one)
+	for prefix, names := range ones {
+		if len(names) == len(others[prefix]) {
+			n.prefixes[prefix] = true
+		}
+	}
+}
+
+// onlyIn returns the keys that only the first state has, by their prefix.
+func onlyIn(one, other State) map[string][]string {
+	only := map[string][]string{}
+	for key := range one {
+		prefix := prefixOfName(key)
+		if _, both := other[key]; !both && prefix != "" {
+			only[prefix] = append(only[prefix], key)
+		}
+	}
+	return only
+}
+
+// prefixOfName returns a key of a state up to the last dash of the object's name, "" if there is none.
+func prefixOfName(key string) string {
+	at := strings.LastIndex(key, "-")
+	if at < 0 || strings.ContainsAny(key[at:], "/ ") {
+		return ""
+	}
+	return key[:at+1]
+}
+
+// Simplify returns an object's name with a star in place of what is random. It returns the name itself if nothing is.
+func (n *RandomNames) Simplify(kind string, object client.ObjectKey) string {
+	key := kind + " " + NameOf(object)
+	if prefix := prefixOfName(key); n.prefixes[prefix] && !n.stable[key] {
+		return object.Name[:strings.LastIndex(object.Name, "-")+1] + "*"
+	}
+	return object.Name
+}
+
+// Align returns a state in which random names are those of another state, as far as that has as many. What it has too many is
+// numbered, so that the same result has the same names.
+func (n *RandomNames) Align(got, want State) State {
+	if len(n.prefixes) == 0 {
+		return got
+	}
+	missing, surplus := onlyIn(want, got), onlyIn(got, want)
+	var names []string // pairs for strings.NewReplacer
+	for prefix := range n.prefixes {
+		for from, to := range matched(byContent(surplus[prefix], got), byContent(missing[prefix], want), nameIn(prefix)) {
+			names = append(names, from, to)
+		}
+	}
+	if len(names) == 0 {
+		return got
+	}
+	rename := strings.NewReplacer(longestFirst(names)...).Replace
+	aligned := make(State, len(got))
+	for key, content := range got {
+		aligned[rename(key)] = replaced(content, rename)
+	}
+	return aligned
+}
+
+// named is an object's name, and its content without the name.
+type named struct{ name, content string }
+
+// byContent returns the objects of some keys, sorted by their content.
+func byContent(keys []string, s State) []named {
+	objects := make([]named, len(keys))
+	for i, key := range keys {
+		content, _ := json.Marshal(s[key]) // it was made of JSON
+		objects[i] = named{nameIn(key), strings.ReplaceAll(string(content), nameIn(key), "")}
+	}
+	slices.SortFunc(objects, func(a, b named) int {
+		return cmp.Or(strings.Compare(a.content, b.content), strings.Compare(a.name, b.name))
+	})
+	return objects
+}
+
+// matched returns names to replace, and what replaces them: the name of an object of the same content, or else of any. Those that
+// are left get a number behind the prefix.
+func matched(from, to []named, prefix string) map[string]string {
+	names := map[string]string{}
+	to = slices.Clone(to)
+	for _, same := range []bool{true, false} {
+		for _, object := range from {
+			i := slices.IndexFunc(to, func(other named) bool { return !same || other.content == object.content })
+			if _, done := names[object.name]; done || i < 0 {
+				continue
+			}
+			names[object.name] = to[i].name
+			to = slices.Delete(to, i, i+1)
+		}
+	}
+	for _, object := range from {
+		if _, done := names[object.name]; !done {
+			names[object.name] = fmt.Sprintf("%s<random %d>", prefix, len(from)-len(names))
+		}
+	}
+	return names
+}
+
+// nameIn returns the name of the object of a key.
+func nameIn(key string) string { return key[strings.LastIndexAny(key, "/ ")+1:] }
+
+// Describe returns the names as text, sorted: "Job default/web-*".
+func (n *RandomNames) Describe() []string {
+	var all []string
+	for prefix := range n.prefixes {
+		all = append(all, prefix+"*")
+	}
+	slices.Sort(all)
+	return all
+}

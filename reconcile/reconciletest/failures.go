@@ -1,0 +1,181 @@
+package reconciletest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opblocks/opblocks/internal/simulation"
+)
+
+// Limits of a report.
+const (
+	maxOthers     = 5   // errors of each kind that are listed after the first failure
+	maxFaults     = 4   // that are listed for an error
+	maxPlaces     = 5   // places that are not compared
+	maxPastWrites = 3   // writes of a process that sees the past
+	shortError    = 160 // characters of an error in a list
+)
+
+// writeFailures writes the first failure with its trace, and lists the others.
+func (r *Report) writeFailures(b *strings.Builder) {
+	first := &r.Failures[0]
+	fmt.Fprintf(b, "%s\n\n%s\n%s", first.headline(), first.Err, first.hints())
+	if first.Trace != "" {
+		fmt.Fprintf(b, "\npass  what happened, and the answer (passes that sent nothing are left out)\n%s", first.Trace)
+	}
+	if len(first.Faults) > 0 {
+		fmt.Fprintf(b, "\nreplay it: %s\n", r.replayCommand(first))
+	}
+	if len(r.Failures) == 1 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s; the others:\n", r.findings())
+	for _, kind := range simulation.FindingKinds() {
+		writeOthers(b, FindingKind(kind), r.Failures[1:])
+	}
+}
+
+// findings returns how many failures there are.
+func (r *Report) findings() string {
+	return fmt.Sprintf("%s in %s", simulation.Plural(len(r.Failures), "finding"), simulation.Plural(r.Runs, "run"))
+}
+
+// writeOthers lists the failures of a kind by their errors, and the faults that lead to each.
+func writeOthers(b *strings.Builder, kind FindingKind, failures []Failure) {
+	faults := map[string][]*Failure{} // by the error
+	var texts []string                // in their order
+	total := 0
+	for i := range failures {
+		f := &failures[i]
+		if f.Kind != kind {
+			continue
+		}
+		total++
+		text := simulation.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError)
+		if faults[text] == nil {
+			texts = append(texts, text)
+		}
+		faults[text] = append(faults[text], f)
+	}
+	if total == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s: %d\n", kind, total)
+	for _, text := range texts[:min(len(texts), maxOthers)] {
+		total -= len(faults[text])
+		fmt.Fprintf(b, "  %s\n", text)
+		writeFaults(b, faults[text])
+	}
+	if total > 0 {
+		fmt.Fprintf(b, "  and %d more\n", total)
+	}
+}
+
+// writeFaults lists the faults of failures. Those at different points come first.
+func writeFaults(b *strings.Builder, failures []*Failure) {
+	seen := map[string]bool{}
+	var first, later []string
+	for _, f := range failures {
+		at := "" // of the last fault
+		if n := len(f.Faults); n > 0 {
+			at = fmt.Sprintf("%s #%d", f.Faults[n-1].At, f.Faults[n-1].Nth)
+		}
+		if seen[at] {
+			later = append(later, f.faults())
+			continue
+		}
+		seen[at] = true
+		first = append(first, f.faults())
+	}
+	all := slices.Concat(first, later)
+	for _, text := range all[:min(len(all), maxFaults)] {
+		fmt.Fprintf(b, "    %s\n", text)
+	}
+	if left := len(all) - maxFaults; left > 0 {
+		fmt.Fprintf(b, "    and %d more\n", left)
+	}
+}
+
+// writeLeftOut writes which kinds of findings are left out, and what is not compared.
+func (r *Report) writeLeftOut(b *strings.Builder) {
+	var kinds []string
+	for _, kind := range simulation.FindingKinds() {
+		if n := r.silenced[FindingKind(kind)]; n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %q", n, kind))
+		}
+	}
+	if len(kinds) > 0 {
+		fmt.Fprintf(b, "\nfindings left out by SkipFindings: %s", strings.Join(kinds, ", "))
+	}
+	if len(r.Random) > 0 {
+		fmt.Fprintf(b, "\nnot compared, since two runs without faults differ there (a random value, or the order of a Go map): %s", firstOf(r.Random, maxPlaces))
+	}
+}
+
+// firstOf returns the first of some texts, and how many there are beyond them.
+func firstOf(all []string, most int) string {
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s, and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+// replayCommand returns the command that runs a failure again.
+func (r *Report) replayCommand(f *Failure) string {
+	return fmt.Sprintf("%s='%s' go test -v -run '^%s$'", replayVariable, formatFaults(f.Faults), r.test)
+}
+
+// faults returns what went wrong, as text.
+func (f *Failure) faults() string {
+	if len(f.Faults) == 0 {
+		return "without faults"
+	}
+	return formatFaults(f.Faults)
+}
+
+// headlines are how reports begin, by the kind of the failure.
+var headlines = map[FindingKind]string{
+	DoesNotSurvive:   "It does not survive",
+	DoesNotRest:      "It does not come to rest after",
+	DependsOnTiming:  "It depends on timing, as is shown by",
+	BreaksConvention: "It breaks a convention after",
+}
+
+func (f *Failure) headline() string {
+	switch {
+	case len(f.Faults) == 0 && f.Trace == "":
+		return "The scenario could not be run."
+	case len(f.Faults) == 0 && f.Kind == BreaksConvention:
+		return "It breaks a convention without any fault."
+	case len(f.Faults) == 0:
+		return "It fails without any fault."
+	case len(f.Faults) == 1:
+		return fmt.Sprintf("%s one fault: %s.", headlines[f.Kind], f.Faults[0])
+	}
+	return fmt.Sprintf("%s %d faults: %s.", headlines[f.Kind], len(f.Faults), formatFaults(f.Faults))
+}
+
+// hints returns lines about how to avoid the failure, as far as its faults show that.
+func (f *Failure) hints() string {
+	var b strings.Builder
+	switch {
+	case !f.showsThePast():
+	case len(f.past) > 0:
+		fmt.Fprintf(&b, "The process sees the past. Before it sends %s, it must read from the API server\n"+
+			"what that depends on (mgr.GetAPIReader, or reconcile.Checkpoint).\n", firstOf(f.past, maxPastWrites))
+	default:
+		b.WriteString("The process sees the past: at its beginning the cache shows an earlier state.\n")
+	}
+	if f.Varies {
+		b.WriteString("The same once more ends otherwise, so the operator is not deterministic: a random value, or the order of a Go map, decides.\n")
+	}
+	return b.String()
+}
+
+// showsThePast reports whether a process saw a cache that was older than the process.
+func (f *Failure) showsThePast() bool {
+	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
+		return fault.Kind == CrashUnseen || fault.Kind == CrashDowntimeUnseen || fault.Kind == TimeTravel
+	})
+}
