@@ -61,7 +61,7 @@ test: export GOGC ?= 400
 test: export GOMEMLIMIT ?= 1GiB
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
-	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
+	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules) monitoring) computations-of-. computations-of-examples)
 
 # The modules are tested in parallel: their tests wait for other processes some of the time. Then computations run.
 test-of-%:
@@ -83,6 +83,10 @@ test-of-.:
 	@{ go test -timeout $(TIMEOUT) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
 	go test $(race) -timeout $(TIMEOUT) -skip '^($(call either,$(computations) $(corpus)))$$' ./... && exit $$failed; }
 
+# Without the race detector, so that the packages of the library are not compiled for it once more with other modules' versions.
+test-of-monitoring:
+	@cd hack/monitoring && go test -timeout $(TIMEOUT) ./...
+
 test-of-examples:
 	@cd examples && go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$')
 
@@ -95,7 +99,7 @@ computations-of-examples:
 ##@ Work on it
 
 lint: requirements bin/golangci-lint ## Check style, tidy modules, generated files, the direction of imports and the links of pages.
-	$(call slowly,linting,for m in $(modules); do (cd $$m && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
+	$(call slowly,linting,for m in $(modules) hack/monitoring; do (cd $$m && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
 	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) hack/*/; do \
 		(cd $$m && go mod tidy -diff) || { echo "opblocks: run 'go mod tidy' in $$m" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/template"
+)
+
+// rules are those of a rule file.
+type rules struct{ groups []rulefmt.RuleGroup }
+
+func loadRules(file string) (*rules, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	groups, errs := rulefmt.Parse(content, false, model.LegacyValidation, promQL)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("%s: %w", file, errors.Join(errs...))
+	}
+	return &rules{groups.Groups}, nil
+}
+
+// prometheusRule returns a rule file as an object of the Prometheus Operator. The rules are indented, so that comments stay.
+func prometheusRule(rules []byte) []byte {
+	comment, groups, _ := bytes.Cut(rules, []byte("groups:\n"))
+	var b bytes.Buffer
+	fmt.Fprintln(&b, "# The rules of rules.yaml for the Prometheus Operator, written by hack/monitoring: change them there.")
+	for line := range bytes.Lines(comment) {
+		if bytes.HasPrefix(line, []byte("# Recording")) {
+			fmt.Fprintln(&b, "#")
+		}
+		b.Write(line)
+	}
+	b.WriteString("apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: opblocks\nspec:\n  groups:\n")
+	for line := range bytes.Lines(groups) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			b.WriteString("  ")
+		}
+		b.Write(line)
+	}
+	return b.Bytes()
+}
+
+// alerts returns all alerting rules.
+func (r *rules) alerts() (all []rulefmt.Rule) {
+	for _, g := range r.groups {
+		all = append(all, slices.DeleteFunc(slices.Clone(g.Rules), func(r rulefmt.Rule) bool { return r.Alert == "" })...)
+	}
+	return all
+}
+
+// queries returns the expressions of all rules.
+func (r *rules) queries() (all []string) {
+	for _, g := range r.groups {
+		for _, rule := range g.Rules {
+			all = append(all, rule.Expr)
+		}
+	}
+	return all
+}
+
+// alert is an alert that fires.
+type alert struct {
+	Name    string
+	Labels  labels.Labels
+	Summary string
+}
+
+// activeAlert is an alert that is pending or fires.
+type activeAlert struct {
+	alert
+	description string
+	since       time.Time
+}
+
+// evaluate evaluates the rules as Prometheus does, from a time to another, and returns the alerts that fire at the end. The
+// samples of recording rules are added to the database.
+func (r *rules) evaluate(ctx context.Context, db *database, from, to time.Time, interval time.Duration) (firing []activeAlert, err error) {
+	active := map[string]activeAlert{}     // by alert and labels
+	recorded := map[string]labels.Labels{} // of the last evaluation
+	for now := from; !now.After(to); now = now.Add(interval) {
+		activeBefore, recordedBefore := active, recorded
+		active, recorded, firing = map[string]activeAlert{}, map[string]labels.Labels{}, nil
+		for _, g := range r.groups {
+			for _, rule := range g.Rules {
+				result, err := db.at(ctx, rule.Expr, now)
+				if err != nil {
+					return nil, fmt.Errorf("%s%s: %w", rule.Record, rule.Alert, err)
+				}
+				for _, sample := range result {
+					b := labels.NewBuilder(sample.Metric).Set(model.MetricNameLabel, rule.Record)
+					if rule.Record != "" {
+						db.add(b.Labels(), now, sample.F)
+						recorded[b.Labels().String()] = b.Labels()
+						continue
+					}
+					a := activeAlert{alert: alert{Name: rule.Alert, Labels: b.Labels()}, since: now}
+					key := rule.Alert + a.Labels.String()
+					if before, ok := activeBefore[key]; ok {
+						a.since = before.since
+					}
+					active[key] = a
+					if now.Sub(a.since) < time.Duration(rule.For) {
+						continue
+					}
+					if a.Summary, err = expand(ctx, rule, "summary", sample, now); err != nil {
+						return nil, err
+					}
+					if a.description, err = expand(ctx, rule, "description", sample, now); err != nil {
+						return nil, err
+					}
+					firing = append(firing, a)
+				}
+			}
+		}
+		for key, l := range recordedBefore {
+			if _, ok := recorded[key]; !ok {
+				db.addStale(l, now)
+			}
+		}
+	}
+	return firing, nil
+}
+
+// expand returns an annotation of an alert for one sample.
+func expand(ctx context.Context, rule rulefmt.Rule, annotation string, sample promql.Sample, now time.Time) (string, error) {
+	text := `{{$labels := .Labels}}{{$value := .Value}}` + rule.Annotations[annotation]
+	data := template.AlertTemplateData(sample.Metric.Map(), nil, "", sample)
+	noQuery := func(context.Context, string, time.Time) (promql.Vector, error) {
+		return nil, errors.New("annotations run no queries")
+	}
+	expanded, err := template.NewTemplateExpander(ctx, text, rule.Alert, data, model.TimeFromUnixNano(now.UnixNano()), noQuery, &url.URL{}, nil).Expand()
+	if err == nil && strings.Contains(expanded, "<no value>") {
+		err = fmt.Errorf("a label is missing: %s", expanded)
+	}
+	if err != nil {
+		return "", fmt.Errorf("annotation %s of %s: %w", annotation, rule.Alert, err)
+	}
+	return expanded, nil
+}
+
+// selectorsOf returns the selectors of a query.
+func selectorsOf(query string) (all []*parser.VectorSelector, err error) {
+	expr, err := promQL.ParseExpr(query)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", query, err)
+	}
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if s, ok := node.(*parser.VectorSelector); ok {
+			all = append(all, s)
+		}
+		return nil
+	})
+	return all, nil
+}
+
+// metricsOf returns the names of the metrics that the queries read, without those of recording rules.
+func metricsOf(queries []string) (map[string]bool, error) {
+	names := map[string]bool{}
+	for _, query := range queries {
+		selectors, err := selectorsOf(query)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range selectors {
+			if !strings.Contains(s.Name, ":") {
+				names[s.Name] = true
+			}
+		}
+	}
+	return names, nil
+}
