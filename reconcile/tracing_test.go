@@ -44,7 +44,7 @@ func (r *spanRecorder) Start(ctx context.Context, name string, options ...trace.
 
 func (s *recordedSpan) SetAttributes(attributes ...attribute.KeyValue) {
 	for _, a := range attributes {
-		s.attributes[a.Key] = a.Value.Emit()
+		s.attributes[a.Key] = a.Value.String()
 	}
 }
 
@@ -192,7 +192,8 @@ func TestTracerOfUnreadableObject(t *testing.T) {
 		return errors.New("boom")
 	}}, Named("one", returning(nil)))
 	spans := &spanRecorder{}
-	h.WithTracer(spans).Reconcile(t.Context(), request)
+	h.WithTracer(spans)
+	h.pass(t)
 	require.Len(t, spans.spans, 1)
 	require.Equal(t, "failed", spans.spans[0].attributes["opblocks.result"])
 	require.Equal(t, "Failed", spans.spans[0].failure)
@@ -200,7 +201,8 @@ func TestTracerOfUnreadableObject(t *testing.T) {
 
 func TestSpanAttributes(t *testing.T) {
 	h, spans := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil))), &spanRecorder{}
-	h.WithTracer(spans).Reconcile(t.Context(), request)
+	h.WithTracer(spans)
+	h.pass(t)
 	want := map[attribute.Key]string{
 		"k8s.object.kind": "PodDisruptionBudget", "k8s.namespace.name": "ns", "k8s.object.name": "a",
 		"opblocks.result": "succeeded", "opblocks.reason": "Succeeded",
@@ -225,7 +227,8 @@ func TestSpansHaveNoMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, spans := newHarness(t, interceptor.Funcs{}, Named("one", step)), &spanRecorder{}
-			h.WithTracer(spans).Reconcile(t.Context(), request)
+			h.WithTracer(spans)
+			h.pass(t)
 			require.Len(t, spans.spans, 2)
 			for _, s := range spans.spans {
 				require.NotContains(t, fmt.Sprint(s, s.attributes), "hunter2")
@@ -242,7 +245,8 @@ func TestStepContextHasSpan(t *testing.T) {
 		return nil
 	})))
 	spans := &spanRecorder{}
-	h.WithTracer(spans).Reconcile(t.Context(), request)
+	h.WithTracer(spans)
+	h.pass(t)
 	require.Same(t, spans.spans[1], span)
 }
 

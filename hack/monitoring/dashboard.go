@@ -15,8 +15,8 @@ type dashboard struct {
 	Panels     []panel
 	Templating struct {
 		List []struct {
-			Name, Type, Definition string
-			AllValue               string
+			Name, Type, AllValue string
+			Query                json.RawMessage // a string, or an object with the field query
 		}
 	}
 }

@@ -20,7 +20,7 @@ const (
 	column, line  = 44, 30
 	gap, inside   = 6, 10
 	titleHeight   = 26
-	widthOfLetter = 5.6 // about, of the small letters
+	widthOfLetter = 6.1 // about, of the small letters
 )
 
 const (
@@ -137,13 +137,16 @@ func (pic *picture) table(p *panel, area box) error {
 		for row := range result {
 			longest = max(longest, len(cell(row, c)))
 		}
-		widths[i] = float64(longest)*6.6 + 14
+		widths[i] = float64(longest)*6.4 + 14
 		total += widths[i]
+	}
+	if widest := slices.Index(widths, slices.Max(widths)); total > area.w {
+		widths[widest] -= total - area.w
 	}
 	x := area.x
 	for i, c := range columns {
-		width := widths[i] * min(1, area.w/total)
-		letters := int(width / 6.6)
+		width := widths[i]
+		letters := int((width - 8) / 6.2)
 		pic.text(x, area.y+14, `font-size="12" fill="`+faintColour+`"`, "%s", p.heading(c))
 		for row := range min(len(result), int(area.h/rowHeight)-1) {
 			pic.text(x, area.y+14+rowHeight*float64(row+1), `font-size="12"`, "%s", shorten(cell(row, c), letters))

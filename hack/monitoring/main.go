@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -90,11 +91,7 @@ func recordRun(ctx context.Context, d *dashboard, r *rules) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
-	if err := s.play(ctx, recordedPause); err != nil {
-		return err
-	}
-	if err := s.stop(); err != nil {
+	if err := errors.Join(s.play(ctx, recordedPause), s.stop()); err != nil {
 		return err
 	}
 	return writeRun(recordedRun, s.metrics, wanted)

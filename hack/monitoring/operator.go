@@ -34,6 +34,7 @@ var scheme = runtime.NewScheme()
 func init() {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	ctrl.SetLogger(logr.Discard())
 }
 
 // operator is the operator of the example memcached in this process, with tracing if asked for. Its metrics are scraped.
@@ -148,7 +149,7 @@ func (f *faults) wrapTransport(transport http.RoundTripper) http.RoundTripper {
 			return transport.RoundTrip(r)
 		}
 		if r.Body != nil {
-			r.Body.Close() //nolint:errcheck,gosec // as a transport does
+			r.Body.Close() //nolint:errcheck // as a transport does
 		}
 		const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"etcdserver: request timed out","code":500}`
 		return &http.Response{

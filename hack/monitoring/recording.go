@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 )
@@ -26,7 +26,7 @@ func writeRun(file string, db *database, metrics map[string]bool) error {
 	fmt.Fprintln(&b, recordingHeader+first.UTC().Format(time.RFC3339))
 	scrapes := int(math.Round(float64(last.Sub(first))/float64(scrapesPause))) + 1
 	for _, s := range db.find() {
-		if metrics[s.Metric.Get(labels.MetricName)] {
+		if metrics[s.Metric.Get(model.MetricNameLabel)] {
 			fmt.Fprintln(&b, s.Metric.String(), sequence(s, first, scrapes))
 		}
 	}

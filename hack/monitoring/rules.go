@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"slices"
@@ -27,7 +28,7 @@ func loadRules(file string) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, errs := rulefmt.Parse(content, false, model.LegacyValidation, promQL)
+	groups, errs := rulefmt.Parse(content, false, model.LegacyValidation, promQL, slog.New(slog.DiscardHandler))
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("%s: %w", file, errors.Join(errs...))
 	}
@@ -73,67 +74,69 @@ func (r *rules) queries() (all []string) {
 	return all
 }
 
-// alert is an alert that fires.
-type alert struct {
-	Name    string
-	Labels  labels.Labels
-	Summary string
+// evaluation is what one evaluation of all rules leaves for the next.
+type evaluation struct {
+	since    map[string]time.Time     // when each alert became active, by its name and labels
+	recorded map[string]labels.Labels // the series of recording rules
+	firing   []string                 // the summaries of the alerts that fire
 }
 
-// activeAlert is an alert that is pending or fires.
-type activeAlert struct {
-	alert
-	description string
-	since       time.Time
-}
-
-// evaluate evaluates the rules as Prometheus does, from a time to another, and returns the alerts that fire at the end. The
-// samples of recording rules are added to the database.
-func (r *rules) evaluate(ctx context.Context, db *database, from, to time.Time, interval time.Duration) (firing []activeAlert, err error) {
-	active := map[string]activeAlert{}     // by alert and labels
-	recorded := map[string]labels.Labels{} // of the last evaluation
+// evaluate evaluates the rules as Prometheus does, from a time to another, and returns the summaries of the alerts that fire at
+// the end, sorted. The samples of recording rules are added to the database.
+func (r *rules) evaluate(ctx context.Context, db *database, from, to time.Time, interval time.Duration) (firing []string, err error) {
+	var last evaluation
 	for now := from; !now.After(to); now = now.Add(interval) {
-		activeBefore, recordedBefore := active, recorded
-		active, recorded, firing = map[string]activeAlert{}, map[string]labels.Labels{}, nil
+		next := evaluation{since: map[string]time.Time{}, recorded: map[string]labels.Labels{}}
 		for _, g := range r.groups {
 			for _, rule := range g.Rules {
-				result, err := db.at(ctx, rule.Expr, now)
-				if err != nil {
+				if err := next.add(ctx, db, rule, now, last); err != nil {
 					return nil, fmt.Errorf("%s%s: %w", rule.Record, rule.Alert, err)
-				}
-				for _, sample := range result {
-					b := labels.NewBuilder(sample.Metric).Set(model.MetricNameLabel, rule.Record)
-					if rule.Record != "" {
-						db.add(b.Labels(), now, sample.F)
-						recorded[b.Labels().String()] = b.Labels()
-						continue
-					}
-					a := activeAlert{alert: alert{Name: rule.Alert, Labels: b.Labels()}, since: now}
-					key := rule.Alert + a.Labels.String()
-					if before, ok := activeBefore[key]; ok {
-						a.since = before.since
-					}
-					active[key] = a
-					if now.Sub(a.since) < time.Duration(rule.For) {
-						continue
-					}
-					if a.Summary, err = expand(ctx, rule, "summary", sample, now); err != nil {
-						return nil, err
-					}
-					if a.description, err = expand(ctx, rule, "description", sample, now); err != nil {
-						return nil, err
-					}
-					firing = append(firing, a)
 				}
 			}
 		}
-		for key, l := range recordedBefore {
-			if _, ok := recorded[key]; !ok {
+		for key, l := range last.recorded {
+			if _, ok := next.recorded[key]; !ok {
 				db.addStale(l, now)
 			}
 		}
+		last = next
 	}
-	return firing, nil
+	slices.Sort(last.firing)
+	return last.firing, nil
+}
+
+// add evaluates one rule.
+func (e *evaluation) add(ctx context.Context, db *database, rule rulefmt.Rule, now time.Time, last evaluation) error {
+	result, err := db.at(ctx, rule.Expr, now)
+	if err != nil {
+		return err
+	}
+	for _, sample := range result {
+		if rule.Record != "" {
+			l := labels.NewBuilder(sample.Metric).Set(model.MetricNameLabel, rule.Record).Labels()
+			db.add(l, now, sample.F)
+			e.recorded[l.String()] = l
+			continue
+		}
+		key := rule.Alert + sample.Metric.String()
+		since, ok := last.since[key]
+		if !ok {
+			since = now
+		}
+		e.since[key] = since
+		if now.Sub(since) < time.Duration(rule.For) {
+			continue
+		}
+		summary, err := expand(ctx, rule, "summary", sample, now)
+		if err != nil {
+			return err
+		}
+		if _, err := expand(ctx, rule, "description", sample, now); err != nil {
+			return err
+		}
+		e.firing = append(e.firing, summary)
+	}
+	return nil
 }
 
 // expand returns an annotation of an alert for one sample.
@@ -144,11 +147,11 @@ func expand(ctx context.Context, rule rulefmt.Rule, annotation string, sample pr
 		return nil, errors.New("annotations run no queries")
 	}
 	expanded, err := template.NewTemplateExpander(ctx, text, rule.Alert, data, model.TimeFromUnixNano(now.UnixNano()), noQuery, &url.URL{}, nil).Expand()
-	if err == nil && strings.Contains(expanded, "<no value>") {
-		err = fmt.Errorf("a label is missing: %s", expanded)
+	if err == nil && (strings.Contains(expanded, "  ") || strings.HasSuffix(expanded, " ")) { // a label that is missing expands to nothing
+		err = fmt.Errorf("a label is missing in %q", expanded)
 	}
 	if err != nil {
-		return "", fmt.Errorf("annotation %s of %s: %w", annotation, rule.Alert, err)
+		return "", fmt.Errorf("annotation %s: %w", annotation, err)
 	}
 	return expanded, nil
 }

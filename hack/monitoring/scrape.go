@@ -37,7 +37,7 @@ func (t *target) scrape(ctx context.Context, db *database, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // it is read to its end
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s", t.url, response.Status)
 	}
