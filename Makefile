@@ -83,9 +83,9 @@ test-of-.:
 	@{ go test -timeout $(TIMEOUT) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
 	go test $(race) -timeout $(TIMEOUT) -skip '^($(call either,$(computations) $(corpus)))$$' ./... && exit $$failed; }
 
-# Without the race detector, so that the packages of the library are not compiled for it once more with other modules' versions.
+# Without the race detector: Prometheus' modules are large, and the tests of the operator that runs here have it.
 test-of-monitoring:
-	@cd hack/monitoring && go test -timeout $(TIMEOUT) ./...
+	@cd hack/monitoring && GOWORK=off go test -timeout $(TIMEOUT) ./...
 
 test-of-examples:
 	@cd examples && go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$')

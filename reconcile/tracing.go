@@ -12,15 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass is a span, and so is each step that it runs, each
-// cleanup, and each run of what a step does after all steps. By default there is no tracer, and a pass costs the same as if
-// there were no tracing.
+// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each step
+// that runs, for each cleanup, and for what a step does after all steps, such as pruning. The default is no tracer: then a
+// pass allocates nothing for tracing.
 //
-// Steps are called with the context of their span. Spans that a step starts with it are children of that span, and so are
-// the spans of API requests, if the transport of the manager's rest.Config starts such.
+// A step is called with the context of its span. Spans that the step starts with this context become children of its span.
+// So do the spans of API requests, if the transport of the manager's rest.Config starts them.
 //
-// A span has the kind, namespace and name of the object, the name of the step, the result and its reason. It never has a
-// message: messages of errors may quote values of the spec.
+// The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the reconcileID
+// of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an event triggers the
+// next pass). Those of a step are opblocks.step, opblocks.result and opblocks.reason. The status of a span is Error if its
+// result is failed or stalled. A span has no message: messages of errors may quote values of the spec.
 func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
 	r.tracer = tracer
 	return r
@@ -39,11 +41,11 @@ const (
 	attributeKind         = attribute.Key("k8s.object.kind")
 	attributeNamespace    = attribute.Key("k8s.namespace.name")
 	attributeName         = attribute.Key("k8s.object.name")
-	attributeReconcileID  = attribute.Key("opblocks.reconcile_id") // the reconcileID of the log
+	attributeReconcileID  = attribute.Key("opblocks.reconcile_id")
 	attributeStep         = attribute.Key("opblocks.step")
 	attributeResult       = attribute.Key("opblocks.result")
 	attributeReason       = attribute.Key("opblocks.reason")
-	attributeRequeueAfter = attribute.Key("opblocks.requeue_after") // in seconds; absent if only an event triggers the next pass
+	attributeRequeueAfter = attribute.Key("opblocks.requeue_after")
 )
 
 // Results of passes that end before their steps have outcomes. The others are those of the worst step, see [state].
@@ -58,7 +60,7 @@ const (
 // runTraced runs the pass in a span.
 func (p *pass[T]) runTraced(ctx context.Context) ctrl.Result {
 	ctx, span := p.tracer.Start(ctx, spanPass+p.kind.Kind, trace.WithAttributes(attributeKind.String(p.kind.Kind), attributeName.String(p.name.Name)))
-	// End records a panic with its value, unless a function of its own calls it.
+	// A deferred End would record the value of a panic, which may be secret.
 	defer func() { span.End() }()
 	if p.name.Namespace != "" {
 		span.SetAttributes(attributeNamespace.String(p.name.Namespace))
@@ -107,7 +109,7 @@ func (p *pass[T]) traceResult(ctx context.Context, result string) {
 	}
 }
 
-// setSpanResult sets the result of a step or a pass. That somebody waits, or has lost a race, is no error.
+// setSpanResult sets the result of a step or a pass. Waiting and losing a race are no errors.
 func setSpanResult(span trace.Span, result state, reason string) {
 	span.SetAttributes(attributeResult.String(result.String()), attributeReason.String(reason))
 	if result == failed || result == stalled {
