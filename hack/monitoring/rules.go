@@ -35,17 +35,11 @@ func loadRules(file string) (*rules, error) {
 	return &rules{groups.Groups}, nil
 }
 
-// prometheusRule returns a rule file as an object of the Prometheus Operator. The rules are indented, so that comments stay.
+// prometheusRule returns a rule file as an object of the Prometheus Operator.
 func prometheusRule(rules []byte) []byte {
-	comment, groups, _ := bytes.Cut(rules, []byte("groups:\n"))
+	_, groups, _ := bytes.Cut(rules, []byte("groups:\n"))
 	var b bytes.Buffer
-	fmt.Fprintln(&b, "# The rules of rules.yaml for the Prometheus Operator, written by hack/monitoring: change them there.")
-	for line := range bytes.Lines(comment) {
-		if bytes.HasPrefix(line, []byte("# Recording")) {
-			fmt.Fprintln(&b, "#")
-		}
-		b.Write(line)
-	}
+	b.WriteString("# The rules of rules.yaml for the Prometheus Operator. Change them there, and run `go run .` in hack/monitoring.\n")
 	b.WriteString("apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: opblocks\nspec:\n  groups:\n")
 	for line := range bytes.Lines(groups) {
 		if len(bytes.TrimSpace(line)) > 0 {
