@@ -133,10 +133,12 @@ func niceStep(least float64, unit string, decimals *int) float64 {
 	return 1
 }
 
-func (a axes) valueAt(v float64) float64 { return a.y + a.h - v/a.most*a.h }
+// valueAt returns the height of a value. The conversion rounds, so that the picture is the same on processors that would fuse the
+// multiplication with the subtraction.
+func (a axes) valueAt(v float64) float64 { return a.y + a.h - float64(v/a.most*a.h) }
 
 func (a axes) timeAt(milliseconds int64) float64 {
-	return a.x + float64(milliseconds-a.from.UnixMilli())/float64(a.to.Sub(a.from).Milliseconds())*a.w
+	return a.x + float64(float64(milliseconds-a.from.UnixMilli())/float64(a.to.Sub(a.from).Milliseconds())*a.w)
 }
 
 // path returns the points of a curve, with gaps where there is no sample or no number.
