@@ -80,7 +80,7 @@ test: export GOGC ?= 400
 test: export GOMEMLIMIT ?= 1GiB
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB; KUBERNETES=v1.34.4 chooses a version.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
-	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules)) computations-of-. computations-of-examples)
+	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules) monitoring) computations-of-. computations-of-examples)
 
 # The modules are tested in parallel: their tests wait for other processes some of the time. Then computations run.
 test-of-%:
@@ -102,6 +102,10 @@ test-of-.:
 	@{ go test -timeout $(TIMEOUT) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
 	go test $(race) -timeout $(TIMEOUT) -skip '^($(call either,$(computations) $(corpus)))$$' ./... && exit $$failed; }
 
+# Without the race detector: Prometheus' modules are large, and the tests of the operator that runs here have it.
+test-of-monitoring:
+	@cd hack/monitoring && GOWORK=off go test -timeout $(TIMEOUT) ./...
+
 test-of-examples:
 	@export $(workspace); cd examples && go test $(race) -timeout $(TIMEOUT) $$(go list ./... | grep -v '/controller$$')
 
@@ -120,7 +124,7 @@ new: requirements ## Copy an example into a module of your own: FROM=memcached M
 ##@ Work on it
 
 lint: requirements bin/golangci-lint bin/actionlint ## Check style, tidy modules, generated files, the exported API, imports, links of pages and workflows.
-	$(call slowly,linting,for m in $(modules); do ($(enter) && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
+	$(call slowly,linting,for m in $(modules) hack/monitoring; do ($(enter) && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
 	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) $(tools); do \
 		(cd $$m && $(tidy) -diff) || { echo "opblocks: run 'make tidy'" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \

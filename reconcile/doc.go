@@ -59,4 +59,8 @@
 // [Reconciler.Complete] and [Reconciler.SetupWithBuilder] register these metrics in controller-runtime's registry:
 // opblocks_step_duration_seconds, opblocks_step_results_total with the label result (succeeded, waiting, conflicted, failed,
 // stalled), and opblocks_condition (1 for True, 0 for False, -1 for Unknown).
+//
+// # Tracing
+//
+// [Reconciler.WithTracer] sets an OpenTelemetry tracer, which gets a span for each pass and each step. The default is none.
 package reconcile

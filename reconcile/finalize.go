@@ -47,7 +47,7 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 		if step.finalizing == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
 			continue
 		}
-		o := p.call(ctx, i, p.cleanup(&step))
+		o := p.call(ctx, spanFinalize, i, p.cleanup(&step))
 		if o.state != succeeded {
 			return p.finish(ctx, []outcome{o})
 		}
@@ -59,6 +59,7 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 	if removed {
 		p.memory.setCleanedUp(p.name, uid)
 	}
+	p.traceResult(ctx, resultFinalized)
 	return ctrl.Result{}
 }
 

@@ -83,24 +83,29 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	case err == nil:
 	case apierrors.IsNotFound(err):
 		p.forget(p.name)
+		p.traceResult(ctx, resultGone)
 		return ctrl.Result{}
 	default:
 		log.FromContext(ctx).Error(err, "Cannot read the object")
+		p.traceOutcomes(ctx, []outcome{{state: failed, reason: reasonFailed}})
 		p.retry = p.retry.merge(retryFailure(err))
 		return p.end()
 	}
 	p.before = p.writes.Newer(cached).(T)
 	if p.isCleanedUp() {
+		p.traceResult(ctx, resultGone)
 		return ctrl.Result{}
 	}
 	if p.filter != nil && !p.filter(p.before) {
 		p.forget(p.name)
+		p.traceResult(ctx, resultFiltered)
 		return ctrl.Result{}
 	}
 	if any(p.before) == any(cached) {
 		p.cached = cached.GetResourceVersion()
 		if p.settled = p.settledSteps(ctx); p.settled == len(p.steps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
 			p.release(cached)
+			p.traceResult(ctx, resultUnchanged)
 			return p.end()
 		}
 	}
@@ -221,6 +226,7 @@ func (p *pass[T]) pause(ctx context.Context, state pause.State, now time.Time) c
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 	}
 	p.saveStatus(ctx, true)
+	p.traceResult(ctx, resultPaused)
 	return p.end()
 }
 
@@ -240,7 +246,7 @@ func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 			}
 			continue
 		}
-		if outcomes[i] = p.call(ctx, i, p.steps[i].step.Reconcile); outcomes[i].halts {
+		if outcomes[i] = p.call(ctx, spanStep, i, p.steps[i].step.Reconcile); outcomes[i].halts {
 			haltedBy = p.steps[i].name
 		}
 	}
@@ -249,10 +255,12 @@ func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 }
 
 // call runs a step. A panic, also one of a method of its error, is a failure of the step.
-func (p *pass[T]) call(ctx context.Context, step int, do StepFunc[T]) (o outcome) {
+func (p *pass[T]) call(ctx context.Context, verb string, step int, do StepFunc[T]) (o outcome) {
 	p.running = step
 	name := p.steps[step].name
 	defer p.metrics.step(name, time.Now(), &o)
+	ctx, span := p.startSpan(ctx, verb, name)
+	defer endSpan(span, &o)
 	defer func() {
 		if r := recover(); r != nil {
 			log.FromContext(ctx).Info("Step panicked", "step", name, "panic", r, "stack", string(debug.Stack()))
@@ -285,7 +293,7 @@ func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
 		if !slices.ContainsFunc(p.atEnd, func(a atEnd) bool { return a.step == i }) {
 			continue
 		}
-		o := p.call(ctx, i, func(ctx context.Context, _ client.Client, _ T) error { return p.runAtEnd(ctx, i) })
+		o := p.call(ctx, spanAfterSteps, i, func(ctx context.Context, _ client.Client, _ T) error { return p.runAtEnd(ctx, i) })
 		if o.state != succeeded {
 			outcomes[i] = o
 		}
@@ -329,6 +337,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		observed = observed && o.state != conflicted && !o.keepsConditions
 		quiet = quiet && o.state == succeeded && o.err == nil
 	}
+	p.traceOutcomes(ctx, outcomes)
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 		p.retry = p.retry.merge(retryFailure(err))

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -37,6 +38,7 @@ type Reconciler[T client.Object] struct {
 	withoutStatus bool
 	filter        func(obj T) bool     // nil: all objects
 	recorder      events.EventRecorder // nil without a manager
+	tracer        trace.Tracer         // nil: no tracing
 
 	// What For and the With methods that need it set.
 	mgr        ctrl.Manager // nil: made by New
@@ -89,6 +91,9 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
 	}
 	p := &pass[T]{Reconciler: r, name: req.NamespacedName, fresh: fromCache}
+	if r.tracer != nil {
+		return p.runTraced(ctx), nil
+	}
 	return p.run(ctx), nil
 }
 

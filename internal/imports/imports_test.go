@@ -34,6 +34,9 @@ var (
 	kstatus = []string{"github.com/fluxcd/cli-utils/pkg/kstatus"}
 	cron    = []string{"github.com/robfig/cron/v3"}
 
+	// The API of tracing, which k8s.io/apiserver imports too. Its SDK and exporters are the user's choice.
+	tracing = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/trace"}
+
 	// What only packages that help tests may import, whatever the rules say.
 	testLibraries = []string{
 		"testing", "sigs.k8s.io/controller-runtime/pkg/client/fake", "sigs.k8s.io/controller-runtime/pkg/envtest",
@@ -96,7 +99,7 @@ var rules = []rule{
 	{
 		pkg:      "reconcile",
 		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references", "internal/servedkinds"},
-		external: slices.Concat(controllerRuntime, schemas),
+		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
 	{

@@ -1,0 +1,118 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+)
+
+// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each step
+// that runs, for each cleanup, and for what a step does after all steps, such as pruning. The default is no tracer: then a
+// pass allocates nothing for tracing.
+//
+// A step is called with the context of its span. Spans that the step starts with this context become children of its span.
+// So do the spans of API requests, if the transport of the manager's rest.Config starts them.
+//
+// The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the reconcileID
+// of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an event triggers the
+// next pass). Those of a step are opblocks.step, opblocks.result and opblocks.reason. The status of a span is Error if its
+// result is failed or stalled. A span has no message: messages of errors may quote values of the spec.
+func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
+	r.tracer = tracer
+	return r
+}
+
+// The beginnings of the names of spans. The kind of the object follows, or the name of the step.
+const (
+	spanPass       = "Reconcile "
+	spanStep       = "Step "
+	spanAfterSteps = "AfterSteps "
+	spanFinalize   = "Finalize "
+)
+
+// The attributes of spans. Namespace, kind and name are named as in OpenTelemetry's receivers for Kubernetes.
+const (
+	attributeKind         = attribute.Key("k8s.object.kind")
+	attributeNamespace    = attribute.Key("k8s.namespace.name")
+	attributeName         = attribute.Key("k8s.object.name")
+	attributeReconcileID  = attribute.Key("opblocks.reconcile_id")
+	attributeStep         = attribute.Key("opblocks.step")
+	attributeResult       = attribute.Key("opblocks.result")
+	attributeReason       = attribute.Key("opblocks.reason")
+	attributeRequeueAfter = attribute.Key("opblocks.requeue_after")
+)
+
+// Results of passes that end before their steps have outcomes. The others are those of the worst step, see [state].
+const (
+	resultGone      = "gone"      // there is no such object, or its cleanup has finished
+	resultFiltered  = "filtered"  // the object is not ours
+	resultPaused    = "paused"    // no step runs
+	resultUnchanged = "unchanged" // no step would find anything to do
+	resultFinalized = "finalized" // the cleanup has finished in this pass
+)
+
+// runTraced runs the pass in a span.
+func (p *pass[T]) runTraced(ctx context.Context) ctrl.Result {
+	ctx, span := p.tracer.Start(ctx, spanPass+p.kind.Kind, trace.WithAttributes(attributeKind.String(p.kind.Kind), attributeName.String(p.name.Name)))
+	// A deferred End would record the value of a panic, which may be secret.
+	defer func() { span.End() }()
+	if p.name.Namespace != "" {
+		span.SetAttributes(attributeNamespace.String(p.name.Namespace))
+	}
+	if id := controller.ReconcileIDFromContext(ctx); id != "" {
+		span.SetAttributes(attributeReconcileID.String(string(id)))
+	}
+	result := p.run(ctx)
+	if result.RequeueAfter > 0 {
+		span.SetAttributes(attributeRequeueAfter.Float64(result.RequeueAfter.Seconds()))
+	}
+	return result
+}
+
+// startSpan starts the span of a step, whose name is verb and step, and returns the context for the step. Without a tracer the
+// span is nil.
+func (p *pass[T]) startSpan(ctx context.Context, verb, step string) (context.Context, trace.Span) {
+	if p.tracer == nil {
+		return ctx, nil
+	}
+	return p.tracer.Start(ctx, verb+step, trace.WithAttributes(attributeStep.String(step)))
+}
+
+// endSpan ends the span of a step with its outcome.
+func endSpan(span trace.Span, o *outcome) {
+	if span == nil {
+		return
+	}
+	setSpanResult(span, o.state, o.reason)
+	span.End()
+}
+
+// traceOutcomes sets the result of the pass, which is that of the worst of its steps.
+func (p *pass[T]) traceOutcomes(ctx context.Context, outcomes []outcome) {
+	if p.tracer == nil {
+		return
+	}
+	worst := slices.MaxFunc(outcomes, func(a, b outcome) int { return cmp.Compare(a.state, b.state) })
+	setSpanResult(trace.SpanFromContext(ctx), worst.state, worst.reason)
+}
+
+// traceResult sets the result of a pass whose steps have no outcomes.
+func (p *pass[T]) traceResult(ctx context.Context, result string) {
+	if p.tracer != nil {
+		trace.SpanFromContext(ctx).SetAttributes(attributeResult.String(result))
+	}
+}
+
+// setSpanResult sets the result of a step or a pass. Waiting and losing a race are no errors.
+func setSpanResult(span trace.Span, result state, reason string) {
+	span.SetAttributes(attributeResult.String(result.String()), attributeReason.String(reason))
+	if result == failed || result == stalled {
+		span.SetStatus(codes.Error, reason)
+	}
+}
