@@ -40,13 +40,9 @@ func ExampleWatching() {
 	_, err := reconcile.New(c, reconcile.Named("pods", reconcile.Func(countPods), reconcile.Watching(&corev1.Pod{}, podToBudget))).
 		Reconcile(context.Background(), request)
 	fmt.Println(err)
-
-	run(reconcile.Named("pods", reconcile.Func(countPods))) // the watch is forgotten
 	// Output:
 	// found web-0
 	// <nil>
-	// again after 0s <nil>
-	// Ready False Failed "list *v1.PodList: the step reads Pod, which no step watches"
 }
 
 // A list from the cache, without copies.

@@ -90,7 +90,8 @@ func TestDatabaseSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(set),
 			reconciletest.Delete(shop()),
 		},
-	}, reconciletest.Limit(200))
+		Ignore: reconciletest.IgnoreFields("PersistentVolumeClaim", "status.allocatedResources"), // has it grown, or was it made so
+	}, reconciletest.Limit(100))
 }
 
 func TestDatabaseName(t *testing.T) {
