@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -32,11 +33,12 @@ func TestGettingStarted(t *testing.T) {
 	runBlocks(t, blocks, release(t).environment)
 }
 
-// block is a block of a page: commands for a shell, or the content of a file.
+// block is a block of a page: commands for a shell, what they print, or the content of a file.
 type block struct {
-	line int    // of the page
-	text string // with a newline at the end
-	file string // empty for commands
+	line   int    // of the page
+	text   string // with a newline at the end
+	file   string // its name, if it is the content of one
+	output bool   // it is what the commands before it print, where … stands for anything
 }
 
 var (
@@ -44,12 +46,16 @@ var (
 	fileForm  = regexp.MustCompile("`([\\w./-]+)`:\n\n$")
 )
 
-// blocksOf returns the blocks of a page in their order. A block that is not of shell commands is the file that the line before it
-// names. The error names a block of which neither is known.
+// blocksOf returns the blocks of a page in their order. A block that is neither of shell commands nor their output is the file that the
+// line before it names. The error names a block without such a line.
 func blocksOf(page string) (blocks []block, err error) {
 	for _, at := range blockForm.FindAllStringSubmatchIndex(page, -1) {
 		b := block{line: 1 + strings.Count(page[:at[0]], "\n"), text: page[at[4]:at[5]]}
-		if language := page[at[2]:at[3]]; language != "sh" {
+		switch page[at[2]:at[3]] {
+		case "sh":
+		case "text":
+			b.output = true
+		default:
 			named := fileForm.FindStringSubmatch(page[:at[0]])
 			if named == nil {
 				return nil, fmt.Errorf("line %d: no file is named before the block; write `path/file.go`: above it", b.line)
@@ -77,6 +83,7 @@ func runBlocks(t *testing.T, blocks []block, environment []string) {
 	for _, b := range blocks {
 		fmt.Fprintf(script, "echo '--- docs/getting-started.md, line %d'\n", b.line)
 		switch {
+		case b.output:
 		case b.file != "":
 			part := filepath.Join(parts, strconv.Itoa(b.line))
 			require.NoError(t, os.WriteFile(part, []byte(b.text), 0o600))
@@ -98,9 +105,10 @@ func runBlocks(t *testing.T, blocks []block, environment []string) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
-	output := &tail{}
+	output := &bytes.Buffer{}
 	shell := exec.CommandContext(ctx, "bash", file)
-	shell.Dir, shell.Stdout, shell.Stderr = folder, io.MultiWriter(output, t.Output()), io.MultiWriter(output, t.Output())
+	printed := io.MultiWriter(output, t.Output())
+	shell.Dir, shell.Stdout, shell.Stderr = folder, printed, printed
 	shell.Env = append(append(os.Environ(), "GOWORK=off", "MAKEFLAGS="), environment...)
 	shell.Cancel = func() error { return shell.Process.Signal(syscall.SIGTERM) }
 	shell.WaitDelay = 10 * time.Second
@@ -108,7 +116,27 @@ func runBlocks(t *testing.T, blocks []block, environment []string) {
 	if log, readErr := os.ReadFile(filepath.Join(folder, "shop", "operator.log")); err != nil && readErr == nil {
 		t.Logf("operator.log:\n%s", log)
 	}
-	require.NoError(t, err, "the page stops here:\n%s", output)
+	require.NoError(t, err, "the page stops here:\n%s", lastLines(output.String()))
+	for i, b := range blocks {
+		if b.output && i > 0 {
+			begin := fmt.Sprintf("--- docs/getting-started.md, line %d\n", blocks[i-1].line)
+			_, after, _ := strings.Cut(output.String(), begin)
+			after, _, _ = strings.Cut(after, "\n--- docs/getting-started.md, line ")
+			assert.Regexp(t, b.pattern(), after, "line %d: the commands before it print something else", b.line)
+		}
+	}
+}
+
+// pattern returns a regular expression for the output of a block. It allows other numbers of spaces, with which kubectl aligns columns.
+func (b *block) pattern() string {
+	text := regexp.QuoteMeta(strings.TrimSpace(b.text))
+	return regexp.MustCompile(` +`).ReplaceAllString(strings.ReplaceAll(text, "…", `\S*`), ` +`)
+}
+
+// lastLines returns the end of an output.
+func lastLines(output string) string {
+	lines := strings.Split(output, "\n")
+	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
 // endDetached ends the control plane whose process id is in the file, which is there if the page did not end it.
@@ -122,28 +150,16 @@ func endDetached(file string) {
 	}
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ text []byte }
-
-func (o *tail) Write(p []byte) (int, error) {
-	const most = 8000
-	o.text = append(o.text, p...)
-	if len(o.text) > most {
-		o.text = append([]byte(nil), o.text[len(o.text)-most:]...)
-	}
-	return len(p), nil
-}
-
-func (o *tail) String() string { return string(o.text) }
-
 func TestBlocksOf(t *testing.T) {
-	page := "# Page\n\n```sh\nmake\n```\n\nWrite `a/b.go`:\n\n```go\npackage b\n```\n"
+	page := "# Page\n\n```sh\nmake\n```\n\n```text\nall  …\n```\n\nWrite `a/b.go`:\n\n```go\npackage b\n```\n"
 	blocks, err := blocksOf(page)
 	require.NoError(t, err)
-	want := []block{{line: 3, text: "make\n"}, {line: 9, text: "package b\n", file: "a/b.go"}}
+	want := []block{{line: 3, text: "make\n"}, {line: 7, text: "all  …\n", output: true}, {line: 13, text: "package b\n", file: "a/b.go"}}
 	if diff := cmp.Diff(want, blocks, cmp.AllowUnexported(block{})); diff != "" {
 		t.Error(diff)
 	}
+	assert.Regexp(t, blocks[1].pattern(), "all   5s")
+	assert.NotRegexp(t, blocks[1].pattern(), "none  5s")
 	_, err = blocksOf("# Page\n\nSome code:\n\n```go\npackage b\n```\n")
 	assert.EqualError(t, err, "line 5: no file is named before the block; write `path/file.go`: above it")
 }
