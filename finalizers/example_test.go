@@ -157,3 +157,26 @@ func ExampleOrdered() {
 	// drop the database
 	// Finished <nil> [others.example.com/backup]
 }
+
+// A test sets the clock by which the limit is measured.
+func ExampleWithClock() {
+	ctx := context.Background()
+	deleted := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "ann", Finalizers: []string{"example.com/account"}, DeletionTimestamp: &deleted,
+	}}
+	c := fake.NewClientBuilder().WithObjects(user).Build()
+	if err := c.Get(ctx, client.ObjectKeyFromObject(user), user); err != nil {
+		fmt.Println(err)
+	}
+	unreachable := func(context.Context) error { return errors.New("the directory does not answer") }
+	for _, hours := range []time.Duration{1, 25} {
+		now := deleted.Add(hours * time.Hour)
+		outcome, err := finalizers.Finalize(ctx, c, user, "example.com/account", unreachable,
+			finalizers.GiveUpAfter(24*time.Hour, nil), finalizers.WithClock(func() time.Time { return now }))
+		fmt.Println(outcome == finalizers.GaveUp, err)
+	}
+	// Output:
+	// false the directory does not answer
+	// true <nil>
+}

@@ -52,6 +52,16 @@ func (o *Options) hash(schedule string) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
+// DeepCopy returns a copy of the options, and nil for nil. The code that controller-gen generates for a pointer calls it.
+func (o *Options) DeepCopy() *Options {
+	if o == nil {
+		return nil
+	}
+	out := new(Options)
+	o.DeepCopyInto(out)
+	return out
+}
+
 // DeepCopyInto copies the options into out. The code that controller-gen generates calls it.
 func (o *Options) DeepCopyInto(out *Options) {
 	*out = *o

@@ -111,6 +111,16 @@ func (d Decision) nextScheduleTime() *metav1.Time {
 
 func wholeSecond(t time.Time) *metav1.Time { return new(metav1.NewTime(t.Truncate(time.Second))) }
 
+// DeepCopy returns a copy of the status, and nil for nil. The code that controller-gen generates for a pointer calls it.
+func (s *Status) DeepCopy() *Status {
+	if s == nil {
+		return nil
+	}
+	out := new(Status)
+	s.DeepCopyInto(out)
+	return out
+}
+
 // DeepCopyInto copies the status into out. The code that controller-gen generates calls it.
 func (s *Status) DeepCopyInto(out *Status) {
 	*out = *s

@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"docs/*.md", "examples/*/README.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/guides/*.md", "examples/*/README.md"} {
 		more, err := fs.Glob(s.root, pattern)
 		if err != nil || len(more) == 0 {
 			t.Fatalf("no page is %s: %v", pattern, err)
@@ -79,8 +79,9 @@ func (s site) check(page string) (faults []string) {
 
 // packages are the folders of the packages that pages name in code.
 var packages = map[string]string{
-	"conditions": "conditions", "finalizers": "finalizers", "ownedresources": "ownedresources", "predicates": "predicates",
-	"reconcile": "reconcile", "reconciletest": "reconcile/reconciletest", "schedule": "schedule", "workload": "ownedresources/workload",
+	"conditions": "conditions", "finalizers": "finalizers", "overlay": "ownedresources/overlay", "ownedresources": "ownedresources",
+	"predicates": "predicates", "reconcile": "reconcile", "reconciletest": "reconcile/reconciletest", "schedule": "schedule",
+	"scheduledjobs": "reconcile/scheduledjobs", "startqueue": "reconcile/startqueue", "workload": "ownedresources/workload",
 }
 
 func (s site) checkLink(page, target string) string {

@@ -498,4 +498,8 @@ func TestDeepCopy(t *testing.T) {
 	require.EqualValues(t, []any{int32(1), int32(2), int64(3)},
 		[]any{*full.Spec.SuccessfulJobsHistoryLimit, *full.Spec.FailedJobsHistoryLimit, *full.Spec.StartingDeadlineSeconds})
 	require.True(t, full.Status.LastSuccessfulTime.Time.Equal(two) && full.Status.LastScheduleTime.Time.Equal(two))
+	require.Equal(t, &full.Spec.Spec, full.Spec.Spec.DeepCopy())
+	require.Equal(t, &full.Status.Status, full.Status.Status.DeepCopy())
+	require.Nil(t, (*scheduledjobs.Spec)(nil).DeepCopy())
+	require.Nil(t, (*scheduledjobs.Status)(nil).DeepCopy())
 }

@@ -69,6 +69,16 @@ type Status struct {
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
 }
 
+// DeepCopy returns a copy of the spec, and nil for nil. The code that controller-gen generates for a pointer calls it.
+func (s *Spec) DeepCopy() *Spec {
+	if s == nil {
+		return nil
+	}
+	out := new(Spec)
+	s.DeepCopyInto(out)
+	return out
+}
+
 // DeepCopyInto copies the spec into out. The code that controller-gen generates calls it.
 func (s *Spec) DeepCopyInto(out *Spec) {
 	*out = *s
@@ -79,6 +89,16 @@ func (s *Spec) DeepCopyInto(out *Spec) {
 	if s.FailedJobsHistoryLimit != nil {
 		out.FailedJobsHistoryLimit = new(*s.FailedJobsHistoryLimit)
 	}
+}
+
+// DeepCopy returns a copy of the status, and nil for nil. The code that controller-gen generates for a pointer calls it.
+func (s *Status) DeepCopy() *Status {
+	if s == nil {
+		return nil
+	}
+	out := new(Status)
+	s.DeepCopyInto(out)
+	return out
 }
 
 // DeepCopyInto copies the status into out. The code that controller-gen generates calls it.

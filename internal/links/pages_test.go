@@ -1,0 +1,174 @@
+package links
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const index = "docs/README.md"
+
+// TestIndex checks that the index lists each page of the documentation.
+func TestIndex(t *testing.T) {
+	for _, page := range notListed(t, os.DirFS(filepath.Join("..", ".."))) {
+		t.Errorf("%s does not list %s", index, page)
+	}
+}
+
+// notListed returns the pages below docs/ that the index does not link. A translation is listed by the page that it translates.
+func notListed(t *testing.T, root fs.FS) (missing []string) {
+	t.Helper()
+	text, err := fs.ReadFile(root, index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{index: true}
+	for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+		address, _, _ := strings.Cut(m[1], "#")
+		listed[path.Join(path.Dir(index), address)] = true
+	}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		pages, err := fs.Glob(root, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			if !listed[page] && !strings.HasSuffix(page, translated) {
+				missing = append(missing, page)
+			}
+		}
+	}
+	return missing
+}
+
+func TestNotListed(t *testing.T) {
+	root := fstest.MapFS{
+		index:                   {Data: []byte("[a](a.md#top) [b](more/b.md)")},
+		"docs/a.md":             {},
+		"docs/a.zh-CN.md":       {},
+		"docs/more/b.md":        {},
+		"docs/more/left-out.md": {},
+	}
+	if diff := cmp.Diff([]string{"docs/more/left-out.md"}, notListed(t, root)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// translated is how the names of pages in Chinese end.
+const translated = ".zh-CN.md"
+
+var (
+	anyHeading = regexp.MustCompile(`(?m)^(#+) `)
+	fenced     = regexp.MustCompile("(?ms)^```.*?^```")
+	picture    = regexp.MustCompile(`!\[[^\]]*\]\(([^)\s]+)\)`)
+)
+
+// TestTranslations checks that a page in Chinese is in step with the English one: it has as many headings of each level in the same
+// order, the same blocks of code, the same pictures and the same tables.
+func TestTranslations(t *testing.T) {
+	root := os.DirFS(filepath.Join("..", ".."))
+	var pages []string
+	for _, pattern := range []string{"*" + translated, "docs/*" + translated, "docs/*/*" + translated} {
+		more, err := fs.Glob(root, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, more...)
+	}
+	if len(pages) == 0 {
+		t.Fatal("there is no translation")
+	}
+	for _, page := range pages {
+		original := strings.TrimSuffix(page, translated) + ".md"
+		chinese, err := fs.ReadFile(root, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		english, err := fs.ReadFile(root, original)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := compareTranslation(string(english), string(chinese)); diff != "" {
+			t.Errorf("%s and %s are not in step; bring the translation up to date: -%s +%s:\n%s", original, page, original, page, diff)
+		}
+	}
+}
+
+// shape is what a page and its translation have in common.
+type shape struct {
+	Headings, Blocks, Pictures []string
+	Rows                       int // of tables
+}
+
+func compareTranslation(english, chinese string) string {
+	return cmp.Diff(shapeOf(english), shapeOf(chinese))
+}
+
+func shapeOf(text string) (s shape) {
+	s.Blocks = fenced.FindAllString(text, -1)
+	prose := fenced.ReplaceAllString(text, "")
+	for _, m := range anyHeading.FindAllStringSubmatch(prose, -1) {
+		s.Headings = append(s.Headings, m[1])
+	}
+	for _, m := range picture.FindAllStringSubmatch(prose, -1) {
+		s.Pictures = append(s.Pictures, m[1])
+	}
+	for line := range strings.SplitSeq(prose, "\n") {
+		if strings.HasPrefix(line, "|") {
+			s.Rows++
+		}
+	}
+	for i, block := range s.Blocks { // comments in a block are translated
+		s.Blocks[i] = withoutComments(block)
+	}
+	return s
+}
+
+var (
+	shellComment = regexp.MustCompile(`(?m) *# .*$`)
+	goComment    = regexp.MustCompile(`(?m)[ \t]*// .*$`)
+)
+
+// withoutComments removes the comments from blocks of shell commands and of Go.
+func withoutComments(block string) string {
+	switch {
+	case strings.HasPrefix(block, "```sh"):
+		return shellComment.ReplaceAllString(block, "")
+	case strings.HasPrefix(block, "```go"):
+		return goComment.ReplaceAllString(block, "")
+	}
+	return block
+}
+
+func TestCompareTranslation(t *testing.T) {
+	const english = "# Start\n\n```sh\nmake test # all\n```\n\n## Run\n\n![a](a.svg)\n\n| a |\n"
+	tests := map[string]struct {
+		reason  string
+		chinese string
+		same    bool
+	}{
+		"InStep":       {"words and comments are translated", "# 开始\n\n```sh\nmake test # 全部\n```\n\n## 运行\n\n![甲](a.svg)\n\n| 甲 |\n", true},
+		"OtherCommand": {"commands are the same", "# 开始\n\n```sh\nmake tests\n```\n\n## 运行\n\n![甲](a.svg)\n\n| 甲 |\n", false},
+		"NoHeading":    {"a section is missing", "# 开始\n\n```sh\nmake test\n```\n\n![甲](a.svg)\n\n| 甲 |\n", false},
+		"NoPicture":    {"a picture is missing", "# 开始\n\n```sh\nmake test\n```\n\n## 运行\n\n| 甲 |\n", false},
+		"NoRow":        {"a row of a table is missing", "# 开始\n\n```sh\nmake test\n```\n\n## 运行\n\n![甲](a.svg)\n", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := compareTranslation(english, tc.chinese) == ""; got != tc.same {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+	if !slices.Equal(shapeOf(english).Headings, []string{"#", "##"}) {
+		t.Error("headings are not found")
+	}
+}

@@ -1,0 +1,87 @@
+package reconcile_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// A step that looks at something outside of the cluster comes back after a while. Up to a tenth is added to the delay.
+func ExampleSuccess() {
+	run(reconcile.Named("account", step(reconcile.Success("Provisioned", 10*time.Minute, "the account exists"))))
+	// Output:
+	// again after 10m0s <nil>
+	// Ready True Provisioned "the account exists"
+}
+
+// Something is due at a certain time: nothing is added to the delay.
+func ExampleSuccessUntil() {
+	run(reconcile.Named("report", step(reconcile.SuccessUntil("Scheduled", 90*time.Minute, "waits for its time"))))
+	// Output:
+	// again after 1h30m0s <nil>
+	// Ready True Scheduled "waits for its time"
+}
+
+// The error keeps its meaning. Here that is a failure, which is retried with backoff.
+func ExampleWithReason() {
+	run(reconcile.Named("account", step(reconcile.WithReason("NoAnswer", errors.New("the directory does not answer")))))
+	// Output:
+	// again after 0s <nil>
+	// Ready False NoAnswer "the directory does not answer"
+	// Reconciling True NoAnswer "the directory does not answer"
+}
+
+// Another operator sets the conditions of the object.
+func ExampleKeepConditions() {
+	run(reconcile.Named("account", step(reconcile.KeepConditions(reconcile.Wait("WaitingForRelease", time.Minute, "another operator has the account")))))
+	// Output: again after 1m0s <nil>
+}
+
+// notIssuedError is an error of a package that does not import package reconcile.
+type notIssuedError struct{ after time.Duration }
+
+func (e *notIssuedError) Error() string                    { return "the certificate is not issued yet" }
+func (e *notIssuedError) Waiting() (string, time.Duration) { return "Issuing", e.after }
+
+var _ reconcile.Waiter = &notIssuedError{}
+
+func ExampleWaiter() {
+	run(reconcile.Named("certificate", step(fmt.Errorf("shop/web: %w", &notIssuedError{2 * time.Minute}))))
+	// Output:
+	// again after 2m0s <nil>
+	// Ready False Issuing "shop/web: the certificate is not issued yet"
+	// Reconciling True Issuing "shop/web: the certificate is not issued yet"
+}
+
+// quotaError is an error of a package that does not import package reconcile. Its reason becomes that of the condition.
+type quotaError struct{ limit int }
+
+func (e *quotaError) Error() string  { return fmt.Sprintf("no more than %d accounts", e.limit) }
+func (e *quotaError) Reason() string { return "QuotaExceeded" }
+
+var _ reconcile.Reasoner = &quotaError{}
+
+func ExampleReasoner() {
+	run(reconcile.Named("account", step(reconcile.Stalled("", &quotaError{10}))))
+	// Output:
+	// again after 10m0s <nil>
+	// Ready False QuotaExceeded "no more than 10 accounts"
+	// Stalled True QuotaExceeded "no more than 10 accounts"
+}
+
+// Errors of the API server need no wrapping. A conflict is a lost race: nothing is shown, and the pass is repeated soon.
+func ExampleStep() {
+	pods := schema.GroupResource{Resource: "pods"}
+	run(reconcile.Named("pods", step(apierrors.NewConflict(pods, "web", errors.New("it was changed")))))
+	run(reconcile.Named("pods", step(apierrors.NewForbidden(pods, "web", errors.New("the role lacks the verb delete")))))
+	// Output:
+	// again after 0s <nil>
+	// again after 0s <nil>
+	// Ready False Forbidden "pods \"web\" is forbidden: the role lacks the verb delete"
+	// Stalled True Forbidden "pods \"web\" is forbidden: the role lacks the verb delete"
+}

@@ -1,0 +1,97 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+func ExampleFunc() {
+	greet := func(_ context.Context, _ client.Client, b *budget) error {
+		fmt.Println("hello,", b.Name)
+		return nil
+	}
+	run(reconcile.Named("greet", reconcile.Func(greet)))
+	// Output:
+	// hello, web
+	// again after 0s <nil>
+	// Ready True Succeeded ""
+}
+
+// If several steps have not succeeded, Ready names each by its step or by the condition that it reports.
+func ExampleNamed() {
+	run(
+		reconcile.Named("database", step(reconcile.Wait("Starting", 0, "the database is starting"))),
+		reconcile.Named("workload", step(reconcile.Wait("PodsNotReady", 0, "1 of 2 pods is ready")), reconcile.Reporting("Available")),
+	)
+	// Output:
+	// again after 0s <nil>
+	// Available False PodsNotReady "1 of 2 pods is ready"
+	// Ready False Starting "database: the database is starting; Available: 1 of 2 pods is ready"
+	// Reconciling True Starting "database: the database is starting; Available: 1 of 2 pods is ready"
+}
+
+// The outcome of the step is a condition, which kubectl wait understands.
+func ExampleReporting() {
+	run(reconcile.Named("workload", step(nil), reconcile.Reporting("Available")))
+	// Output:
+	// again after 0s <nil>
+	// Available True Succeeded ""
+	// Ready True Succeeded ""
+}
+
+// After an hour of failures the finalizer is removed, and a warning event names what may be left.
+func ExampleGiveUpCleanupAfter() {
+	ctx := context.Background()
+	c, request := store(nil)
+	r := reconcile.New(c, reconcile.Named("account", unreachable{},
+		reconcile.Finalizer("example.com/account"), reconcile.GiveUpCleanupAfter(time.Hour))).WithClock(tomorrow{})
+	_, err := r.Reconcile(ctx, request)
+	fmt.Println(err)
+
+	_ = c.Delete(ctx, &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}})
+	_, err = r.Reconcile(ctx, request)
+	fmt.Println(err)
+	fmt.Println(c.Get(ctx, request.NamespacedName, &budget{}))
+	// Output:
+	// <nil>
+	// <nil>
+	// poddisruptionbudgets.policy "web" not found
+}
+
+// unreachable is a service outside of the cluster that does not answer when the account is to be deleted.
+type unreachable struct{}
+
+func (unreachable) Reconcile(context.Context, client.Client, *budget) error { return nil }
+
+func (unreachable) Finalize(context.Context, client.Client, *budget) error {
+	return fmt.Errorf("delete the account: %w", context.DeadlineExceeded)
+}
+
+// tomorrow is a clock that is a day ahead.
+type tomorrow struct{}
+
+func (tomorrow) Now() time.Time                     { return time.Now().Add(24 * time.Hour) }
+func (t tomorrow) Since(ts time.Time) time.Duration { return t.Now().Sub(ts) }
+
+// The cache of a manager holds two namespaces, and keeps its objects small.
+func ExampleCacheOptions() {
+	options := ctrl.Options{Cache: reconcile.CacheOptions("shop", "stock")}
+	fmt.Println(len(options.Cache.DefaultNamespaces), options.Cache.DefaultTransform != nil)
+	// Output: 2 true
+}
+
+// What no block reads from a cache is removed before it is stored.
+func ExampleTransformCompact() {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}}}
+	_, err := reconcile.TransformCompact()(pod)
+	fmt.Println(len(pod.ManagedFields), err)
+	// Output: 0 <nil>
+}

@@ -1,0 +1,106 @@
+package reconciletest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// A test of an operator: it survives every fault, and its role grants what it asks for and nothing more.
+func ExampleExplore() {
+	test := func(t *testing.T) {
+		report := reconciletest.Explore(t, migrates())
+		reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
+	}
+	fmt.Printf("%T\n", test)
+	// Output: func(*testing.T)
+}
+
+// If all single faults are survived, pairs of faults are tried as well, here a sample.
+func ExampleDepth() {
+	t := new(testing.T) // in a test it is the function's own
+	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.Limit(5), reconciletest.Depth(2), reconciletest.LimitPairs(3),
+		reconciletest.Budget(time.Minute))
+	fmt.Println(report.Runs-1, "runs with faults,", len(report.Failures), "failures")
+	// Output: 8 runs with faults, 0 failures
+}
+
+// What is left out is in the report.
+func ExampleSkipFaults() {
+	t := new(testing.T) // in a test it is the function's own
+	options := []reconciletest.Option{
+		reconciletest.SkipFaults(reconciletest.TimeTravel), reconciletest.SkipFindings(reconciletest.BreaksConvention), reconciletest.Limit(5),
+	}
+	fmt.Println(len(reconciletest.ExploreQuietly(t, migrates(), options...).Failures), "failures")
+	// Output: 0 failures
+}
+
+// The line "replay it" of a report names the fault. Here it is survived.
+func ExampleReplay() {
+	t := new(testing.T) // in a test it is the function's own
+	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.Replay("crash after: create Job default/web #1"))
+	fmt.Println(report.Runs, "runs,", len(report.Failures), "failures")
+	// Output: 2 runs, 0 failures
+}
+
+// A person looks at the cloud, and takes the machine away. The operator gets no event for that.
+func ExampleDoExternal() {
+	t := new(testing.T) // in a test it is the function's own
+	scenario := rents()
+	scenario.Actions = append(scenario.Actions, reconciletest.DoExternal("take the machine away", func(c *cloud) error {
+		fmt.Println("ready:", c.ready)
+		delete(c.created, "web")
+		delete(c.ready, "web")
+		return nil
+	}), reconciletest.Wait(time.Minute)) // an operator that looks every minute would notice
+	reconciletest.Run(t, scenario, func(*testing.T, *reconciletest.Env) {})
+	// Output: ready: map[web:true]
+}
+
+// What may rightly differ between two runs is not compared.
+func ExampleIgnoreAll() {
+	t := new(testing.T) // in a test it is the function's own
+	scenario := migrates()
+	scenario.Ignore = reconciletest.IgnoreAll(
+		reconciletest.IgnoreFields("Shop", "status.message"),
+		reconciletest.IgnoreKinds("Report.example.com"),
+		reconciletest.IgnoreGenerated("example.com/password-hash"),
+	)
+	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(5)).Failures), "failures")
+	// Output: 0 failures
+}
+
+// An operator that reads the kinds of these controllers sees what the real ones would write. They all run by default.
+func ExampleDeployments() {
+	controllers := []reconciletest.SimulatedController{
+		reconciletest.Deployments(), reconciletest.StatefulSets(), reconciletest.DaemonSets(), reconciletest.CronJobs(),
+		reconciletest.PersistentVolumeClaims(),
+		reconciletest.Jobs(func(*batchv1.Job) reconciletest.JobOutcome { return reconciletest.JobCompletes }),
+		{For: &corev1.Pod{}}, // pods of your operator's own: nothing is simulated for them
+	}
+	for _, c := range controllers {
+		fmt.Printf("%T\n", c.For)
+	}
+	// Output:
+	// *v1.Deployment
+	// *v1.StatefulSet
+	// *v1.DaemonSet
+	// *v1.CronJob
+	// *v1.PersistentVolumeClaim
+	// *v1.Job
+	// *v1.Pod
+}
+
+// Each wait is compared with its own result, and not with other moments of the same waits.
+func ExampleEachAction() {
+	t := new(testing.T) // in a test it is the function's own
+	scenario := migrates()
+	scenario.Actions = append(scenario.Actions, reconciletest.Wait(time.Minute))
+	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.EachAction(), reconciletest.Limit(5)).Failures), "failures")
+	// Output: 0 failures
+}
