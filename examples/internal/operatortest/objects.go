@@ -22,7 +22,7 @@ const (
 	// Patience is the timeout for what should happen at once, on a machine that is busy with other tests. It is longer than the
 	// longest backoff of an operator, which is a minute.
 	Patience = controlplane.Patience
-	interval = 20 * time.Millisecond
+	interval = 50 * time.Millisecond
 )
 
 // Eventually waits until all assertions of check hold.
