@@ -79,7 +79,7 @@ func (c *command) addModule(files map[string][]byte, tools string) error {
 	return nil
 }
 
-// relative returns the folder of the library's checkout as the new module's go.mod has it.
+// relative returns the folder of the library's checkout as the new module's go.mod has it, relative to the module's folder.
 func (c *command) relative() (string, error) {
 	from, err := filepath.Abs(c.dir)
 	if err != nil {

@@ -64,6 +64,9 @@ func execute(ctx context.Context, arguments []string, out, progress io.Writer) i
   make test          # unit tests, an exploration of faults, and a lifecycle on a real control plane
   make install run   # in the cluster of kubectl's current context
 `, c.dir, n.kind, n.group, n.version, c.dir)
+	if file := workspaceAround(c.dir); file != "" {
+		fmt.Fprintf(out, "\nThe command go builds only what %s lists. Add the new module: go work use %s\n", file, c.dir)
+	}
 	return 0
 }
 

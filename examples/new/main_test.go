@@ -17,12 +17,13 @@ import (
 // checkout is the root of the repository.
 const checkout = "../.."
 
+// root is its path, also from another folder.
+var root, _ = filepath.Abs(checkout)
+
 // executeIn runs the command with some flags in place of others, in an empty folder. It returns the exit code and what the command
 // printed.
 func executeIn(ctx context.Context, t *testing.T, folder string, flags map[string]string) (code int, output string) {
 	t.Helper()
-	root, err := filepath.Abs(checkout)
-	require.NoError(t, err)
 	all := map[string]string{"from": "memcached", "module": "example.com/shop", "kind": "Shop", "dir": filepath.Join(folder, "shop"),
 		"replace": root, "skip-tidy": "true"}
 	var arguments []string
@@ -152,22 +153,49 @@ func TestInterrupted(t *testing.T) {
 	}()
 	folder := t.TempDir()
 	code, output := executeIn(ctx, t, folder, map[string]string{"skip-tidy": "false"})
+	reader, err := os.OpenFile(running, os.O_RDONLY|syscall.O_NONBLOCK, 0) // for the case that the script has not run
+	require.NoError(t, err)
 	assert.NoError(t, (<-opened).Close())
-	assert.Equal(t, 1, code)
+	assert.NoError(t, reader.Close())
+	assert.Equal(t, 1, code, output)
 	assert.Contains(t, output, "opblocks: interrupted; nothing was written\n")
 	assertEmpty(t, folder)
 }
 
+// TestEmptyFolder copies into a folder that exists: its parent, or its path, may be another file system or the shell's.
 func TestEmptyFolder(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		flags  map[string]string
+	}{
+		"Replaced": {"the path of the checkout is relative", nil},
+		"Released": {"only this folder may be writable", map[string]string{"replace": "", "library": "v0.1.0"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			require.NoError(t, os.Mkdir(filepath.Join(folder, "shop"), 0o755))
+			t.Chdir(filepath.Join(folder, "shop"))
+			flags := map[string]string{"dir": "."}
+			maps.Copy(flags, tc.flags)
+			code, output := executeIn(t.Context(), t, folder, flags)
+			require.Zero(t, code, "%s: %s", tc.reason, output)
+			assert.Contains(t, output, "kind Shop, of the API shop.example.com/v1alpha1")
+			assert.FileExists(t, "controller/controller.go", "in the folder itself")
+			for _, path := range tree(t, folder) {
+				assert.NotContains(t, path, "new-operator", "the folder in which it was made is gone")
+			}
+		})
+	}
+}
+
+// TestWorkspace checks that the command mentions a workspace of which the new module is not a part.
+func TestWorkspace(t *testing.T) {
 	folder := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(folder, "shop"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.work"), []byte("go 1.26.0\n"), 0o644))
 	code, output := executeIn(t.Context(), t, folder, nil)
-	assert.Zero(t, code, output)
-	assert.FileExists(t, filepath.Join(folder, "shop", "controller", "controller.go"))
-	assert.Contains(t, output, "kind Shop, of the API shop.example.com/v1alpha1")
-	entries, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	assert.Len(t, entries, 1, "the folder in which it was made is gone")
+	assert.Zero(t, code)
+	assert.Contains(t, output, "what "+filepath.Join(folder, "go.work")+" lists. Add the new module: go work use "+filepath.Join(folder, "shop"))
 }
 
 func assertEmpty(t *testing.T, folder string) {

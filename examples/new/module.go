@@ -26,36 +26,44 @@ var templateFiles = map[string]string{
 	".dockerignore": "dockerignore.tmpl", ".gitignore": "gitignore.tmpl",
 }
 
-// checkFolder returns an error that says what to do if the new module cannot be written to its folder.
-func (c *command) checkFolder() error {
-	parent := filepath.Dir(filepath.Clean(c.dir))
-	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
-		return fmt.Errorf("-dir %s: there is no folder %s; create it first", c.dir, parent)
+// checkFolder returns an error that says what to do if the new module cannot be written to its folder. Otherwise it returns the folder
+// in which the module is made first: the folder itself if it exists, and else the one around it.
+func (c *command) checkFolder() (workshop string, err error) {
+	folder, err := filepath.Abs(c.dir)
+	if err != nil {
+		return "", err
 	}
-	info, err := os.Lstat(c.dir)
+	parent := filepath.Dir(folder)
+	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("-dir %s: there is no folder %s; create it first", c.dir, parent)
+	}
+	info, err := os.Stat(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return parent, nil
 	case err != nil:
-		return err
+		return "", err
 	case !info.IsDir():
-		return fmt.Errorf("-dir %s: a file is in the way; choose another folder", c.dir)
+		return "", fmt.Errorf("-dir %s: a file is in the way; choose another folder", c.dir)
 	}
-	entries, err := os.ReadDir(c.dir)
+	entries, err := os.ReadDir(folder)
 	if err == nil && len(entries) > 0 {
 		err = fmt.Errorf("-dir %s: the folder is not empty; choose another one", c.dir)
 	}
-	return err
+	if c.replace != "" {
+		return parent, err // where the path of the checkout is the same one
+	}
+	return folder, err
 }
 
-// run writes the new module. It writes to a folder beside the wanted one and renames that at the end, so that nothing is left when
-// something fails.
+// run writes the new module. It writes to a temporary folder and renames that at the end, so that nothing is left when something fails.
 func (c *command) run(ctx context.Context) (*names, error) {
 	to, err := c.check()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkFolder(); err != nil {
+	workshop, err := c.checkFolder()
+	if err != nil {
 		return nil, flagError{err}
 	}
 	from, err := namesOf(examples.Source, c.example)
@@ -67,10 +75,9 @@ func (c *command) run(ctx context.Context) (*names, error) {
 		return nil, err
 	}
 
-	folder := filepath.Clean(c.dir)
-	unfinished, err := os.MkdirTemp(filepath.Dir(folder), "."+filepath.Base(folder)+"-")
+	unfinished, err := os.MkdirTemp(workshop, ".new-operator-")
 	if err != nil {
-		return nil, fmt.Errorf("cannot write beside %s: %w", folder, err)
+		return nil, fmt.Errorf("cannot write to %s: %w", workshop, err)
 	}
 	defer os.RemoveAll(unfinished)
 	if err := os.Chmod(unfinished, 0o755); err != nil {
@@ -90,10 +97,43 @@ func (c *command) run(ctx context.Context) (*names, error) {
 			return nil, err
 		}
 	}
-	if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	return to, c.finish(unfinished)
+}
+
+// finish moves the finished module to its folder.
+func (c *command) finish(unfinished string) error {
+	if _, err := os.Stat(c.dir); err != nil {
+		return os.Rename(unfinished, c.dir)
 	}
-	return to, os.Rename(unfinished, folder)
+	entries, err := os.ReadDir(unfinished)
+	if err != nil {
+		return err
+	}
+	for i, entry := range entries {
+		if err := os.Rename(filepath.Join(unfinished, entry.Name()), filepath.Join(c.dir, entry.Name())); err != nil {
+			for _, moved := range entries[:i] {
+				os.RemoveAll(filepath.Join(c.dir, moved.Name()))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// workspaceAround returns the go.work file that the command go finds from the folder of the new module, or "".
+func workspaceAround(folder string) string {
+	folder, err := filepath.Abs(folder)
+	for err == nil {
+		file := filepath.Join(folder, "go.work")
+		if _, missing := os.Stat(file); missing == nil {
+			return file
+		}
+		if folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	return ""
 }
 
 // files returns the files of the new module by their paths.
