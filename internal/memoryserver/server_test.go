@@ -176,10 +176,10 @@ func BenchmarkServer(b *testing.B) {
 			require.NoError(b, applied(ctx, c, "a", u, client.ForceOwnership))
 		}
 	})
+	w := testWidget(map[string]any{"replicas": int64(1)})
+	w.SetName("patched")
+	require.NoError(b, c.Create(ctx, w))
 	b.Run("patch custom", func(b *testing.B) {
-		w := testWidget(map[string]any{"replicas": int64(1)})
-		w.SetName("patched")
-		require.NoError(b, c.Create(ctx, w))
 		for i := 0; b.Loop(); i++ {
 			patch := fmt.Appendf(nil, `{"status":{"replicas":%d,"conditions":[{"type":"Ready","status":"True","message":"%d replicas"}]}}`, i%5, i%5)
 			require.NoError(b, c.Status().Patch(ctx, w, client.RawPatch(types.MergePatchType, patch)))

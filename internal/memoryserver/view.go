@@ -76,8 +76,11 @@ func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 
 // copyInto writes a copy of a view into an object of the same type. Go types lose apiVersion and kind, as with a typed
 // client.
-func copyInto(out, view client.Object) {
-	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(view.DeepCopyObject()).Elem())
+func copyInto(out, view client.Object) { moveInto(out, view.DeepCopyObject().(client.Object)) }
+
+// moveInto is copyInto for a view that nobody else has.
+func moveInto(out, view client.Object) {
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(view).Elem())
 	if !isUntyped(out) {
 		out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
@@ -102,7 +105,7 @@ func respond(k *kind.Kind, held, out client.Object) error {
 	if err != nil {
 		return err
 	}
-	copyInto(out, decoded)
+	moveInto(out, decoded)
 	return nil
 }
 
