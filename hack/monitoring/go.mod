@@ -7,7 +7,7 @@ go 1.26.0
 require (
 	github.com/go-logr/logr v1.4.4
 	github.com/google/go-cmp v0.7.0
-	github.com/opblocks/opblocks v0.0.0
+	github.com/opblocks/opblocks v0.1.0
 	github.com/opblocks/opblocks/examples v0.0.0-00010101000000-000000000000
 	github.com/prometheus/common v0.71.0
 	github.com/prometheus/prometheus v0.314.0
