@@ -79,7 +79,7 @@ func runBlocks(t *testing.T, blocks []block, environment []string) {
 	t.Cleanup(func() { endDetached(detached) })
 	withoutDocker := exec.Command("docker", "info").Run() != nil
 	script := &strings.Builder{}
-	script.WriteString("set -e -m\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n")
+	script.WriteString("set -e -m\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")
 	for _, b := range blocks {
 		fmt.Fprintf(script, "echo '--- docs/getting-started.md, line %d'\n", b.line)
 		switch {
