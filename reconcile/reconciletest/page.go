@@ -146,7 +146,7 @@ func (r *Report) writePageFile(t *testing.T) (address string, err error) {
 	if folder == "" {
 		folder = filepath.Join(os.TempDir(), fmt.Sprintf("reconciletest-%d", os.Getuid()))
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // a folder that the user names
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
 	name := strings.Map(func(c rune) rune {
@@ -155,7 +155,7 @@ func (r *Report) writePageFile(t *testing.T) (address string, err error) {
 		}
 		return c
 	}, t.Name()) + ".html"
-	file, err := os.Create(filepath.Join(folder, name)) //nolint:gosec // a folder of this user, or that the user names
+	file, err := os.Create(filepath.Join(folder, name))
 	if err != nil {
 		return "", err
 	}
