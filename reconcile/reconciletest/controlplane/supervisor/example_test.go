@@ -26,3 +26,10 @@ func Example() {
 	// listening
 	// <nil>
 }
+
+// An image of CI builds the program before the tests run, which may have no go command.
+func ExampleBuild() {
+	if err := supervisor.Build(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+}

@@ -1,0 +1,26 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+)
+
+// The version of Kubernetes that runs is pinned, unless the environment variable OPBLOCKS_KUBERNETES names another one.
+func ExampleVersion() {
+	version, err := controlplane.Version()
+	fmt.Println(strings.HasPrefix(version, "v1."), err)
+	// Output: true <nil>
+}
+
+// A test runs the operator on an older Kubernetes, with an admission plug-in that some distributions enable and ten nodes.
+func ExampleWithVersion() {
+	testOlder := func(t *testing.T) {
+		cp := controlplane.New(t, controlplane.WithVersion("v1.35.4"), controlplane.WithNodes(10),
+			controlplane.WithAPIServerArgs("--enable-admission-plugins=OwnerReferencesPermissionEnforcement"))
+		_ = cp.Config() // for the operator's manager
+	}
+	_ = testOlder
+}
