@@ -9,6 +9,9 @@ EXAMPLE  =
 KEEP     =
 IMG      =
 DOCKER   = docker
+# Of `make deploy`: default is for the whole cluster, namespaced for one namespace.
+OVERLAY   = default
+NAMESPACE =
 TIMEOUT  = 40m
 RELEASE  =
 # For make compatibility: see docs/compatibility.md.
@@ -50,7 +53,7 @@ trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
 $(2)
 endef
 
-.PHONY: help demo demo-schedule demo-program chaos test new lint tidy api compatibility vulncheck release-check generate manifests bench \
+.PHONY: help images demo demo-schedule demo-program chaos test new lint tidy api compatibility vulncheck release-check generate manifests bench \
 	clean install uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
@@ -225,14 +228,22 @@ run: example ## Run the operator on this machine; ARGS= sets its flags.
 docker-build: example image ## Build the image that IMG= names.
 	$(DOCKER) build -t $(IMG) -f examples/$(EXAMPLE)/Dockerfile $(if $(GOPROXY),--build-arg GOPROXY=$(GOPROXY)) $(DOCKER_ARGS) .
 
-deploy: example image bin/kustomize $(filter bin/%,$(kubectl)) ## Run the operator in the cluster, from the image that IMG= names.
+images: requirements ## Build the images of all examples; without docker, run the steps of their Dockerfiles and deploy the programs.
+	@if $(DOCKER) info >/dev/null 2>&1; then \
+		for e in $(examples); do $(MAKE) --no-print-directory docker-build EXAMPLE=$$e IMG=$$e-operator:latest || exit 1; done; \
+	else echo "opblocks: $(DOCKER) does not run here: the steps of the Dockerfiles run on this machine" >&2; \
+		$(MAKE) --no-print-directory control-plane mariadb && cd examples && $(workspace) go test -count=1 ./deployed; fi
+
+deploy: example image bin/kustomize $(filter bin/%,$(kubectl)) ## Run the operator in the cluster, from the image that IMG= names. OVERLAY=namespaced NAMESPACE= is for one namespace.
 	@mkdir -p bin/deploy/$(EXAMPLE)
-	@cd bin/deploy/$(EXAMPLE) && printf 'resources: [../../../examples/$(EXAMPLE)/config/default]\n' > kustomization.yaml && \
-		../../kustomize edit set image controller=$(IMG)
+	@cd bin/deploy/$(EXAMPLE) && printf 'resources: [../../../examples/$(EXAMPLE)/config/$(OVERLAY)]\n' > kustomization.yaml && \
+		../../kustomize edit set image controller=$(IMG) $(if $(NAMESPACE),&& ../../kustomize edit set namespace $(NAMESPACE))
 	$(kubectl) apply --server-side -k bin/deploy/$(EXAMPLE)
 
-undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created, with the CRDs and their objects.
-	$(kubectl) delete --ignore-not-found -k examples/$(EXAMPLE)/config/default
+undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created; with OVERLAY=default also the CRDs and their objects.
+	@mkdir -p bin/deploy/$(EXAMPLE)
+	@printf 'resources: [../../../examples/$(EXAMPLE)/config/$(OVERLAY)]\n$(if $(NAMESPACE),namespace: $(NAMESPACE)\n)' > bin/deploy/$(EXAMPLE)/kustomization.yaml
+	$(kubectl) delete --ignore-not-found -k bin/deploy/$(EXAMPLE)
 
 ##@ Used by the targets above
 

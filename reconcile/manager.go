@@ -22,10 +22,17 @@ import (
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 )
 
-// NewManager returns a manager of controller-runtime. It differs in two ways:
+// NewManager returns a manager of controller-runtime. It differs in three ways:
 //   - Start returns an error, of one sentence, if a permission to list or watch is missing. The plain manager would wait for
 //     its cache for ever, or run without seeing any change. The error satisfies apierrors.IsForbidden.
 //   - Start returns when its context is cancelled before the cache has started.
+//   - Its readiness endpoint (/readyz at HealthProbeBindAddress) reports an error until the caches have synced. With
+//     EnableWarmup of config.Controller these are the caches of all controllers, also while another replica leads. Without it
+//     a replica that waits to lead has not started its caches, and is ready.
+//
+// A replica stays ready while the API server cannot be reached: all replicas would become unready at once, and their metrics
+// could not be read. A leader ends if it cannot renew its lease, and its next process is not ready before the API server
+// answers.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	m := &manager{refused: make(chan error, 1)}
 	m.ending, m.end = context.WithCancel(context.Background()) //nolint:gosec // Start calls end
@@ -49,12 +56,16 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	if m.Manager, err = ctrl.NewManager(config, options); err != nil {
 		return nil, err
 	}
+	if err := m.AddReadyzCheck("caches", m.cachesSynced); err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
 type manager struct {
 	ctrl.Manager
 	cache   cache.Cache
+	warming atomic.Int32 // controllers whose warm-up has not ended
 	refused chan error
 	ending  context.Context
 	end     context.CancelFunc

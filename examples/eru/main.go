@@ -11,9 +11,11 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
@@ -31,6 +33,7 @@ func init() {
 
 func main() {
 	metricsAddress := flag.String("metrics-bind-address", ":8443", "Address of the metrics endpoint, which serves HTTPS; 0 disables it.")
+	authorize := flag.Bool("metrics-authorization", true, "Serve metrics only to users that may get the URL /metrics; the API server is asked.")
 	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the health probes; 0 disables them.")
 	leaderElect := flag.Bool("leader-elect", false, "Elect a leader, so that only one of several replicas works at a time.")
 	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the leader's lease. Default: that of the pod.")
@@ -50,8 +53,9 @@ func main() {
 	if err := run(restarts.Restarts{Clock: clock.RealClock{}, MaxConcurrent: *maxConcurrent, Lateness: lateness}, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
-		Metrics:                       metricsserver.Options{BindAddress: *metricsAddress, SecureServing: true},
+		Metrics:                       metricsOptions(*metricsAddress, *authorize),
 		HealthProbeBindAddress:        *probeAddress,
+		Controller:                    config.Controller{EnableWarmup: new(true)}, // a replica that waits to lead has its caches filled
 		LeaderElection:                *leaderElect,
 		LeaderElectionID:              "eru.mtsre.meitu.com",
 		LeaderElectionNamespace:       *leaseNamespace,
@@ -63,22 +67,29 @@ func main() {
 }
 
 func run(r restarts.Restarts, options ctrl.Options) error {
-	config, err := ctrl.GetConfig()
+	access, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
-	mgr, err := reconcile.NewManager(config, options)
+	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {
 		return err
 	}
 	if err := controller.SetupWithManager(mgr, r); err != nil {
 		return err
 	}
-	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		return err
-	}
-	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil { // reconcile.NewManager has added /readyz
 		return err
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+// metricsOptions returns options to serve metrics by HTTPS, with a certificate that is made at the start. To authorize users, the
+// operator may create TokenReviews and SubjectAccessReviews: config/metrics.
+func metricsOptions(address string, authorize bool) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: address, SecureServing: true}
+	if authorize {
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
 }

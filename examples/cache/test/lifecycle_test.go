@@ -20,11 +20,17 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// TestLifecycle runs the sample from creation to deletion, with the commands of a user.
+// TestLifecycle runs the sample from creation to deletion, with the commands of a user, with each option of
+// the manager.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
+	operatortest.EachManagerOption(t, testLifecycle)
+}
+
+func testLifecycle(t *testing.T, options ctrl.Options) {
+	t.Parallel()
 	u := newUser(t, cluster(t))
-	_, registered := startWithRegistry(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	_, registered := startWithRegistry(t, u.ControlPlane.Config(), u.ElectLeader(options), u.Namespace)
 	kubectl := func(args ...string) string { return u.Kubectl(t, args...) }
 
 	kubectl("create", "--filename", sampleFile)

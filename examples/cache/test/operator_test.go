@@ -50,7 +50,11 @@ func startWithRegistry(t *testing.T, access *rest.Config, options ctrl.Options, 
 	t.Cleanup(server.Close)
 	c, err := registry.New(server.URL, server.Client().Transport)
 	require.NoError(t, err)
+	given := options.Client.Cache
 	options.Scheme, options.Cache, options.Client = scheme, controller.Cache(namespaces...), controller.Client()
+	if given != nil {
+		options.Client.Cache.EnableReadYourWritesConsistency = given.EnableReadYourWritesConsistency
+	}
 	return operatortest.Start(t, access, options, &storev1alpha1.Cache{}, (&controller.Operator{Registry: c}).SetupWithManager), fake
 }
 

@@ -46,6 +46,16 @@ func (n *tenant) live(t *testing.T, db *database, o *operator) {
 	assert.Empty(t, o.Requests.Denied())
 }
 
+// TestLifecycle runs the operator with each option of the manager.
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	operatortest.EachManagerOption(t, func(t *testing.T, options ctrl.Options) {
+		t.Parallel()
+		n, db := newTenant(t), open(t, sharedServer(t))
+		n.live(t, db, n.operate(t, db.Server, func(s *settings) { s.options = n.ElectLeader(options) }))
+	})
+}
+
 // TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles, in all namespaces.
 func TestPermissionsSuffice(t *testing.T) {
 	n, db := newTenant(t), open(t, sharedServer(t))

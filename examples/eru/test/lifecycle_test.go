@@ -18,10 +18,15 @@ import (
 )
 
 // TestLifecycle runs an Eru that a Deployment requests from creation to deletion, with the commands of a user. The pods are
-// really replaced.
+// really replaced. It does so with each option of the manager.
 func TestLifecycle(t *testing.T) {
+	operatortest.EachManagerOption(t, testLifecycle)
+}
+
+func testLifecycle(t *testing.T, options ctrl.Options) {
+	t.Parallel() // with the other options only: TestLifecycle itself is not parallel
 	u := newUser(t, cluster(t))
-	startOperator(t, realTime, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	startOperator(t, realTime, u.ControlPlane.Config(), u.ElectLeader(options), u.Namespace)
 	kubectl := func(args ...string) string { return u.Kubectl(t, args...) }
 
 	kubectl("create", "--filename", "../config/samples/deployment.yaml")

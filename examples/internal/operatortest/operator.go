@@ -13,7 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/reconcile"
@@ -34,8 +33,8 @@ func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary clie
 	o, shown := &Operator{Requests: &Requests{}}, &log{t: t}
 	options.Logger = testr.NewWithInterface(shown, testr.Options{LogTimestamp: true})
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
-	options.GracefulShutdownTimeout = new(Patience)                       // the default of 30 seconds is over on a busy machine
-	options.Controller = config.Controller{SkipNameValidation: new(true)} // several in one process
+	options.GracefulShutdownTimeout = new(Patience)   // the default of 30 seconds is over on a busy machine
+	options.Controller.SkipNameValidation = new(true) // several in one process
 	options.NewClient = o.passes.count(primary, options.NewClient)
 	mgr, err := reconcile.NewManager(o.Requests.Count(access), options)
 	require.NoError(t, err)

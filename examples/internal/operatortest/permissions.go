@@ -36,17 +36,11 @@ func (i *Installation) account() string { return i.Name + "-controller-manager" 
 
 func (i *Installation) role() string { return i.Name + "-manager-role" }
 
+func (i *Installation) metricsRole() string { return i.Name + "-metrics-auth-role" }
+
 // LeaderElection returns manager options with which the operator elects a leader, as it does when it is deployed.
 func (i *Installation) LeaderElection(lease string) ctrl.Options {
 	return electLeader(i.SystemNamespace(), lease)
-}
-
-// electLeader returns manager options for a leader election whose lease does not expire on a busy machine.
-func electLeader(namespace, lease string) ctrl.Options {
-	return ctrl.Options{
-		LeaderElection: true, LeaderElectionNamespace: namespace, LeaderElectionID: lease, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: new(2 * Patience), RenewDeadline: new(Patience),
-	}
 }
 
 // Access returns a config with the permissions of the operator's ServiceAccount.
@@ -69,8 +63,8 @@ func (i *Installation) ownRules(t testing.TB) []rbacv1.PolicyRule {
 	return Live(t, i, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: i.SystemNamespace(), Name: i.role()}}).Rules
 }
 
-// AssertMinimal asserts that the operator has exactly some permissions, given as sorted verbs by resource, and those to elect a
-// leader in its own namespace.
+// AssertMinimal asserts that the operator has exactly some permissions, given as sorted verbs by resource, those to elect a
+// leader in its own namespace, and those to find out who may read its metrics.
 func (i *Installation) AssertMinimal(t testing.TB, want map[string]string) {
 	t.Helper()
 	assert.Equal(t, want, verbs(i.Rules(t)))
@@ -84,7 +78,9 @@ func (i *Installation) AssertMinimal(t testing.TB, want map[string]string) {
 			bound = append(bound, b.RoleRef.Name)
 		}
 	}
-	assert.Equal(t, []string{i.role()}, bound)
+	assert.Equal(t, []string{i.role(), i.metricsRole()}, bound)
+	review := Live(t, i, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: i.metricsRole()}})
+	assert.Equal(t, map[string]string{"tokenreviews.authentication.k8s.io": "create", "subjectaccessreviews.authorization.k8s.io": "create"}, verbs(review.Rules))
 }
 
 // Restricted returns a config for a user of a name who has the operator's rules, edited, in all namespaces.

@@ -1,0 +1,294 @@
+package deployed
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// image is what a Dockerfile builds.
+type image struct {
+	root       string // folder with its files
+	env        []string
+	user       string
+	entrypoint []string
+}
+
+// dockerfile is a Dockerfile whose instructions are run one by one, without docker. Each stage has a folder for its files. The
+// base image golang stands for the Go toolchain of this machine, and distroless/static for an empty folder with time zones.
+type dockerfile struct {
+	context string // folder that COPY copies from
+	ignored func(path string) bool
+	args    map[string]string // values of the build arguments
+	stages  []*stage
+}
+
+// stage is one FROM of a Dockerfile, and what follows.
+type stage struct {
+	image
+	name    string
+	workdir string
+	args    map[string]string
+}
+
+// buildImage builds the image of an example, as `make docker-build` does, with the build arguments that are given.
+func buildImage(t *testing.T, example string, args map[string]string) *image {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	file := filepath.Join(root, "examples", example, "Dockerfile")
+	d := &dockerfile{context: root, ignored: readIgnored(t, file+".dockerignore"), args: args}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	global := map[string]string{} // of arguments before the first FROM
+	for _, line := range instructions(string(text)) {
+		instruction, rest, _ := strings.Cut(line, " ")
+		rest = strings.TrimSpace(rest)
+		switch {
+		case instruction == "ARG" && len(d.stages) == 0:
+			d.argument(global, rest, nil)
+		case instruction == "FROM":
+			d.from(t, os.Expand(rest, func(name string) string { return global[name] }))
+		default:
+			require.NotEmpty(t, d.stages, "%s comes before FROM", instruction)
+			d.run(t, instruction, rest, global)
+		}
+	}
+	last := d.stages[len(d.stages)-1]
+	return &last.image
+}
+
+// instructions returns the instructions of a Dockerfile, without comments, each in one line.
+func instructions(text string) (all []string) {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	joined := strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")
+	return slices.Collect(strings.SplitSeq(joined, "\n"))
+}
+
+// argument defines a build argument: by the value that is given to the build, or else by its default.
+func (d *dockerfile) argument(of map[string]string, definition string, global map[string]string) {
+	name, value, _ := strings.Cut(definition, "=")
+	if inherited, ok := global[name]; ok && value == "" {
+		value = inherited
+	}
+	if given, ok := d.args[name]; ok {
+		value = given
+	}
+	of[name] = value
+}
+
+// from begins a stage.
+func (d *dockerfile) from(t *testing.T, definition string) {
+	t.Helper()
+	base, name, _ := strings.Cut(definition, " AS ")
+	s := &stage{name: name, workdir: "/", args: map[string]string{}}
+	s.root = t.TempDir()
+	switch {
+	case strings.Contains(base, "golang:"): // the RUN instructions use the toolchain of this machine
+	case strings.Contains(base, "distroless/static"):
+		require.NoError(t, os.Mkdir(filepath.Join(s.root, "tmp"), 0o777))
+		copyTimeZones(t, s.root)
+	default:
+		t.Fatalf("the base image %s is not known here", base)
+	}
+	d.stages = append(d.stages, s)
+}
+
+// copyTimeZones copies the time zones of the Go toolchain to where the image distroless/static has them.
+func copyTimeZones(t *testing.T, root string) {
+	t.Helper()
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(t, err)
+	zones, err := zip.OpenReader(filepath.Join(string(bytes.TrimSpace(goroot)), "lib", "time", "zoneinfo.zip"))
+	require.NoError(t, err)
+	defer zones.Close()
+	require.NoError(t, os.CopyFS(filepath.Join(root, "usr", "share", "zoneinfo"), zones))
+}
+
+// run runs one instruction in the last stage.
+func (d *dockerfile) run(t *testing.T, instruction, rest string, global map[string]string) {
+	t.Helper()
+	s := d.stages[len(d.stages)-1]
+	expanded := os.Expand(rest, s.variable)
+	switch instruction {
+	case "ARG":
+		d.argument(s.args, rest, global)
+	case "ENV":
+		s.env = append(s.env, words(expanded)...)
+	case "WORKDIR":
+		s.workdir = path.Join(s.workdir, expanded)
+		require.NoError(t, os.MkdirAll(s.path(""), 0o755))
+	case "COPY":
+		d.copy(t, s, words(expanded))
+	case "RUN":
+		s.execute(t, rest)
+	case "USER":
+		s.user = expanded
+	case "ENTRYPOINT":
+		require.NoError(t, json.Unmarshal([]byte(rest), &s.entrypoint), "ENTRYPOINT is no list: a shell would be process 1")
+	default:
+		t.Fatalf("the instruction %s is not known here", instruction)
+	}
+}
+
+func (s *stage) variable(name string) string {
+	for _, variable := range slices.Backward(s.env) {
+		if key, value, _ := strings.Cut(variable, "="); key == name {
+			return value
+		}
+	}
+	return s.args[name]
+}
+
+// path returns where a path of the image is on this machine.
+func (s *stage) path(name string) string {
+	if !path.IsAbs(name) {
+		name = path.Join(s.workdir, name)
+	}
+	return filepath.Join(s.root, filepath.FromSlash(name))
+}
+
+var (
+	quoted   = regexp.MustCompile(`(?:[^\s"]|"[^"]*")+`)
+	mount    = regexp.MustCompile(`^(--mount=\S+\s+)+`)
+	absolute = regexp.MustCompile(`(^|[\s=])/`)
+)
+
+// words splits a line at its spaces, and removes quotes.
+func words(line string) []string {
+	all := quoted.FindAllString(line, -1)
+	for i := range all {
+		all[i] = strings.ReplaceAll(all[i], `"`, "")
+	}
+	return all
+}
+
+// execute runs a command of RUN. Absolute paths in it become paths below the folder of the stage.
+func (s *stage) execute(t *testing.T, command string) {
+	t.Helper()
+	command = absolute.ReplaceAllString(mount.ReplaceAllString(command, ""), "${1}"+s.root+"/")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cmd.Dir = s.path("")
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "GOWORK=") || strings.HasPrefix(variable, "GOFLAGS=") // `make test` sets the first
+	})
+	for name, value := range s.args {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Env = append(cmd.Env, s.env...)
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, "RUN %s\n%s", command, output)
+}
+
+// copy copies files of the context, or of another stage, to a stage.
+func (d *dockerfile) copy(t *testing.T, s *stage, arguments []string) {
+	t.Helper()
+	root, ignored := d.context, d.ignored
+	if name, ok := strings.CutPrefix(arguments[0], "--from="); ok {
+		i := slices.IndexFunc(d.stages, func(s *stage) bool { return s.name == name })
+		require.GreaterOrEqual(t, i, 0, "there is no stage %s", name)
+		root, ignored, arguments = d.stages[i].root, func(string) bool { return false }, arguments[1:]
+	}
+	sources, target := arguments[:len(arguments)-1], arguments[len(arguments)-1]
+	for _, source := range sources {
+		matches, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(source)))
+		require.NoError(t, err)
+		copied := 0
+		for _, match := range matches {
+			copied += copyFiles(t, root, match, s.path(target), strings.HasSuffix(target, "/") || len(sources) > 1, ignored)
+		}
+		require.NotZero(t, copied, "COPY %s: there is no such file, or the .dockerignore file leaves it out", source)
+	}
+}
+
+// copyFiles copies a file, or the content of a folder, and returns the number of files. Files below root may be ignored.
+func copyFiles(t *testing.T, root, from, to string, intoFolder bool, ignored func(string) bool) (copied int) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && entry.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if !entry.Type().IsRegular() || ignored(filepath.ToSlash(below)) {
+			return nil
+		}
+		name, err := filepath.Rel(from, file)
+		if err != nil {
+			return err
+		}
+		if name == "." && intoFolder {
+			name = entry.Name()
+		}
+		copied++
+		return copyFile(file, filepath.Join(to, name))
+	})
+	require.NoError(t, err)
+	return copied
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, info.Mode().Perm())
+}
+
+// readIgnored reads a .dockerignore file, and returns a function that reports whether a file is left out of the context. The last
+// pattern counts that matches the file or a folder that contains it.
+func readIgnored(t *testing.T, file string) func(path string) bool {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	type rule struct {
+		pattern *regexp.Regexp
+		ignore  bool
+	}
+	var rules []rule
+	for _, line := range instructions(string(text)) {
+		pattern, kept := strings.CutPrefix(line, "!")
+		expression := regexp.QuoteMeta(strings.Trim(pattern, "/"))
+		for from, to := range map[string]string{`\*\*/`: `(.*/)?`, `\?`: `[^/]`} {
+			expression = strings.ReplaceAll(expression, from, to)
+		}
+		expression = strings.ReplaceAll(expression, `\*`, `[^/]*`)
+		rules = append(rules, rule{regexp.MustCompile(`^` + expression + `(/.*)?$`), !kept})
+	}
+	return func(path string) (ignored bool) {
+		for _, r := range rules {
+			if r.pattern.MatchString(path) {
+				ignored = r.ignore
+			}
+		}
+		return ignored
+	}
+}
