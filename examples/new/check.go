@@ -25,8 +25,8 @@ var ownKinds = strings.Fields(`Binding ComponentStatus ConfigMap ControllerRevis
 	PodTemplate PriorityClass ReplicaSet ReplicationController ResourceQuota Role RoleBinding ClusterRole ClusterRoleBinding
 	RuntimeClass Secret Service ServiceAccount StatefulSet StorageClass ValidatingWebhookConfiguration VolumeAttachment`)
 
-// codeHosts have modules of many people, so their domains are nobody's API group.
-var codeHosts = []string{"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitee.com", "sr.ht", "gopkg.in"}
+// codeHosts have modules of many people, so their domains are nobody's API group. Those of Kubernetes are reserved.
+var codeHosts = []string{"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitee.com", "sr.ht", "gopkg.in", "k8s.io", "sigs.k8s.io"}
 
 // checkKind returns an error that says what to do if objects cannot be of a kind.
 func checkKind(kind string) error {

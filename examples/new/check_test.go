@@ -13,6 +13,7 @@ func TestDefaultGroup(t *testing.T) {
 		"github.com/me/shop":           "shop.example.com",
 		"github.com/me/Shop_Operator":  "shop-operator.example.com",
 		"shop":                         "shop.example.com",
+		"sigs.k8s.io/shop":             "shop.example.com",
 		"operators.example.org/a/b/Db": "db.operators.example.org",
 	} {
 		got := defaultGroup(module)

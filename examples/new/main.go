@@ -25,6 +25,7 @@ import (
 // command is what the flags say.
 type command struct {
 	example, module, kind, group, version, dir, library, replace string
+	groupIsDefault                                               bool // no group was named
 	skipTidy                                                     bool
 
 	released bool // this program is that of a released version
@@ -64,6 +65,9 @@ func execute(ctx context.Context, arguments []string, out, progress io.Writer) i
   make test          # unit tests, an exploration of faults, and a lifecycle on a real control plane
   make install run   # in the cluster of kubectl's current context
 `, c.dir, n.kind, n.group, n.version, c.dir)
+	if c.groupIsDefault {
+		fmt.Fprintf(out, "\nThe API group was made from the path of the module. To choose another one, remove %s and run this again with -group.\n", c.dir)
+	}
 	if file := workspaceAround(c.dir); file != "" {
 		fmt.Fprintf(out, "\nThe command go builds only what %s lists. Add the new module: go work use %s\n", file, c.dir)
 	}
@@ -133,7 +137,7 @@ func (c *command) check() (*names, error) {
 		return nil, flagError{err}
 	}
 	if c.group == "" {
-		c.group = defaultGroup(c.module)
+		c.group, c.groupIsDefault = defaultGroup(c.module), true
 	}
 	for _, err := range []error{checkKind(c.kind), checkGroup(c.group), checkVersion(c.version), c.checkLibrary()} {
 		if err != nil {
