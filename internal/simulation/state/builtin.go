@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +31,15 @@ func simplifyBuiltIn(u *unstructured.Unstructured) {
 		simplifyRevisions(u)
 	case batchv1.SchemeGroupVersion.WithKind("Job"):
 		removeResumed(u)
+	case corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"):
+		removeAllocated(u)
+	}
+}
+
+// removeAllocated removes what the status of a claim says of its growth. A claim that was created as large has none of it.
+func removeAllocated(u *unstructured.Unstructured) {
+	for _, field := range []string{"allocatedResources", "allocatedResourceStatuses"} {
+		unstructured.RemoveNestedField(u.Object, "status", field)
 	}
 }
 

@@ -53,6 +53,18 @@ func TestOfBuiltInKinds(t *testing.T) {
 			other:       `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "status": {}}`,
 			differences: []string{`Job a: status.conditions: want [{"status":"True","type":"Suspended"}], got nothing`},
 		},
+		"ClaimThatHasGrown": {
+			reason: "one that was created as large has the same capacity, and says nothing of its growth",
+			one: `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"},
+				"status": {"capacity": {"storage": "2Gi"}, "allocatedResources": {"storage": "2Gi"}}}`,
+			other: `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "status": {"capacity": {"storage": "2Gi"}}}`,
+		},
+		"ClaimThatHasNotGrown": {
+			reason:      "the capacity is compared",
+			one:         `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "status": {"capacity": {"storage": "2Gi"}}}`,
+			other:       `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "status": {"capacity": {"storage": "1Gi"}}}`,
+			differences: []string{`PersistentVolumeClaim a: status.capacity.storage: want "2Gi", got "1Gi"`},
+		},
 	}
 	stateOf := func(t *testing.T, content string) State {
 		t.Helper()
