@@ -21,12 +21,10 @@ func EachManagerOption(t *testing.T, run func(t *testing.T, options ctrl.Options
 		"WithoutPriorityQueue": {Controller: config.Controller{UsePriorityQueue: new(false)}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			run(t, options) // a test that is skipped ends here
 			if options.Client.Cache != nil {
-				t.Cleanup(func() {
-					assert.Positive(t, consistentReads(t), "no read waited for writes: the option is not in effect")
-				})
+				assert.Positive(t, consistentReads(t), "no read waited for writes: the option is not in effect")
 			}
-			run(t, options)
 		})
 	}
 }
