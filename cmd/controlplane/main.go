@@ -2,8 +2,8 @@
 //
 //	go run github.com/opblocks/opblocks/cmd/controlplane@latest -controllers -crds config/crd/bases
 //
-// It prints lines such as `export KUBECONFIG=…`, and runs until it is interrupted. With a command it runs that instead,
-// with KUBECONFIG set, and stops the control plane when the command has ended:
+// It prints lines such as `export KUBECONFIG=…`, and runs until it is interrupted. With a command after -- it runs that
+// instead, with KUBECONFIG set, and stops the control plane when the command has ended:
 //
 //	go run github.com/opblocks/opblocks/cmd/controlplane@latest -- make test
 //
@@ -28,7 +28,7 @@ kube-apiserver, and with -controllers also kube-controller-manager, kube-schedul
   controlplane [flags]
         starts one, prints KUBECONFIG and KUBEBUILDER_ASSETS for another shell, and runs until Ctrl-C
   controlplane [flags] -- command [arguments]
-        runs the command with these variables, and stops the control plane when the command has ended
+        runs the command that follows -- with these variables, and stops the control plane when the command has ended
   eval "$(controlplane -detach [flags])"
         starts one for this shell, which runs until: kill $CONTROLPLANE_PID
   controlplane build [-kubernetes version]

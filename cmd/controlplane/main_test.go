@@ -58,12 +58,95 @@ func TestWrongArguments(t *testing.T) {
 			"a version is named by its flag", []string{"build", "v1.34.2"}, 2,
 			"controlplane: build takes no argument \"v1.34.2\"; see controlplane -h\n",
 		},
+		"NegativeNodes": {
+			"no such cluster can be meant", []string{"-nodes", "-1"}, 2,
+			"controlplane: invalid value \"-1\" for flag -nodes: name a number of 0 or more; see controlplane -h\n",
+		},
+		"NodesWord": {
+			"it is no number", []string{"-nodes=three"}, 2,
+			"controlplane: invalid value \"three\" for flag -nodes: name a number of 0 or more; see controlplane -h\n",
+		},
+		"CommandMissing": {
+			"a script's variable may be empty", []string{"-controllers", "--"}, 2,
+			"controlplane: name a command after --; see controlplane -h\n",
+		},
+		"UnknownCommand": {
+			"a mistyped subcommand is not run as a command", []string{"start"}, 2,
+			"controlplane: unknown command start: subcommands come first, and a command to run follows --; see controlplane -h\n",
+		},
+		"UnknownCommandAfterFlags": {
+			"it is not run either", []string{"-controllers", "kubectl", "--", "get"}, 2,
+			"controlplane: unknown command kubectl: subcommands come first, and a command to run follows --; see controlplane -h\n",
+		},
+		"CRDsMissing": {
+			"the error comes before anything is built or started", []string{"-crds", "testdata/missing"}, 1,
+			"controlplane: install the CustomResourceDefinitions in testdata/missing: stat testdata/missing: no such file or directory\n",
+		},
+		"CRDsInSubfolder": {
+			"controller-gen writes them into config/crd/bases", []string{"-crds", "../../reconcile/reconciletest/controlplane"}, 1,
+			"controlplane: no CustomResourceDefinition in ../../reconcile/reconciletest/controlplane: " +
+				"name the folder that has the YAML files themselves, since subfolders are not read\n",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			assert.Equal(t, tc.code, run(t.Context(), tc.args, &stdout, &stderr), tc.reason)
 			assert.Equal(t, tc.want, stderr.String(), tc.reason)
+			assert.Empty(t, stdout.String())
+		})
+	}
+}
+
+func TestStartFlags(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		args    []string
+		nodes   *int
+		options int // beside those of the CRDs and the version
+	}{
+		"Default":          {"only etcd and kube-apiserver run", nil, nil, 0},
+		"Controllers":      {"the package has the number of nodes", []string{"-controllers"}, nil, 1},
+		"Nodes":            {"the controllers run too", []string{"-nodes=5"}, new(5), 1},
+		"NoNodes":          {"the controllers run without nodes", []string{"-nodes=0"}, new(0), 1},
+		"ControllersAlone": {"0 is a number like another", []string{"-controllers", "-nodes=0"}, new(0), 2},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			set, s := startFlags()
+			require.NoError(t, parse(set, tc.args))
+			assert.Equal(t, tc.nodes, s.nodes, tc.reason)
+			assert.Len(t, s.options(), 2+tc.options, tc.reason)
+		})
+	}
+}
+
+func TestKubeconfigWithoutCluster(t *testing.T) {
+	folder := t.TempDir()
+	missing, empty, broken := filepath.Join(folder, "missing"), filepath.Join(folder, "empty"), filepath.Join(folder, "broken")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	require.NoError(t, os.WriteFile(broken, []byte("current-context: no-such-context"), 0o600))
+	unset := filepath.Join(folder, "unset")
+	require.NoError(t, os.WriteFile(unset, []byte("clusters: [{name: one, cluster: {server: https://127.0.0.1:1}}]"), 0o600))
+	home := clientcmd.RecommendedHomeFile
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
+	clientcmd.RecommendedHomeFile = filepath.Join(folder, "config")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // in a pod, its ServiceAccount's access would be taken
+
+	tests := map[string]struct{ reason, variable, want string }{
+		"NoVariable": {"the file of kubectl is read", "", "there is no kubeconfig " + clientcmd.RecommendedHomeFile + ": name the kubeconfig of a cluster by KUBECONFIG"},
+		"NoFile":     {"such as of a control plane that has ended", missing, "KUBECONFIG names " + missing + ", which does not exist: name the kubeconfig of a cluster"},
+		"EmptyFile":  {"kubectl writes one too", empty, "kubeconfig " + empty + " has no current context: name another file by KUBECONFIG"},
+		"OneOfTwo":   {"a list may name files that do not exist", missing + ":" + empty, "kubeconfig " + missing + ", " + empty + " has no current context: name another file by KUBECONFIG"},
+		"NoContext":  {"client-go says what is wrong", broken, "kubeconfig " + broken + ": invalid configuration: [context was not found for specified context: no-such-context, cluster has no server defined]"},
+		"NoCurrent":  {"it has a cluster, and no context that is current", unset, "kubeconfig " + unset + " has no current context: name another file by KUBECONFIG"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tc.variable)
+			var stdout, stderr bytes.Buffer
+			assert.Equal(t, 1, run(t.Context(), []string{"kubeconfig", "default/operator"}, &stdout, &stderr), tc.reason)
+			assert.Equal(t, "controlplane: "+tc.want+"\n", stderr.String(), tc.reason)
 			assert.Empty(t, stdout.String())
 		})
 	}

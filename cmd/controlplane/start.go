@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -19,7 +20,7 @@ import (
 // settings are the values of the flags.
 type settings struct {
 	controllers, detach bool
-	nodes               int
+	nodes               *int // nil: the default of -controllers
 	version             string
 	crds                []string
 }
@@ -28,7 +29,14 @@ func startFlags() (*flag.FlagSet, *settings) {
 	s := &settings{}
 	set := newFlags()
 	set.BoolVar(&s.controllers, "controllers", false, "also run kube-controller-manager, kube-scheduler and three simulated nodes")
-	set.IntVar(&s.nodes, "nodes", 0, "run the controllers and this `number` of simulated nodes")
+	set.Func("nodes", "run the controllers and this `number` of simulated nodes; with 0 every pod stays Pending", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return errors.New("name a number of 0 or more")
+		}
+		s.nodes = &n
+		return nil
+	})
 	set.Func("crds", "install the CustomResourceDefinitions of this `path`, a file or a folder; may be repeated", func(path string) error {
 		s.crds = append(s.crds, path)
 		return nil
@@ -43,8 +51,8 @@ func (s *settings) options() []controlplane.Option {
 	if s.controllers {
 		options = append(options, controlplane.WithControllers())
 	}
-	if s.nodes > 0 {
-		options = append(options, controlplane.WithNodes(s.nodes))
+	if s.nodes != nil {
+		options = append(options, controlplane.WithNodes(*s.nodes))
 	}
 	return options
 }
@@ -55,7 +63,10 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := parse(set, args); err != nil {
 		return err
 	}
-	command := set.Args()
+	command, err := commandOf(set, args)
+	if err != nil {
+		return err
+	}
 	if len(command) > 0 && s.detach {
 		return usageError{errors.New("-detach and a command exclude each other: the control plane ends with the command")}
 	}
@@ -82,6 +93,21 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stderr, "controlplane: %s runs until Ctrl-C; use the lines above in another shell\n", cp.Config().Host)
 	<-ctx.Done()
 	return cp.Stop()
+}
+
+// commandOf returns the command that follows -- in the arguments of a flag set that has parsed them, nil if there is none.
+// Without -- a mistyped subcommand would be run as a command. Its error is a usageError.
+func commandOf(set *flag.FlagSet, args []string) ([]string, error) {
+	command := set.Args()
+	parsed := len(args) - len(command) // with the --, which ends the flags
+	separated := parsed > 0 && args[parsed-1] == "--"
+	switch {
+	case separated && len(command) == 0:
+		return nil, usageError{errors.New("name a command after --")}
+	case !separated && len(command) > 0:
+		return nil, usageError{fmt.Errorf("unknown command %s: subcommands come first, and a command to run follows --", command[0])}
+	}
+	return command, nil
 }
 
 // execute runs a command with the access of a cluster administrator. A kubectl in PATH is preferred to the one that was

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
@@ -40,9 +42,9 @@ func kubeconfig(ctx context.Context, args []string, stdout io.Writer) error {
 	if !found || namespace == "" || name == "" || set.NArg() > 1 {
 		return usageError{errors.New("name one ServiceAccount as namespace/name")}
 	}
-	admin, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	admin, err := loadKubeconfig()
 	if err != nil {
-		return fmt.Errorf("KUBECONFIG names no cluster: %w", err)
+		return err
 	}
 	config, err := controlplane.ServiceAccountConfig(ctx, admin, namespace, name)
 	if err != nil {
@@ -54,4 +56,30 @@ func kubeconfig(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	_, err = stdout.Write(content)
 	return err
+}
+
+// loadKubeconfig returns the access of the files in KUBECONFIG, else of ~/.kube/config, as kubectl does.
+func loadKubeconfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.Warner = func(error) {} // the error names the files that are missing
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err == nil {
+		return config, nil
+	}
+	files := strings.Join(rules.GetLoadingPrecedence(), ", ")
+	exists := false
+	for _, file := range rules.GetLoadingPrecedence() {
+		_, missing := os.Stat(file)
+		exists = exists || missing == nil
+	}
+	switch {
+	case !clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("kubeconfig %s: %w", files, err)
+	case exists: // the message of client-go would name KUBERNETES_MASTER, which is not read here
+		return nil, fmt.Errorf("kubeconfig %s has no current context: name another file by KUBECONFIG", files)
+	case os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
+		return nil, fmt.Errorf("KUBECONFIG names %s, which does not exist: name the kubeconfig of a cluster", files)
+	default:
+		return nil, fmt.Errorf("there is no kubeconfig %s: name the kubeconfig of a cluster by KUBECONFIG", files)
+	}
 }

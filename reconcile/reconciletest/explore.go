@@ -17,7 +17,8 @@ import (
 // named, go test shows that only with -v, or if the test fails in the end; in the current directory it shows it at once.
 //
 // It also writes the failure as an HTML page, which needs no network, and logs its address in the last line of the test. The page
-// is in a folder of the user's below [os.TempDir], or in the folder that the environment variable RECONCILETEST_PAGES names.
+// is in a folder of the user's below [os.TempDir], or in the folder that the environment variable RECONCILETEST_PAGES names. The
+// file's name has the folder of the test's package, a hash of that folder's path, and the name of the test.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	report := explore(t, s, newProgress(), deadlineOf(t), options)

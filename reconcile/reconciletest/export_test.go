@@ -37,6 +37,9 @@ func Allows(file string, right Right) (bool, error) {
 	return false, err
 }
 
+// PageName returns the name of the file with the page of a test in this working directory.
+func PageName(directory, test string) string { return pageName(directory, test) }
+
 // WritePageFile writes the page of the first failure, as [Explore] does.
 func WritePageFile(t *testing.T, r *Report) (address string, err error) { return r.writePageFile(t) }
 

@@ -1,6 +1,7 @@
 package reconciletest
 
 import (
+	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -149,13 +150,11 @@ func (r *Report) writePageFile(t *testing.T) (address string, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	name := strings.Map(func(c rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, c) {
-			return '_'
-		}
-		return c
-	}, t.Name()) + ".html"
-	file, err := os.Create(filepath.Join(folder, name))
+	directory, err := os.Getwd() // in a test the folder of its package
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Create(filepath.Join(folder, pageName(directory, t.Name())))
 	if err != nil {
 		return "", err
 	}
@@ -168,4 +167,16 @@ func (r *Report) writePageFile(t *testing.T) (address string, err error) {
 		return "", err
 	}
 	return "file://" + filepath.ToSlash(path), file.Close()
+}
+
+// pageName returns the name of the file with the page of a test that runs in this working directory. The hash of the
+// directory separates packages of the same name, and working copies of the same package.
+func pageName(directory, test string) string {
+	hash := sha256.Sum256([]byte(directory))
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, c) {
+			return '_'
+		}
+		return c
+	}, fmt.Sprintf("%s-%x-%s.html", filepath.Base(directory), hash[:4], test))
 }

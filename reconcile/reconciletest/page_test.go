@@ -98,7 +98,9 @@ func TestWritePageFile(t *testing.T) {
 	require.NoError(t, err)
 	path, found := strings.CutPrefix(address, "file://")
 	require.True(t, found, address)
-	assert.Equal(t, filepath.Join(folder, "TestWritePageFile.html"), path)
+	directory, err := os.Getwd()
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(folder, reconciletest.PageName(directory, "TestWritePageFile")), path)
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "</html>")
@@ -106,4 +108,30 @@ func TestWritePageFile(t *testing.T) {
 	t.Setenv("RECONCILETEST_PAGES", path) // which is a file
 	_, err = reconciletest.WritePageFile(t, report)
 	require.Error(t, err)
+}
+
+func TestPageName(t *testing.T) {
+	tests := map[string]struct{ reason, directory, test, want string }{
+		"Package": {
+			"a stranger sees which package failed",
+			"/work/shop/controller", "TestShop", "controller-72d55e99-TestShop.html",
+		},
+		"SameNames": {
+			"another project's page is not overwritten",
+			"/work/bank/controller", "TestShop", "controller-7c5d5af8-TestShop.html",
+		},
+		"Subtest": {
+			"a slash would name a folder",
+			"/work/shop/controller", `TestShop/a:b\c`, "controller-72d55e99-TestShop_a_b_c.html",
+		},
+		"Root": {
+			"a page is written there too",
+			"/", "TestShop", "_-8a5edab2-TestShop.html",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, reconciletest.PageName(tc.directory, tc.test), tc.reason)
+		})
+	}
 }

@@ -76,14 +76,16 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 	)
 }
 
-// storageClass returns the default storage class, whose volumes kwok provides.
+// storageClass returns the default storage class, whose volumes kwok provides. Its claims may request more later, but their
+// status.capacity stays, since no storage driver runs.
 func storageClass() *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        "simulated",
 			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
 		},
-		Provisioner: "controlplane.opblocks.dev/simulated",
+		Provisioner:          "controlplane.opblocks.dev/simulated",
+		AllowVolumeExpansion: new(true),
 	}
 }
 

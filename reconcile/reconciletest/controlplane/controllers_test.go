@@ -47,6 +47,15 @@ func TestStatefulSet(t *testing.T) {
 	kubectl(t, cp, namespace, "wait", "--for=delete", "pv", "--all", "--timeout=5m")
 }
 
+func TestVolumesMayGrow(t *testing.T) {
+	cp := shared(t)
+	namespace := controlplane.Namespace(t, cp)
+	kubectl(t, cp, namespace, "apply", "-f", "testdata/statefulset.yaml")
+	kubectl(t, cp, namespace, "rollout", "status", "statefulset/database", "--timeout=5m")
+	kubectl(t, cp, namespace, "patch", "pvc/data-database-0", "--patch", `{"spec": {"resources": {"requests": {"storage": "9Gi"}}}}`)
+	assert.Equal(t, "9Gi", kubectl(t, cp, namespace, "get", "pvc/data-database-0", "-o", "jsonpath={.spec.resources.requests.storage}"))
+}
+
 func TestJob(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplane.Namespace(t, cp)

@@ -37,6 +37,9 @@ type ControlPlane struct {
 // If a program ends or is not ready after 5 minutes, the error has the last lines of its log. Nothing is left running then.
 func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
 	cp := &ControlPlane{settings: newSettings(options), running: map[string]running{}}
+	if err := cp.settings.check(); err != nil {
+		return nil, fmt.Errorf("start a control plane: %w", err)
+	}
 	var err error
 	if cp.programs, err = programs.Ensure(ctx, cp.settings.version, cp.settings.programs()...); err != nil {
 		return nil, err

@@ -47,6 +47,49 @@ func TestStartFails(t *testing.T) {
 	assertEmpty(t, os.TempDir())
 }
 
+// TestStartWrongOption proves that an option is checked before a program is built or started: the context is done.
+func TestStartWrongOption(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const noCRD = "name the folder that has the YAML files themselves, since subfolders are not read"
+	tests := map[string]struct {
+		reason string
+		option controlplane.Option
+		want   string
+	}{
+		"NegativeNodes": {
+			"it is no number of nodes",
+			controlplane.WithNodes(-1), "-1 simulated nodes cannot run: name a number of 0 or more",
+		},
+		"MissingPath": {
+			"a path may be relative to another folder",
+			controlplane.WithCRDs("testdata/widgets.yaml", "testdata/missing"),
+			"install the CustomResourceDefinitions in testdata/missing: stat testdata/missing: no such file or directory",
+		},
+		"PathBelowFile": {
+			"the error is not that of a missing file",
+			controlplane.WithCRDs("doc.go/crds"),
+			"install the CustomResourceDefinitions in doc.go/crds: stat doc.go/crds: not a directory",
+		},
+		"FolderWithoutCRD": {
+			"subfolders are not read, and kustomization.yaml has none",
+			controlplane.WithCRDs("internal"), "no CustomResourceDefinition in internal: " + noCRD,
+		},
+		"FileWithoutCRD": {
+			"it has another object",
+			controlplane.WithCRDs("testdata/widget.yaml"), "no CustomResourceDefinition in testdata/widget.yaml: " + noCRD,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := controlplane.Start(ctx, tc.option)
+			require.EqualError(t, err, "start a control plane: "+tc.want, tc.reason)
+			_, err = controlplane.Build(ctx, tc.option)
+			require.EqualError(t, err, tc.want, tc.reason)
+		})
+	}
+}
+
 func TestStartUnknownVersion(t *testing.T) {
 	_, err := controlplane.Start(t.Context(), controlplane.WithVersion("1.34"))
 	assert.ErrorContains(t, err, `"1.34" is no version of Kubernetes: name a release such as v1.`)

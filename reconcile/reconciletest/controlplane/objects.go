@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,8 @@ func (cp *ControlPlane) defaultAccount(namespace string) func(context.Context) e
 }
 
 // InstallCRDs creates or updates the CustomResourceDefinitions in these files and folders, and returns when the API
-// server serves them.
+// server serves them. Subfolders are not read. It returns an error if a path does not exist or has no
+// CustomResourceDefinition.
 func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error {
 	if err := cp.installCRDs(paths...); err != nil {
 		return err
@@ -47,6 +49,9 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error 
 }
 
 func (cp *ControlPlane) installCRDs(paths ...string) error {
+	if err := checkCRDs(paths); err != nil {
+		return err
+	}
 	_, err := envtest.InstallCRDs(cp.Config(), envtest.CRDInstallOptions{
 		Paths:              paths,
 		ErrorIfPathMissing: true,
@@ -55,6 +60,25 @@ func (cp *ControlPlane) installCRDs(paths ...string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("install the CustomResourceDefinitions in %s: %w", strings.Join(paths, ", "), err)
+	}
+	return nil
+}
+
+// checkCRDs returns an error if one of these files and folders does not exist or has no CustomResourceDefinition.
+func checkCRDs(paths []string) error {
+	for _, path := range paths {
+		files := envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true}
+		_, err := os.Stat(path) // ReadCRDFiles panics on an error other than "not found"
+		if err == nil {
+			err = envtest.ReadCRDFiles(&files)
+		}
+		if err != nil {
+			return fmt.Errorf("install the CustomResourceDefinitions in %s: %w", path, err)
+		}
+		if len(files.CRDs) == 0 {
+			return fmt.Errorf("no CustomResourceDefinition in %s: name the folder that has the YAML files themselves, "+
+				"since subfolders are not read", path)
+		}
 	}
 	return nil
 }

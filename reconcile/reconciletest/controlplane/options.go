@@ -1,6 +1,10 @@
 package controlplane
 
-import "github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/internal/programs"
+import (
+	"fmt"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/internal/programs"
+)
 
 // Option is an option of [Start], [New], [Shared] and [Build].
 type Option func(*settings)
@@ -21,6 +25,14 @@ func newSettings(options []Option) settings {
 	return s
 }
 
+// check returns an error if an option cannot be right. It starts nothing.
+func (s settings) check() error {
+	if s.nodes < 0 {
+		return fmt.Errorf("%d simulated nodes cannot run: name a number of 0 or more", s.nodes)
+	}
+	return checkCRDs(s.crds)
+}
+
 // programs returns the names of the programs that run.
 func (s settings) programs() []string {
 	if s.controllers {
@@ -36,14 +48,17 @@ func WithControllers() Option {
 	return func(s *settings) { s.controllers = true }
 }
 
-// WithNodes is WithControllers with this number of simulated nodes, each of which runs up to 110 pods.
+// WithNodes is WithControllers with this number of simulated nodes, each of which runs up to 110 pods. With 0 the controllers
+// run without nodes: each pod that is not assigned to a node stays Pending. [Start] and [Build] return an error if the number
+// is negative.
 func WithNodes(n int) Option {
 	return func(s *settings) { s.controllers, s.nodes = true, n }
 }
 
 // WithCRDs installs the CustomResourceDefinitions in these files and folders before the controllers start, so that these
 // need not be restarted as by [ControlPlane.InstallCRDs]. A path is relative to the working directory, which in a test is
-// the folder of its package.
+// the folder of its package. Subfolders are not read. [Start] and [Build] return an error before they start or build anything
+// if a path does not exist or has no CustomResourceDefinition.
 func WithCRDs(paths ...string) Option {
 	return func(s *settings) { s.crds = append(s.crds, paths...) }
 }
