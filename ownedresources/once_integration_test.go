@@ -394,15 +394,8 @@ func (env *onceEnv) scale(n string) {
 	require.NoError(env, env.Patch(env.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+n+`}}`))))
 }
 
-func (env *onceEnv) allowExpansion(class string) {
-	env.Helper()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"allowVolumeExpansion":true}`))
-	require.NoError(env, env.Patch(env.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}}, patch))
-}
-
 func TestExpandVolumes(t *testing.T) {
 	env := newOnceEnv(t)
-	env.allowExpansion("simulated")
 	env.start(volumes("simulated"))
 	var set appsv1.StatefulSet
 	env.eventually("the StatefulSet", func() bool { return env.read(&set) })
@@ -449,7 +442,6 @@ func TestExpandVolumes(t *testing.T) {
 // The claims of a StatefulSet that somebody deletes while it is to grow are taken as they are by the next one.
 func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 	env := newOnceEnv(t)
-	env.allowExpansion("simulated")
 	stop := env.start(volumes("simulated"))
 	var set appsv1.StatefulSet
 	env.eventually("the pod runs", func() bool { return env.read(&set) && len(env.setPods(&set)) == 1 && len(env.claims()) == 1 })
@@ -516,7 +508,6 @@ func TestExpandVolumesOfUnboundClaims(t *testing.T) {
 // The owner is deleted while its StatefulSet is missing: the pods would be left.
 func TestExpandVolumesOfAnOwnerThatIsDeleted(t *testing.T) {
 	env := newOnceEnv(t)
-	env.allowExpansion("simulated")
 	stop := env.start(volumes("simulated"))
 	var live appsv1.StatefulSet
 	env.eventually("the pod runs", func() bool { return env.read(&live) && len(env.setPods(&live)) == 1 && len(env.claims()) == 1 })

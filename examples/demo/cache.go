@@ -17,7 +17,6 @@ func cache(t *tour) {
 	t.title("cache: install the operator")
 	t.kubectl("apply", "--server-side", "--kustomize", cacheFolder+"/default", "--selector", "app.kubernetes.io/component!=manager")
 	t.serve(cacheFolder + "/crd/bases/*.yaml")
-	t.kubectl("patch", "storageclass", "simulated", "--patch", `{"allowVolumeExpansion":true}`)
 	t.runOperator("cache", "cache-system", "cache-controller-manager")
 
 	t.title("cache: two pods, and a password")

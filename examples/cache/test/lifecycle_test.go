@@ -92,7 +92,6 @@ func TestDriftIsRepairedAtOnce(t *testing.T) {
 func TestVolumesGrow(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, cluster(t))
-	u.allowExpansion(t)
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web")
 	u.settled(t, "web", metav1.ConditionTrue)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -117,13 +116,6 @@ func (u *user) pods(t require.TestingT, name string) map[string]types.UID {
 		}
 	}
 	return found
-}
-
-// allowExpansion lets the volumes of the default class grow.
-func (u *user) allowExpansion(t *testing.T) {
-	t.Helper()
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "simulated"}}
-	require.NoError(t, u.Patch(t.Context(), class, client.RawPatch(types.MergePatchType, []byte(`{"allowVolumeExpansion":true}`))))
 }
 
 func gi(n string) *resource.Quantity { return new(resource.MustParse(n + "Gi")) }

@@ -21,7 +21,6 @@ import (
 // TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
 func TestPermissionsSuffice(t *testing.T) {
 	u := newUser(t, cluster(t))
-	u.allowExpansion(t)
 	installed := operatortest.Install(t, u.User, "cache")
 	o := startOperator(t, installed.Access(t), installed.LeaderElection("cache.store.example.com")) // in all namespaces, as deployed
 
