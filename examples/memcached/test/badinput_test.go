@@ -42,7 +42,7 @@ func TestSchema(t *testing.T) {
 		"no size":         {spec: map[string]any{}, want: "spec.size: Required value", reason: "a forgotten size is no wish for no pods"},
 		"null size":       {spec: map[string]any{"size": nil}, want: "spec.size: Required value", reason: "as if it were forgotten"},
 		"size as text":    {spec: map[string]any{"size": "3"}, want: "spec.size in body must be of type integer", reason: "YAML quotes slip in"},
-		"half a pod":      {spec: map[string]any{"size": 1.5}, want: "spec.size in body must be of type int32", reason: "no half pods"},
+		"half a pod":      {spec: map[string]any{"size": 1.5}, want: "spec.size in body must be of type int", reason: "no half pods"},
 		"size overflows":  {spec: map[string]any{"size": int64(1) << 32}, want: "spec.size", reason: "the operator could not read any Memcached any more"},
 		"no memory":       {spec: map[string]any{"size": 1, "memoryMB": 0}, want: "spec.memoryMB in body should be greater than or equal to 1", reason: "memcached does not start"},
 		"memory overflow": {spec: map[string]any{"size": 1, "memoryMB": int64(1) << 32}, want: "spec.memoryMB in body should be less than or equal to", reason: "the operator could not read it"},
