@@ -49,6 +49,9 @@ func backupJob(s *Shop, scheduled time.Time) (*batchv1.Job, error) {
 	}), nil
 }
 
+// nightly is a schedule in a time zone.
+var nightly = scheduledjobs.Spec{Schedule: "30 2 * * *", Options: schedule.Options{TimeZone: "Europe/Berlin"}}
+
 // SetupReports adds a controller to a manager that sends a report at each due time of spec.report.
 func SetupReports(mgr ctrl.Manager, send sender) error {
 	return reconcile.For(mgr, reconcile.Named("report", reportStep{send, clock.RealClock{}})).Complete()
@@ -80,6 +83,14 @@ func (r reportStep) Reconcile(ctx context.Context, _ client.Client, s *Shop) err
 		s.Status.Report.Record(due)
 	}
 	return reconcile.SuccessUntil("Scheduled", due.RequeueAfter(r.clock.Now()), "waits for its time")
+}
+
+func TestNightly(t *testing.T) {
+	var status schedule.Status
+	decision, err := status.Decide(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), "web", nightly.Schedule, nightly.Options)
+	if want := time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC); err != nil || !decision.Next.Equal(want) {
+		t.Errorf("the next run is at %v and not %v, error: %v", decision.Next, want, err)
+	}
 }
 
 func TestBackupsSurviveEveryFault(t *testing.T) {

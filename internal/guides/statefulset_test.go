@@ -19,6 +19,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
+// +kubebuilder:rbac:groups=shop.example.com,resources=shops,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=shop.example.com,resources=shops/status,verbs=patch
+// +kubebuilder:rbac:groups=shop.example.com,resources=shops/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=create;get;list;watch;patch;delete
+// +kubebuilder:rbac:groups="",resources=services;secrets,verbs=create;get;list;watch;patch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=list;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
 // SetupDatabase adds the controller of the guide "I own a StatefulSet" to a manager.
 func SetupDatabase(mgr ctrl.Manager) error {
 	service := ownedresources.Build(databaseService)
@@ -80,7 +89,7 @@ func checkName(_ context.Context, _ client.Client, s *Shop) error {
 
 func TestDatabaseSurvivesEveryFault(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-	reconciletest.Explore(t, reconciletest.Scenario{
+	report := reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
 		Start: func(p *reconciletest.Process) error { return SetupDatabase(p.Manager()) },
 		Actions: []reconciletest.Action{
@@ -92,6 +101,9 @@ func TestDatabaseSurvivesEveryFault(t *testing.T) {
 		},
 		Ignore: reconciletest.IgnoreFields("PersistentVolumeClaim", "status.allocatedResources"), // has it grown, or was it made so
 	}, reconciletest.Limit(100))
+	reconciletest.AssertRole(t, "testdata/rbac/role.yaml", []*reconciletest.Report{report},
+		"list pods", "delete pods", // for a Shop that is deleted while its StatefulSet is replaced
+		"patch services", "delete services", "patch secrets", "delete secrets") // nobody edits them, and they are always wanted
 }
 
 func TestDatabaseName(t *testing.T) {
