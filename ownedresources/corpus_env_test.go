@@ -103,6 +103,17 @@ func (c *corpusEnv) manifests(t *testing.T) []manifest {
 	return files
 }
 
+// otherVersion is the environment variable that chooses another version of Kubernetes than the one that the corpus was written for.
+const otherVersion = "OPBLOCKS_KUBERNETES"
+
+// newManifests are those whose kind or field only Kubernetes 1.36 has.
+var newManifests = []string{"deployment-scheduling-group", "mutatingadmissionpolicy-labels"}
+
+// isForVersion reports whether the version of Kubernetes that runs has the kind and the fields of a manifest.
+func isForVersion(m manifest) bool {
+	return os.Getenv(otherVersion) == "" || !slices.Contains(newManifests, m.name)
+}
+
 // subject returns a manifest in one form. A cluster-scoped object gets a unique name, in place of the word corpus.
 func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	t.Helper()

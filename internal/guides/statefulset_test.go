@@ -99,7 +99,6 @@ func TestDatabaseSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(set),
 			reconciletest.Delete(shop()),
 		},
-		Ignore: reconciletest.IgnoreFields("PersistentVolumeClaim", "status.allocatedResources"), // has it grown, or was it made so
 	}, reconciletest.Limit(100))
 	reconciletest.AssertRole(t, "testdata/rbac/role.yaml", []*reconciletest.Report{report},
 		"list pods", "delete pods", // for a Shop that is deleted while its StatefulSet is replaced

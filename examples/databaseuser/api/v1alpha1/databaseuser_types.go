@@ -94,21 +94,25 @@ type Privilege string
 type Limits struct {
 	// MaxUserConnections is the maximum number of concurrent connections.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MaxUserConnections int32 `json:"maxUserConnections,omitempty"`
 
 	// MaxConnectionsPerHour is the maximum number of connections opened in an hour.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MaxConnectionsPerHour int32 `json:"maxConnectionsPerHour,omitempty"`
 
 	// MaxQueriesPerHour is the maximum number of statements in an hour.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MaxQueriesPerHour int32 `json:"maxQueriesPerHour,omitempty"`
 
 	// MaxUpdatesPerHour is the maximum number of statements in an hour that change something.
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MaxUpdatesPerHour int32 `json:"maxUpdatesPerHour,omitempty"`
 }
