@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
@@ -264,9 +265,10 @@ func (c *container) endpoint(t *testing.T, port intstr.IntOrString) string {
 // probe costs both sides a connection.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for began := time.Now(); !done(); time.Sleep(100 * time.Millisecond) {
-		require.Less(t, time.Since(began), operatortest.Patience, "waiting until %s", what)
-	}
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, operatortest.Patience, true, func(context.Context) (bool, error) {
+		return done(), nil
+	})
+	require.NoError(t, err, "waiting until %s", what)
 }
 
 // await waits until the answer to a probe has a status. The process must not end before.

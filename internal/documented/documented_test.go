@@ -1,6 +1,6 @@
-// Package documented tests that every exported identifier of the packages that users import has a comment of its own: also each field,
-// each method of an interface, and each constant of a group, but not Error, whose interface says all. (The linter revive is content with one comment for a group, and does not
-// look into types.) It contains no code.
+// Package documented tests that every exported identifier of the packages that users import has a comment of its own. That includes each
+// field, each method of an interface, and each constant of a group, but not methods named Error, which the interface error explains. The
+// linter revive accepts one comment for a group, and does not look into types. The package contains no code.
 package documented
 
 import (

@@ -74,7 +74,7 @@ func FuzzConformance(f *testing.F) {
 
 var realControlPlane = controlplane.Shared()
 
-// imitated is the minor version of Kubernetes whose answers this server gives. Those of others differ in the texts of some errors.
+// imitated is the minor version of Kubernetes that this server answers as. Other versions return other texts for some errors.
 const imitated = "v1.36."
 
 // skipOtherVersions skips the test if OPBLOCKS_KUBERNETES names another version.

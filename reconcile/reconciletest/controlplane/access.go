@@ -91,8 +91,8 @@ func (cp *ControlPlane) connect(ca *authority, port int) error {
 
 // MarshalKubeconfig returns the content of a kubeconfig file with this access, such as that of
 // [ControlPlane.ServiceAccountConfig] or [ControlPlane.ConfigFor]. The content is secret: write it to a file with mode
-// 0600. It has the address, the certificates, a token, user name and password, and whom to impersonate. It returns an
-// error if the access has a proxy or a plug-in for credentials.
+// 0600. The file has the address of the API server, the certificates, the token, the user name and password, and the user
+// to impersonate. MarshalKubeconfig returns an error if the access needs a proxy or a plug-in for credentials.
 func MarshalKubeconfig(config *rest.Config) ([]byte, error) {
 	if config.Proxy != nil || config.ExecProvider != nil || config.AuthProvider != nil {
 		return nil, errors.New("a kubeconfig file cannot have this access: it has a proxy or a plug-in for credentials")
