@@ -144,7 +144,11 @@ func (n *node) testMetrics(t *testing.T, u *operatortest.User, example string, c
 	prometheus, err := n.cp.ServiceAccountConfig(t.Context(), u.Namespace, "prometheus")
 	require.NoError(t, err)
 
-	status, _ := c.metrics(t, "")
+	var status int
+	eventually(t, "metrics are served", func() bool { // their server makes a certificate first, and readiness does not wait for it
+		status, _ = c.metrics(t, "")
+		return status != 0
+	})
 	assert.Equal(t, http.StatusUnauthorized, status, "anonymous")
 	status, _ = c.metrics(t, nobody.BearerToken)
 	assert.Equal(t, http.StatusForbidden, status, "a ServiceAccount without the role")
