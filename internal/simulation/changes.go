@@ -18,6 +18,7 @@ type history struct {
 	seen    int64                      // the revision up to which changes were observed
 	changes []memoryserver.Change      // that were observed
 	present map[objectID]client.Object // the objects that exist
+	secrets []secretValue              // of the Secrets that exist
 	known   state.Identities           // of the objects that exist and of those that are gone
 }
 
@@ -26,9 +27,16 @@ func (h *history) add(c *memoryserver.Change) {
 	if c.New != nil {
 		h.known.Add(c.New)
 	}
-	id := objectID{c.GVK, c.Key}
-	if h.present[id] = c.New; c.New == nil {
+	h.put(objectID{c.GVK, c.Key}, c.New)
+}
+
+// put replaces an object. Nil deletes it.
+func (h *history) put(id objectID, obj client.Object) {
+	if h.present[id] = obj; obj == nil {
 		delete(h.present, id)
+	}
+	if id.kind.Kind == "Secret" {
+		h.secrets = secretValuesOf(h.present)
 	}
 }
 

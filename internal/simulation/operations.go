@@ -84,7 +84,7 @@ func (r *Run) externalState() string {
 func (r *Run) countChange(c *call, change *memoryserver.Change) {
 	id := objectID{change.GVK, change.Key}
 	if change.New != nil && id.kind.Kind == "Secret" {
-		r.history.present[id] = change.New // from now on its values must not appear elsewhere
+		r.history.put(id, change.New) // from now on its values must not appear elsewhere
 	}
 	r.operations.writes[id]++
 	r.rights.addChange(c, change)

@@ -81,7 +81,7 @@ func (l logSink) Info(_ int, message string, values ...any) {
 	run := l.process.run
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if l.process.dead || len(run.history.secretValues()) == 0 {
+	if l.process.dead || len(run.history.secrets) == 0 {
 		return
 	}
 	if err := run.findLeakInText("the log", message+format(values)); err != nil {

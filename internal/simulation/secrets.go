@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/simulation/state"
@@ -25,30 +26,30 @@ var publicKeys = []string{
 
 // secretValue is a value that must not appear outside of Secrets.
 type secretValue struct {
-	secret, key string
-	value       []byte
+	secret, key   string
+	text, encoded string // the value as it is, and in base64
 }
 
 // occursIn reports whether the text contains the value, as it is or in base64.
 func (v *secretValue) occursIn(text string) bool {
-	return strings.Contains(text, string(v.value)) || strings.Contains(text, base64.StdEncoding.EncodeToString(v.value))
+	return strings.Contains(text, v.text) || strings.Contains(text, v.encoded)
 }
 
 func (v *secretValue) leakedTo(where string) error {
 	return fmt.Errorf("the value of key %q in Secret %s appears in %s", v.key, v.secret, where)
 }
 
-// secretValues returns the secret values of all Secrets that exist.
-func (h *history) secretValues() []secretValue {
+// secretValuesOf returns the secret values of the Secrets among the objects.
+func secretValuesOf(objects map[objectID]client.Object) []secretValue {
 	var values []secretValue
-	for _, obj := range h.present {
+	for _, obj := range objects {
 		secret, ok := obj.(*corev1.Secret)
 		if !ok {
 			continue
 		}
 		for key, value := range secret.Data {
 			if len(value) >= minSecretLength && !slices.Contains(publicKeys, strings.ToLower(key)) {
-				values = append(values, secretValue{secret.Name, key, value})
+				values = append(values, secretValue{secret.Name, key, string(value), base64.StdEncoding.EncodeToString(value)})
 			}
 		}
 	}
@@ -56,12 +57,17 @@ func (h *history) secretValues() []secretValue {
 	return values
 }
 
+// hasSecret reports whether the text contains the value of any Secret.
+func (h *history) hasSecret(text string) bool {
+	return slices.ContainsFunc(h.secrets, func(v secretValue) bool { return v.occursIn(text) })
+}
+
 // findLeak returns an error if a change put the value of a Secret into an object that is no Secret.
 func (r *Run) findLeak(c *memoryserver.Change) error {
-	if c.New == nil || c.GVK.Kind == "Secret" {
+	if c.New == nil || c.GVK.Kind == "Secret" || len(r.history.secrets) == 0 || state.FindString(c.New, r.history.hasSecret) == "" {
 		return nil
 	}
-	for _, v := range r.history.secretValues() {
+	for _, v := range r.history.secrets {
 		path := state.FindString(c.New, v.occursIn)
 		if path != "" && (c.Old == nil || state.FindString(c.Old, v.occursIn) == "") {
 			return v.leakedTo(path + " of " + c.GVK.Kind + " " + nameOf(c.Key))
@@ -72,7 +78,7 @@ func (r *Run) findLeak(c *memoryserver.Change) error {
 
 // findLeakInText returns an error if the text contains the value of a Secret. what names the text.
 func (r *Run) findLeakInText(what, text string) error {
-	for _, v := range r.history.secretValues() {
+	for _, v := range r.history.secrets {
 		if v.occursIn(text) {
 			return v.leakedTo(what)
 		}
