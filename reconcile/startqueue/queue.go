@@ -69,7 +69,7 @@ func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, e
 // enqueue nothing. Without a limit no event enqueues anything.
 func (q Queue[T]) Watching() reconcile.StepOption {
 	empty := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	return reconcile.Watching(empty, q.enqueueNext, q.placeChanged())
+	return reconcile.Watching(empty, q.enqueueNext, q.placeLeft())
 }
 
 // enqueueNext returns requests for the objects that may start now.
@@ -85,8 +85,8 @@ func (q Queue[T]) enqueueNext(ctx context.Context, r client.Reader, _ T) (reques
 	return requests
 }
 
-// placeChanged passes the events after which another object may be next.
-func (q Queue[T]) placeChanged() predicate.Predicate {
+// placeLeft passes the events after which another object may be next.
+func (q Queue[T]) placeLeft() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -98,16 +98,30 @@ func (q Queue[T]) placeChanged() predicate.Predicate {
 				return false
 			}
 			now := q.Clock.Now()
-			return q.placeOf(e.ObjectOld, now) != q.placeOf(e.ObjectNew, now)
+			return q.placeOf(e.ObjectOld, now).isLeftFor(q.placeOf(e.ObjectNew, now))
 		},
 	}
 }
 
-// place is the place of an object in the queue. It is comparable.
+// place is the place of an object in the queue.
 type place struct {
 	isCandidate bool
 	running     bool
-	due         int64 // in nanoseconds since 1970; 0 for an object that runs
+	due         time.Time // of an object that waits
+}
+
+// isLeftFor reports whether the move of an object from place p to another one lets other objects come before it: its run has ended, it
+// waits for a later time, or it is no candidate any more. A start lets none: the object came before them while it waited.
+func (p place) isLeftFor(other place) bool {
+	switch {
+	case !p.isCandidate:
+		return false
+	case !other.isCandidate:
+		return true
+	case p.running:
+		return !other.running
+	}
+	return !other.running && other.due.After(p.due)
 }
 
 func (q Queue[T]) placeOf(obj client.Object, now time.Time) place {
@@ -122,7 +136,7 @@ func (q Queue[T]) placeOf(obj client.Object, now time.Time) place {
 	case c.Running:
 		return place{isCandidate: true, running: true}
 	}
-	return place{isCandidate: true, due: c.Due.UnixNano()}
+	return place{isCandidate: true, due: c.Due}
 }
 
 // candidates returns the candidates of all objects.

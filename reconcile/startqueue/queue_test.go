@@ -54,6 +54,11 @@ func waits(name string, minutes int, edit ...func(*corev1.ConfigMap)) *corev1.Co
 	return m
 }
 
+// dueAt sets when a run is due, in minutes after two.
+func dueAt(minutes int) func(*corev1.ConfigMap) {
+	return func(m *corev1.ConfigMap) { m.Labels[due] = waits("", minutes).Labels[due] }
+}
+
 func runs(m *corev1.ConfigMap) { m.Labels[running] = "true" }
 
 func paused(m *corev1.ConfigMap) {
@@ -123,6 +128,9 @@ func TestWatching(t *testing.T) {
 		"Paused":    {"a paused object takes no place", 1, change("a", paused), []string{"b"}},
 		"Skipped":   {"there was no room before, and is none now", 1, change("b", ended), nil},
 		"Unrelated": {"the place in the queue did not change", 1, change("a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": "b"} }), nil},
+		"Started":   {"the next one could start before", 3, change("b", runs), nil},
+		"Earlier":   {"it comes before the others as it did", 3, change("b", dueAt(-1)), nil},
+		"Later":     {"the next one comes before it now", 2, change("b", dueAt(4)), []string{"c"}},
 		"Created":   {"a creation lets nobody start", 2, reconciletest.Create(waits("d", 0)), nil},
 		"NoLimit":   {"nobody waits", 0, change("a", ended), nil},
 	}
