@@ -83,7 +83,7 @@ func (cp *ControlPlane) apiServerArgs(port int) []string {
 		"--service-cluster-ip-range=" + serviceRange,
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged",
-		"--client-ca-file=" + cp.file("ca.crt"),
+		"--token-auth-file=" + cp.file("tokens.csv"),
 		"--tls-cert-file=" + cp.file("apiserver.crt"),
 		"--tls-private-key-file=" + cp.file("apiserver.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",

@@ -52,14 +52,6 @@ func (a *authority) server(addresses ...net.IP) (pair, error) {
 	})
 }
 
-// client returns a certificate for a user. The API server reads the user's name and groups from its subject.
-func (a *authority) client(user string, groups ...string) (pair, error) {
-	return a.sign(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: user, Organization: groups},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
-}
-
 func (a *authority) sign(template *x509.Certificate) (pair, error) {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
