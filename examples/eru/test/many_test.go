@@ -160,10 +160,12 @@ func testManyDue(t *testing.T, many, maxConcurrent int) {
 	clock.SetTime(four.Add(spread / 2 * time.Second))
 	o.Stop()
 	o = startOperator(t, r, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	var erus eruv1.EruList
+	require.NoError(t, u.List(t.Context(), &erus, client.InNamespace(u.Namespace)))
+	require.Len(t, erus.Items, many)
 	inFirstHalf := map[string]bool{}
-	for _, name := range names {
-		eru := operatortest.Live(t, u, u.eru(name))
-		inFirstHalf[name] = schedule.Offset(eru.UID, spread*time.Second) <= spread/2*time.Second
+	for _, eru := range erus.Items {
+		inFirstHalf[eru.Name] = schedule.Offset(eru.UID, spread*time.Second) <= spread/2*time.Second
 	}
 	operatortest.Eventually(t, "the limit is reached", func(c *assert.CollectT) { assert.Equal(c, maxConcurrent, deployments.count()) })
 	deployments.finish(t)

@@ -104,7 +104,10 @@ func (u *user) deploy(t testing.TB, name string, asks bool) *appsv1.Deployment {
 
 // rollOut writes the status that the Deployment controller writes when a rollout is complete.
 func (u *user) rollOut(t require.TestingT, name string) {
-	d := operatortest.Live(t, u, u.Deployment(name))
+	u.completeRollout(t, operatortest.Live(t, u, u.Deployment(name)))
+}
+
+func (u *user) completeRollout(t require.TestingT, d *appsv1.Deployment) {
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 		Conditions: []appsv1.DeploymentCondition{
@@ -124,8 +127,7 @@ func (u *user) roll(t require.TestingT, name string) {
 // rolledOut creates a Deployment that has rolled out, where no controller runs.
 func (u *user) rolledOut(t testing.TB, name string, asks bool) {
 	t.Helper()
-	u.deploy(t, name, asks)
-	u.rollOut(t, name)
+	u.completeRollout(t, u.deploy(t, name, asks))
 }
 
 // restartedAt returns the due time of the last restart, as the Deployment has it.
