@@ -6,6 +6,9 @@
 //	go run ./internal/exportedapi -exact v0.2.0     # reports whether the API is that of the release
 //
 // `make lint` runs the first, `make api` the second, `make api RELEASE=v0.2.0` the third, and `make release-check` the last.
+//
+// The API of a release is text, as in the folder api of Go's own repository: a review shows each change, and a check needs neither the
+// network nor the sources of the release. That is why golang.org/x/exp/apidiff is not used here: it compares two compiled packages.
 package main
 
 import (
