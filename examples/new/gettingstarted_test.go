@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,7 +22,8 @@ import (
 )
 
 // TestGettingStarted runs the page docs/getting-started.md in an empty folder, as a user does who types its commands into one shell and
-// copies its files. The library comes through a module proxy.
+// copies its files. The library comes through a module proxy. Before the page removes the example's controller, the test checks the
+// copy.
 func TestGettingStarted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
@@ -30,7 +32,16 @@ func TestGettingStarted(t *testing.T) {
 	require.NoError(t, err)
 	blocks, err := blocksOf(string(page))
 	require.NoError(t, err)
-	runBlocks(t, blocks, release(t).environment)
+	removal := slices.IndexFunc(blocks, func(b block) bool { return strings.HasPrefix(b.text, "rm -r controller/") })
+	require.Positive(t, removal, "the page does not remove the example's controller")
+	copied := filepath.Join(t.TempDir(), "copied")
+	blocks[removal-1].text += copyChecks(copied)
+
+	r := release(t)
+	output := runBlocks(t, blocks, r.environment)
+	assert.Contains(t, output, "shop has the operator of kind Shop, of the API shop.example.com/v1alpha1")
+	assertReleased(t, copied, r.version)
+	assertRenamed(t, copied, "memcached")
 }
 
 // block is a block of a page: commands for a shell, what they print, or the content of a file.
@@ -71,8 +82,9 @@ func blocksOf(page string) (blocks []block, err error) {
 var needsDocker = regexp.MustCompile(`(?m)^(make docker-build|docker) `)
 
 // runBlocks runs the blocks in an empty folder, in one shell with job control, as a terminal has it. Blocks for docker are left out where
-// it does not run, and so is a push, since there is no registry of the page's name. What runs in the background ends with the shell.
-func runBlocks(t *testing.T, blocks []block, environment []string) {
+// it does not run, and so is a push, since there is no registry of the page's name. What runs in the background ends with the shell. It
+// returns what the blocks print.
+func runBlocks(t *testing.T, blocks []block, environment []string) string {
 	t.Helper()
 	parts, folder := t.TempDir(), t.TempDir()
 	detached := filepath.Join(parts, "detached")
@@ -125,6 +137,7 @@ func runBlocks(t *testing.T, blocks []block, environment []string) {
 			assert.Regexp(t, b.pattern(), after, "line %d: the commands before it print something else", b.line)
 		}
 	}
+	return output.String()
 }
 
 // pattern returns a regular expression for the output of a block. It allows other numbers of spaces, with which kubectl aligns columns.

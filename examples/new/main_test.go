@@ -24,16 +24,19 @@ var root, _ = filepath.Abs(checkout)
 // printed.
 func executeIn(ctx context.Context, t *testing.T, folder string, flags map[string]string) (code int, output string) {
 	t.Helper()
-	all := map[string]string{"from": "memcached", "module": "example.com/shop", "kind": "Shop", "dir": filepath.Join(folder, "shop"),
-		"replace": root, "skip-tidy": "true"}
-	var arguments []string
-	maps.Copy(all, flags)
-	for name, value := range all {
-		arguments = append(arguments, "-"+name+"="+value)
-	}
 	var out bytes.Buffer
-	code = execute(ctx, arguments, &out, &out)
+	code = execute(ctx, arguments(filepath.Join(folder, "shop"), flags), &out, &out)
 	return code, out.String()
+}
+
+// arguments returns the arguments of the command with which it writes to a folder, with some flags in place of others.
+func arguments(folder string, flags map[string]string) (all []string) {
+	values := map[string]string{"from": "memcached", "module": "example.com/shop", "kind": "Shop", "dir": folder, "replace": root, "skip-tidy": "true"}
+	maps.Copy(values, flags)
+	for name, value := range values {
+		all = append(all, "-"+name+"="+value)
+	}
+	return all
 }
 
 func TestBadInput(t *testing.T) {
