@@ -211,9 +211,9 @@ func (c *container) describeFiles(t *testing.T) string {
 	return all.String()
 }
 
-// web is a client that keeps no connections and trusts any certificate, as kubelets do.
+// web is a client that keeps no connections, asks for no compression and trusts any certificate, as kubelets do.
 var web = &http.Client{Transport: &http.Transport{
-	DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 }}
 
 // get sends a request, with a token unless it is empty, and returns the status and the body of the answer: 0 if there is none.
@@ -265,7 +265,7 @@ func (c *container) endpoint(t *testing.T, port intstr.IntOrString) string {
 // probe costs both sides a connection.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, operatortest.Patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.Background(), 250*time.Millisecond, operatortest.Patience, true, func(context.Context) (bool, error) {
 		return done(), nil
 	})
 	require.NoError(t, err, "waiting until %s", what)
@@ -307,11 +307,11 @@ func (c *container) metrics(t *testing.T, token string) (status int, body string
 	return get("https://"+path.Join(c.endpoint(t, intstr.FromString("metrics")), "metrics"), token)
 }
 
-var leads = regexp.MustCompile(`(?m)^leader_election_master_status\{[^}]*\} 1$`)
-
 // leads reports whether the metrics say that the process is the leader.
 func (c *container) leads(t *testing.T, token string) bool {
 	t.Helper()
 	_, body := c.metrics(t, token)
-	return leads.MatchString(body)
+	_, status, _ := strings.Cut(body, "\nleader_election_master_status{")
+	status, _, _ = strings.Cut(status, "\n")
+	return strings.HasSuffix(status, "} 1")
 }
