@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -157,7 +158,7 @@ func (r *renaming) leftovers(files map[string][]byte) error {
 			if strings.HasPrefix(file, "internal/") && !strings.Contains(name, "/") {
 				continue
 			}
-			if pattern.Match(text) {
+			if bytes.Contains(text, []byte(name)) && pattern.Match(text) {
 				return fmt.Errorf("%s still has the name %s of example %s; please report this as a bug", file, name, r.from.lower)
 			}
 		}
