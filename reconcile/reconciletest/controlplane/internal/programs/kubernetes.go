@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // VersionVariable is the environment variable that chooses a version of Kubernetes.
@@ -41,7 +42,7 @@ func Version(version string) (string, error) {
 	return version, nil
 }
 
-func pinnedVersion() string { return versionIn(pinnedMod, kubernetesModule) }
+var pinnedVersion = sync.OnceValue(func() string { return versionIn(pinnedMod, kubernetesModule) })
 
 // versionIn returns a module's version in a go.mod file, such as v1.36.3.
 func versionIn(manifest []byte, module string) string {
