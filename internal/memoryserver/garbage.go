@@ -199,7 +199,7 @@ func (s *Server) rewrite(i item, change func(client.Object)) {
 	if s.table(i.kind).find(i.key) == nil {
 		return
 	}
-	_, err := s.modify(i.kind, i.key, "", i.object.GetUID(), collector, func(live client.Object) (client.Object, error) {
+	_, err := s.modify(i.kind, i.key, "", i.object.GetUID(), collector, nil, func(live client.Object) (client.Object, error) {
 		obj := live.DeepCopyObject().(client.Object)
 		change(obj)
 		return i.kind.FieldManagers[""].UpdateNoErrors(live, obj, collector.manager).(client.Object), nil

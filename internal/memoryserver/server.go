@@ -19,6 +19,8 @@ type Server struct {
 	scheme *runtime.Scheme
 	kinds  *kinds
 
+	earlier *Server // whose results this one reuses; nil: none
+
 	mu       sync.Mutex
 	tables   map[schema.GroupVersionKind]*table
 	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
@@ -41,7 +43,7 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{scheme: scheme, kinds: kinds, tables: map[schema.GroupVersionKind]*table{}, generated: map[generatedName]uint64{}}
+	server := &Server{scheme: scheme, kinds: kinds, earlier: s.earlier, tables: map[schema.GroupVersionKind]*table{}, generated: map[generatedName]uint64{}}
 	server.createNamespaces("default", "kube-system")
 	return server, nil
 }

@@ -26,9 +26,12 @@ func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object,
 			return decoded, nil
 		}
 	}
-	decoded, err := decodeView(k, v.object, as)
-	if err != nil {
-		return nil, err
+	decoded := v.earlierView(as)
+	if decoded == nil {
+		var err error
+		if decoded, err = decodeView(k, v.object, as); err != nil {
+			return nil, err
+		}
 	}
 	v.views = append(v.views, decoded)
 	return decoded, nil
