@@ -3,6 +3,7 @@ package memoryserver
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,8 +24,11 @@ type Server struct {
 
 	mu       sync.Mutex
 	tables   map[schema.GroupVersionKind]*table
+	order    []*table  // by kind
 	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
 	watchers watchers
+
+	collected int64 // the revision at which the garbage collector had nothing left to do
 
 	generated map[generatedName]uint64 // the number of the last name
 	skipped   uint64                   // numbers that are not used any more, by Advance
@@ -66,6 +70,8 @@ func (s *Server) table(k *kind.Kind) *table {
 	if t == nil {
 		t = &table{kind: k, records: map[client.ObjectKey]*record{}}
 		s.tables[k.GVK] = t
+		s.order = append(s.order, t)
+		slices.SortFunc(s.order, compareKinds)
 	}
 	return t
 }
