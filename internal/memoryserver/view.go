@@ -99,9 +99,19 @@ func isUntyped(object client.Object) bool {
 }
 
 // respond writes a stored object into the object of a request.
-func respond(k *kind.Kind, held, out client.Object) error {
+func (s *Server) respond(k *kind.Kind, held, out client.Object) error {
 	if reflect.TypeOf(held) == reflect.TypeOf(out) {
 		copyInto(out, held)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.table(k).find(client.ObjectKeyFromObject(held)); v != nil && v.object == held {
+		shown, err := s.view(k, v, reflect.TypeOf(out)) // others will read it too
+		if err != nil {
+			return err
+		}
+		copyInto(out, shown)
 		return nil
 	}
 	decoded, err := decodeView(k, held, reflect.TypeOf(out))
