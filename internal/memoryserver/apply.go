@@ -25,7 +25,7 @@ func (s *Server) apply(k *kind.Kind, key client.ObjectKey, subresource string, c
 		}
 		return s.applyNew(k, key, subresource, content, options)
 	}
-	return s.modify(k, key, subresource, "", options, func(live client.Object) (client.Object, error) {
+	return s.modify(k, key, subresource, "", options, newPatch(subresource, types.ApplyYAMLPatchType, content, options), func(live client.Object) (client.Object, error) {
 		return merge(k, key, subresource, live, content, options)
 	})
 }

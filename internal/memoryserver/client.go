@@ -108,7 +108,7 @@ func (s *Server) write(k *kind.Kind, obj client.Object, strict bool, do func(sen
 	if err != nil {
 		return asStatus(err)
 	}
-	return respond(k, stored, obj)
+	return s.respond(k, stored, obj)
 }
 
 func (c *liveClient) Update(ctx context.Context, obj client.Object, options ...client.UpdateOption) error {
@@ -162,7 +162,7 @@ func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subreso
 	if err != nil {
 		return asStatus(err)
 	}
-	return respond(k, stored, body)
+	return c.server.respond(k, stored, body)
 }
 
 func (s *Server) patchOrApply(k *kind.Kind, key client.ObjectKey, subresource string, patchType types.PatchType, content []byte, w writeOptions) (client.Object, error) {

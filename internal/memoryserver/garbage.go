@@ -2,7 +2,6 @@ package memoryserver
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,17 +25,19 @@ var collector = writeOptions{manager: "kube-controller-manager"}
 func (s *Server) CollectGarbage() (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.collect() {
+	for s.collected != s.revision() && s.collect() {
 		changed = true
 	}
+	s.collected = s.revision()
 	return changed
 }
 
 // collect does one round over all objects, by kind and by name, so that a run can be repeated.
 func (s *Server) collect() bool {
 	before := s.revision()
-	dependents := s.dependents()
-	for _, item := range s.objects() {
+	objects := s.objects()
+	dependents := dependentsOf(objects)
+	for _, item := range objects {
 		s.collectItem(item, dependents)
 	}
 	s.finishNamespaces()
@@ -52,8 +53,7 @@ type item struct {
 
 // objects returns every object, by kind and by name.
 func (s *Server) objects() (items []item) {
-	for _, gvk := range slices.SortedFunc(maps.Keys(s.tables), compareKinds) {
-		t := s.tables[gvk]
+	for _, t := range s.order {
 		for _, r := range t.order {
 			if v := r.latest(); v != nil {
 				items = append(items, item{t.kind, r.key, v.object})
@@ -63,12 +63,12 @@ func (s *Server) objects() (items []item) {
 	return items
 }
 
-func compareKinds(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) }
+func compareKinds(a, b *table) int { return cmp.Compare(a.kind.GVK.String(), b.kind.GVK.String()) }
 
-// dependents returns the objects that have owner references, by the owner's UID.
-func (s *Server) dependents() map[types.UID][]item {
+// dependentsOf returns the objects that have owner references, by the owner's UID.
+func dependentsOf(objects []item) map[types.UID][]item {
 	by := map[types.UID][]item{}
-	for _, i := range s.objects() {
+	for _, i := range objects {
 		for _, ref := range i.object.GetOwnerReferences() {
 			by[ref.UID] = append(by[ref.UID], i)
 		}
@@ -199,7 +199,7 @@ func (s *Server) rewrite(i item, change func(client.Object)) {
 	if s.table(i.kind).find(i.key) == nil {
 		return
 	}
-	_, err := s.modify(i.kind, i.key, "", i.object.GetUID(), collector, func(live client.Object) (client.Object, error) {
+	_, err := s.modify(i.kind, i.key, "", i.object.GetUID(), collector, nil, func(live client.Object) (client.Object, error) {
 		obj := live.DeepCopyObject().(client.Object)
 		change(obj)
 		return i.kind.FieldManagers[""].UpdateNoErrors(live, obj, collector.manager).(client.Object), nil

@@ -11,9 +11,10 @@ import (
 
 type settings struct {
 	definitions []*crd.Definition
+	earlier     *Server
 }
 
-// Option adds kinds to a server, beyond the built-in ones.
+// Option is [CRD], [CRDs] or [Following].
 type Option func(*settings) error
 
 // CRDs adds the custom resource definitions in YAML or JSON files. Of a folder it reads the files directly in it.

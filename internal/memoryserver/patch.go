@@ -25,7 +25,7 @@ func (s *Server) patch(k *kind.Kind, key client.ObjectKey, subresource string, p
 	if !acceptsPatch(k, patchType) {
 		return nil, errUnsupportedPatch
 	}
-	return s.modify(k, key, subresource, "", options, func(live client.Object) (client.Object, error) {
+	return s.modify(k, key, subresource, "", options, newPatch(subresource, patchType, content, options), func(live client.Object) (client.Object, error) {
 		obj, err := patched(k, live, patchType, content, options.strict)
 		if err != nil {
 			return nil, err

@@ -25,7 +25,7 @@ func scaleOf(k *kind.Kind, object client.Object) *autoscalingv1.Scale {
 
 // rescale sets the number of replicas. The caller holds the lock.
 func (s *Server) rescale(k *kind.Kind, key client.ObjectKey, uid types.UID, change func(*autoscalingv1.Scale) error, options writeOptions) (*autoscalingv1.Scale, error) {
-	stored, err := s.modify(k, key, kind.ScaleSubresource, uid, options, func(live client.Object) (client.Object, error) {
+	stored, err := s.modify(k, key, kind.ScaleSubresource, uid, options, nil, func(live client.Object) (client.Object, error) {
 		scale := scaleOf(k, live)
 		if err := change(scale); err != nil {
 			return nil, err

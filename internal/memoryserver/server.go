@@ -3,6 +3,7 @@ package memoryserver
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,10 +20,15 @@ type Server struct {
 	scheme *runtime.Scheme
 	kinds  *kinds
 
+	earlier *Server // whose results this one reuses; nil: none
+
 	mu       sync.Mutex
 	tables   map[schema.GroupVersionKind]*table
+	order    []*table  // by kind
 	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
 	watchers watchers
+
+	collected int64 // the revision at which the garbage collector had nothing left to do
 
 	generated map[generatedName]uint64 // the number of the last name
 	skipped   uint64                   // numbers that are not used any more, by Advance
@@ -41,7 +47,7 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{scheme: scheme, kinds: kinds, tables: map[schema.GroupVersionKind]*table{}, generated: map[generatedName]uint64{}}
+	server := &Server{scheme: scheme, kinds: kinds, earlier: s.earlier, tables: map[schema.GroupVersionKind]*table{}, generated: map[generatedName]uint64{}}
 	server.createNamespaces("default", "kube-system")
 	return server, nil
 }
@@ -64,6 +70,8 @@ func (s *Server) table(k *kind.Kind) *table {
 	if t == nil {
 		t = &table{kind: k, records: map[client.ObjectKey]*record{}}
 		s.tables[k.GVK] = t
+		s.order = append(s.order, t)
+		slices.SortFunc(s.order, compareKinds)
 	}
 	return t
 }

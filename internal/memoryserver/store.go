@@ -32,6 +32,8 @@ type version struct {
 	object   client.Object // as clients read it; nil: deleted
 	stored   client.Object // as it was written, with fields that decoding drops
 	views    []client.Object
+	request  *writeRequest // that made it of the version before; nil: another kind of request
+	origin   *version      // of the earlier server, which is equal; nil: there is none
 }
 
 func (t *table) find(key client.ObjectKey) *version {
@@ -100,17 +102,23 @@ func compareKeys(a, b client.ObjectKey) int {
 // commit stores an object, or its deletion if it is nil, under the next revision, and sets the object's resource
 // version. Nobody may change the object afterwards. object is what clients read, stored what was written.
 func (s *Server) commit(k *kind.Kind, key client.ObjectKey, object, stored client.Object) *version {
-	t := s.table(k)
 	made := &version{revision: s.revision() + 1, object: object, stored: stored}
 	if object != nil {
 		object.SetResourceVersion(strconv.FormatInt(made.revision, 10))
 		stored.SetResourceVersion(object.GetResourceVersion())
+		made.origin = s.originOf(made, k, key)
 	}
+	s.put(k, key, made)
+	return made
+}
+
+// put stores a version under the next revision.
+func (s *Server) put(k *kind.Kind, key client.ObjectKey, made *version) {
+	t := s.table(k)
 	c := &change{kind: k, key: key, before: t.find(key), after: made}
 	t.put(key, made)
 	s.history = append(s.history, c)
 	s.watchers.notify(s, c)
-	return made
 }
 
 func (s *Server) revision() int64 { return firstRevision + int64(len(s.history)) }

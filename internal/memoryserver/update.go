@@ -31,7 +31,7 @@ func (s *Server) update(k *kind.Kind, key client.ObjectKey, subresource string, 
 	if k.CreateOnUpdate && s.table(k).find(key) == nil {
 		return s.createByUpdate(k, key, subresource, sent, options)
 	}
-	return s.modify(k, key, subresource, sent.GetUID(), options, func(live client.Object) (client.Object, error) {
+	return s.modify(k, key, subresource, sent.GetUID(), options, s.newUpdate(subresource, sent, options), func(live client.Object) (client.Object, error) {
 		return k.FieldManagers[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
 	})
 }
@@ -45,9 +45,9 @@ func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource 
 	return s.insert(k, obj, options)
 }
 
-// modify is what update, patch and apply have in common. A UID that is not empty is a precondition. The caller holds
-// the lock.
-func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, change modification) (client.Object, error) {
+// modify is what update, patch and apply have in common. A UID that is not empty is a precondition. request is nil if the result
+// depends on something else. The caller holds the lock.
+func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
 	current := s.table(k).find(key)
 	if current == nil {
 		return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
@@ -55,6 +55,12 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	live := current.object
 	if uid != "" && uid != live.GetUID() {
 		return nil, uidConflict(k, key.Name, uid, live.GetUID())
+	}
+	if earlier := s.earlierResult(k, current, request); earlier != nil {
+		made := &version{revision: earlier.revision, origin: earlier}
+		made.object, made.stored = earlier.copied()
+		s.put(k, key, made)
+		return made.object, nil
 	}
 	obj, err := change(live)
 	if err != nil {
@@ -82,7 +88,9 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	case options.dryRun:
 		return read, nil
 	}
-	return s.commit(k, key, read, stored).object, nil
+	made := s.commit(k, key, read, stored)
+	made.request = request
+	return made.object, nil
 }
 
 // checkVersion rejects an object whose resource version is not the stored one.

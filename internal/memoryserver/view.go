@@ -26,9 +26,12 @@ func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object,
 			return decoded, nil
 		}
 	}
-	decoded, err := decodeView(k, v.object, as)
-	if err != nil {
-		return nil, err
+	decoded := v.earlierView(as)
+	if decoded == nil {
+		var err error
+		if decoded, err = decodeView(k, v.object, as); err != nil {
+			return nil, err
+		}
 	}
 	v.views = append(v.views, decoded)
 	return decoded, nil
@@ -96,9 +99,19 @@ func isUntyped(object client.Object) bool {
 }
 
 // respond writes a stored object into the object of a request.
-func respond(k *kind.Kind, held, out client.Object) error {
+func (s *Server) respond(k *kind.Kind, held, out client.Object) error {
 	if reflect.TypeOf(held) == reflect.TypeOf(out) {
 		copyInto(out, held)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.table(k).find(client.ObjectKeyFromObject(held)); v != nil && v.object == held {
+		shown, err := s.view(k, v, reflect.TypeOf(out)) // others will read it too
+		if err != nil {
+			return err
+		}
+		copyInto(out, shown)
 		return nil
 	}
 	decoded, err := decodeView(k, held, reflect.TypeOf(out))

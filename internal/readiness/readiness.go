@@ -2,8 +2,8 @@
 // (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 //
 // kstatus takes unstructured objects only, and converting a typed object costs more than the computation. The rules
-// for the most frequent kinds, Deployment and Service, are therefore written out for the typed objects. Tests compare
-// both ways.
+// for the most frequent kinds, Deployment and Service, are therefore written out for the typed objects, and the other
+// workloads are converted without their pod templates. Tests compare both ways.
 package readiness
 
 import (
@@ -37,11 +37,11 @@ func Compute(obj client.Object, gvk schema.GroupVersionKind) (Result, error) {
 	if result, ok := computeTyped(obj); ok {
 		return result, nil
 	}
-	return computeUnstructured(obj, gvk)
+	return computeUnstructured(withoutUnread(obj), gvk)
 }
 
 // ComputeInScheme is like [Compute] and looks up the kind of obj in the scheme where it is needed: not for a
-// *appsv1.Deployment and a *corev1.Service. It returns an error if the scheme does not have the type of obj.
+// *appsv1.Deployment, a *corev1.Service, a *corev1.ConfigMap and a *corev1.Secret. It returns an error if the scheme does not have the type of obj.
 func ComputeInScheme(obj client.Object, scheme *runtime.Scheme) (Result, error) {
 	if result, ok := computeTyped(obj); ok {
 		return result, nil
@@ -50,7 +50,7 @@ func ComputeInScheme(obj client.Object, scheme *runtime.Scheme) (Result, error) 
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: add its types to the manager's scheme", err)
 	}
-	return computeUnstructured(obj, gvk)
+	return computeUnstructured(withoutUnread(obj), gvk)
 }
 
 // computeUnstructured converts the object and calls kstatus.

@@ -10,6 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,6 +84,64 @@ func TestTypedEqualsKstatus(t *testing.T) {
 	for name, spec := range services {
 		t.Run("Service/"+name, func(t *testing.T) { requireEqualsKstatus(t, &corev1.Service{Spec: spec}) })
 	}
+	for name, obj := range map[string]client.Object{"ConfigMap": &corev1.ConfigMap{}, "Secret": &corev1.Secret{}} {
+		obj.SetGeneration(2)
+		t.Run(name, func(t *testing.T) { requireEqualsKstatus(t, obj) })
+	}
+}
+
+// What withoutUnread removes makes no difference.
+func TestWithoutUnread(t *testing.T) {
+	template := deployment(nil).Spec.Template
+	template.Spec.Containers = []corev1.Container{{Name: "web", Image: "nginx"}}
+	metadata := metav1.ObjectMeta{
+		Name: "web", Generation: 2, Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"},
+		OwnerReferences: []metav1.OwnerReference{{Name: "owner"}}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+	}
+	set := func(edit func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+		s := &appsv1.StatefulSet{ObjectMeta: metadata}
+		s.Spec.Replicas, s.Spec.Template, s.Spec.VolumeClaimTemplates = new(int32(3)), template, make([]corev1.PersistentVolumeClaim, 1)
+		s.Status = appsv1.StatefulSetStatus{ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, CurrentReplicas: 3, UpdatedReplicas: 3, CurrentRevision: "1", UpdateRevision: "1"}
+		edit(s)
+		return s
+	}
+	tests := map[string]client.Object{
+		"Ready":            set(func(*appsv1.StatefulSet) {}),
+		"TooFewPods":       set(func(s *appsv1.StatefulSet) { s.Status.Replicas = 2 }),
+		"TooFewReady":      set(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }),
+		"OldPodsLeft":      set(func(s *appsv1.StatefulSet) { s.Status.Replicas = 4 }),
+		"OldRevision":      set(func(s *appsv1.StatefulSet) { s.Status.CurrentRevision = "0" }),
+		"OlderGeneration":  set(func(s *appsv1.StatefulSet) { s.Status.ObservedGeneration = 1 }),
+		"OnDelete":         set(func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }),
+		"Deleted":          set(func(s *appsv1.StatefulSet) { s.DeletionTimestamp = new(metav1.Now()) }),
+		"DaemonSet":        &appsv1.DaemonSet{ObjectMeta: metadata, Spec: appsv1.DaemonSetSpec{Template: template}},
+		"Job":              &batchv1.Job{ObjectMeta: metadata, Spec: batchv1.JobSpec{Template: template}},
+		"Claim":            &corev1.PersistentVolumeClaim{ObjectMeta: metadata},
+		"ClaimBound":       &corev1.PersistentVolumeClaim{ObjectMeta: metadata, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}},
+		"DisruptionBudget": &policyv1.PodDisruptionBudget{ObjectMeta: metadata},
+	}
+	for name, obj := range tests {
+		t.Run(name, func(t *testing.T) {
+			requireReadsNoMore(t, obj)
+			less := withoutUnread(obj)
+			require.Empty(t, less.GetLabels(), "the conversion is cheap")
+			require.NotEmpty(t, obj.GetLabels(), "the object is not changed")
+		})
+	}
+}
+
+// requireReadsNoMore requires that kstatus does not read what withoutUnread removes, and that the object stays as it is.
+func requireReadsNoMore(t *testing.T, obj client.Object) {
+	t.Helper()
+	gvk, err := apiutil.GVKForObject(obj, scheme.Scheme)
+	require.NoError(t, err)
+	before := obj.DeepCopyObject()
+	want, err := computeUnstructured(obj, gvk)
+	require.NoError(t, err)
+	got, err := computeUnstructured(withoutUnread(obj), gvk)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.Equal(t, before, obj)
 }
 
 func foreignCondition(conditionType appsv1.DeploymentConditionType) appsv1.DeploymentCondition {

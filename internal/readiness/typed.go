@@ -7,12 +7,15 @@ import (
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// computeTyped returns the readiness of a Deployment or a Service without converting it. ok is false for other kinds,
-// and for an object that is being deleted.
+// computeTyped returns the readiness of a Deployment, a Service, a ConfigMap or a Secret without converting it. ok is false for
+// other kinds, and for an object that is being deleted.
 func computeTyped(obj client.Object) (result Result, ok bool) {
 	if obj.GetDeletionTimestamp() != nil {
 		return Result{}, false
@@ -22,8 +25,48 @@ func computeTyped(obj client.Object) (result Result, ok bool) {
 		return ofDeployment(obj), true
 	case *corev1.Service:
 		return ofService(obj), true
+	case *corev1.ConfigMap, *corev1.Secret:
+		return Result{Status: status.CurrentStatus}, true
 	}
 	return Result{}, false
+}
+
+// withoutUnread returns an object without large fields that kstatus does not read, so that it is converted in a fraction of the
+// time. It returns a shallow copy if it removes any, else the object itself.
+func withoutUnread(obj client.Object) client.Object {
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		few := *obj
+		few.ObjectMeta = withoutUnreadMetadata(&obj.ObjectMeta)
+		few.Spec.Template, few.Spec.VolumeClaimTemplates = corev1.PodTemplateSpec{}, nil
+		return &few
+	case *appsv1.DaemonSet:
+		few := *obj
+		few.ObjectMeta = withoutUnreadMetadata(&obj.ObjectMeta)
+		few.Spec.Template = corev1.PodTemplateSpec{}
+		return &few
+	case *batchv1.Job:
+		few := *obj
+		few.ObjectMeta = withoutUnreadMetadata(&obj.ObjectMeta)
+		few.Spec.Template = corev1.PodTemplateSpec{}
+		return &few
+	case *corev1.PersistentVolumeClaim:
+		few := *obj
+		few.ObjectMeta = withoutUnreadMetadata(&obj.ObjectMeta)
+		return &few
+	case *policyv1.PodDisruptionBudget:
+		few := *obj
+		few.ObjectMeta = withoutUnreadMetadata(&obj.ObjectMeta)
+		return &few
+	}
+	return obj
+}
+
+// withoutUnreadMetadata returns the metadata without labels, annotations, owners and managed fields.
+func withoutUnreadMetadata(m *metav1.ObjectMeta) metav1.ObjectMeta {
+	few := *m
+	few.Labels, few.Annotations, few.OwnerReferences, few.ManagedFields = nil, nil, nil, nil
+	return few
 }
 
 func inProgress(reason, message string) Result {

@@ -12,7 +12,7 @@ import (
 func (s *Scenario) runPatiently(t *testing.T) *result {
 	var r *Run
 	inBubble(t, func(*testing.T) {
-		server, err := s.newServer()
+		server, err := s.newServer(nil)
 		if err != nil {
 			return
 		}

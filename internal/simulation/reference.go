@@ -116,7 +116,7 @@ func (r *result) phaseAt(i int) *phase {
 func (s *Scenario) runLate(t *testing.T, late lateStart, clock moments) *result {
 	var r *Run
 	inBubble(t, func(*testing.T) {
-		server, err := s.newServer()
+		server, err := s.newServer(nil)
 		if err != nil {
 			return
 		}
@@ -134,7 +134,7 @@ func (s *Scenario) runLate(t *testing.T, late lateStart, clock moments) *result 
 // leadingActions returns how many of the first actions need nothing that the operator does.
 func (s *Scenario) leadingActions(t *testing.T) (n int) {
 	inBubble(t, func(*testing.T) {
-		server, err := s.newServer()
+		server, err := s.newServer(nil)
 		if err != nil {
 			return
 		}

@@ -97,6 +97,7 @@ type result struct {
 	silenced   map[FindingKind]bool
 	past       []string // writes by processes whose cache was behind, since they began with an old one
 	moments    moments
+	server     *memoryserver.Server
 }
 
 // failed returns the result of a run that could not be started.
@@ -109,7 +110,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
 	var r *Run
 	var unusable error
 	left := inBubble(t, func(*testing.T) {
-		server, err := s.newServer()
+		server, err := s.newServer(refs)
 		if err != nil {
 			unusable = err
 			return
@@ -127,7 +128,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
 	return &result{
 		faults: faults, injected: len(r.plan.injected), err: r.failure(), trace: r.trace,
 		points: r.plan.points, phases: r.script.phases, operations: r.operations, noOps: r.noOps, moments: r.script.moments, rights: r.rights.all(), past: r.log.inThePast(),
-		silenced: r.silenced,
+		silenced: r.silenced, server: r.server,
 	}
 }
 
@@ -135,7 +136,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
 func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 	t.Helper()
 	left := inBubble(t, func(t *testing.T) {
-		server, err := s.newServer()
+		server, err := s.newServer(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,9 +60,14 @@ func (s *Scenario) enoughAttempts() int {
 	return 3
 }
 
-func (s *Scenario) newServer() (*memoryserver.Server, error) {
-	if len(s.CRDs) == 0 {
-		return memoryserver.New(s.Scheme)
+// newServer returns a server with the scenario's kinds. With references it reuses results of the run without faults.
+func (s *Scenario) newServer(refs *references) (*memoryserver.Server, error) {
+	var options []memoryserver.Option
+	if len(s.CRDs) > 0 {
+		options = append(options, memoryserver.CRDs(s.CRDs...))
 	}
-	return memoryserver.New(s.Scheme, memoryserver.CRDs(s.CRDs...))
+	if refs != nil {
+		options = append(options, memoryserver.Following(refs.baseline.server))
+	}
+	return memoryserver.New(s.Scheme, options...)
 }

@@ -25,6 +25,7 @@ type Kind struct {
 	RequireVersion   bool // an update must name the resource version
 	OrphanDependents bool // a deletion orphans its dependents unless its options say otherwise
 	CreateOnUpdate   bool // an update creates an object that does not exist
+	Allocates        bool // the strategy allocates values that must be unique among the kind's objects
 
 	Strategy      Strategy
 	FieldManagers map[string]*managedfields.FieldManager // by subresource

@@ -88,7 +88,7 @@ const maxFields = 6
 // ChangedFields returns a line for each path at which two versions of an object differ, but only for the first six. Further
 // lines name what makes the values differ in each pass, as far as the two values show it.
 func ChangedFields(before, after client.Object) []string {
-	was, is := contentOf(before), contentOf(after)
+	was, is := lasting(before), lasting(after)
 	var lines []string
 	all := differences(was, is)
 	for i, d := range all {
@@ -108,7 +108,7 @@ const maxPaths = 3
 // ChangedPaths returns the paths at which two versions of an object differ, but only the first three.
 func ChangedPaths(before, after client.Object) []string {
 	var paths []string
-	for _, d := range differences(contentOf(before), contentOf(after)) {
+	for _, d := range differences(lasting(before), lasting(after)) {
 		if paths = append(paths, d.Path.String()); len(paths) == maxPaths {
 			break
 		}
@@ -120,9 +120,9 @@ func differences(before, after any) []diff.Difference {
 	return diff.Values(before, after, diff.Options{Item: itemName, Key: itemKey, ExpandMaps: true})
 }
 
-// contentOf returns an object's JSON value without the fields that every write changes.
-func contentOf(obj client.Object) map[string]any {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+// lasting returns an object's JSON value without the fields that every write changes.
+func lasting(obj client.Object) map[string]any {
+	content, err := contentOf(obj)
 	if err != nil {
 		return nil
 	}
@@ -137,7 +137,7 @@ func contentOf(obj client.Object) map[string]any {
 // FindString returns the path of a string in the object that matches, "" if there is none. It skips managed fields, since
 // they hold only names of fields.
 func FindString(obj runtime.Object, matches func(string) bool) (path string) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := contentOf(obj)
 	if err != nil || !hasString(content, matches) {
 		return ""
 	}

@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -34,7 +33,7 @@ var transient = map[string]bool{"Event": true, "Lease": true}
 
 // Of returns the state of the objects and of external, which is the state outside of the cluster as [EncodeExternal]
 // returns it, or "". known are the identities of all objects of the run, also of those that are gone. ignore is called
-// with a copy of every object and may change it, or empty it to leave it out; it may be nil.
+// with a copy of every object, without its managed fields, and may change it, or empty it to leave it out; it may be nil.
 func Of(objects []client.Object, known *Identities, external string, ignore func(*unstructured.Unstructured)) (State, error) {
 	var all []*unstructured.Unstructured
 	uids, exist := make([]string, 0, 2*len(objects)), make(map[string]bool, 2*len(objects))
@@ -43,7 +42,7 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 		if transient[kind] || isRevision(obj) {
 			continue
 		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		content, err := contentOf(obj)
 		if err != nil {
 			return nil, err
 		}
@@ -289,7 +288,7 @@ func nonempty(v any) any {
 
 // StatusOf returns an object's status as a JSON value, nil if it has none.
 func StatusOf(obj client.Object) any {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := contentOf(obj)
 	if err != nil {
 		return nil
 	}

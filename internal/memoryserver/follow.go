@@ -1,0 +1,101 @@
+package memoryserver
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver/kind"
+)
+
+// Following makes the server reuse results of an earlier one, to which nobody sends requests any more. It has the same kinds and
+// the same scheme. Clients see no difference: a result is reused only for the request that led to it, at the same time, of the
+// same version of the object, and at the same revision. So a simulation whose runs begin alike computes their beginning once.
+func Following(earlier *Server) Option {
+	return func(s *settings) error {
+		s.earlier = earlier
+		return nil
+	}
+}
+
+// writeRequest is an update, a patch or an apply, with everything on which its result depends except for the object's version.
+type writeRequest struct {
+	subresource string
+	patch       types.PatchType // "": an update
+	content     string          // of the patch
+	options     writeOptions
+	second      int64         // in which the server received it; the API has times in whole seconds
+	sent        client.Object // by an update, with defaults
+}
+
+// newPatch returns the request of a patch or an apply.
+func newPatch(subresource string, patch types.PatchType, content []byte, options writeOptions) *writeRequest {
+	return &writeRequest{subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
+}
+
+// newUpdate returns the request of an update. The caller may change the object afterwards, so a server that others may follow
+// keeps a copy of it. A server that follows another one has compared it by then.
+func (s *Server) newUpdate(subresource string, sent client.Object, options writeOptions) *writeRequest {
+	if s.earlier == nil {
+		sent = sent.DeepCopyObject().(client.Object)
+	}
+	return &writeRequest{subresource: subresource, options: options, second: now().Unix(), sent: sent}
+}
+
+func (r *writeRequest) equals(other *writeRequest) bool {
+	return r.subresource == other.subresource && r.patch == other.patch && r.content == other.content &&
+		r.options == other.options && r.second == other.second && reflect.DeepEqual(r.sent, other.sent)
+}
+
+// earlierChange returns the change of the earlier server that led to the next revision, nil if there is none.
+func (s *Server) earlierChange() *change {
+	if s.earlier == nil || len(s.history) >= len(s.earlier.history) {
+		return nil
+	}
+	return s.earlier.history[len(s.history)]
+}
+
+// earlierResult returns the version of the earlier server to which the same request led, nil if there is none.
+func (s *Server) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
+	c := s.earlierChange()
+	if c == nil || sent == nil || k.Allocates || current.origin == nil || c.before != current.origin ||
+		c.after.object == nil || c.after.request == nil || !sent.equals(c.after.request) {
+		return nil
+	}
+	return c.after
+}
+
+// copied returns copies of what clients read of a version, and of what was written.
+func (v *version) copied() (object, stored client.Object) {
+	object = v.object.DeepCopyObject().(client.Object)
+	if v.stored == v.object {
+		return object, object
+	}
+	return object, v.stored.DeepCopyObject().(client.Object)
+}
+
+// originOf returns the version of the earlier server that has the same revision and is equal, nil if there is none.
+func (s *Server) originOf(made *version, k *kind.Kind, key client.ObjectKey) *version {
+	c := s.earlierChange()
+	if c == nil || c.kind != k || c.key != key || !reflect.DeepEqual(c.after.stored, made.stored) {
+		return nil
+	}
+	if made.stored != made.object && !reflect.DeepEqual(c.after.object, made.object) {
+		return nil
+	}
+	return c.after
+}
+
+// earlierView returns a copy of the view that the earlier server has made of an equal version, nil if there is none.
+func (v *version) earlierView(as reflect.Type) client.Object {
+	if v.origin == nil {
+		return nil
+	}
+	for _, decoded := range v.origin.views {
+		if reflect.TypeOf(decoded) == as {
+			return decoded.DeepCopyObject().(client.Object)
+		}
+	}
+	return nil
+}
