@@ -133,7 +133,7 @@ func TestAbandonedWithoutItsOperator(t *testing.T) {
 // TestNamespaceIsDeleted checks that the deletion of a namespace waits for the database, and then ends.
 func TestNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
-	n, db := newTenant(t), open(t, startServer(t))
+	n, db := newTenantOn(t, cluster(t)), open(t, startServer(t))
 	n.operate(t, db.Server)
 	for _, name := range []string{"alice", "bob"} {
 		n.setPassword(t, name, "swordfish")

@@ -16,8 +16,10 @@ import (
 )
 
 var (
-	cluster = controlplane.Shared(controlplane.WithCRDs("../config/crd/bases"), controlplane.WithControllers()) // which delete namespaces
-	scheme  = operatortest.NewScheme(userv1alpha1.AddToScheme)
+	// No controller of Kubernetes does anything for DatabaseUsers, so they run only where a test deletes a namespace.
+	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases")
+
+	scheme = operatortest.NewScheme(userv1alpha1.AddToScheme)
 )
 
 // tenant is the access of the test itself to a namespace, as an administrator. Its names in databases are unique.
@@ -28,7 +30,12 @@ type tenant struct {
 
 func newTenant(t *testing.T) *tenant {
 	t.Helper()
-	u := operatortest.NewUser(t, cluster(t), scheme)
+	return newTenantOn(t, apiServer(t))
+}
+
+func newTenantOn(t *testing.T, cp *controlplane.ControlPlane) *tenant {
+	t.Helper()
+	u := operatortest.NewUser(t, cp, scheme)
 	return &tenant{User: u, suffix: u.Namespace[strings.LastIndex(u.Namespace, "-"):]}
 }
 
