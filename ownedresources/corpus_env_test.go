@@ -51,7 +51,8 @@ type corpusEnv struct {
 type manifest struct {
 	name      string
 	yaml      []byte
-	droppable []path // fields that can be dropped; the check of the typed form finds them
+	droppable []path           // fields that can be dropped; the check of the typed form finds them
+	refused   map[string]error // changes by hand that the API server refused of the typed form; the unstructured one does not try them
 }
 
 func newCorpusEnv(t *testing.T) *corpusEnv {
@@ -97,7 +98,7 @@ func (c *corpusEnv) manifests(t *testing.T) []manifest {
 	for _, name := range names {
 		b, err := os.ReadFile(name)
 		require.NoError(t, err)
-		files = append(files, manifest{name: strings.TrimSuffix(filepath.Base(name), ".yaml"), yaml: b})
+		files = append(files, manifest{name: strings.TrimSuffix(filepath.Base(name), ".yaml"), yaml: b, refused: map[string]error{}})
 	}
 	slices.SortStableFunc(files, func(a, b manifest) int { return len(b.yaml) - len(a.yaml) }) // longest first, so that the test is short
 	return files
@@ -214,7 +215,7 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 			}
 		}
 		return same >= quiet
-	}, controlplane.Patience, 300*time.Millisecond, "controllers have not settled")
+	}, controlplane.Patience, time.Second, "controllers have not settled")
 }
 
 // awaitControllers creates a Deployment and waits until its pod is ready. The controllers have begun with all earlier objects by

@@ -49,9 +49,10 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 // subject returns a subject for an object that has not been applied yet.
 func (env *testEnv) subject(t *testing.T, want client.Object) *subject {
 	t.Helper()
-	s := &subject{manifest: &manifest{name: t.Name()}, form: "typed", want: want, other: env.other, owner: env.owner, writes: &writeCounter{}, applier: env.applier}
+	m := &manifest{name: t.Name(), refused: map[string]error{}}
+	s := &subject{manifest: m, form: "typed", want: want, other: env.other, owner: env.owner, writes: &writeCounter{}, applier: env.applier}
 	want.SetNamespace(env.namespace)
-	counted, err := client.New(s.writes.wrap(controlPlane(t).Config()), client.Options{})
+	counted, err := client.New(s.writes.wrap(controlPlane(t).Config()), client.Options{Mapper: env.other.RESTMapper()})
 	require.NoError(t, err)
 	s.client = &upToDateClient{Client: counted}
 	s.applier.apiReader = counted
