@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +20,18 @@ import (
 // No controllers run on it: only the tests write.
 var controlPlane = controlplane.Shared()
 
+// sharedClient returns the same client to all tests, so that kinds are discovered once.
+func sharedClient(cp *controlplane.ControlPlane) (client.Client, error) {
+	shared.Do(func() { shared.client, shared.err = client.New(cp.Config(), client.Options{}) })
+	return shared.client, shared.err
+}
+
+var shared struct {
+	sync.Once
+	client client.Client
+	err    error
+}
+
 // testEnv is a namespace of a real API server, with an owner and an applier that remembers nothing yet.
 type testEnv struct {
 	client    client.Client // of the operator; its requests are counted
@@ -33,10 +46,10 @@ func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	cp := controlPlane(t)
 	env := &testEnv{sent: &requests.Count{}, namespace: controlplane.Namespace(t, cp), applier: newApplier()}
-	var err error
-	env.client, err = client.New(env.sent.Wrap(cp.Config()), client.Options{})
+	other, err := sharedClient(cp)
 	require.NoError(t, err)
-	env.other, err = client.New(cp.Config(), client.Options{})
+	env.other = other
+	env.client, err = client.New(env.sent.Wrap(cp.Config()), client.Options{Mapper: other.RESTMapper()})
 	require.NoError(t, err)
 	env.owner = env.newOwner(t, "web")
 	return env

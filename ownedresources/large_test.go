@@ -14,10 +14,10 @@ import (
 // The names of the keys take as much as their values, so that the managed fields double the object's size.
 func TestApplyOfALargeObject(t *testing.T) {
 	env := newTestEnv(t)
-	key := func(i int) string { return fmt.Sprintf("%05d%s", i, strings.Repeat("k", 50)) }
+	key := func(i int) string { return fmt.Sprintf("%05d%s", i, strings.Repeat("k", 240)) }
 	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large", Labels: map[string]string{"dropped": "x"}}, Data: map[string]string{}}
-	for i := range 10_000 {
-		want.Data[key(i)] = strings.Repeat("x", 35)
+	for i := range 2_500 {
+		want.Data[key(i)] = strings.Repeat("x", 140)
 	}
 	live := &corev1.ConfigMap{}
 	read := func() {
