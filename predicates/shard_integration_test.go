@@ -209,7 +209,7 @@ func (s *shardedOperator) settle(t *testing.T, what string, down func(*policyv1.
 	settled := assert.Eventually(t, func() bool {
 		wrong = s.differences(t, down)
 		return len(wrong) == 0
-	}, settleTimeout, 20*time.Millisecond, what)
+	}, settleTimeout, 100*time.Millisecond, what)
 	if !settled {
 		t.Fatalf("%s: %v\n%s", what, wrong, s.logs())
 	}

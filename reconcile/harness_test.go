@@ -4,17 +4,24 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/applyconfigurations"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +54,20 @@ type harness struct {
 	writes int
 }
 
+// harnessScheme has only the groups of which tests use kinds: each fake client computes a RESTMapper of all kinds of its scheme.
+var harnessScheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(policyv1.AddToScheme(s))
+	utilruntime.Must(corev1.AddToScheme(s))
+	utilruntime.Must(appsv1.AddToScheme(s))
+	return s
+}()
+
+// typeConverters are those that each fake client would make for itself.
+var typeConverters = sync.OnceValue(func() []managedfields.TypeConverter {
+	return []managedfields.TypeConverter{applyconfigurations.NewTypeConverter(clientgoscheme.Scheme), managedfields.NewDeducedTypeConverter()}
+})
+
 func newHarness(t *testing.T, funcs interceptor.Funcs, steps ...NamedStep[*budget]) *harness {
 	t.Helper()
 	h := &harness{clock: clocktesting.NewFakePassiveClock(noon)}
@@ -58,7 +79,7 @@ func newHarness(t *testing.T, funcs interceptor.Funcs, steps ...NamedStep[*budge
 		}
 		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
 	}
-	h.client = fake.NewClientBuilder().WithObjects(newBudget()).WithStatusSubresource(&budget{}).WithInterceptorFuncs(funcs).Build()
+	h.client = fake.NewClientBuilder().WithScheme(harnessScheme).WithTypeConverters(typeConverters()...).WithObjects(newBudget()).WithStatusSubresource(&budget{}).WithInterceptorFuncs(funcs).Build()
 	h.Reconciler = New(h.client, steps...).WithClock(h.clock)
 	return h
 }
