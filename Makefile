@@ -99,7 +99,9 @@ test-of-%:
 # goroutines share nothing: explorations run one pass at a time, the corpus has an applier for each object, and the others
 # have one goroutine. All other tests run with it; TestHundredDue has the goroutines of TestThousandDue.
 computations = Test[A-Za-z]*EveryFault TestDepth TestActionNeedsWhatTheOperatorCreates TestSoundOperatorsSurvive \
-	TestExplorationFindsImpureBuilders TestRandomPatches TestStartAfterBlackoutWindow TestStatusWriteByFreshness TestThousandDue
+	TestSoundScenariosSurvive TestEachAction TestFurtherThanWithoutFaults TestReportGroupsFindings TestTimeTravelOfEachObject \
+	TestSkipFindingsGoesOn TestExplorationFindsImpureBuilders TestRandomPatches TestStartAfterBlackoutWindow TestStatusWriteByFreshness \
+	TestThousandDue TestAttacks TestNamesInEveryMode TestHostileLeftovers
 corpus       = TestCorpus
 
 nothing =
