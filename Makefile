@@ -83,7 +83,7 @@ test: export GOGC ?= 800
 test: export GOMEMLIMIT ?= 2GiB
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB; KUBERNETES=v1.34.4 chooses a version.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
-	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules) monitoring) computations-of-. computations-of-examples)
+	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules) monitoring) builds-of-examples computations-of-. computations-of-examples)
 
 # Tests are compiled and linked without what only a debugger reads: linking takes half the time. Those without the race detector share
 # their compiled packages with the programs.
@@ -91,7 +91,8 @@ test-flags     = -ldflags='-s -w' -timeout $(TIMEOUT)
 race-test      = go test $(race) -gcflags=all=-dwarf=false $(test-flags)
 computing-test = env CGO_ENABLED=0 go test $(go-flags) $(test-flags)
 
-# The modules are tested in parallel: their tests wait for other processes some of the time. Then computations run.
+# What follows runs in parallel, since tests wait for other processes some of the time. More packages at once would take longer, because each
+# of them needs more processor time then. Computations use what the others leave.
 test-of-%:
 	@cd $* && $(race-test) ./...
 
@@ -110,23 +111,28 @@ either  = $(subst $(nothing) $(nothing),|,$(strip $(1)))
 computing = $(sort $(dir $(shell cd $(1) && grep -rlE '^func ($(call either,$(computations)))\b' --include='*_test.go' --exclude-dir=examples --exclude-dir=bench .)))
 
 test-of-.:
-	@{ $(computing-test) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
-	$(race-test) -skip '^($(call either,$(computations) $(corpus)))$$' ./... && exit $$failed; }
+	@$(race-test) -skip '^($(call either,$(computations) $(corpus)))$$' ./...
 
 # Without the race detector: Prometheus' modules are large, and the tests of the operator that runs here have it.
 test-of-monitoring:
 	@cd hack/monitoring && GOWORK=off $(computing-test) ./...
 
 test-of-examples:
-	@export $(workspace); cd examples && $(race-test) -skip '^($(call either,$(computations)))$$' $$(go list ./... | grep -v '/controller$$')
+	@export $(workspace); cd examples && $(race-test) -p 1 -skip '^($(call either,$(computations)))$$' \
+	$$(go list ./... | grep -vE '/(controller|deployed|new)$$')
+
+# These tests build programs.
+builds-of-examples:
+	@cd examples && $(workspace) $(race-test) -p 1 ./deployed ./new
 
 computations-of-.:
-	@nice $(computing-test) -p 1 -run '^($(call either,$(computations)))$$' $(call computing,.)
+	@{ $(computing-test) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
+	nice -n 19 $(computing-test) -p 1 -run '^($(call either,$(computations)))$$' $(call computing,.) && exit $$failed; }
 
 computations-of-examples:
 	@export $(workspace); cd examples && \
 	{ $(computing-test) -run '^($(call either,$(computations)))$$' $(filter-out %/controller/,$(call computing,examples)); failed=$$?; \
-	nice $(computing-test) -p 1 ./*/controller && exit $$failed; }
+	nice -n 19 $(computing-test) -p 1 ./*/controller && exit $$failed; }
 
 ##@ Your own operator
 

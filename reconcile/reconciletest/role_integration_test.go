@@ -91,7 +91,7 @@ func bind(t *testing.T, c client.Client, kind, namespace, user string, rule rbac
 	require.NoError(t, c.Create(t.Context(), binding))
 	require.Eventually(t, func() bool {
 		return review(t, c, user, reconciletest.Right{Verb: "get", Group: "example.com", Resource: "marks", Namespace: namespace})
-	}, time.Minute, 10*time.Millisecond, "the role is in force")
+	}, controlplane.Patience, 10*time.Millisecond, "the role is in force")
 	return file
 }
 

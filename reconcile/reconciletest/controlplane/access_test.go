@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"os"
@@ -50,7 +51,13 @@ func TestServiceAccountConfig(t *testing.T) {
 
 			kubectl(t, cp, namespace, "create", "rolebinding", "operator", "--clusterrole=view",
 				"--serviceaccount="+namespace+":operator")
-			require.NoError(t, c.List(t.Context(), &pods, client.InNamespace(namespace)))
+			eventually(t, "the authorizer has seen the binding", func(ctx context.Context) (bool, error) {
+				err := c.List(ctx, &pods, client.InNamespace(namespace))
+				if apierrors.IsForbidden(err) {
+					return false, nil
+				}
+				return true, err
+			})
 			var secrets corev1.SecretList
 			err = c.List(t.Context(), &secrets, client.InNamespace(namespace))
 			assert.True(t, apierrors.IsForbidden(err), "%v", err)
