@@ -19,10 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// copyChecks are commands for the folder of a copy of memcached: those that its README names, and comparisons. Its path is to be the
-// only one around it, the generators are to generate what it has, and copied is to be a folder that is not there. The tests with a sample
-// of the exploration and the lifecycle on the real control plane run in the repository, too. The generators run last, since a test whose
-// files they have written anew runs again.
+// copyChecks returns commands that check a copy of memcached from its folder: nothing is beside it, what its README names succeeds, and the
+// generators change nothing. They first copy the folder to copied, which must not exist. The generators run last: a test runs again when
+// its files have been written.
 func copyChecks(copied string) string {
 	return `diff <(echo shop) <(ls -A ..)
 cp -r . '` + copied + `'

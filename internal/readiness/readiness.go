@@ -41,7 +41,8 @@ func Compute(obj client.Object, gvk schema.GroupVersionKind) (Result, error) {
 }
 
 // ComputeInScheme is like [Compute] and looks up the kind of obj in the scheme where it is needed: not for a
-// *appsv1.Deployment, a *corev1.Service, a *corev1.ConfigMap and a *corev1.Secret. It returns an error if the scheme does not have the type of obj.
+// *appsv1.Deployment, a *corev1.Service, a *corev1.ConfigMap and a *corev1.Secret. It returns an error if the scheme does
+// not have the type of obj.
 func ComputeInScheme(obj client.Object, scheme *runtime.Scheme) (Result, error) {
 	if result, ok := computeTyped(obj); ok {
 		return result, nil
