@@ -22,8 +22,8 @@ type target struct {
 // newTarget returns a target with the labels that the Prometheus Operator sets. The namespace is that of the operator.
 func newTarget(url string) *target {
 	return &target{url: url, labels: labels.FromStrings(
-		"job", "memcached-controller-manager-metrics", "instance", "10.0.0.1:8080", "namespace", "memcached-system",
-		"service", "memcached-controller-manager-metrics", "pod", "memcached-controller-manager-0", "container", "manager", "endpoint", "metrics",
+		"job", "memcached-controller-manager-metrics", "instance", "10.0.0.1:8443", "namespace", "memcached-system",
+		"service", "memcached-controller-manager-metrics", "pod", "memcached-controller-manager-0", "container", "manager", "endpoint", "https",
 	)}
 }
 
