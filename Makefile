@@ -79,8 +79,8 @@ chaos: control-plane mariadb ## Run the examples while they, the control plane, 
 	@bin/chaos $(ARGS)
 
 # Programs that collect garbage less often need a quarter less time: tests, the control planes and the linker.
-test: export GOGC ?= 800
-test: export GOMEMLIMIT ?= 2GiB
+test: export GOGC ?= 400
+test: export GOMEMLIMIT ?= 1GiB
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB; KUBERNETES=v1.34.4 chooses a version.
 	@test -n "$(race)" || echo "opblocks: there is no C compiler, so the tests run without the race detector" >&2
 	$(call slowly,testing,$(MAKE) --no-print-directory -k -j $(addprefix test-of-,$(modules) monitoring) builds-of-examples computations-of-. computations-of-examples)
@@ -89,7 +89,7 @@ test: control-plane mariadb ## Run all tests, also those against the real contro
 # their compiled packages with the programs.
 test-flags     = -ldflags='-s -w' -timeout $(TIMEOUT)
 race-test      = go test $(race) -gcflags=all=-dwarf=false $(test-flags)
-computing-test = env CGO_ENABLED=0 go test $(go-flags) $(test-flags)
+computing-test = env CGO_ENABLED=0 GOGC=800 GOMEMLIMIT=2GiB go test $(go-flags) $(test-flags)
 
 # What follows runs in parallel, since tests wait for other processes some of the time. More packages at once would take longer, because each
 # of them needs more processor time then. Computations use what the others leave.
