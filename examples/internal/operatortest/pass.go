@@ -25,6 +25,8 @@ const touched = "example.com/touched"
 // second sees that write, and has ended when the third begins.
 func (o *Operator) Pass(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
+	o.Requests.setPassing(true)
+	defer o.Requests.setPassing(false)
 	for range 3 {
 		touches := map[client.ObjectKey]string{}
 		for _, obj := range objects {

@@ -19,12 +19,13 @@ import (
 )
 
 // Requests counts the requests that an operator sends for its objects, at the transport. It does not count lists and watches,
-// events, leases, and discovery.
+// events, leases, discovery, and what conflicts with [Operator.Pass], which changes the objects itself.
 type Requests struct {
-	mu     sync.Mutex
-	counts map[string]int
-	denied []string
-	read   map[string]bool // names of objects that were read from the API server
+	mu      sync.Mutex
+	counts  map[string]int
+	passing bool // Pass is under way
+	denied  []string
+	read    map[string]bool // names of objects that were read from the API server
 }
 
 // Count returns a config whose requests are counted.
@@ -63,6 +64,9 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	t.requests.count(request) // before the test can see its effect
 	defer t.requests.countRead(request)
 	response, err := t.next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusConflict {
+		t.requests.discount(request)
+	}
 	if err != nil || response.StatusCode != http.StatusForbidden {
 		return response, err
 	}
@@ -90,6 +94,25 @@ func (r *Requests) count(request *http.Request) {
 		r.counts = map[string]int{}
 	}
 	r.counts[request.Method+" "+resource]++
+}
+
+// discount undoes count if Pass is under way: the request is sent again.
+func (r *Requests) discount(request *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	what := request.Method + " " + resourceOf(request)
+	if !r.passing || r.counts[what] == 0 {
+		return
+	}
+	if r.counts[what]--; r.counts[what] == 0 {
+		delete(r.counts, what)
+	}
+}
+
+func (r *Requests) setPassing(passing bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.passing = passing
 }
 
 // countRead records a read of one object, after its answer.
