@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,8 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 	}
 	steps = append(steps,
 		operatortest.LifecycleStep{Do: u.edit(func(s *storev1alpha1.CacheSpec) { s.Backup.Schedule = "@every 1s" }), Until: u.backUp},
-		operatortest.LifecycleStep{Do: u.deleteJobs, Until: u.hasJob},
+		operatortest.LifecycleStep{Until: u.deleteJobs},
+		operatortest.LifecycleStep{Until: u.hasJob},
 		operatortest.LifecycleStep{Do: u.edit(func(s *storev1alpha1.CacheSpec) { s.Priority, s.Backup = nil, nil }), Until: u.unused},
 		operatortest.LifecycleStep{Do: u.edit(func(s *storev1alpha1.CacheSpec) { s.Storage = gi("2") }), Until: u.isReplaced},
 		operatortest.LifecycleStep{Do: u.deleteWhileReplaced, Until: u.absent(u.cache("web"), &corev1.Pod{ObjectMeta: u.Meta("web-0")})},
@@ -177,9 +179,15 @@ func (u *user) backUp(ctx context.Context) error {
 	return nil
 }
 
-// deleteJobs deletes the Jobs of all backups: before the next one, the operator looks for the last one.
+// deleteJobs deletes the Jobs of all backups, and returns nil once there is none, also none that was created meanwhile: before the next
+// one, the operator looks for the last one.
 func (u *user) deleteJobs(ctx context.Context) error {
-	return u.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(u.Namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	var jobs batchv1.JobList
+	if err := u.List(ctx, &jobs, client.InNamespace(u.Namespace)); err != nil || len(jobs.Items) == 0 {
+		return err
+	}
+	err := u.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(u.Namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return cmp.Or(err, fmt.Errorf("there were %d Jobs", len(jobs.Items)))
 }
 
 // hasJob returns nil once there is a Job that is not being deleted.
