@@ -34,8 +34,8 @@ func newPatch(subresource string, patch types.PatchType, content []byte, options
 	return &writeRequest{subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
 }
 
-// newUpdate returns the request of an update. The caller may change the object afterwards, so a server that others may follow
-// keeps a copy of it. A server that follows another one has compared it by then.
+// newUpdate returns the request of an update. The caller may change the object afterwards, so a server that does not follow
+// another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
 func (s *Server) newUpdate(subresource string, sent client.Object, options writeOptions) *writeRequest {
 	if s.earlier == nil {
 		sent = sent.DeepCopyObject().(client.Object)

@@ -179,8 +179,8 @@ func (u *user) backUp(ctx context.Context) error {
 	return nil
 }
 
-// deleteJobs deletes the Jobs of all backups, and returns nil once there is none, also none that was created meanwhile: before the next
-// one, the operator looks for the last one.
+// deleteJobs deletes the Jobs of all backups, and returns nil once none is left. One may have been created after the last deletion. Before
+// the operator creates the next Job, it then looks for the last one.
 func (u *user) deleteJobs(ctx context.Context) error {
 	var jobs batchv1.JobList
 	if err := u.List(ctx, &jobs, client.InNamespace(u.Namespace)); err != nil || len(jobs.Items) == 0 {

@@ -18,11 +18,9 @@ import (
 // touched is the annotation that triggers a pass.
 const touched = "example.com/touched"
 
-// Pass triggers passes over objects, by an annotation, and waits until one has ended that saw all writes before it: then the operator has
-// done all that there was to do.
-//
-// The first pass that sees the annotation may see an object that is older than what the pass before it has written, and do nothing. The
-// second sees that write, and has ended when the third begins.
+// Pass triggers passes over objects, by an annotation, and waits until one has ended that read all earlier writes: then the operator has
+// done all that there was to do. It triggers three passes in turn. The first may read an object that is older than what the pass before it
+// wrote, and do nothing. The second reads that write, and has ended when the third begins.
 func (o *Operator) Pass(t *testing.T, c client.Client, objects ...client.Object) {
 	t.Helper()
 	o.Requests.setPassing(true)
