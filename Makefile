@@ -98,20 +98,26 @@ test-of-%:
 
 # With the race detector a test needs up to ten times as long. These tests run without it, because they compute much and their
 # goroutines share nothing: explorations run one pass at a time, the corpus has an applier for each object, and the others
-# have one goroutine. All other tests run with it; TestHundredDue has the goroutines of TestThousandDue.
+# have one goroutine. All other tests run with it, if a file of their package starts a goroutine; TestHundredDue has those of TestThousandDue.
 computations = Test[A-Za-z]*EveryFault TestDepth TestActionNeedsWhatTheOperatorCreates TestSoundOperatorsSurvive \
 	TestSoundScenariosSurvive TestEachAction TestFurtherThanWithoutFaults TestReportGroupsFindings TestTimeTravelOfEachObject \
-	TestSkipFindingsGoesOn TestExplorationFindsImpureBuilders TestRandomPatches TestStartAfterBlackoutWindow TestStatusWriteByFreshness \
+	TestSkipFindingsGoesOn TestExplorationFindsImpureBuilders TestStatusWriteByFreshness \
 	TestThousandDue TestAttacks TestNamesInEveryMode TestHostileLeftovers
 corpus       = TestCorpus
 
 nothing =
 either  = $(subst $(nothing) $(nothing),|,$(strip $(1)))
-# $(call computing,folder) are the packages of a module that have one of the computations.
-computing = $(sort $(dir $(shell cd $(1) && grep -rlE '^func ($(call either,$(computations)))\b' --include='*_test.go' --exclude-dir=examples --exclude-dir=bench .)))
+# $(call folders,module,regular expression,files) are the folders of a module that have such a file with a match.
+folders = $(sort $(dir $(shell cd $(1) && grep -rlE '$(2)' --include='$(3)' --exclude-dir=examples --exclude-dir=bench --exclude-dir=hack .)))
+starts-goroutines = \bgo [A-Za-z.]+\(|\.Go\(|Parallel\(\)|NewManager|\.Start\(|synctest
+is-computation    = ^func ($(call either,$(computations)))\b
+
+tested     = $(call folders,.,,*_test.go)
+sequential = $(filter-out $(call folders,.,$(starts-goroutines),*.go),$(tested))
+computing  = $(call folders,$(1),$(is-computation),*_test.go)
 
 test-of-.:
-	@$(race-test) -skip '^($(call either,$(computations) $(corpus)))$$' ./...
+	@$(race-test) -skip '^($(call either,$(computations) $(corpus)))$$' $(filter-out $(sequential),$(tested))
 
 # Without the race detector: Prometheus' modules are large, and the tests of the operator that runs here have it.
 test-of-monitoring:
@@ -127,7 +133,8 @@ builds-of-examples:
 
 computations-of-.:
 	@{ $(computing-test) -run '^$(corpus)$$' ./ownedresources; failed=$$?; \
-	nice -n 19 $(computing-test) -p 1 -run '^($(call either,$(computations)))$$' $(call computing,.) && exit $$failed; }
+	nice -n 19 $(computing-test) -p 1 $(sequential) || failed=1; \
+	nice -n 19 $(computing-test) -p 1 -run '^($(call either,$(computations)))$$' $(filter-out $(sequential),$(call computing,.)) && exit $$failed; }
 
 computations-of-examples:
 	@export $(workspace); cd examples && \

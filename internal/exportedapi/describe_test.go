@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +27,7 @@ func describeSource(t *testing.T, source string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := types.Config{Importer: importer.ForCompiler(files, "source", nil)}
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", exported)}
 	pkg, err := config.Check(testModule+"/cart", files, []*ast.File{file}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +35,15 @@ func describeSource(t *testing.T, source string) []string {
 	api := describe(pkg, testModule)
 	slices.Sort(api)
 	return api
+}
+
+// exported opens the types of a package of Go's library, which the go command has compiled.
+func exported(path string) (io.ReadCloser, error) {
+	file, err := exec.Command("go", "list", "-export", "-f", "{{.Export}}", path).Output()
+	if err != nil {
+		return nil, fmt.Errorf("list package %s: %w", path, err)
+	}
+	return os.Open(strings.TrimSpace(string(file)))
 }
 
 func TestDescribe(t *testing.T) {
