@@ -14,6 +14,7 @@ OVERLAY   = default
 NAMESPACE =
 TIMEOUT  = 40m
 RELEASE  =
+ROUNDS   = 1
 # For make compatibility: see docs/compatibility.md.
 CONTROLLER_RUNTIME = latest
 # A version of Kubernetes such as v1.34.4, instead of the one that hack/k8s pins.
@@ -53,8 +54,8 @@ trap 'kill $$beat' EXIT; trap 'exit 130' INT TERM; \
 $(2)
 endef
 
-.PHONY: help images demo demo-schedule demo-program chaos test new lint tidy api compatibility vulncheck release-check generate manifests bench \
-	clean install uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
+.PHONY: help images demo demo-schedule demo-program chaos test stress new lint tidy api compatibility vulncheck release-check generate manifests \
+	bench clean install uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
 
@@ -140,6 +141,11 @@ computations-of-examples:
 	@export $(workspace); cd examples && \
 	{ $(computing-test) -run '^($(call either,$(computations)))$$' $(filter-out %/controller/,$(call computing,examples)); failed=$$?; \
 	nice -n 19 $(computing-test) -p 1 ./*/controller && exit $$failed; }
+
+stress: export GOGC ?= 400
+stress: export GOMEMLIMIT ?= 1GiB
+stress: control-plane mariadb ## Run seven suites side by side, ROUNDS= times, to find tests that wait for a time instead of an event.
+	@hack/stress '$(ROUNDS)' '^($(call either,$(computations) $(corpus)))$$'
 
 ##@ Your own operator
 
