@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,14 +48,12 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 	cache.Spec.SettingsFrom, cache.Spec.Priority = &corev1.LocalObjectReference{Name: "common"}, new(int32(7))
 	cache.Spec.Backup = &storev1alpha1.BackupSpec{Schedule: "@yearly"}
 	steps := []operatortest.LifecycleStep{{Do: u.CreateAll(cache), Until: u.exist(all...)}}
-	for _, child := range append(all, u.Service("web")) { // the second event about the Service is as the first
-		steps = append(steps, u.relabel(child))
-	}
-	for _, child := range all {
-		if child.GetNamespace() != "" {
-			steps = append(steps, u.unblock(child))
-		}
-	}
+	namespaced := slices.DeleteFunc(slices.Clone(all), func(child client.Object) bool { return child.GetNamespace() == "" })
+	steps = append(steps,
+		u.relabel(all...),
+		u.relabel(u.Service("web")), // the second event about the Service is as the first
+		u.unblock(namespaced...),
+	)
 	steps = append(steps,
 		operatortest.LifecycleStep{Do: u.edit(func(s *storev1alpha1.CacheSpec) { s.Backup.Schedule = "@every 1s" }), Until: u.backUp},
 		operatortest.LifecycleStep{Until: u.deleteJobs},
@@ -77,48 +76,52 @@ func (u *user) edit(edit func(*storev1alpha1.CacheSpec)) func(context.Context) e
 
 // exist returns a function that returns an error unless all objects exist.
 func (u *user) exist(objects ...client.Object) func(context.Context) error {
-	return func(ctx context.Context) (err error) {
-		for _, obj := range objects {
-			err = errors.Join(err, u.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-		}
-		return err
-	}
+	return inTurn(objects, func(ctx context.Context, obj client.Object) error {
+		return u.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	})
 }
 
 // absent returns a function that returns an error while one of the objects exists.
 func (u *user) absent(objects ...client.Object) func(context.Context) error {
-	return func(ctx context.Context) (err error) {
+	return inTurn(objects, func(ctx context.Context, obj client.Object) error { return u.Absent(obj)(ctx) })
+}
+
+// inTurn returns a function that calls check with each object, until the first error.
+func inTurn(objects []client.Object, check func(context.Context, client.Object) error) func(context.Context) error {
+	return func(ctx context.Context) error {
 		for _, obj := range objects {
-			err = errors.Join(err, u.Absent(obj)(ctx))
+			if err := check(ctx, obj); err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	}
 }
 
-// relabel changes a label of a child, which the operator changes back.
-func (u *user) relabel(child client.Object) operatortest.LifecycleStep {
+// relabel changes a label of children, which the operator changes back.
+func (u *user) relabel(children ...client.Object) operatortest.LifecycleStep {
 	const label = "app.kubernetes.io/name"
-	return operatortest.LifecycleStep{
-		Do: operatortest.Edit(u.User, child, func(obj client.Object) {
-			labels := obj.GetLabels()
-			labels[label] = "other"
-			obj.SetLabels(labels)
-		}),
-		Until: operatortest.Shows(u.User, child, func(obj client.Object) bool { return obj.GetLabels()[label] == "cache" }),
-	}
+	return u.change(children, `[{"op": "replace", "path": "/metadata/labels/app.kubernetes.io~1name", "value": "other"}]`,
+		func(child client.Object) bool { return child.GetLabels()[label] == "cache" })
 }
 
-// unblock changes the owner reference of a child, which the operator changes back.
-func (u *user) unblock(child client.Object) operatortest.LifecycleStep {
-	return operatortest.LifecycleStep{
-		Do: operatortest.Edit(u.User, child, func(obj client.Object) {
-			owners := obj.GetOwnerReferences()
-			owners[0].BlockOwnerDeletion = nil
-			obj.SetOwnerReferences(owners)
-		}),
-		Until: operatortest.Shows(u.User, child, func(obj client.Object) bool {
-			block := obj.GetOwnerReferences()[0].BlockOwnerDeletion
+// unblock changes the owner reference of children, which the operator changes back.
+func (u *user) unblock(children ...client.Object) operatortest.LifecycleStep {
+	return u.change(children, `[{"op": "remove", "path": "/metadata/ownerReferences/0/blockOwnerDeletion"}]`,
+		func(child client.Object) bool {
+			block := child.GetOwnerReferences()[0].BlockOwnerDeletion
 			return block != nil && *block
+		})
+}
+
+// change sends a JSON patch for each of the children, and waits until the operator has changed all of them back.
+func (u *user) change(children []client.Object, patch string, changedBack func(client.Object) bool) operatortest.LifecycleStep {
+	return operatortest.LifecycleStep{
+		Do: inTurn(children, func(ctx context.Context, child client.Object) error {
+			return u.Patch(ctx, child, client.RawPatch(types.JSONPatchType, []byte(patch)))
+		}),
+		Until: inTurn(children, func(ctx context.Context, child client.Object) error {
+			return operatortest.Shows(u.User, child, changedBack)(ctx)
 		}),
 	}
 }

@@ -56,12 +56,13 @@ func (l *Lifecycle) do(ctx context.Context, u *User) error {
 				return fmt.Errorf("step %d: %w", n+1, err)
 			}
 		}
-		for step.Until != nil {
+		for between := rarer(); step.Until != nil; {
+			pause(ctx, between.Step()) // the operator has not done it at once
 			err := step.Until(ctx)
 			if err == nil {
 				break
 			}
-			if pause(ctx, interval); ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return fmt.Errorf("step %d: %w", n+1, err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -25,10 +26,20 @@ const (
 	interval = 50 * time.Millisecond
 )
 
-// Eventually waits until all assertions of check hold.
+// rarer returns the times between the checks of one condition: they grow from interval to eight times as much. Most checks are requests.
+func rarer() *wait.Backoff { return &wait.Backoff{Duration: interval, Factor: 1.5, Steps: 6} }
+
+// Eventually waits until all assertions of check hold. The longer it waits, the less often it checks.
 func Eventually(t testing.TB, what string, check func(c *assert.CollectT)) {
 	t.Helper()
-	require.EventuallyWithT(t, check, Patience, interval, what)
+	checked, between := false, rarer()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		if checked {
+			pause(context.Background(), between.Step())
+		}
+		checked = true
+		check(c)
+	}, Patience, time.Millisecond, what)
 }
 
 // pause waits for some time, or until the context is cancelled.

@@ -37,8 +37,7 @@ type Restored struct {
 func Restore(t *testing.T, cp *controlplane.ControlPlane, scheme *runtime.Scheme, file string, other map[string]map[string]any) *Restored {
 	t.Helper()
 	left := readDump(t, file)
-	c, err := client.NewWithWatch(cp.Config(), client.Options{Scheme: scheme})
-	require.NoError(t, err)
+	c := administrator(t, cp, scheme)
 	r := &Restored{User: &User{WithWatch: c, ControlPlane: cp, Namespace: left[0].GetNamespace()}}
 	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}})))
 

@@ -3,6 +3,7 @@ package operatortest
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,9 +29,33 @@ type User struct {
 // NewUser creates a namespace for a test, which is deleted when the test ends.
 func NewUser(t testing.TB, cp *controlplane.ControlPlane, scheme *runtime.Scheme) *User {
 	t.Helper()
+	return &User{WithWatch: administrator(t, cp, scheme), ControlPlane: cp, Namespace: controlplane.Namespace(t, cp)}
+}
+
+// administrators are the clients of all users. Each new client would ask the API server again which kinds it serves.
+var administrators = struct {
+	sync.Mutex
+	clients map[access]client.WithWatch
+}{clients: map[access]client.WithWatch{}}
+
+type access struct {
+	cp     *controlplane.ControlPlane
+	scheme *runtime.Scheme
+}
+
+// administrator returns an administrator's client, the same for the same control plane and scheme.
+func administrator(t testing.TB, cp *controlplane.ControlPlane, scheme *runtime.Scheme) client.WithWatch {
+	t.Helper()
+	administrators.Lock()
+	defer administrators.Unlock()
+	key := access{cp, scheme}
+	if c, known := administrators.clients[key]; known {
+		return c
+	}
 	c, err := client.NewWithWatch(cp.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	return &User{WithWatch: c, ControlPlane: cp, Namespace: controlplane.Namespace(t, cp)}
+	administrators.clients[key] = c
+	return c
 }
 
 // NewScheme returns a scheme with the kinds of Kubernetes and those that are added.
