@@ -22,12 +22,6 @@ const (
 	shutdownTime = time.Minute
 )
 
-// script installs the database, unless it exists, and then becomes the server: to the supervisor both are one process.
-const script = `[ -d "$1/mysql" ] || mariadb-install-db --no-defaults --datadir="$1" --user="$2" --debug-no-sync \
-	--auth-root-authentication-method=normal --skip-test-db --skip-name-resolve || exit
-shift 2
-exec "$@"`
-
 // find returns the path of mariadbd. It is often not in PATH, since users do not call it.
 func find() (string, error) {
 	_, err := exec.LookPath("mariadb-install-db")
@@ -40,9 +34,16 @@ func find() (string, error) {
 		"mariadb-server (Fedora) or mariadb (Homebrew)")
 }
 
-// firstUp chooses a free port and starts the server on it. It tries again if another process takes the port in between.
+// firstUp copies an installed database, chooses a free port and starts the server on it. It tries again if another process takes the
+// port in between.
 func (s *Server) firstUp(ctx context.Context) error {
-	var err error
+	database, err := installed()
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(s.file("data"), os.DirFS(database)); err != nil {
+		return err
+	}
 	for range portAttempts {
 		if s.port, err = freePort(); err != nil {
 			return err
@@ -65,15 +66,15 @@ func freePort() (int, error) {
 
 // Up starts the server again after [Server.Down], with its data and on the same port, and returns when it answers.
 func (s *Server) Up(ctx context.Context) error {
-	args := append([]string{s.program, "--no-defaults", "--user=" + s.account,
+	args := []string{"--no-defaults", "--user=" + s.account,
 		"--datadir=" + s.file("data"), "--socket=" + s.Socket(), "--pid-file=" + s.file("pid"),
 		fmt.Sprintf("--port=%d", s.port), "--bind-address=127.0.0.1",
 		"--skip-name-resolve", // a login never waits for DNS
 		"--general-log-file=" + s.GeneralLog(),
-		"--debug-no-sync", "--skip-log-bin", "--innodb-buffer-pool-size=8M", "--innodb-fast-shutdown=2", "--performance-schema=off",
-	}, s.settings.args...)
+		"--debug-no-sync", "--skip-log-bin", logSize, "--innodb-buffer-pool-size=8M", "--innodb-fast-shutdown=2", "--performance-schema=off",
+	}
 	process, err := s.supervisor.Start(supervisor.Command{
-		Name: program, Path: "/bin/sh", Args: append([]string{"-c", script, "sh", s.file("data"), s.account}, args...),
+		Name: program, Path: s.program, Args: append(args, s.settings.args...),
 		Env: []string{"TMPDIR=" + s.supervisor.Folder()}, // a server that starts removes the files of others in a shared folder
 	})
 	if err != nil {
