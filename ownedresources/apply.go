@@ -185,7 +185,7 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 			return Result{}, err
 		}
 	}
-	d.setGenerated(planFill(d.generate, nil))
+	d.setGenerated(ctx, planFill(d.generate, nil))
 	if err := a.keepReplicas(ctx, d); err != nil {
 		return Result{}, err
 	}

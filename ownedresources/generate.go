@@ -2,7 +2,6 @@ package ownedresources
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // AnnotationRotated is set on a Secret with generated keys that have [RotateOn]. Its value is a list of KEY=HASH, separated
@@ -235,16 +236,16 @@ func (a *applier) fillGenerated(ctx context.Context, d *desired, live client.Obj
 		}
 		plan = planFill(d.generate, live)
 	}
-	d.setGenerated(plan)
+	d.setGenerated(ctx, plan)
 	d.generatedFrom = live.GetResourceVersion()
 	return live, nil
 }
 
 // setGenerated sets the values that are sent, and makes those that are new.
-func (d *desired) setGenerated(plan fillPlan) {
+func (d *desired) setGenerated(ctx context.Context, plan fillPlan) {
 	d.generated = plan.keep
 	for _, k := range plan.fill {
-		d.generated[k.name] = randomText(k.length)
+		d.generated[k.name] = randomText(ctx, k.length)
 	}
 }
 
@@ -261,12 +262,12 @@ func (d *desired) checkGenerated(live client.Object) error {
 const generatedAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 // randomText returns random characters of the alphabet, each with the same probability.
-func randomText(length int) []byte {
+func randomText(ctx context.Context, length int) []byte {
 	const fair = 256 - 256%len(generatedAlphabet) // higher bytes would make the first characters more frequent
 	text := make([]byte, 0, length)
 	random := make([]byte, 2*length)
 	for {
-		_, _ = rand.Read(random) // it never returns an error
+		passcontext.ReadRandom(ctx, random)
 		for _, b := range random {
 			if int(b) >= fair {
 				continue

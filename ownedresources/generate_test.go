@@ -59,7 +59,7 @@ func TestOptionMistakes(t *testing.T) {
 func TestRandomText(t *testing.T) {
 	seen, counts := map[string]bool{}, map[rune]int{}
 	for range 200 {
-		text := string(randomText(310))
+		text := string(randomText(t.Context(), 310))
 		require.Len(t, text, 310)
 		require.False(t, seen[text], "no value comes twice")
 		seen[text] = true

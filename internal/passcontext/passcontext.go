@@ -4,6 +4,7 @@ package passcontext
 
 import (
 	"context"
+	"crypto/rand"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,4 +73,20 @@ func IsWithoutFaults(ctx context.Context) bool { return ctx.Value(withoutFaultsK
 func PurityCheck(ctx context.Context) (report func(error)) {
 	report, _ = ctx.Value(purityKey{}).(func(error))
 	return report
+}
+
+type randomKey struct{}
+
+// WithRandom returns a context in which [ReadRandom] calls read. An exploration repeats the random values of one run in the others.
+func WithRandom(ctx context.Context, read func(into []byte)) context.Context {
+	return context.WithValue(ctx, randomKey{}, read)
+}
+
+// ReadRandom fills the bytes with random ones. They are those of crypto/rand, unless the context was made by [WithRandom].
+func ReadRandom(ctx context.Context, into []byte) {
+	if read, ok := ctx.Value(randomKey{}).(func([]byte)); ok {
+		read(into)
+		return
+	}
+	_, _ = rand.Read(into) // it never returns an error
 }

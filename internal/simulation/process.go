@@ -56,7 +56,7 @@ func newProcess(r *Run, number int) *Process {
 	p.manager = fakemanager.New(fakemanager.Options{
 		Context: p.ctx, Scheme: r.scenario.Scheme, Server: r.server, Client: p.client, APIReader: p.APIReader(),
 		Logger: newLogger(p), EventRecorder: p.EventRecorder(), LegacyEventRecorder: p.LegacyEventRecorder(),
-		Cause: r.cause, Pass: p.runPass, Fail: r.fail, Watched: r.rights.addWatch,
+		Cause: r.cause, Pass: p.runPass, Fail: r.fail, Watched: r.rights.addWatch, Random: r.readRandom,
 	})
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ type Run struct {
 	external   External    // nil: the scenario has none
 	clock      moments     // of the run without faults, which this one follows; nil: none
 	references *references // nil: this is a run without faults
-	lingers    bool        // after each action; see linger
+	seed       seed
+	lingers    bool // after each action; see linger
 	log        *RequestLog
 	trace      *trace
 	rights     *rights
@@ -49,6 +51,7 @@ type Run struct {
 	failures    []error
 	silenced    map[FindingKind]bool // kinds of findings that were left out
 	noOps       []string             // writes of passes that had nothing to do
+	random      *rand.ChaCha8        // of the seed
 
 	externalSteps int // how often what is outside of the cluster has changed by itself
 }
@@ -77,6 +80,8 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, refs *refe
 	if refs != nil {
 		r.clock = refs.baseline.moments
 	}
+	r.seed = newSeed(refs)
+	r.random = rand.NewChaCha8(r.seed)
 	if s.External != nil {
 		r.external = s.External()
 	}
@@ -97,6 +102,7 @@ type result struct {
 	silenced   map[FindingKind]bool
 	past       []string // writes by processes whose cache was behind, since they began with an old one
 	moments    moments
+	seed       seed
 	server     *memoryserver.Server
 }
 
@@ -128,7 +134,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
 	return &result{
 		faults: faults, injected: len(r.plan.injected), err: r.failure(), trace: r.trace,
 		points: r.plan.points, phases: r.script.phases, operations: r.operations, noOps: r.noOps, moments: r.script.moments, rights: r.rights.all(), past: r.log.inThePast(),
-		silenced: r.silenced, server: r.server,
+		silenced: r.silenced, seed: r.seed, server: r.server,
 	}
 }
 

@@ -179,6 +179,7 @@ type wrappedReconciler struct {
 // Reconcile calls the reconciler through [Options.Pass].
 func (o *wrappedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	target := Target{o.controller.name, request}
-	ctx = passcontext.WithPurityCheck(ctx, o.controller.manager.options.Fail)
-	return o.controller.manager.options.Pass(target, o.cause, func() (ctrl.Result, error) { return o.Reconciler.Reconcile(ctx, request) })
+	options := &o.controller.manager.options
+	ctx = passcontext.WithRandom(passcontext.WithPurityCheck(ctx, options.Fail), options.Random)
+	return options.Pass(target, o.cause, func() (ctrl.Result, error) { return o.Reconciler.Reconcile(ctx, request) })
 }

@@ -48,6 +48,8 @@ type Options struct {
 	Watched func(gvk schema.GroupVersionKind, namespaces []string)
 	// Fail ends the run with an error.
 	Fail func(error)
+	// Random fills the bytes with the random values from which package ownedresources makes those of Secrets.
+	Random func(into []byte)
 }
 
 // Manager implements manager.Manager. Its cache and queues move only by calls of [Manager.Deliver] and [Manager.Take].
