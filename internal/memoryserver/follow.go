@@ -56,6 +56,31 @@ func (s *Server) earlierChange() *change {
 	return s.earlier.history[len(s.history)]
 }
 
+// Repeats reports whether the server follows an earlier one, and everything that was written so far is equal to what that one
+// had at the same revision.
+func (s *Server) Repeats() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.earlier != nil && !s.differs
+}
+
+// isEarlier reports whether a change is equal to the change of the earlier server that led to the next revision.
+func (s *Server) isEarlier(c *change) bool {
+	earlier := s.earlierChange()
+	if earlier == nil || earlier.kind != c.kind || earlier.key != c.key {
+		return false
+	}
+	if c.after.object == nil {
+		return earlier.after.object == nil
+	}
+	return c.after.origin == earlier.after
+}
+
+// isEarlierSkip reports whether the earlier server skipped the next revision.
+func (s *Server) isEarlierSkip() bool {
+	return s.earlier != nil && len(s.history) < len(s.earlier.history) && s.earlier.history[len(s.history)] == nil
+}
+
 // earlierResult returns the version of the earlier server to which the same request led, nil if there is none.
 func (s *Server) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
 	c := s.earlierChange()

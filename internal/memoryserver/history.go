@@ -69,6 +69,7 @@ func (s *Server) Advance(revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.revision() < revision {
+		s.differs = s.differs || !s.isEarlierSkip()
 		s.history = append(s.history, nil)
 	}
 	s.skipped = max(s.skipped, uint64(max(revision, 0)))

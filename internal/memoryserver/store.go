@@ -117,6 +117,7 @@ func (s *Server) put(k *kind.Kind, key client.ObjectKey, made *version) {
 	t := s.table(k)
 	c := &change{kind: k, key: key, before: t.find(key), after: made}
 	t.put(key, made)
+	s.differs = s.differs || !s.isEarlier(c)
 	s.history = append(s.history, c)
 	s.watchers.notify(s, c)
 }

@@ -25,14 +25,6 @@ func (s *script) hasNext(actions []Action) bool {
 	return s.done < len(actions) && actions[s.done].Wait == 0
 }
 
-// phase is the result of an action: what existed when the operator was quiet after it.
-type phase struct {
-	name       string
-	state      state.State // nil: the operator did not become quiet between this action and the next one
-	operations operations
-	later      []state.State // to which the operator would get by itself before the next action; see linger
-}
-
 // revisionsPerAction is more than the number of writes after an action. The server's revision is set to a multiple of it
 // before each action, so what a user writes first has the same resource version in each run. Operators may store
 // resource versions, or hashes of them.
@@ -156,61 +148,6 @@ func (r *Run) doNextAction() bool {
 	r.script.phases = append(r.script.phases, phase{name: action.Name})
 	r.trace.addBefore(row{what: userPrefix + action.Name})
 	return true
-}
-
-// finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
-// injected during checkRest, or work becomes due, the operator has to become quiet again, and both checks are repeated.
-func (r *Run) finishPhase(name string) {
-	due := 0
-	for {
-		if r.settle(); r.failure() != nil {
-			return
-		}
-		if r.isDown() { // no process has worked since the action
-			r.script.phases = append(r.script.phases, phase{name: name})
-			return
-		}
-		quiet, err := r.checkPhase(name)
-		if err != nil {
-			r.fail(err)
-		}
-		if r.failure() != nil {
-			return
-		}
-		before := r.version()
-		if r.checkRest(&due) {
-			if r.references == nil && r.version() != before { // the operator does not rest, which is left out
-				quiet.later = append(quiet.later, r.stateAfterRest()...)
-			}
-			r.script.phases = append(r.script.phases, quiet)
-			return
-		}
-	}
-}
-
-// checkPhase returns the phase that has ended. It returns an error if the state is not the same as without faults, if the
-// operator lost what another writer wrote, or if it did harm.
-func (r *Run) checkPhase(name string) (phase, error) {
-	if err := r.checkOtherWrites(); err != nil {
-		return phase{}, err
-	}
-	s, err := r.state()
-	if err != nil {
-		return phase{}, err
-	}
-	quiet := phase{name: name, state: s, operations: r.operations.harmful()}
-	if r.references != nil {
-		index := len(r.script.phases)
-		want := r.references.at(index, r.scenario.Actions, r.scenario.Strict)
-		if err := stateError(name, want.Judge(r.references.names.Align(s, want.Baseline))); err != nil {
-			return quiet, err
-		}
-		allowed := r.references.allowed(index)
-		if err := r.checkOperations(&allowed); err != nil {
-			return quiet, err
-		}
-	}
-	return quiet, nil
 }
 
 // checkAlways calls the scenario's Always.

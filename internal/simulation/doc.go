@@ -5,8 +5,8 @@
 //
 //   - run.go holds a run, and its bubble of testing/synctest.
 //   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions.
-//   - actions.go does the user's actions, and checks the state after each; rest.go checks that the operator rests, and missed.go
-//     explains which events it did not get.
+//   - actions.go does the user's actions, and phase.go checks the state after each. rest.go checks that the operator rests, and
+//     missed.go explains which events it did not get.
 //   - reference.go has the runs without faults with which the others are compared; patience.go has that in which the user waits.
 //   - process.go is the operator's [Process], with a manager of package fakemanager. client.go and recorder.go hold its
 //     client, its event recorder and its logger. pass.go follows its passes, and changes the leader.

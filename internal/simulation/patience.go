@@ -70,9 +70,12 @@ func (r *Run) stateAfterRest() []state.State {
 }
 
 // state returns what exists now.
-func (r *Run) state() (state.State, error) {
+func (r *Run) state() (state.State, error) { return r.stateWith(r.externalState()) }
+
+// stateWith is state with what is outside of the cluster.
+func (r *Run) stateWith(external string) (state.State, error) {
 	r.mu.Lock()
 	objects := r.history.objects()
 	r.mu.Unlock()
-	return state.Of(objects, &r.history.known, r.externalState(), r.scenario.Ignore)
+	return state.Of(objects, &r.history.known, external, r.scenario.Ignore)
 }
