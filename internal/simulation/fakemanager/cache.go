@@ -178,7 +178,7 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 			return i, nil
 		}
 	}
-	i := &informer{cache: c, kind: k, form: f}
+	i := &informer{cache: c, kind: k, form: f, shown: map[client.ObjectKey]shownObject{}}
 	k.informers = append(k.informers, i)
 	return i, nil
 }

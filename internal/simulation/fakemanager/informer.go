@@ -2,6 +2,7 @@ package fakemanager
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,12 +13,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// informer holds the event handlers of a kind. [Manager.Deliver] calls them.
+// informer holds the event handlers of a kind. [Manager.Deliver] calls them. As with a real informer they share the objects of
+// events, and the old object of an update is the new one of the event before.
 type informer struct {
 	cache    *Cache
 	kind     *kind
 	form     form
 	handlers []*registration
+
+	mu    sync.Mutex
+	shown map[client.ObjectKey]shownObject // of the last event
+}
+
+// shownObject is an object as an informer shows it to its handlers.
+type shownObject struct {
+	of     client.Object // on the server
+	object client.Object // in the informer's form, transformed
+}
+
+// show returns an object of the server as the informer shows it, nil if there is none or it is not selected. Each version is
+// converted once, unless another one was shown meanwhile.
+func (i *informer) show(obj client.Object) (client.Object, error) {
+	if obj == nil || !i.kind.selection.matches(obj) {
+		return nil, nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := client.ObjectKeyFromObject(obj)
+	if last := i.shown[key]; last.of == obj {
+		return last.object, nil
+	}
+	made, err := i.form.convert(obj, &i.kind.selection)
+	if err != nil {
+		return nil, err
+	}
+	i.shown[key] = shownObject{of: obj, object: made}
+	return made, nil
 }
 
 var _ cache.Informer = &informer{}
@@ -81,14 +112,13 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 	}
 	for _, key := range order {
 		obj := present[key]
-		if obj == nil || !i.kind.selection.matches(obj) {
-			continue
-		}
-		made, err := i.form.convert(obj, &i.kind.selection)
+		made, err := i.show(obj)
 		if err != nil {
 			return nil, err
 		}
-		handler.OnAdd(made, true)
+		if made != nil {
+			handler.OnAdd(made, true)
+		}
 	}
 	return registered, nil
 }
@@ -147,18 +177,11 @@ func (synced) Done() <-chan struct{} {
 // handle calls the handler for one change. before and after are the object on the server, nil if it did not or does not
 // exist. An object that the cache does not select counts as nil.
 func (h registeredHandler) handle(before, after client.Object) error {
-	i := h.informer
-	convert := func(obj client.Object) (client.Object, error) {
-		if obj == nil || !i.kind.selection.matches(obj) {
-			return nil, nil
-		}
-		return i.form.convert(obj, &i.kind.selection)
-	}
-	old, err := convert(before)
+	old, err := h.informer.show(before)
 	if err != nil {
 		return err
 	}
-	now, err := convert(after)
+	now, err := h.informer.show(after)
 	if err != nil {
 		return err
 	}
