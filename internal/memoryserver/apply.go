@@ -31,6 +31,10 @@ func (s *Server) apply(k *kind.Kind, key client.ObjectKey, subresource string, c
 }
 
 func (s *Server) applyNew(k *kind.Kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
+	request := newPatch(subresource, types.ApplyYAMLPatchType, content, options)
+	if earlier := s.earlierCreation(k, key, request); earlier != nil {
+		return s.reuse(k, key, earlier), nil
+	}
 	obj, err := merge(k, key, subresource, k.Strategy.New(), content, options)
 	if err != nil {
 		return nil, err
@@ -39,7 +43,7 @@ func (s *Server) applyNew(k *kind.Kind, key client.ObjectKey, subresource string
 		return nil, apierrors.NewConflict(k.GroupResource(), key.Name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
-	return s.insert(k, obj, options)
+	return s.insert(k, obj, options, request)
 }
 
 func merge(k *kind.Kind, key client.ObjectKey, subresource string, live client.Object, content []byte, options writeOptions) (client.Object, error) {

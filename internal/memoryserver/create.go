@@ -21,15 +21,20 @@ func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, optio
 	}
 	k.Strategy.SetDefaults(obj)
 	dedupOwnerReferences(obj)
+	request := s.newObjectRequest("", obj, options)
+	key := k.Key(obj.GetNamespace(), obj.GetName())
+	if earlier := s.earlierCreation(k, key, request); earlier != nil {
+		return s.reuse(k, key, earlier), nil
+	}
 	obj = k.FieldManagers[""].UpdateNoErrors(k.Strategy.New(), obj, options.manager).(client.Object)
 	if obj.GetResourceVersion() != "" {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
-	return s.insert(k, obj, options)
+	return s.insert(k, obj, options, request)
 }
 
 // insert is what create and apply have in common. An applied object may name a resource version.
-func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions) (client.Object, error) {
+func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, request *writeRequest) (client.Object, error) {
 	obj.SetCreationTimestamp(now())
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
@@ -60,7 +65,9 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions) (
 	if options.dryRun {
 		return read, nil
 	}
-	return s.commit(k, key, read, stored).object, nil
+	made := s.commit(k, key, read, stored)
+	made.request = request
+	return made.object, nil
 }
 
 // dedupOwnerReferences removes owner references that occur twice.

@@ -19,14 +19,14 @@ func Following(earlier *Server) Option {
 	}
 }
 
-// writeRequest is an update, a patch or an apply, with everything on which its result depends except for the object's version.
+// writeRequest is a creation, an update, a patch or an apply, with everything on which its result depends except for the object's version.
 type writeRequest struct {
 	subresource string
-	patch       types.PatchType // "": an update
+	patch       types.PatchType // "": a creation or an update
 	content     string          // of the patch
 	options     writeOptions
 	second      int64         // in which the server received it; the API has times in whole seconds
-	sent        client.Object // by an update, with defaults
+	sent        client.Object // by a creation or an update, with defaults
 }
 
 // newPatch returns the request of a patch or an apply.
@@ -34,9 +34,9 @@ func newPatch(subresource string, patch types.PatchType, content []byte, options
 	return &writeRequest{subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
 }
 
-// newUpdate returns the request of an update. The caller may change the object afterwards, so a server that does not follow
+// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards, so a server that does not follow
 // another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
-func (s *Server) newUpdate(subresource string, sent client.Object, options writeOptions) *writeRequest {
+func (s *Server) newObjectRequest(subresource string, sent client.Object, options writeOptions) *writeRequest {
 	if s.earlier == nil {
 		sent = sent.DeepCopyObject().(client.Object)
 	}
@@ -81,14 +81,34 @@ func (s *Server) isEarlierSkip() bool {
 	return s.earlier != nil && len(s.history) < len(s.earlier.history) && s.earlier.history[len(s.history)] == nil
 }
 
-// earlierResult returns the version of the earlier server to which the same request led, nil if there is none.
+// earlierResult returns the version of the earlier server to which the same request led, nil if there is none. What is allocated
+// depends on other objects too.
 func (s *Server) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
 	c := s.earlierChange()
-	if c == nil || sent == nil || k.Allocates || current.origin == nil || c.before != current.origin ||
+	if c == nil || sent == nil || k.Allocates && s.differs || current.origin == nil || c.before != current.origin ||
 		c.after.object == nil || c.after.request == nil || !sent.equals(c.after.request) {
 		return nil
 	}
 	return c.after
+}
+
+// earlierCreation returns the version of the earlier server to which the same creation led, nil if there is none. A creation depends
+// on all that is stored, so that must be equal. One whose name is to be generated has no key yet, and is never reused: generated names
+// also depend on creations that failed.
+func (s *Server) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeRequest) *version {
+	c := s.earlierChange()
+	if c == nil || s.differs || c.kind != k || c.key != key || c.before != nil || c.after.request == nil || !sent.equals(c.after.request) {
+		return nil
+	}
+	return c.after
+}
+
+// reuse stores a copy of a version of the earlier server under the next revision, and returns what clients read of it.
+func (s *Server) reuse(k *kind.Kind, key client.ObjectKey, earlier *version) client.Object {
+	made := &version{revision: earlier.revision, origin: earlier}
+	made.object, made.stored = earlier.copied()
+	s.put(k, key, made)
+	return made.object
 }
 
 // copied returns copies of what clients read of a version, and of what was written.

@@ -50,17 +50,19 @@ func followedRequests(t *testing.T, c client.Client, size int) []func() error {
 // A server that follows another one stores what it would store alone, whatever differs between the requests.
 func TestFollowing(t *testing.T) {
 	tests := map[string]struct {
-		reason string
-		size   int           // replicas of an update in the middle; 3 in the earlier server
-		late   time.Duration // before the fourth request
-		skip   int           // the request that is left out
-		reused int           // versions
+		reason  string
+		size    int           // replicas of an update in the middle; 3 in the earlier server
+		late    time.Duration // before the fourth request
+		skip    int           // the request that is left out
+		created int           // objects whose creation is reused
+		reused  int           // later versions
+		repeats bool
 	}{
-		"SameRequests":    {"services are not reused: their addresses depend on other services", 2, 0, -1, 5},
-		"OtherRequest":    {"the object of the other request has other versions from then on", 4, 0, -1, 3},
-		"OtherTime":       {"managed fields have the time", 2, time.Minute, -1, 0},
-		"WithinTheSecond": {"times have whole seconds", 2, time.Millisecond, -1, 5},
-		"FewerRequests":   {"all resource versions differ from then on", 2, 0, 2, 0},
+		"SameRequests":    {"everything is reused", 2, 0, -1, 3, 6, true},
+		"OtherRequest":    {"the object of the other request has other versions from then on, and the addresses of services depend on other objects", 4, 0, -1, 3, 3, false},
+		"OtherTime":       {"managed fields have the time", 2, time.Minute, -1, 3, 0, false},
+		"WithinTheSecond": {"times have whole seconds", 2, time.Millisecond, -1, 3, 6, true},
+		"FewerRequests":   {"all resource versions differ from then on", 2, 0, 2, 2, 0, false},
 	}
 	play := func(t *testing.T, size int, late time.Duration, skip int, options ...Option) (s *Server) {
 		synctest.Test(t, func(t *testing.T) {
@@ -73,6 +75,9 @@ func TestFollowing(t *testing.T) {
 				}
 				if i == skip {
 					continue
+				}
+				if i == 8 {
+					s.Advance(100)
 				}
 				_ = request() // the update of a Service that does not exist fails
 			}
@@ -88,13 +93,19 @@ func TestFollowing(t *testing.T) {
 			if diff := cmp.Diff(want, following.Changes(0)); diff != "" {
 				t.Errorf("%s: -alone +following:\n%s", tc.reason, diff)
 			}
-			reused := 0
+			created, reused := 0, 0
 			for _, c := range following.history {
-				if c.before != nil && c.after.origin != nil && c.after.request == nil { // a server keeps the request of what it computes
+				switch {
+				case c == nil || c.key.Namespace == "" || c.after.origin == nil || c.after.request != nil: // a server keeps the request of what it computes
+				case c.before == nil:
+					created++
+				default:
 					reused++
 				}
 			}
+			require.Equal(t, tc.created, created, tc.reason)
 			require.Equal(t, tc.reused, reused, tc.reason)
+			require.Equal(t, tc.repeats, following.Repeats(), tc.reason)
 			for _, c := range following.Changes(0) {
 				c.New.SetLabels(map[string]string{"mine": "1"})
 			}

@@ -31,7 +31,7 @@ func (s *Server) update(k *kind.Kind, key client.ObjectKey, subresource string, 
 	if k.CreateOnUpdate && s.table(k).find(key) == nil {
 		return s.createByUpdate(k, key, subresource, sent, options)
 	}
-	return s.modify(k, key, subresource, sent.GetUID(), options, s.newUpdate(subresource, sent, options), func(live client.Object) (client.Object, error) {
+	return s.modify(k, key, subresource, sent.GetUID(), options, s.newObjectRequest(subresource, sent, options), func(live client.Object) (client.Object, error) {
 		return k.FieldManagers[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
 	})
 }
@@ -42,7 +42,7 @@ func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource 
 		return nil, uidConflict(k, key.Name, uid, "")
 	}
 	obj := k.FieldManagers[subresource].UpdateNoErrors(k.Strategy.New(), sent, options.manager).(client.Object)
-	return s.insert(k, obj, options)
+	return s.insert(k, obj, options, nil)
 }
 
 // modify is what update, patch and apply have in common. A UID that is not empty is a precondition. request is nil if the result
@@ -57,10 +57,7 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 		return nil, uidConflict(k, key.Name, uid, live.GetUID())
 	}
 	if earlier := s.earlierResult(k, current, request); earlier != nil {
-		made := &version{revision: earlier.revision, origin: earlier}
-		made.object, made.stored = earlier.copied()
-		s.put(k, key, made)
-		return made.object, nil
+		return s.reuse(k, key, earlier), nil
 	}
 	obj, err := change(live)
 	if err != nil {
