@@ -11,7 +11,8 @@ import (
 
 // Following makes the server reuse results of an earlier one, to which nobody sends requests any more. It has the same kinds and
 // the same scheme. Clients see no difference: a result is reused only for the request that led to it, at the same time, of the
-// same version of the object, and at the same revision. So a simulation whose runs begin alike computes their beginning once.
+// same version of the object, and at the same revision. A creation is reused only while everything that both servers stored is
+// equal. So a simulation whose runs begin alike computes their beginning once.
 func Following(earlier *Server) Option {
 	return func(s *settings) error {
 		s.earlier = earlier
