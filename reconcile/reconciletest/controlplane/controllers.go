@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
 // startControllers starts the controllers, the scheduler and the simulated nodes. All are cluster administrators, and
@@ -41,6 +43,43 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 		cp.wait(ctx, controllerManager, cp.defaultAccount(corev1.NamespaceDefault)),
 		cp.wait(ctx, kwok, cp.nodesReady),
 	)
+}
+
+// controllers are the programs that [ControlPlane.PauseControllers] pauses.
+var controllers = []string{controllerManager, scheduler, kwok}
+
+// PauseControllers suspends kube-controller-manager, kube-scheduler and kwok, as kill -STOP does, and returns when they have
+// stopped. A test shows with it what an operator does while controllers are slow: a Deployment gets no ReplicaSet and no status,
+// a pod gets no node, and what has a finalizer of a controller, such as a namespace or a volume claim, is not deleted.
+//
+// The API server may still be serving a request that a controller sent before. [ControlPlane.CreateNamespace] and [Namespace]
+// return an error meanwhile, because the controllers create a namespace's ServiceAccount. The other methods work: what
+// [ControlPlane.RestartControllerManager] and [ControlPlane.InstallCRDs] start anew is paused as well. After a pause of more
+// than an hour nodes may be NotReady for a moment.
+//
+// PauseControllers does nothing if the controllers are paused already. It returns an error if none run, see [WithControllers].
+func (cp *ControlPlane) PauseControllers() error {
+	return cp.setPaused(true, (*supervisor.Process).Suspend)
+}
+
+// ResumeControllers makes the controllers go on after [ControlPlane.PauseControllers]. They then handle the events
+// since, one after the other, so they may act on what has changed again. It does nothing if the controllers are not paused. It returns an error if none run, see [WithControllers].
+func (cp *ControlPlane) ResumeControllers() error {
+	return cp.setPaused(false, (*supervisor.Process).Resume)
+}
+
+func (cp *ControlPlane) setPaused(paused bool, set func(*supervisor.Process) error) error {
+	if !cp.settings.controllers {
+		return errors.New("no controllers run: start the control plane with WithControllers")
+	}
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	cp.paused = paused
+	var errs []error
+	for _, name := range controllers {
+		errs = append(errs, set(cp.running[name].process))
+	}
+	return errors.Join(errs...)
 }
 
 // HoldAnnotation makes kwok ignore a pod: the pod stays Pending until the annotation is removed.

@@ -2,11 +2,20 @@ package controlplane_test
 
 import (
 	"context"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
@@ -99,6 +108,99 @@ func TestPodStatusIsKept(t *testing.T) {
 	kubectl(t, cp, namespace, "run", "later", "--image=web")
 	kubectl(t, cp, namespace, "wait", "--for=condition=Ready", "pod/later", "--timeout=5m")
 	assert.Equal(t, "Pending", kubectl(t, cp, namespace, "get", "pod/web", "-o", "jsonpath={.status.phase}"))
+}
+
+func TestPauseControllers(t *testing.T) {
+	cp := shared(t)
+	namespace := controlplane.Namespace(t, cp)
+	c, err := client.New(cp.Config(), client.Options{Scheme: withCRDs(t)})
+	require.NoError(t, err)
+	pause(t, cp)
+	require.NoError(t, cp.PauseControllers(), "they are paused already")
+	_, err = cp.CreateNamespace(t.Context(), "paused-")
+	require.EqualError(t, err, "create a namespace: kube-controller-manager is paused: call ResumeControllers before")
+
+	labels := map[string]string{"app": "web"}
+	web := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}}
+	web.Namespace, web.Name = namespace, "web"
+	web.Spec.Template.Labels = labels
+	web.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web"}}
+	unscheduled := &corev1.Pod{Spec: web.Spec.Template.Spec}
+	unscheduled.Namespace, unscheduled.Name = namespace, "unscheduled"
+	scheduled := unscheduled.DeepCopy()
+	scheduled.Name, scheduled.Spec.NodeName = "scheduled", "node-1"
+	for _, obj := range []client.Object{web, unscheduled, scheduled} {
+		require.NoError(t, c.Create(t.Context(), obj))
+	}
+	awaitEstablished(t, c)
+
+	refresh := func(objects ...client.Object) {
+		for _, obj := range objects {
+			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+		}
+	}
+	refresh(web, unscheduled, scheduled)
+	assert.Zero(t, web.Status, "kube-controller-manager")
+	assert.Empty(t, unscheduled.Spec.NodeName, "kube-scheduler")
+	assert.Equal(t, corev1.PodPending, scheduled.Status.Phase, "kwok")
+
+	require.NoError(t, cp.ResumeControllers())
+	require.NoError(t, cp.ResumeControllers(), "they run already")
+	require.Empty(t, stopped(t, cp))
+	eventually(t, "everything is ready", func(context.Context) (bool, error) {
+		refresh(web, unscheduled, scheduled)
+		return web.Status.AvailableReplicas == 1 && unscheduled.Status.Phase == corev1.PodRunning && scheduled.Status.Phase == corev1.PodRunning, nil
+	})
+}
+
+// awaitEstablished creates a CustomResourceDefinition and waits until the API server itself has established it: a later
+// event, and one that needs more time than a controller needs for a new object.
+func awaitEstablished(t *testing.T, c client.Client) {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: "paused.example.com",
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gears", Kind: "Gear"},
+		Scope: apiextensionsv1.NamespaceScoped,
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
+		}}},
+	}}
+	crd.Name = "gears.paused.example.com"
+	require.NoError(t, c.Create(t.Context(), crd))
+	t.Cleanup(func() { require.NoError(t, c.Delete(context.Background(), crd)) })
+	eventually(t, "the kind is established", func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd)
+		return slices.ContainsFunc(crd.Status.Conditions, func(condition apiextensionsv1.CustomResourceDefinitionCondition) bool {
+			return condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue
+		}), err
+	})
+}
+
+func withCRDs(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
+	return scheme
+}
+
+// pause pauses the controllers until the test ends, and checks that their processes have stopped.
+func pause(t *testing.T, cp *controlplane.ControlPlane) {
+	t.Helper()
+	require.Empty(t, stopped(t, cp))
+	require.NoError(t, cp.PauseControllers())
+	t.Cleanup(func() { require.NoError(t, cp.ResumeControllers()) })
+	require.Len(t, stopped(t, cp), 3)
+}
+
+// stopped returns the processes of a control plane that a signal has stopped.
+func stopped(t *testing.T, cp *controlplane.ControlPlane) []string {
+	t.Helper()
+	return slices.DeleteFunc(processesIn(t, filepath.Dir(cp.Kubeconfig())), func(pid string) bool {
+		state, err := exec.Command("ps", "-o", "state=", "-p", pid).Output()
+		require.NoError(t, err)
+		return !strings.HasPrefix(string(state), "T")
+	})
 }
 
 func TestServiceRange(t *testing.T) {

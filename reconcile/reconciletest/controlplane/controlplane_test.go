@@ -33,6 +33,9 @@ func TestStartConcurrently(t *testing.T) {
 	for _, cp := range planes {
 		_, err := newClient(t, cp).RESTMapper().RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Widget"})
 		assert.NoError(t, err, "the CRDs are installed")
+		const none = "no controllers run: start the control plane with WithControllers"
+		assert.EqualError(t, cp.PauseControllers(), none)
+		assert.EqualError(t, cp.ResumeControllers(), none)
 	}
 }
 

@@ -21,7 +21,8 @@
 // kwok, which simulates nodes: Deployments roll out, pods become Ready, Jobs complete, volume claims are bound, owned
 // objects are collected as garbage. No container runs. A pod with an image from the registry "registry.invalid" reports
 // ImagePullBackOff for ever. A pod with the [HoldAnnotation] stays Pending. A pod status that a test writes stays. A
-// Service gets an address, but nothing routes its traffic.
+// Service gets an address, but nothing routes its traffic. [ControlPlane.PauseControllers] shows what an operator does while
+// controllers are slow.
 //
 // # Where the programs come from
 //

@@ -13,9 +13,14 @@ import (
 )
 
 // CreateNamespace creates a namespace whose name begins with prefix, and returns its name when pods can be created in
-// it.
+// it. While the controllers are paused it returns an error.
 func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	if cp.settings.controllers {
+		if err := cp.failure(controllerManager); err != nil {
+			return "", fmt.Errorf("create a namespace: %w", err)
+		}
+	}
 	if err := cp.client.Create(ctx, namespace); err != nil {
 		return "", fmt.Errorf("create a namespace: %w", err)
 	}

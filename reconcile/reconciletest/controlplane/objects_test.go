@@ -12,7 +12,10 @@ import (
 func TestInstallCRDsStartsGarbageCollection(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplane.Namespace(t, cp)
+	pause(t, cp)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/widgets.yaml"))
+	require.Len(t, stopped(t, cp), 3, "the new kube-controller-manager is paused as well")
+	require.NoError(t, cp.ResumeControllers())
 
 	kubectl(t, cp, namespace, "apply", "-f", "testdata/widget.yaml")
 	uid := kubectl(t, cp, namespace, "get", "widget/parent", "-o", "jsonpath={.metadata.uid}")

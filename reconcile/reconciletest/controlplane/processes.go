@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -50,7 +51,10 @@ func (cp *ControlPlane) rerun(name string) error {
 	if err := before.process.Kill(); err != nil {
 		return err
 	}
-	return cp.launch(before.command)
+	if err := cp.launch(before.command); err != nil || name != controllerManager || !cp.paused {
+		return err
+	}
+	return cp.running[name].process.Suspend()
 }
 
 func (cp *ControlPlane) launch(command supervisor.Command) error {
@@ -67,19 +71,29 @@ func (cp *ControlPlane) process(name string) *supervisor.Process {
 	return cp.running[name].process
 }
 
-// wait polls until ready returns nil. It returns an error if the program ends or the time is over.
+// wait polls until ready returns nil. It returns an error if the program ends or is paused, or if the time is over.
 func (cp *ControlPlane) wait(ctx context.Context, name string, ready func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 		defer cancel()
 		last = ready(ctx)
-		return last == nil, cp.process(name).Err()
+		return last == nil, cp.failure(name)
 	})
-	if err == nil || cp.process(name).Err() != nil {
+	if err == nil || cp.failure(name) != nil {
 		return err
 	}
 	return fmt.Errorf("%s is not ready: %w: %w; the last lines of its log:\n%s", name, err, last, cp.process(name).Tail())
+}
+
+// failure returns why a program cannot become ready, or nil.
+func (cp *ControlPlane) failure(name string) error {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if cp.paused && slices.Contains(controllers, name) {
+		return fmt.Errorf("%s is paused: call ResumeControllers before", name)
+	}
+	return cp.running[name].process.Err()
 }
 
 // file returns the path of a file in the control plane's folder.
@@ -125,7 +139,7 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 }
 
 // RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all
-// kinds and objects. It needs [WithControllers].
+// kinds and objects. It needs [WithControllers]. After [ControlPlane.PauseControllers] the new process is paused as well.
 func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
 	return cp.restart(ctx, controllerManager)
 }

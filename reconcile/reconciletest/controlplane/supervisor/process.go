@@ -37,6 +37,23 @@ func (p *Process) Kill() error {
 	return nil
 }
 
+// Suspend suspends the program, as kill -STOP does, and returns when it has stopped. Processes that it started go on. Suspend does
+// nothing if the program is suspended already. A suspended program keeps its files and connections, and can be killed.
+func (p *Process) Suspend() error {
+	if _, err := p.supervisor.ask(server.Request{Suspend: p.pid}); err != nil {
+		return fmt.Errorf("suspend %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// Resume makes a suspended program go on. It does nothing if the program is not suspended.
+func (p *Process) Resume() error {
+	if _, err := p.supervisor.ask(server.Request{Resume: p.pid}); err != nil {
+		return fmt.Errorf("resume %s: %w", p.name, err)
+	}
+	return nil
+}
+
 // Err returns how the program ended, with the last lines of its log. It returns nil while the program runs.
 func (p *Process) Err() error {
 	select {

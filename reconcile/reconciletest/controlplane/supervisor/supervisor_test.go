@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -158,6 +159,64 @@ func TestProcessKill(t *testing.T) {
 	assert.NoError(t, second.Err())
 	assert.NotEqual(t, first.PID(), second.PID())
 	require.NoError(t, second.Kill())
+}
+
+func TestProcessSuspend(t *testing.T) {
+	s := start(t)
+	p, err := s.Start(shell("server", "while :; do echo line; sleep 0.01; done", 0))
+	require.NoError(t, err)
+	lines := func() int { return bytes.Count(p.Tail(), []byte("line")) }
+	require.NoError(t, eventually(t, func() bool { return lines() > 0 }))
+	for range 3 {
+		require.NoError(t, p.Suspend())
+		require.NoError(t, p.Suspend(), "it is suspended already")
+		before := lines()
+		require.NoError(t, p.Err(), "a suspended program has not ended")
+		assert.Equal(t, "T", state(t, p.PID()))
+		assert.Equal(t, before, lines())
+
+		require.NoError(t, p.Resume())
+		require.NoError(t, p.Resume(), "it runs already")
+		require.NoError(t, eventually(t, func() bool { return lines() > before }), "it goes on")
+	}
+	require.NoError(t, p.Suspend())
+	require.NoError(t, p.Kill(), "a suspended program can be killed")
+	require.Error(t, p.Suspend())
+	require.Error(t, p.Resume())
+}
+
+func TestProcessSuspendEnded(t *testing.T) {
+	s := start(t)
+	p, err := s.Start(shell("server", "exit 7", 0))
+	require.NoError(t, err)
+	<-p.Done()
+	require.EqualError(t, p.Suspend(), "suspend server: the program has ended")
+	require.EqualError(t, p.Resume(), "resume server: the program has ended")
+	require.ErrorContains(t, p.Err(), "server ended: exit status 7")
+}
+
+// TestStopSuspended proves that a suspended program receives its SIGTERM: the grace period is longer than the test may run.
+func TestStopSuspended(t *testing.T) {
+	s, err := newSupervisor()
+	require.NoError(t, err)
+	var pids []int
+	for name, grace := range map[string]time.Duration{"graceful": time.Hour, "killed": 0} {
+		p, err := s.Start(shell(name, "exec sleep 1000", grace))
+		require.NoError(t, err)
+		require.NoError(t, p.Suspend())
+		pids = append(pids, p.PID())
+	}
+	require.NoError(t, s.Stop())
+	assertGone(t, pids...)
+	assertRemoved(t, s.Folder())
+}
+
+// state returns the state of a process, T if a signal has stopped it.
+func state(t *testing.T, pid int) string {
+	t.Helper()
+	out, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output()
+	require.NoError(t, err)
+	return string(out[:1])
 }
 
 func TestStartMissingProgram(t *testing.T) {

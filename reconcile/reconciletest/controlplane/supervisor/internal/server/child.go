@@ -3,6 +3,7 @@
 package server
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,12 +11,16 @@ import (
 	"time"
 )
 
+var errEnded = errors.New("the program has ended")
+
 // child is a program that the supervisor started, the leader of a process group.
 type child struct {
 	cmd   *exec.Cmd
 	pid   int
 	grace time.Duration
 	done  chan struct{}
+
+	suspended bool
 }
 
 func startChild(c Command, folder string) (*child, error) {
@@ -42,11 +47,56 @@ func (c *child) wait() {
 	close(c.done)
 }
 
+// hasEnded reports whether the program has ended: its process id may belong to another process then.
+func (c *child) hasEnded() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
+
+// suspend stops the threads of the program, and returns when all have stopped. The processes that it started go on: a program
+// that is just starting one by vfork stops only when that one has begun.
+func (c *child) suspend() error {
+	if c.suspended {
+		return nil // the parent of a stopped process learns of no second SIGSTOP
+	}
+	if c.hasEnded() {
+		return errEnded
+	}
+	_ = syscall.Kill(c.pid, syscall.SIGSTOP)
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(c.pid, &status, syscall.WUNTRACED, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || !status.Stopped() {
+			return errEnded
+		}
+		c.suspended = true
+		return nil
+	}
+}
+
+// resume makes a suspended program go on.
+func (c *child) resume() error {
+	if c.hasEnded() {
+		return errEnded
+	}
+	_ = syscall.Kill(c.pid, syscall.SIGCONT)
+	c.suspended = false
+	return nil
+}
 
 func (c *child) stop() {
 	if c.grace > 0 {
 		_ = c.cmd.Process.Signal(syscall.SIGTERM)
+		_ = c.resume() // a suspended program does not receive the SIGTERM
 		select {
 		case <-c.done:
 		case <-time.After(c.grace):
@@ -55,14 +105,12 @@ func (c *child) stop() {
 	c.kill()
 }
 
-// kill does nothing if the program has ended: its process id may belong to another process by now.
+// kill does nothing if the program has ended.
 func (c *child) kill() {
-	select {
-	case <-c.done:
+	if c.hasEnded() {
 		return
-	default:
-		c.signal(syscall.SIGKILL)
 	}
+	c.signal(syscall.SIGKILL)
 	select {
 	case <-c.done:
 	case <-time.After(5 * time.Second): // stuck in the kernel: nothing more can be done

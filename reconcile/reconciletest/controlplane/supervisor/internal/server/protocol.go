@@ -21,9 +21,11 @@ type Hello struct {
 
 // Request is a request of the owner. There is one at a time. Exactly one field is set.
 type Request struct {
-	Start  *Command
-	Kill   int
-	Detach bool
+	Start   *Command
+	Kill    int
+	Suspend int
+	Resume  int
+	Detach  bool
 }
 
 // Event is the answer to a request, or, if Exited is set, the end of a program.

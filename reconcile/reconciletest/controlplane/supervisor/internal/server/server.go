@@ -81,7 +81,11 @@ func (s *server) serve(requests <-chan Request, stop <-chan os.Signal) {
 			case r.Start != nil:
 				s.start(*r.Start)
 			case r.Kill != 0:
-				s.kill(r.Kill)
+				s.do(r.Kill, s.kill)
+			case r.Suspend != 0:
+				s.do(r.Suspend, (*child).suspend)
+			case r.Resume != 0:
+				s.do(r.Resume, (*child).resume)
 			default:
 				detached = r.Detach
 				s.send(Event{})
@@ -110,13 +114,22 @@ func (s *server) start(c Command) {
 	}()
 }
 
-func (s *server) kill(pid int) {
+// do answers a request about the child with a process id.
+func (s *server) do(pid int, action func(*child) error) {
 	i := slices.IndexFunc(s.children, func(c *child) bool { return c.pid == pid })
 	if i < 0 {
 		s.send(Event{Error: fmt.Sprintf("no child has process id %d", pid)})
 		return
 	}
-	s.children[i].kill()
-	s.children = slices.Delete(s.children, i, i+1)
+	if err := action(s.children[i]); err != nil {
+		s.send(Event{Error: err.Error()})
+		return
+	}
 	s.send(Event{})
+}
+
+func (s *server) kill(c *child) error {
+	c.kill()
+	s.children = slices.DeleteFunc(s.children, func(other *child) bool { return other == c })
+	return nil
 }
