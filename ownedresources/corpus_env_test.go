@@ -36,6 +36,7 @@ import (
 
 // corpusEnv is where the manifests are applied.
 type corpusEnv struct {
+	controlPlane *controlplane.ControlPlane
 	scheme       *runtime.Scheme
 	codecs       serializer.CodecFactory
 	config       *rest.Config
@@ -58,7 +59,7 @@ type manifest struct {
 func newCorpusEnv(t *testing.T) *corpusEnv {
 	t.Helper()
 	cp := corpusPlane(t)
-	c := &corpusEnv{scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
+	c := &corpusEnv{controlPlane: cp, scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
 	c.config.WarningHandler = rest.NoWarnings{}
 	require.NoError(t, scheme.AddToScheme(c.scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(c.scheme))

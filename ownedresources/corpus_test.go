@@ -22,6 +22,8 @@ var corpusPlane = controlplane.Shared(controlplane.WithControllers(), controlpla
 //   - A field that somebody else changes is noticed and repaired by one write.
 //   - A field that is dropped goes, as if the object had been created without it.
 //   - Fields and list items of others cause no write, and survive ours.
+//
+// Each manifest has a subtest in each group: -run 'TestCorpus//deployment-web' checks one.
 func TestCorpus(t *testing.T) {
 	c := newCorpusEnv(t)
 	files := slices.DeleteFunc(c.manifests(t), func(m manifest) bool { return !isForVersion(m) })
@@ -32,32 +34,73 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	c.createAndSettle(t, subjects)
+	alone, beside, untyped := apart(t, subjects)
 
 	var n counts
-	t.Run("manifests", func(t *testing.T) {
-		for both := range slices.Chunk(subjects, 2) {
-			t.Run(both[0].manifest.name, func(t *testing.T) {
-				t.Parallel()
-				for _, s := range both {
-					t.Run(s.form, func(t *testing.T) { s.check(t, &n) })
-				}
-			})
-		}
-	})
+	checkEach(t, "settled", subjects, func(t *testing.T, s *subject) { s.checkSettled(t, &n) })
+	// Most changes follow now. No controller runs that could restore a field, so only an apply can have repaired it.
+	require.NoError(t, c.controlPlane.PauseControllers())
+	t.Cleanup(func() { require.NoError(t, c.controlPlane.ResumeControllers()) })
+	checkEach(t, "alone", alone, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
+	require.NoError(t, c.controlPlane.ResumeControllers())
+	checkEach(t, "beside-controllers", beside, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
+	checkEach(t, "unstructured", untyped, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
 	t.Log(&n)
 	if n.subjects.Load() == int64(len(subjects)) && os.Getenv(otherVersion) == "" { // all of them, and not a selection by -run
 		n.requireEnough(t)
 	}
 }
 
-// check runs all checks of a subject. Those that write least come first, so that what they find was left by controllers.
-func (s *subject) check(t *testing.T, n *counts) {
+// apart returns the typed subjects whose changes are checked while the controllers are paused, the typed subjects that are
+// checked beside running controllers, and the unstructured ones, whose check needs what that of the typed ones finds. The
+// shortest manifest of each kind is checked beside controllers, and so is what only a controller deletes.
+func apart(t *testing.T, subjects []*subject) (alone, beside, untyped []*subject) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, s := range slices.Backward(subjects) { // the shortest manifests first
+		kind := s.kind(t).gvk.Kind
+		switch {
+		case s.form == "unstructured":
+			untyped = append(untyped, s)
+		case !seen[kind], kind == "Namespace", len(s.client.last.GetFinalizers()) > 0:
+			seen[kind] = true
+			beside = append(beside, s)
+		default:
+			alone = append(alone, s)
+		}
+	}
+	for _, some := range [][]*subject{alone, beside, untyped} {
+		slices.Reverse(some)
+	}
+	return alone, beside, untyped
+}
+
+// checkEach runs a check of each subject as a subtest.
+func checkEach(t *testing.T, name string, subjects []*subject, check func(*testing.T, *subject)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		for _, s := range subjects {
+			t.Run(s.String(), func(t *testing.T) {
+				t.Parallel()
+				check(t, s)
+			})
+		}
+	})
+}
+
+// checkSettled checks what writes least, so that what it finds was left by controllers.
+func (s *subject) checkSettled(t *testing.T, n *counts) {
 	s.refresh(t)
 	s.expect(t, s.want, Unchanged, 0, "the second apply")
 	s.expect(t, s.want, Unchanged, 0, "the third apply")
 	s.restartOperator(t, n)
 	s.migrate(t)
 	s.pause(t)
+}
+
+// checkChanges drops and changes the fields of a subject, of a typed one each alone, of an unstructured one all together.
+func (s *subject) checkChanges(t *testing.T, n *counts) {
+	s.refresh(t)
 	if s.form == "typed" {
 		s.dropEachField(t, n)
 	} else {
