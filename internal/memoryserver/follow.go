@@ -20,7 +20,8 @@ func Following(earlier *Server) Option {
 	}
 }
 
-// writeRequest is a creation, an update, a patch or an apply, with everything on which its result depends except for the object's version.
+// writeRequest is a creation, an update, a patch or an apply, with everything on which its result depends except for the
+// object's version.
 type writeRequest struct {
 	subresource string
 	patch       types.PatchType // "": a creation or an update
@@ -35,8 +36,8 @@ func newPatch(subresource string, patch types.PatchType, content []byte, options
 	return &writeRequest{subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
 }
 
-// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards, so a server that does not follow
-// another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
+// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards, so a server that does not
+// follow another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
 func (s *Server) newObjectRequest(subresource string, sent client.Object, options writeOptions) *writeRequest {
 	if s.earlier == nil {
 		sent = sent.DeepCopyObject().(client.Object)

@@ -45,6 +45,8 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 	)
 }
 
+var errNoControllers = errors.New("no controllers run: start the control plane with WithControllers")
+
 // controllers are the programs that [ControlPlane.PauseControllers] pauses.
 var controllers = []string{controllerManager, scheduler, kwok}
 
@@ -70,7 +72,7 @@ func (cp *ControlPlane) ResumeControllers() error {
 
 func (cp *ControlPlane) setPaused(paused bool, set func(*supervisor.Process) error) error {
 	if !cp.settings.controllers {
-		return errors.New("no controllers run: start the control plane with WithControllers")
+		return errNoControllers
 	}
 	cp.mu.Lock()
 	defer cp.mu.Unlock()

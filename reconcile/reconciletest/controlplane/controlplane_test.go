@@ -36,6 +36,7 @@ func TestStartConcurrently(t *testing.T) {
 		const none = "no controllers run: start the control plane with WithControllers"
 		assert.EqualError(t, cp.PauseControllers(), none)
 		assert.EqualError(t, cp.ResumeControllers(), none)
+		assert.EqualError(t, cp.RestartControllerManager(t.Context()), none)
 	}
 }
 

@@ -139,8 +139,12 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 }
 
 // RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all
-// kinds and objects. It needs [WithControllers]. After [ControlPlane.PauseControllers] the new process is paused as well.
+// kinds and objects. It returns an error if none runs, see [WithControllers]. After [ControlPlane.PauseControllers] the new process is paused
+// as well.
 func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
+	if !cp.settings.controllers {
+		return errNoControllers
+	}
 	return cp.restart(ctx, controllerManager)
 }
 
