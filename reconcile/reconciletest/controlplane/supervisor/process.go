@@ -37,8 +37,9 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Suspend suspends the program, as kill -STOP does, and returns when it has stopped. Processes that it started go on. Suspend does
-// nothing if the program is suspended already. A suspended program keeps its files and connections, and can be killed.
+// Suspend suspends the program, as kill -STOP does, and returns when it has stopped. Processes that it started go on. A suspended
+// program keeps its files and connections, and can be killed. Suspend does nothing if the program is suspended already. It returns
+// an error if the program has ended.
 func (p *Process) Suspend() error {
 	if _, err := p.supervisor.ask(server.Request{Suspend: p.pid}); err != nil {
 		return fmt.Errorf("suspend %s: %w", p.name, err)
@@ -46,7 +47,8 @@ func (p *Process) Suspend() error {
 	return nil
 }
 
-// Resume makes a suspended program go on. It does nothing if the program is not suspended.
+// Resume makes a suspended program go on. It does nothing if the program is not suspended. It returns an error if the program has
+// ended.
 func (p *Process) Resume() error {
 	if _, err := p.supervisor.ask(server.Request{Resume: p.pid}); err != nil {
 		return fmt.Errorf("resume %s: %w", p.name, err)

@@ -165,19 +165,23 @@ func TestProcessSuspend(t *testing.T) {
 	s := start(t)
 	p, err := s.Start(shell("server", "while :; do echo line; sleep 0.01; done", 0))
 	require.NoError(t, err)
-	lines := func() int { return bytes.Count(p.Tail(), []byte("line")) }
-	require.NoError(t, eventually(t, func() bool { return lines() > 0 }))
+	written := func() int64 {
+		log, err := os.Stat(filepath.Join(s.Folder(), "server.log"))
+		require.NoError(t, err)
+		return log.Size()
+	}
+	require.NoError(t, eventually(t, func() bool { return written() > 0 }))
 	for range 3 {
 		require.NoError(t, p.Suspend())
 		require.NoError(t, p.Suspend(), "it is suspended already")
-		before := lines()
+		before := written()
 		require.NoError(t, p.Err(), "a suspended program has not ended")
 		assert.Equal(t, "T", state(t, p.PID()))
-		assert.Equal(t, before, lines())
+		assert.Equal(t, before, written())
 
 		require.NoError(t, p.Resume())
 		require.NoError(t, p.Resume(), "it runs already")
-		require.NoError(t, eventually(t, func() bool { return lines() > before }), "it goes on")
+		require.NoError(t, eventually(t, func() bool { return written() > before }), "it goes on")
 	}
 	require.NoError(t, p.Suspend())
 	require.NoError(t, p.Kill(), "a suspended program can be killed")
@@ -193,6 +197,13 @@ func TestProcessSuspendEnded(t *testing.T) {
 	require.EqualError(t, p.Suspend(), "suspend server: the program has ended")
 	require.EqualError(t, p.Resume(), "resume server: the program has ended")
 	require.ErrorContains(t, p.Err(), "server ended: exit status 7")
+
+	p, err = s.Start(shell("killed", "exec sleep 1000", 0))
+	require.NoError(t, err)
+	require.NoError(t, p.Suspend())
+	require.NoError(t, syscall.Kill(p.PID(), syscall.SIGKILL))
+	<-p.Done()
+	require.EqualError(t, p.Suspend(), "suspend killed: the program has ended", "it was suspended before it was killed")
 }
 
 // TestStopSuspended proves that a suspended program receives its SIGTERM: the grace period is longer than the test may run.

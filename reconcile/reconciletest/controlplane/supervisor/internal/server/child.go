@@ -62,11 +62,11 @@ func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
 // suspend stops the threads of the program, and returns when all have stopped. The processes that it started go on: a program
 // that is just starting one by vfork stops only when that one has begun.
 func (c *child) suspend() error {
-	if c.suspended {
-		return nil // the parent of a stopped process learns of no second SIGSTOP
-	}
 	if c.hasEnded() {
 		return errEnded
+	}
+	if c.suspended {
+		return nil // a second SIGSTOP changes nothing, so wait4 would wait for ever
 	}
 	_ = syscall.Kill(c.pid, syscall.SIGSTOP)
 	for {
