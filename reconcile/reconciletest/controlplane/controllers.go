@@ -52,20 +52,22 @@ var controllers = []string{controllerManager, scheduler, kwok}
 
 // PauseControllers suspends kube-controller-manager, kube-scheduler and kwok, as kill -STOP does, and returns when they have
 // stopped. A test shows with it what an operator does while controllers are slow: a Deployment gets no ReplicaSet and no status,
-// a pod gets no node, and what has a finalizer of a controller, such as a namespace or a volume claim, is not deleted.
+// a pod gets no node, and an object with a finalizer of a controller, such as a namespace or a volume claim, is not deleted.
 //
-// The API server may still be serving a request that a controller sent before. [ControlPlane.CreateNamespace] and [Namespace]
-// return an error meanwhile, because the controllers create a namespace's ServiceAccount. The other methods work: what
-// [ControlPlane.RestartControllerManager] and [ControlPlane.InstallCRDs] start anew is paused as well. After a pause of more
-// than an hour nodes may be NotReady for a moment.
+// The API server may still be serving a request that a controller sent before. During the pause [ControlPlane.CreateNamespace]
+// returns an error and [Namespace] fails the test, because kube-controller-manager creates the ServiceAccount of a namespace. The
+// other methods work. [ControlPlane.RestartControllerManager] and [ControlPlane.InstallCRDs] start a kube-controller-manager
+// that is paused as well. After a pause of more than an hour nodes may be NotReady for a moment.
 //
 // PauseControllers does nothing if the controllers are paused already. It returns an error if none run, see [WithControllers].
 func (cp *ControlPlane) PauseControllers() error {
 	return cp.setPaused(true, (*supervisor.Process).Suspend)
 }
 
-// ResumeControllers makes the controllers go on after [ControlPlane.PauseControllers]. They then handle the events
-// since, one after the other, so they may act on what has changed again. It does nothing if the controllers are not paused. It returns an error if none run, see [WithControllers].
+// ResumeControllers makes the controllers go on after [ControlPlane.PauseControllers]. They then receive the events of the pause
+// one after the other, so they may act on an object that has changed again since.
+//
+// ResumeControllers does nothing if the controllers are not paused. It returns an error if none run, see [WithControllers].
 func (cp *ControlPlane) ResumeControllers() error {
 	return cp.setPaused(false, (*supervisor.Process).Resume)
 }

@@ -118,7 +118,7 @@ func TestPauseControllers(t *testing.T) {
 	pause(t, cp)
 	require.NoError(t, cp.PauseControllers(), "they are paused already")
 	_, err = cp.CreateNamespace(t.Context(), "paused-")
-	require.EqualError(t, err, "create a namespace: kube-controller-manager is paused: call ResumeControllers before")
+	require.EqualError(t, err, "create a namespace: kube-controller-manager is paused: call ResumeControllers first")
 
 	labels := map[string]string{"app": "web"}
 	web := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}}
@@ -153,8 +153,8 @@ func TestPauseControllers(t *testing.T) {
 	})
 }
 
-// awaitEstablished creates a CustomResourceDefinition and waits until the API server itself has established it: a later
-// event, and one that needs more time than a controller needs for a new object.
+// awaitEstablished creates a CustomResourceDefinition and waits until the API server itself has established it. That takes
+// longer than a controller needs for a new object.
 func awaitEstablished(t *testing.T, c client.Client) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{

@@ -91,7 +91,7 @@ func (cp *ControlPlane) failure(name string) error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
 	if cp.paused && slices.Contains(controllers, name) {
-		return fmt.Errorf("%s is paused: call ResumeControllers before", name)
+		return fmt.Errorf("%s is paused: call ResumeControllers first", name)
 	}
 	return cp.running[name].process.Err()
 }
@@ -139,8 +139,8 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 }
 
 // RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all
-// kinds and objects. It returns an error if none runs, see [WithControllers]. After [ControlPlane.PauseControllers] the new process is paused
-// as well.
+// kinds and objects. After [ControlPlane.PauseControllers] the new process is paused as well. It returns an error if
+// none runs, see [WithControllers].
 func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
 	if !cp.settings.controllers {
 		return errNoControllers
