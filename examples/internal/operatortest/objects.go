@@ -26,18 +26,16 @@ const (
 	interval = 50 * time.Millisecond
 )
 
-// rarer returns the times between the checks of one condition: they grow from interval to eight times as much. Most checks are requests.
+// rarer returns the times between the checks of one condition, most of which are requests. The times grow from interval to 0.6 s.
 func rarer() *wait.Backoff { return &wait.Backoff{Duration: interval, Factor: 1.5, Steps: 6} }
 
 // Eventually waits until all assertions of check hold. The longer it waits, the less often it checks.
 func Eventually(t testing.TB, what string, check func(c *assert.CollectT)) {
 	t.Helper()
-	checked, between := false, rarer()
+	next, between := time.Duration(0), rarer()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		if checked {
-			pause(context.Background(), between.Step())
-		}
-		checked = true
+		pause(context.Background(), next)
+		next = between.Step()
 		check(c)
 	}, Patience, time.Millisecond, what)
 }
