@@ -34,13 +34,13 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	c.createAndSettle(t, subjects)
-	alone, beside, untyped := apart(t, subjects)
+	alone, beside, untyped := groups(t, subjects)
 
 	var n counts
 	checkEach(t, "settled", subjects, func(t *testing.T, s *subject) { s.checkSettled(t, &n) })
-	// Most changes follow now. No controller runs that could restore a field, so only an apply can have repaired it.
-	require.NoError(t, c.controlPlane.PauseControllers())
+	// The controllers are paused during most changes: they cannot restore a field, so only an apply can have repaired it.
 	t.Cleanup(func() { require.NoError(t, c.controlPlane.ResumeControllers()) })
+	require.NoError(t, c.controlPlane.PauseControllers())
 	checkEach(t, "alone", alone, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
 	require.NoError(t, c.controlPlane.ResumeControllers())
 	checkEach(t, "beside-controllers", beside, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
@@ -51,26 +51,27 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// apart returns the typed subjects whose changes are checked while the controllers are paused, the typed subjects that are
-// checked beside running controllers, and the unstructured ones, whose check needs what that of the typed ones finds. The
-// shortest manifest of each kind is checked beside controllers, and so is what only a controller deletes.
-func apart(t *testing.T, subjects []*subject) (alone, beside, untyped []*subject) {
+// groups returns the typed subjects whose changes are checked while the controllers are paused, the typed subjects that are
+// checked beside running controllers, and the unstructured subjects. The last need the results of the typed ones. The shortest
+// manifest of each kind is checked beside running controllers, and so is what only a controller deletes.
+func groups(t *testing.T, subjects []*subject) (alone, beside, untyped []*subject) {
 	t.Helper()
-	seen := map[string]bool{}
-	for _, s := range slices.Backward(subjects) { // the shortest manifests first
+	shortest := map[string]*subject{} // by kind
+	for _, s := range subjects {      // the longest manifests first
+		if s.form == "typed" {
+			shortest[s.kind(t).gvk.Kind] = s
+		}
+	}
+	for _, s := range subjects {
 		kind := s.kind(t).gvk.Kind
 		switch {
 		case s.form == "unstructured":
 			untyped = append(untyped, s)
-		case !seen[kind], kind == "Namespace", len(s.client.last.GetFinalizers()) > 0:
-			seen[kind] = true
+		case s == shortest[kind], kind == "Namespace", len(s.client.last.GetFinalizers()) > 0:
 			beside = append(beside, s)
 		default:
 			alone = append(alone, s)
 		}
-	}
-	for _, some := range [][]*subject{alone, beside, untyped} {
-		slices.Reverse(some)
 	}
 	return alone, beside, untyped
 }
@@ -88,7 +89,7 @@ func checkEach(t *testing.T, name string, subjects []*subject, check func(*testi
 	})
 }
 
-// checkSettled checks what writes least, so that what it finds was left by controllers.
+// checkSettled runs the checks that write least. They come first, so they find the objects as the controllers left them.
 func (s *subject) checkSettled(t *testing.T, n *counts) {
 	s.refresh(t)
 	s.expect(t, s.want, Unchanged, 0, "the second apply")
@@ -98,7 +99,7 @@ func (s *subject) checkSettled(t *testing.T, n *counts) {
 	s.pause(t)
 }
 
-// checkChanges drops and changes the fields of a subject, of a typed one each alone, of an unstructured one all together.
+// checkChanges drops and changes the fields of a subject: one after the other if it is typed, all together if it is unstructured.
 func (s *subject) checkChanges(t *testing.T, n *counts) {
 	s.refresh(t)
 	if s.form == "typed" {
