@@ -90,10 +90,10 @@ test: control-plane mariadb ## Run all tests, also those against the real contro
 # their compiled packages with the programs.
 test-flags     = -ldflags='-s -w' -timeout $(TIMEOUT)
 race-test      = go test $(race-flags) $(test-flags)
-# client-go parses 17,000 lines of YAML once in each process. That takes 0.1 s, and 0.7 s if the parser has the race detector. checkptr checks
-# conversions of unsafe.Pointer, of which our code has none.
-race-flags     = $(race) -gcflags=all='$(fast)' -gcflags=go.yaml.in/yaml/v2='$(fast) $(if $(race),-race=false)'
-fast           = -dwarf=false -d=checkptr=0
+# Each process of a test parses the 17,000 lines of YAML of client-go's schema: in 0.1 s, or in 0.7 s if the parser has the race detector.
+# checkptr checks conversions of unsafe.Pointer, which our code does not have.
+race-flags     = $(race) -gcflags=all='$(compiler-flags)' -gcflags=go.yaml.in/yaml/v2='$(compiler-flags) $(if $(race),-race=false)'
+compiler-flags = -dwarf=false -d=checkptr=0
 computing-test = env CGO_ENABLED=0 GOGC=800 GOMEMLIMIT=2GiB go test $(go-flags) $(test-flags)
 
 # What follows runs in parallel, since tests wait for other processes some of the time. More packages at once would take longer, because each
@@ -103,7 +103,8 @@ test-of-%:
 
 # With the race detector a test needs up to ten times as long. These tests run without it, because they compute much and their
 # goroutines share nothing: explorations run one pass at a time, the corpus has an applier for each object, and the others
-# have one goroutine. All other tests run with it, if a file of their package starts a goroutine; TestHundredDue has those of TestThousandDue.
+# have one goroutine. Packages of which no file starts a goroutine are tested without it, too. All other tests run with it:
+# TestHundredDue has the goroutines of TestThousandDue.
 computations = Test[A-Za-z]*EveryFault TestDepth TestActionNeedsWhatTheOperatorCreates TestSoundOperatorsSurvive \
 	TestSoundScenariosSurvive TestEachAction TestFurtherThanWithoutFaults TestReportGroupsFindings TestTimeTravelOfEachObject \
 	TestSkipFindingsGoesOn TestExplorationFindsImpureBuilders TestStatusWriteByFreshness \
@@ -112,12 +113,13 @@ corpus       = TestCorpus
 
 nothing =
 either  = $(subst $(nothing) $(nothing),|,$(strip $(1)))
-# $(call folders,module,regular expression,files) are the folders of a module that have such a file with a match.
-folders = $(sort $(dir $(shell cd $(1) && grep -rlE '$(2)' --include='$(3)' --exclude-dir=examples --exclude-dir=bench --exclude-dir=hack .)))
-starts-goroutines = \bgo [A-Za-z.]+\(|\.Go\(|Parallel\(\)|NewManager|\.Start\(|synctest
-is-computation    = ^func ($(call either,$(computations)))\b
+# $(call folders,module,expression,files) are the folders of a module in which such a file has a line that matches a regular expression.
+folders = $(sort $(dir $(shell cd $(1) && grep -rlE --include='$(3)' --exclude-dir=examples --exclude-dir=bench --exclude-dir=hack '$(2)' .)))
+starts-goroutines = (^|[[:space:]])go [A-Za-z.]+\(|\.Go\(|Parallel\(\)|NewManager|\.Start\(|synctest
+is-computation    = ^func ($(call either,$(computations)))\(
 
-tested     = $(call folders,.,,*_test.go)
+# The folders with tests, those of them without goroutines, and those of a module with computations: $(call computing,module).
+tested     = $(call folders,.,^package ,*_test.go)
 sequential = $(filter-out $(call folders,.,$(starts-goroutines),*.go),$(tested))
 computing  = $(call folders,$(1),$(is-computation),*_test.go)
 
