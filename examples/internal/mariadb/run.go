@@ -37,7 +37,7 @@ func find() (string, error) {
 // firstUp copies an installed database, chooses a free port and starts the server on it. It tries again if another process takes the
 // port in between.
 func (s *Server) firstUp(ctx context.Context) error {
-	database, err := installed()
+	database, err := install(ctx, s.account)
 	if err != nil {
 		return err
 	}

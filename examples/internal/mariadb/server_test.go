@@ -47,6 +47,17 @@ func start(t *testing.T, options ...mariadb.Option) *mariadb.Server {
 	return s
 }
 
+func TestStartCancelled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real MariaDB; run without -short")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := mariadb.Start(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	start(t) // the installation that was cancelled is repeated
+}
+
 func TestDownAndUp(t *testing.T) {
 	s := start(t, mariadb.WithGeneralLog())
 	require.NoError(t, s.CanLogIn(t.Context(), s.Admin()))
