@@ -27,7 +27,7 @@ func describeSource(t *testing.T, source string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := types.Config{Importer: importer.ForCompiler(files, "gc", exported)}
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", exportData)}
 	pkg, err := config.Check(testModule+"/cart", files, []*ast.File{file}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -37,8 +37,8 @@ func describeSource(t *testing.T, source string) []string {
 	return api
 }
 
-// exported opens the types of a package of Go's library, which the go command has compiled.
-func exported(path string) (io.ReadCloser, error) {
+// exportData opens the export data of a package of Go's library. The go command compiles the package if need be.
+func exportData(path string) (io.ReadCloser, error) {
 	file, err := exec.Command("go", "list", "-export", "-f", "{{.Export}}", path).Output()
 	if err != nil {
 		return nil, fmt.Errorf("list package %s: %w", path, err)

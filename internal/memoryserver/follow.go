@@ -83,8 +83,8 @@ func (s *Server) isEarlierSkip() bool {
 	return s.earlier != nil && len(s.history) < len(s.earlier.history) && s.earlier.history[len(s.history)] == nil
 }
 
-// earlierResult returns the version of the earlier server to which the same request led, nil if there is none. What is allocated
-// depends on other objects too.
+// earlierResult returns the version of the earlier server to which the same request led, nil if there is none. Values that the
+// server allocates, such as addresses, also depend on other objects, so these must be equal for a kind with such values.
 func (s *Server) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
 	c := s.earlierChange()
 	if c == nil || sent == nil || k.Allocates && s.differs || current.origin == nil || c.before != current.origin ||
@@ -95,8 +95,8 @@ func (s *Server) earlierResult(k *kind.Kind, current *version, sent *writeReques
 }
 
 // earlierCreation returns the version of the earlier server to which the same creation led, nil if there is none. A creation depends
-// on all that is stored, so that must be equal. One whose name is to be generated has no key yet, and is never reused: generated names
-// also depend on creations that failed.
+// on everything that is stored, so all of it must be equal. A creation with a name that is to be generated is never reused: it has no
+// key yet, and the name also depends on creations that failed.
 func (s *Server) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeRequest) *version {
 	c := s.earlierChange()
 	if c == nil || s.differs || c.kind != k || c.key != key || c.before != nil || c.after.request == nil || !sent.equals(c.after.request) {

@@ -23,7 +23,7 @@ type Server struct {
 	earlier *Server // whose results this one reuses; nil: none
 
 	mu       sync.Mutex
-	differs  bool // from the earlier server, since some revision
+	differs  bool // at some revision the earlier server stored something else
 	tables   map[schema.GroupVersionKind]*table
 	order    []*table  // by kind
 	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped

@@ -72,7 +72,7 @@ func (r *Run) stateAfterRest() []state.State {
 // state returns what exists now.
 func (r *Run) state() (state.State, error) { return r.stateWith(r.externalState()) }
 
-// stateWith is state with what is outside of the cluster.
+// stateWith returns what exists now. external is what is outside of the cluster.
 func (r *Run) stateWith(external string) (state.State, error) {
 	r.mu.Lock()
 	objects := r.history.objects()

@@ -51,7 +51,7 @@ func (r *Run) checkPhase(name string) (phase, error) {
 	index := len(r.script.phases)
 	quiet := phase{name: name, revision: r.server.Revision(), external: r.externalState(), operations: r.operations.harmful()}
 	if same := r.unchangedPhase(index, &quiet); same != nil {
-		quiet.state = same.state // which is right
+		quiet.state = same.state // it is right: it is the reference
 	} else {
 		var err error
 		if quiet.state, err = r.stateWith(quiet.external); err != nil {
@@ -70,8 +70,8 @@ func (r *Run) checkPhase(name string) (phase, error) {
 	return quiet, nil
 }
 
-// unchangedPhase returns the phase of the run without faults, if it ended with the same objects, after the same changes, and with
-// the same outside of the cluster. So it is until a fault makes a difference. Else it returns nil.
+// unchangedPhase returns the same phase of the run without faults, if all changes of objects until its end were equal, and what is
+// outside of the cluster is equal. Both are equal until a fault makes a difference. Then unchangedPhase returns nil.
 func (r *Run) unchangedPhase(index int, ended *phase) *phase {
 	if r.references == nil || !r.server.Repeats() {
 		return nil

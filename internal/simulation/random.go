@@ -2,9 +2,9 @@ package simulation
 
 import "crypto/rand"
 
-// seed is what the random values of a run are made of, from which package ownedresources makes passwords. A run with faults has
-// that of the run without, so both have the same passwords until the fault. Runs without faults have different ones: what
-// depends on chance is found by comparing them.
+// seed determines the random values of a run, from which package ownedresources generates passwords. A run with faults has the
+// seed of the run without faults, so both have the same passwords until a fault makes a difference. Each run without faults has
+// a seed of its own: comparing two of them finds what depends on chance.
 type seed [32]byte
 
 // newSeed returns the seed of a run. refs is nil for a run without faults.

@@ -31,8 +31,8 @@ type shownObject struct {
 	object client.Object // in the informer's form, transformed
 }
 
-// show returns an object of the server as the informer shows it, nil if there is none or it is not selected. Each version is
-// converted once, unless another one was shown meanwhile.
+// show returns an object of the server as the informer shows it, nil if there is none or it is not selected. It converts a version
+// once, until it shows another version of the object.
 func (i *informer) show(obj client.Object) (client.Object, error) {
 	if obj == nil || !i.kind.selection.matches(obj) {
 		return nil, nil

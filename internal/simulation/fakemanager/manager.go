@@ -48,7 +48,7 @@ type Options struct {
 	Watched func(gvk schema.GroupVersionKind, namespaces []string)
 	// Fail ends the run with an error.
 	Fail func(error)
-	// Random fills the bytes with the random values from which package ownedresources makes those of Secrets.
+	// Random fills a slice with random bytes, from which package ownedresources generates values of Secrets.
 	Random func(into []byte)
 }
 

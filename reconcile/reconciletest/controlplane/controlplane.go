@@ -27,7 +27,7 @@ type ControlPlane struct {
 
 	mu      sync.Mutex // tests that run in parallel may install CRDs, which restarts a program
 	running map[string]running
-	paused  bool // the controllers are
+	paused  bool // whether the controllers are paused
 }
 
 // Start starts a control plane and returns when it is ready: the default namespace exists, the CustomResourceDefinitions
