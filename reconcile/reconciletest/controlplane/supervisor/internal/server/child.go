@@ -47,6 +47,14 @@ func (c *child) wait() {
 	close(c.done)
 }
 
+// status returns how the program ended, for example "exit status 1".
+func (c *child) status() string {
+	if c.cmd.ProcessState == nil { // suspend received it
+		return "while it was being suspended"
+	}
+	return c.cmd.ProcessState.String()
+}
+
 // hasEnded reports whether the program has ended: its process id may belong to another process then.
 func (c *child) hasEnded() bool {
 	select {

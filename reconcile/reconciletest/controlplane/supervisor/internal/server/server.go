@@ -110,7 +110,7 @@ func (s *server) start(c Command) {
 	s.send(Event{PID: started.pid})
 	go func() {
 		started.wait()
-		s.send(Event{Exited: started.pid, Status: started.cmd.ProcessState.String()})
+		s.send(Event{Exited: started.pid, Status: started.status()})
 	}()
 }
 
