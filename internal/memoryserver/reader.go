@@ -3,9 +3,11 @@ package memoryserver
 import (
 	"context"
 	"reflect"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -13,15 +15,28 @@ import (
 )
 
 // Reader returns a reader of the past. It calls at before each read and reads the kind as it was at that revision, so a
-// reader can fall behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind.
+// reader can fall behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind. Those that
+// it gets without a copy share memory with each other, and not with the server.
 func (s *Server) Reader(at func(schema.GroupVersionKind) int64) client.Reader {
-	return &pastReader{server: s, at: at}
+	return &pastReader{server: s, at: at, shared: map[sharedKey]sharedObject{}}
 }
 
 type pastReader struct {
 	server *Server
 	at     func(schema.GroupVersionKind) int64
+
+	mu     sync.Mutex
+	shared map[sharedKey]sharedObject // of the last read without a copy
 }
+
+type sharedKey struct {
+	kind *kind.Kind
+	key  client.ObjectKey
+	as   reflect.Type
+}
+
+// sharedObject is an object as reads without a copy return it.
+type sharedObject struct{ of, object client.Object } // on the server; the reader's copy
 
 func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
 	if err := ctx.Err(); err != nil {
@@ -39,11 +54,26 @@ func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.O
 	if err != nil {
 		return err
 	}
-	if (&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy == nil {
+	if ptr.Deref((&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy, false) {
+		found = r.share(sharedKey{k, client.ObjectKeyFromObject(found), reflect.TypeOf(out)}, found)
+	} else {
 		found = found.DeepCopyObject().(client.Object)
 	}
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(found).Elem())
 	return nil
+}
+
+// share returns the reader's copy of an object. An operator may change it by mistake. Neither the server may see that, nor those that
+// follow it.
+func (r *pastReader) share(id sharedKey, found client.Object) client.Object {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := r.shared[id]; last.of == found {
+		return last.object
+	}
+	made := sharedObject{found, found.DeepCopyObject().(client.Object)}
+	r.shared[id] = made
+	return made.object
 }
 
 func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {

@@ -42,5 +42,29 @@ func TestReader(t *testing.T) {
 				require.Equal(t, "changed", list.Items[0].Data["k"])
 			},
 		},
+		"WithoutCopy": {
+			reason: "what reads share is a process's own: the server and other processes do not see that it is changed",
+			run: func(t *testing.T, ctx context.Context, s *Server, c client.WithWatch) {
+				made := testConfigMap("a")
+				require.NoError(t, c.Create(ctx, made))
+				reader := func() client.Reader { return s.Reader(func(schema.GroupVersionKind) int64 { return s.Revision() }) }
+				value := func(r client.Reader, options ...client.GetOption) string {
+					is := &corev1.ConfigMap{}
+					require.NoError(t, r.Get(ctx, client.ObjectKeyFromObject(made), is, options...))
+					defer func() { is.Data["k"] = "changed without a request" }()
+					return is.Data["k"]
+				}
+				one := reader()
+				require.Equal(t, "v", value(one, client.UnsafeDisableDeepCopy))
+				require.Equal(t, "changed without a request", value(one, client.UnsafeDisableDeepCopy), "memory is shared")
+				require.Equal(t, "v", value(reader(), client.UnsafeDisableDeepCopy), "another process")
+				require.Equal(t, "v", value(one), "a copy")
+				require.Equal(t, "v", value(one, &client.GetOptions{UnsafeDisableDeepCopy: new(false)}), "a copy")
+				require.Equal(t, "v", value(c), "the server")
+				made.Data["k"] = "changed"
+				require.NoError(t, c.Update(ctx, made))
+				require.Equal(t, "changed", value(one, client.UnsafeDisableDeepCopy))
+			},
+		},
 	})
 }

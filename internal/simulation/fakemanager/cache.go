@@ -58,6 +58,9 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if !k.selection.covers(key.Namespace) {
 		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // these are controller-runtime's words
 	}
+	if k.selection.transform != nil { // it changes the object in place, and more than once
+		opts = append(slices.Clone(opts), &client.GetOptions{UnsafeDisableDeepCopy: new(false)})
+	}
 	if err := c.reader.Get(ctx, key, obj, opts...); err != nil {
 		return err
 	}
