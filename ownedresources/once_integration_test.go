@@ -122,12 +122,17 @@ func (env *onceEnv) createdJobs() int {
 	return env.posts
 }
 
-// outcome returns the error of one more reconcile.
-func (env *onceEnv) outcome(set *ownedresources.ChildSet[*corev1.ConfigMap]) error {
-	var owner corev1.ConfigMap
-	env.read(&owner)
+// outcome returns the error of one more reconcile. It repeats the reconcile if a controller wrote a child at the same time.
+func (env *onceEnv) outcome(set *ownedresources.ChildSet[*corev1.ConfigMap]) (err error) {
 	set.SetName("children") // as the operator of start names it
-	return set.Reconcile(env.Context(), env.Client, &owner)
+	for range 100 {
+		var owner corev1.ConfigMap
+		env.read(&owner)
+		if err = set.Reconcile(env.Context(), env.Client, &owner); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
 }
 
 // migrated returns a set with a Job that runs once, and a ConfigMap that comes after it. With hold the pods stay pending.
