@@ -56,7 +56,7 @@ func (l *Lifecycle) do(ctx context.Context, u *User) error {
 				return fmt.Errorf("step %d: %w", n+1, err)
 			}
 		}
-		for between := rarer(); step.Until != nil; {
+		for between := backoff(); step.Until != nil; {
 			pause(ctx, between.Step()) // the operator has not done it at once
 			err := step.Until(ctx)
 			if err == nil {

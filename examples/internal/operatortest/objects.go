@@ -26,13 +26,13 @@ const (
 	interval = 50 * time.Millisecond
 )
 
-// rarer returns the times between the checks of one condition, most of which are requests. The times grow from interval to 0.6 s.
-func rarer() *wait.Backoff { return &wait.Backoff{Duration: interval, Factor: 1.5, Steps: 6} }
+// backoff returns the times between the checks of one condition, most of which are requests. The times grow from 0.05 s to 0.6 s.
+func backoff() *wait.Backoff { return &wait.Backoff{Duration: interval, Factor: 1.5, Steps: 6} }
 
 // Eventually waits until all assertions of check hold. The longer it waits, the less often it checks.
 func Eventually(t testing.TB, what string, check func(c *assert.CollectT)) {
 	t.Helper()
-	next, between := time.Duration(0), rarer()
+	next, between := time.Duration(0), backoff()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		pause(context.Background(), next)
 		next = between.Step()
