@@ -28,7 +28,7 @@
 //     Directives always arrive: $patch: delete for an object or an item, an item $patch: replace for a list.
 //   - Who may write the field can run any pod that the operator may create: as any service account of the namespace, with any
 //     of its Secrets, privileged, on any node. Pod Security Admission still applies to the pods. [Protect] fields such as
-//     spec.serviceAccountName where that is too much.
+//     spec.serviceAccountName where that is too much. It protects their aliases too, such as spec.serviceAccount.
 //
 // API packages can import this package: it depends on k8s.io/api and k8s.io/apimachinery only.
 package overlay

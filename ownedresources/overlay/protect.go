@@ -24,11 +24,18 @@ import (
 //	spec.containers[web]                — nothing of the container may change
 //	spec.containers[web].env[PORT]
 //	metadata.annotations[example.com/config-hash]
+//	spec.containers[*].image            — of each container: none can be added or removed, since each has an image
+//	spec.volumes[*].hostPath            — no volume of the host can be added
 //
 // The key is what identifies an item in a strategic merge patch: the name of containers, volumes and variables, the
 // containerPort of ports, the mountPath of mounts. Lists that are replaced as a whole, such as spec.tolerations, have no
-// keys, and can only be protected as a whole. A path that no pod template can have is an error in each call of Apply, also
-// without a patch.
+// keys, and can only be protected as a whole. An asterisk at the end of a key stands for any text. A path that no pod
+// template can have is an error in each call of Apply, also without a patch.
+//
+// Some fields can be set in two ways: spec.serviceAccountName by the older spec.serviceAccount, too, and an AppArmor profile
+// by an annotation of the pod. Protecting one of the two, or what is around it, protects the other. What overrides a field
+// has to be protected by itself: the security context of a container overrides that of the pod, and another mount can cover
+// a protected mount.
 func Protect(paths ...string) Option {
 	parsed := make([]protectedPath, 0, len(paths))
 	for _, text := range paths {
@@ -36,7 +43,7 @@ func Protect(paths ...string) Option {
 		if err != nil {
 			return func(s *settings) { s.err = err }
 		}
-		parsed = append(parsed, path)
+		parsed = append(parsed, withAliases(path)...)
 	}
 	return func(s *settings) { s.protected = append(s.protected, parsed...) }
 }
@@ -61,9 +68,16 @@ func checkResult(root *field.Path, base, merged *corev1.PodTemplateSpec, selecto
 		}
 	}
 	for _, p := range protected {
-		if p.changed(base, merged) {
-			c.add(field.Forbidden(root.Child(p.text), "cannot be changed, because the operator needs it: remove from the patch what changes, replaces or deletes it"))
+		at := root.Child(p.text)
+		known := slices.ContainsFunc(c.errors, func(err *field.Error) bool { return err.Field == at.String() })
+		if known || !p.changed(base, merged) {
+			continue
 		}
+		needed := "the operator needs it"
+		if p.sameAs != "" {
+			needed = "it means the same as " + p.sameAs + ", which the operator needs"
+		}
+		c.add(field.Forbidden(at, "cannot be changed, because "+needed+": remove from the patch what changes, replaces or deletes it"))
 	}
 	return c.errors
 }
@@ -82,15 +96,38 @@ func keysOf(selector *metav1.LabelSelector) []string {
 }
 
 type protectedPath struct {
-	text  string
-	steps []step
+	text   string
+	steps  []step
+	sameAs string // the protected field, if this path is an alias of it
 }
 
-// step leads from a value to one below it: to a field, to an entry of a map, or to the items of a list that have a key.
+// step leads from a value to values below it: to a field, to entries of a map, or to items of a list.
 type step struct {
 	field    []int
-	key      string
+	key      keyPattern
 	keyField []int // of an item
+}
+
+// keyPattern is a key of an entry or an item, or if it is open, all keys that begin with the text.
+type keyPattern struct {
+	text string
+	open bool
+}
+
+func parseKey(text string) keyPattern {
+	prefix, open := strings.CutSuffix(text, "*")
+	return keyPattern{text: prefix, open: open}
+}
+
+func (k keyPattern) String() string {
+	if k.open {
+		return k.text + "*"
+	}
+	return k.text
+}
+
+func (k keyPattern) matches(key string) bool {
+	return key == k.text || k.open && strings.HasPrefix(key, k.text)
 }
 
 func parsePath(text string) (protectedPath, error) {
@@ -115,9 +152,9 @@ func parsePath(text string) (protectedPath, error) {
 			case !closed:
 				return fail("a bracket is not closed")
 			case t.Kind() == reflect.Map:
-				path.steps, t = append(path.steps, step{key: key}), withoutPointer(t.Elem())
+				path.steps, t = append(path.steps, step{key: parseKey(key)}), withoutPointer(t.Elem())
 			case t.Kind() == reflect.Slice && m.mergeKey != "":
-				path.steps, t = append(path.steps, step{key: key, keyField: fieldsOf(t.Elem())[m.mergeKey].index}), t.Elem()
+				path.steps, t = append(path.steps, step{key: parseKey(key), keyField: fieldsOf(t.Elem())[m.mergeKey].index}), t.Elem()
 			default:
 				return fail(fmt.Sprintf("%q has no keys; protect it as a whole", name))
 			}
@@ -132,34 +169,46 @@ func parsePath(text string) (protectedPath, error) {
 
 // changed reports whether the values at the path differ.
 func (p protectedPath) changed(base, merged *corev1.PodTemplateSpec) bool {
-	return !equality.Semantic.DeepEqual(valuesAt(reflect.ValueOf(base), p.steps), valuesAt(reflect.ValueOf(merged), p.steps))
+	return !equality.Semantic.DeepEqual(valuesAt(reflect.ValueOf(base), p.steps, ""), valuesAt(reflect.ValueOf(merged), p.steps, ""))
 }
 
-// valuesAt returns the values to which the steps lead: none if a pointer on the way is nil or a key is missing, and several
-// if items have the same key.
-func valuesAt(v reflect.Value, steps []step) (values []any) {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return nil
-		}
-		v = v.Elem()
-	}
+// keyed is a value, with the keys that lead to it.
+type keyed struct {
+	Keys  string
+	Value any
+}
+
+// valuesAt returns the values to which the steps lead, in the order of their keys: none if a field on the way is unset or a
+// key is missing, and several if items have the same key or if a key is open.
+func valuesAt(v reflect.Value, steps []step, keys string) (values []keyed) {
+	v = reflect.Indirect(v)
 	if len(steps) == 0 {
-		return []any{v.Interface()}
+		return []keyed{{keys, v.Interface()}}
 	}
-	switch s, below := steps[0], steps[1:]; {
-	case s.field != nil:
-		return valuesAt(v.FieldByIndex(s.field), below)
-	case s.keyField == nil:
-		if entry := v.MapIndex(reflect.ValueOf(s.key).Convert(v.Type().Key())); entry.IsValid() {
-			return valuesAt(entry, below)
+	s, below := steps[0], steps[1:]
+	if s.field != nil {
+		if member := v.FieldByIndex(s.field); !isUnset(member) {
+			return valuesAt(member, below, keys)
 		}
-	default:
-		for i := range v.Len() {
-			if item := v.Index(i); fmt.Sprint(item.FieldByIndex(s.keyField)) == s.key {
-				values = append(values, valuesAt(item, below)...)
-			}
+		return nil
+	}
+	for key, value := range v.Seq2() {
+		if s.keyField != nil {
+			key = value.FieldByIndex(s.keyField)
+		}
+		if name := fmt.Sprint(key); s.key.matches(name) {
+			values = append(values, valuesAt(value, below, keys+"\x00"+name)...)
 		}
 	}
+	slices.SortStableFunc(values, func(a, b keyed) int { return strings.Compare(a.Keys, b.Keys) })
 	return values
+}
+
+// isUnset reports whether a field has no value. An empty object behind a pointer is one.
+func isUnset(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice:
+		return v.Len() == 0
+	}
+	return v.IsZero()
 }

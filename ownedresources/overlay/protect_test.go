@@ -61,6 +61,42 @@ func TestProtect(t *testing.T) {
 	}
 }
 
+func TestProtectAsterisk(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		protect string
+		patch   string
+		allowed bool
+	}{
+		"Items":       {reason: "Whichever item it is.", protect: "spec.containers[*].image", patch: `{spec: {containers: [{name: metrics, image: other}]}}`},
+		"Added":       {reason: "An item that is added has the field.", protect: "spec.volumes[*].hostPath", patch: `{spec: {volumes: [{name: host, hostPath: {path: /}}]}}`},
+		"AddedOther":  {reason: "An item that is added has another field.", protect: "spec.volumes[*].hostPath", patch: `{spec: {volumes: [{name: new, emptyDir: {}}]}}`, allowed: true},
+		"AddedPort":   {reason: "An item that is added leaves the field unset.", protect: "spec.containers[*].ports[*].hostPort", patch: `{spec: {containers: [{name: web, ports: [{containerPort: 1}]}, {name: new, ports: [{containerPort: 2}]}]}}`, allowed: true},
+		"HostPort":    {reason: "And here it sets it.", protect: "spec.containers[*].ports[*].hostPort", patch: `{spec: {containers: [{name: web, ports: [{containerPort: 8080, hostPort: 1}]}]}}`},
+		"EmptyObject": {reason: "An empty object is a value.", protect: "spec.volumes[*].hostPath", patch: `{spec: {volumes: [{name: host, hostPath: {}}]}}`},
+		"EmptyEntry":  {reason: "An empty entry is one.", protect: "metadata.annotations[*]", patch: `{metadata: {annotations: {empty: ""}}}`},
+		"EmptyList":   {reason: "An empty list is none.", protect: "spec.schedulingGates", patch: `{spec: {schedulingGates: []}}`, allowed: true},
+		"Deep":        {reason: "A field of the field.", protect: "spec.containers[*].securityContext.privileged", patch: `{spec: {containers: [{name: web, securityContext: {privileged: true}}]}}`},
+		"Moved":       {reason: "Two items exchange their values.", protect: "spec.containers[*].image", patch: `{spec: {containers: [{name: web, image: "exporter:1"}, {name: metrics, image: "nginx:1.27"}]}}`},
+		"Reordered":   {reason: "The order is not the field.", protect: "spec.containers[*].image", patch: `{spec: {$setElementOrder/containers: [{name: metrics}, {name: web}]}}`, allowed: true},
+		"Deleted":     {reason: "The field goes with its item.", protect: "spec.containers[*].image", patch: `{spec: {containers: [{name: metrics, $patch: delete}]}}`},
+		"Twice":       {reason: "Two asterisks.", protect: "spec.containers[*].env[*].value", patch: `{spec: {containers: [{name: web, env: [{name: MODE, value: b}]}]}}`},
+		"Beginning":   {reason: "The names begin with the text.", protect: "metadata.annotations[no*]", patch: `{metadata: {annotations: {nothing: a}}}`},
+		"Elsewhere":   {reason: "Other names are free.", protect: "metadata.annotations[no*]", patch: `{metadata: {annotations: {on: a}}}`, allowed: true},
+		"Alias":       {reason: "What sets the same is protected too.", protect: "spec.initContainers[*]", patch: `{metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/setup: unconfined}}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := patchOf(t, tc.patch).Apply(template(t, base), selector, overlay.Protect(tc.protect))
+			if tc.allowed {
+				require.NoError(t, err, tc.reason)
+				return
+			}
+			require.True(t, apierrors.IsInvalid(err), tc.reason)
+		})
+	}
+}
+
 func TestProtectSeveralTimes(t *testing.T) {
 	patch := patchOf(t, `{spec: {hostNetwork: true, hostPID: true}}`)
 	_, err := patch.Apply(template(t, base), selector, overlay.Protect("spec.hostPID"), overlay.Protect("spec.hostNetwork"), overlay.At(field.NewPath("spec", "web")))

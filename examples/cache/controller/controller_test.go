@@ -200,6 +200,8 @@ func TestRefusals(t *testing.T) {
 		"two lines":     {"it would be two settings", "a", "yes\nport 1", "", "InvalidSettings", `setting "appendonly" has more than one line`},
 		"unknown field": {"it would be ignored", "a", "", `{"spec":{"imagez":1}}`, "InvalidPodTemplate", "spec.podTemplate.spec.imagez"},
 		"selector":      {"the API server would refuse it", "a", "", `{"metadata":{"labels":{"app.kubernetes.io/name":"b"}}}`, "InvalidPodTemplate", "app.kubernetes.io/name"},
+		"account":       {"the pods would get its token", "a", "", `{"spec":{"serviceAccountName":"admin"}}`, "InvalidPodTemplate", "spec.podTemplate.spec.serviceAccountName: Forbidden"},
+		"older name":    {"the API server reads it too", "a", "", `{"spec":{"serviceAccount":"admin"}}`, "InvalidPodTemplate", "spec.podTemplate.spec.serviceAccount: Forbidden"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
