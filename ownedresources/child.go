@@ -173,13 +173,14 @@ func (c *Child[T]) After(others ...*Child[T]) *Child[T] {
 	return c
 }
 
-// ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [Recreate], [CreateOnly],
+// ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [AdoptRetained], [Recreate], [CreateOnly],
 // [KeepWhileMissing], [ReadyWhen], [IfServed], [Anywhere], [Retain], [Generate], [RunOnce] or [ExpandVolumes].
 type ChildOption func(*childOptions)
 
 type childOptions struct {
 	formerManagers []string
 	adopt          bool
+	adoptRetained  bool
 	recreate       bool
 	createOnly     func(client.Object) // unsets the fields that are applied at creation only; nil for none
 	createOnlyType reflect.Type        // the type that createOnly takes, nil without it
@@ -230,8 +231,22 @@ func FormerManagers(names ...string) ChildOption {
 // earlier owner of the same name, the garbage collector deletes the object, or [Ensure] does after a minute. An object
 // without owner reference, of a child with the option [Anywhere] or [Retain], is taken over if the API server shows that the
 // owner that its annotations name is gone, and is of the same kind.
+//
+// Adopt is for migrations. It takes over whatever has the name, so a user who may only choose the owner's name makes the operator
+// change, and later delete, an object of somebody else. [AdoptRetained] takes over only what [Retain] has left.
 func Adopt() ChildOption {
 	return func(o *childOptions) { o.adopt = true }
+}
+
+// AdoptRetained takes over an object that [Retain] has kept when its owner was deleted: one that has no controller, and whose
+// annotations name this very object, this set ([AnnotationSet]), [AnnotationRetained], and an owner with the kind, the namespace and
+// the name of the present one. Before that, the API server has to show that the former owner is gone. Any other object is left
+// alone, with an [*OwnershipError].
+//
+// Whoever may write the object can also write such annotations. That gives nothing new: they could as well have changed or
+// deleted what the operator keeps under this name.
+func AdoptRetained() ChildOption {
+	return func(o *childOptions) { o.adoptRetained = true }
 }
 
 // Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. It is

@@ -23,7 +23,7 @@
 //   - [RunOnce] runs a Job once for each content.
 //   - [ExpandVolumes] lets the volumes of a StatefulSet grow.
 //
-// [Adopt], [Recreate], [CreateOnly] and [FormerManagers] change how a child is written.
+// [Adopt], [AdoptRetained], [Recreate], [CreateOnly] and [FormerManagers] change how a child is written.
 //
 // # What happens to one object
 //
@@ -33,8 +33,8 @@
 //     differs, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields that
 //     the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer desired
 //     would stay for ever.
-//   - It has another controller, or none: it is left alone, unless it has none and the option [Adopt] is set. The error is
-//     an [OwnershipError], which names the controller.
+//   - It has another controller, or none: it is left alone, unless it has none and the option [Adopt] or [AdoptRetained]
+//     allows it. The error is an [OwnershipError], which names the controller.
 //   - It is being deleted, or belongs to a deleted object that had the owner's name: the error is a [WaitingError], and the
 //     event of its deletion triggers the next reconcile. If the garbage collector has not deleted the object of the deleted
 //     owner after a minute, and it has no other owner, a [ChildSet] deletes it.

@@ -66,6 +66,29 @@ func ExampleAdopt() {
 	// <nil> true map[mode:sale]
 }
 
+// A new owner takes over what the former one of its name has left, and nothing else of that name.
+func ExampleAdoptRetained() {
+	ctx := context.Background()
+	c := fake.NewClientBuilder().Build()
+	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-data"}}
+	}, ownedresources.Retain(func(*corev1.ConfigMap) bool { return true }), ownedresources.AdoptRetained()))
+	data := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-data"}}
+	for _, uid := range []types.UID{"first", "second"} {
+		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}}
+		fmt.Println(c.Create(ctx, owner), children.Reconcile(ctx, c, owner))
+		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(data), data), data.Labels[ownedresources.LabelOwnerUID])
+		fmt.Println(c.Delete(ctx, owner)) // the data stay
+	}
+	// Output:
+	// <nil> <nil>
+	// <nil> first
+	// <nil>
+	// <nil> <nil>
+	// <nil> second
+	// <nil>
+}
+
 // A field that an older operator wrote goes once it is no longer wanted.
 func ExampleFormerManagers() {
 	ctx := context.Background()

@@ -17,7 +17,7 @@ import (
 )
 
 // formerError is returned for an object with the mark of an owner that is probably gone: one that had the owner's name,
-// or any one of the owner's kind if the object may be adopted.
+// or any one of the owner's kind if the object may be adopted with [Adopt].
 type formerError struct {
 	*WaitingError
 	mark  mark
@@ -35,7 +35,7 @@ func (o *owner) mayWriteMarked(d *desired, live client.Object, m mark) error {
 		return &WaitingError{reason: reasonTerminating, message: name + " is being deleted"}
 	case ours:
 		return nil
-	case m.owner.kind == o.objectName().kind && d.options.adopt:
+	case m.owner.kind == o.objectName().kind && d.options.adopt, ofOurName && m.retained && d.options.adoptRetained && isWrittenBy(live, o.set):
 		return formerError{mark: m, adopt: true, WaitingError: &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
 			"%s is adopted when it is certain that its former %s is gone", name, m.owner.kind.Kind)}}
 	case ofOurName && !m.retained:

@@ -113,6 +113,8 @@ func TestMayWriteMarked(t *testing.T) {
 		of       *owner
 		binding  binding
 		adopt    bool
+		retained bool   // AdoptRetained is set
+		set      string // that wrote the object; none if it is empty
 		deleting bool
 		want     int
 	}{
@@ -127,31 +129,46 @@ func TestMayWriteMarked(t *testing.T) {
 		"OfAnotherRetained":    {reason: "Another App may have retained it, or may still use it.", of: named("api", "api"), binding: byRetention, want: refused},
 		"OfAnotherAdopt":       {reason: "That depends on whether the other App is gone.", of: named("api", "api"), binding: byRetention, adopt: true, want: former},
 		"OfAnotherKindAdopt":   {reason: "The operator may not be allowed to read other kinds.", of: &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "web", UID: "s"}}, binding: byMark, adopt: true, want: refused},
+		"AdoptRetained":        {reason: "It was kept for that.", of: named("web", "old"), binding: byRetention, retained: true, set: "data", want: former},
+		"NotRetained":          {reason: "It is deleted with its owner, as without the option.", of: named("web", "old"), binding: byMark, retained: true, set: "data", want: former},
+		"RetainedByAnotherSet": {reason: "Another operator of the kind may have kept it.", of: named("web", "old"), binding: byRetention, retained: true, set: "other", want: retained},
+		"RetainedByNobody":     {reason: "No set has written it.", of: named("web", "old"), binding: byRetention, retained: true, want: retained},
+		"RetainedForAnother":   {reason: "The name decides whose data it was.", of: named("api", "old"), binding: byRetention, retained: true, set: "data", want: refused},
+		"RetainedElsewhere":    {reason: "So does the namespace.", of: &owner{namespace: "bank", reference: named("web", "old").reference}, binding: byRetention, retained: true, set: "data", want: refused},
+		"RetainedOfOtherKind":  {reason: "So does the kind.", of: &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "web", UID: "s"}}, binding: byRetention, retained: true, set: "data", want: refused},
 		"SameUIDOfAnotherName": {reason: "No two objects have one UID: the mark is forged.", of: named("api", "new"), binding: byMark, want: refused},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := named("web", "new")
+			o.set = "data"
 			k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
 			require.NoError(t, err)
 			live := marked(tc.of, "other", "data", tc.binding)
 			if tc.deleting {
 				live.DeletionTimestamp = new(metav1.Now())
 			}
-			d := &desired{kind: k, object: namedConfigMap("other", "data"), owner: o, options: &childOptions{adopt: tc.adopt}, binding: byMark}
+			if tc.set != "" {
+				live.Annotations[AnnotationSet] = tc.set
+				live.Annotations[AnnotationApplied] = "v1:applied:0123456789abcdef0123456789abcdef"
+			}
+			options := &childOptions{adopt: tc.adopt, adoptRetained: tc.retained}
+			d := &desired{kind: k, object: namedConfigMap("other", "data"), owner: o, options: options, binding: byMark}
 			err = o.mayWrite(d, live)
+			adopts := false
 			got := allowed
 			switch e := err.(type) { //nolint:errorlint // it is not wrapped
 			case *WaitingError:
 				got = waits
 			case formerError:
-				got = former
+				got, adopts = former, e.adopt
 			case *OwnershipError:
 				if got = refused; e.Retained {
 					got = retained
 				}
 			}
 			require.Equal(t, tc.want, got, "%s\n%v", tc.reason, err)
+			require.Equal(t, got == former && (tc.adopt || tc.binding == byRetention), adopts, "%s\n%v", tc.reason, err)
 		})
 	}
 }

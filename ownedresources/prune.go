@@ -176,8 +176,11 @@ func (s *ChildSet[T]) isWritten(o *owner, k *kind, live client.Object) bool {
 }
 
 // carriesMarks reports whether a live object was written by a set of this name.
-func (s *ChildSet[T]) carriesMarks(live client.Object) bool {
-	return live.GetAnnotations()[AnnotationSet] == s.name && lastAppliedOf(live).method != byOthers
+func (s *ChildSet[T]) carriesMarks(live client.Object) bool { return isWrittenBy(live, s.name) }
+
+// isWrittenBy reports whether a live object was written by a set of this name.
+func isWrittenBy(live client.Object, set string) bool {
+	return live.GetAnnotations()[AnnotationSet] == set && lastAppliedOf(live).method != byOthers
 }
 
 // deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are

@@ -29,8 +29,8 @@ import (
 // The deletion of the namespace deletes them all the same.
 //
 // When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same
-// name does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option [Adopt] it does,
-// as soon as the API server shows that the former owner is gone.
+// name does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option
+// [AdoptRetained] it does, as soon as the API server shows that the former owner is gone.
 func Retain[T client.Object](keep func(owner T) bool) ChildOption {
 	return func(o *childOptions) {
 		o.retain = func(owner client.Object) bool { return keep(owner.(T)) }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -84,7 +85,11 @@ func TestRetain(t *testing.T) {
 			})
 			waitFor(t, env, data, isRetainedFor(former))
 			stop()
-			env.start(t, env.retaining(Adopt()))
+			option := AdoptRetained
+			if policy == metav1.DeletePropagationForeground {
+				option = Adopt
+			}
+			env.start(t, env.retaining(option()))
 			waitFor(t, env, data, isRetainedFor(env.owner.UID))
 			require.Equal(t, before, data.UID)
 		})
@@ -163,4 +168,44 @@ func TestRetain(t *testing.T) {
 		env.setAvailable(t, 0)
 		env.waitGone(t, data)
 	})
+}
+
+// A claim of another application has the name that the owner's claim would have.
+func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
+	env := newOperatorEnv(t)
+	theirs := env.claim()
+	env.create(t, theirs)
+	before := theirs.DeepCopy()
+	set, stop := env.start(t, env.retaining(AdoptRetained()))
+	env.create(t, env.owner)
+	isRefused := func(err error) bool {
+		_, is := errors.AsType[*OwnershipError](err)
+		return is
+	}
+	set.waitForError(t, isRefused)
+	env.setAvailable(t, 0) // it would go with the owner
+	require.NoError(t, env.client.Delete(t.Context(), env.owner))
+	env.waitForCollector(t, metav1.DeletePropagationBackground)
+	stop()
+
+	change(t, env, theirs, func(c *corev1.PersistentVolumeClaim) { // as an owner of another namespace has left it
+		former := &owner{namespace: env.other, set: "children", reference: metav1.OwnerReference{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Name: "web", UID: "former"}}
+		c.Annotations = former.marksFor(objectName{schema.GroupKind{Kind: "PersistentVolumeClaim"}, client.ObjectKeyFromObject(c)}, byRetention)
+		c.Annotations[AnnotationSet] = "children"
+		c.Annotations[AnnotationApplied] = "v1:applied:0123456789abcdef0123456789abcdef"
+	})
+	env.owner = env.newOwner()
+	env.owner.Spec.MinAvailable.IntVal = 0
+	set, _ = env.start(t, env.retaining(AdoptRetained()))
+	env.create(t, env.owner)
+	set.waitForError(t, isRefused)
+	require.NoError(t, env.client.Delete(t.Context(), env.owner))
+	env.waitForCollector(t, metav1.DeletePropagationBackground)
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
+	require.Equal(t, before.UID, theirs.UID)
+	require.Nil(t, theirs.DeletionTimestamp)
+	m, _ := markOf(theirs, schema.GroupKind{Kind: "PersistentVolumeClaim"})
+	require.Equal(t, types.UID("former"), m.uid, "its mark is as it was")
+	require.Empty(t, theirs.OwnerReferences)
+	require.Empty(t, theirs.Labels)
 }

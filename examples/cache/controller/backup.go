@@ -8,10 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/opblocks/opblocks/conditions"
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 )
+
+// conditionBackupVolume shows whether the copies have a place.
+const conditionBackupVolume = "BackupVolume"
 
 // backupVolume returns the claim for the copies, or nil if there are to be no backups.
 func backupVolume(c *storev1alpha1.Cache) *corev1.PersistentVolumeClaim {
@@ -30,9 +34,11 @@ func backupMeta(c *storev1alpha1.Cache) metav1.ObjectMeta {
 // keepBackups reports whether the copies stay without the Cache. Another Cache of its name takes them over.
 func keepBackups(c *storev1alpha1.Cache) bool { return c.Spec.KeepBackups }
 
-// backupSchedule returns when to copy, and where that is recorded. One copy is made at a time.
+// backupSchedule returns when to copy, and where that is recorded. One copy is made at a time, and none into a claim of
+// somebody else.
 func backupSchedule(c *storev1alpha1.Cache) (scheduledjobs.Spec, *scheduledjobs.Status) {
-	if c.Spec.Backup == nil {
+	volume, _ := conditions.Get(c.Status.Conditions, conditionBackupVolume)
+	if c.Spec.Backup == nil || volume.Reason == (&ownedresources.OwnershipError{}).Reason() {
 		return scheduledjobs.Spec{Suspend: true}, &c.Status.Backup
 	}
 	return scheduledjobs.Spec{Schedule: c.Spec.Backup.Schedule, ConcurrencyPolicy: batchv1.ForbidConcurrent}, &c.Status.Backup

@@ -51,8 +51,8 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 		reconcile.Named("workload", server()),
 		reconcile.Named("status", reconcile.Func(updateStatus)),
 		reconcile.Named("backup-volume", ownedresources.Ensure(
-			ownedresources.Build(backupVolume, ownedresources.Retain(keepBackups), ownedresources.Adopt())),
-			reconcile.Reporting("BackupVolume"), reconcile.Optional()),
+			ownedresources.Build(backupVolume, ownedresources.Retain(keepBackups), ownedresources.AdoptRetained())),
+			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
 		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()))),
 		reconcile.Named("registration", &registration{o.Registry}, o.registrationOptions()...),
 	}

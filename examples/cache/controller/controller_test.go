@@ -4,12 +4,15 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -249,4 +252,31 @@ func TestReady(t *testing.T) {
 	ready, _ := conditions.Get(c.Status.Conditions, conditions.Ready)
 	assert.Equal(t, "ImagePullBackOff", ready.Reason)
 	assert.Contains(t, ready.Message, "redis:typo")
+}
+
+// TestBackupVolumeOfSomebodyElse checks that no backup is written into a claim that the operator did not make.
+func TestBackupVolumeOfSomebodyElse(t *testing.T) {
+	for name, theirs := range map[string]bool{"Theirs": true, "Ours": false} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{identified(func(s *storev1alpha1.CacheSpec) { s.Backup = &storev1alpha1.BackupSpec{Schedule: "@daily"} })}
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("cache-sample-backups")}
+			if theirs {
+				objects = append(objects, claim)
+			}
+			h := newHarness(t, objects...)
+			now := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+			h.reconciler = reconcile.New(h.counting(), (&controller.Operator{Clock: now}).Steps()...)
+			c := h.reconcile(t, sample())
+			volume, _ := conditions.Get(c.Status.Conditions, "BackupVolume")
+			assert.Equal(t, theirs, volume.Reason == "OwnedByAnother", volume.Message)
+			now.SetTime(now.Now().Add(24 * time.Hour))
+			h.reconcile(t, sample())
+			var jobs batchv1.JobList
+			require.NoError(t, h.List(t.Context(), &jobs))
+			assert.Equal(t, theirs, len(jobs.Items) == 0)
+			h.named(t, "cache-sample-backups", claim)
+			assert.Equal(t, theirs, len(claim.OwnerReferences) == 0)
+			assert.Equal(t, theirs, claim.Spec.Resources.Requests == nil)
+		})
+	}
 }

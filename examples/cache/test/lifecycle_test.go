@@ -120,6 +120,30 @@ func TestVolumesGrow(t *testing.T) {
 	assert.Contains(t, ready.Message, "volumes cannot shrink")
 }
 
+// TestClaimOfSomebodyElse checks that a claim with the name of the one for backups is neither changed nor deleted.
+func TestClaimOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, cluster(t))
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	theirs := &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("web-backups"), Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *gi("1")}},
+	}}
+	require.NoError(t, u.Create(t.Context(), theirs))
+	u.create(t, "web", func(s *storev1alpha1.CacheSpec) {
+		s.Backup = &storev1alpha1.BackupSpec{Schedule: "@every 1s", Storage: gi("2")}
+	})
+	u.settled(t, "web", metav1.ConditionTrue)
+	u.condition(t, "web", "BackupVolume", "OwnedByAnother")
+	require.NoError(t, u.Delete(t.Context(), u.cache("web")))
+	u.Gone(t, u.cache("web"), &appsv1.StatefulSet{ObjectMeta: u.Meta("web")})
+	live := operatortest.Live(t, u, &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("web-backups")})
+	assert.Equal(t, theirs.UID, live.UID)
+	assert.Nil(t, live.DeletionTimestamp)
+	assert.Empty(t, live.OwnerReferences)
+	assert.Equal(t, "1Gi", live.Spec.Resources.Requests.Storage().String())
+}
+
 // TestPriorityChange checks the recreation of a class whose value is immutable.
 func TestPriorityChange(t *testing.T) {
 	t.Parallel()
