@@ -96,6 +96,7 @@ type applier struct {
 	versions  *versions
 	children  *childMemory
 	owners    *ownerMemory
+	loops     *nameLoops
 	metrics   *metrics
 	recorder  events.EventRecorder // nil without a manager
 }
@@ -104,7 +105,7 @@ func newApplier() *applier {
 	m, v := newMetrics(), &versions{}
 	return &applier{
 		kinds: builtInKinds, clock: clock.RealClock{}, writes: ownwrites.New(clock.RealClock{}),
-		versions: v, children: newChildMemory(m, v), owners: newOwnerMemory(v), metrics: m,
+		versions: v, children: newChildMemory(m, v), owners: newOwnerMemory(v), loops: newNameLoops(m), metrics: m,
 	}
 }
 
@@ -201,6 +202,7 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 		return Result{}, err
 	}
 	answer = a.remember(ctx, d, answer)
+	a.owners.noteCreated(d, answer.GetUID())
 	a.record(d.owner, d.kind, answer, outcomeCreated, "")
 	return Result{Object: answer, Operation: Created}, nil
 }
@@ -274,6 +276,11 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	}
 	if err := a.slowDown(d, live, paths); err != nil {
 		return Result{}, err
+	}
+	if d.options.recreate && !a.owners.isRecreated(d, live) {
+		if err := a.slowDownByName(d.owner, d.kind, live, recreation, d.sum); err != nil {
+			return Result{}, err
+		}
 	}
 	if err := d.checkKeys(); err != nil {
 		return Result{}, err

@@ -251,9 +251,10 @@ func AdoptRetained() ChildOption {
 
 // Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. It is
 // not needed where live fields of others contradict the desired ones: those are replaced without it. Everything that the
-// child holds is lost. Before that, a dry run asks whether the new object would be accepted. A process recreates a child at
-// most once per change: if the API server refuses the change again, the error is that refusal. Until the old
-// child is gone, the error is a [*WaitingError].
+// child holds is lost. Before that, a dry run asks whether the new object would be accepted. If the API server refuses a change of
+// the object that was created instead, the error is that refusal: a process deletes no object that it created for the same change.
+// An object that another writer puts in its place is deleted again, less often each time: see [ChildSet]. Until the old child
+// is gone, the error is a [*WaitingError].
 func Recreate() ChildOption {
 	return func(o *childOptions) { o.recreate = true }
 }

@@ -21,7 +21,8 @@ import (
 //
 // If another writer changes a child back again and again, the first six writes are made at once. Later ones are delayed, by
 // 2 seconds at first and by 5 minutes at most. While one is delayed the error is a [*WaitingError] with the reason
-// WriteLoop. A warning event on the owner and the metric opblocks_write_loop name the fields.
+// WriteLoop. A warning event on the owner and the metric opblocks_write_loop name the fields. The same holds if another writer
+// deletes what the set creates, creates what it prunes, or puts back what it recreates.
 type ChildSet[T client.Object] struct {
 	name          string
 	children      []*Child[T]

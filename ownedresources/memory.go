@@ -189,8 +189,8 @@ type ownerRecord struct {
 	// pruned is the digest of the desired children's names when the others were last pruned, 0 if they have to be listed
 	// again. So after a restart they are listed once.
 	pruned uint64
-	// recreated holds the hash of the desired child for which a live one was last deleted.
-	recreated map[childName]sum
+	// recreated holds, by child, for what a live one was last deleted.
+	recreated map[childName]recreatedChild
 	// inputs are the values of inputs that were read from the API server, by the inputs.
 	inputs map[any]inputMemory
 	// settled is what was found when there was nothing to do, nil if there may be something to do.
@@ -200,6 +200,12 @@ type ownerRecord struct {
 	disturbed bool
 	// listing is set while the children are listed, if none has come or gone since.
 	listing bool
+}
+
+// recreatedChild is a child that was deleted to be recreated.
+type recreatedChild struct {
+	sum     sum       // of the desired child
+	created types.UID // of what was created instead; empty until then
 }
 
 type childName struct {
@@ -347,20 +353,30 @@ func (m *ownerMemory) isOrphaning(owner types.UID) bool {
 	return m.orphaning[owner]
 }
 
-func (m *ownerMemory) isRecreated(d *desired) bool {
+// isRecreated reports whether the live object was created, by this process, instead of one that was deleted for the same change.
+func (m *ownerMemory) isRecreated(d *desired, live client.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last, found := m.byUID[d.owner.reference.UID].recreated[d.name()]
-	return found && last == d.sum
+	return found && last == recreatedChild{d.sum, live.GetUID()}
 }
 
 func (m *ownerMemory) setRecreated(d *desired) {
 	m.change(d.owner.reference.UID, func(r *ownerRecord) {
 		if r.recreated == nil {
-			r.recreated = map[childName]sum{}
+			r.recreated = map[childName]recreatedChild{}
 		}
-		r.recreated[d.name()] = d.sum
+		r.recreated[d.name()] = recreatedChild{sum: d.sum}
 	})
+}
+
+// noteCreated notes what was created instead of a child that was deleted to be recreated.
+func (m *ownerMemory) noteCreated(d *desired, created types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if recreated := m.byUID[d.owner.reference.UID].recreated; recreated[d.name()].sum == d.sum {
+		recreated[d.name()] = recreatedChild{d.sum, created}
+	}
 }
 
 // endRecreated drops the memory of a recreation once the child has been written for another change.
@@ -368,7 +384,7 @@ func (m *ownerMemory) endRecreated(d *desired) {
 	m.mu.Lock()
 	last, found := m.byUID[d.owner.reference.UID].recreated[d.name()]
 	m.mu.Unlock()
-	if found && last != d.sum {
+	if found && last.sum != d.sum {
 		m.change(d.owner.reference.UID, func(r *ownerRecord) { delete(r.recreated, d.name()) })
 	}
 }

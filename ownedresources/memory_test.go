@@ -175,15 +175,22 @@ func TestOwnerMemory(t *testing.T) {
 	})
 	t.Run("Recreated", func(t *testing.T) {
 		m := newOwnerMemory(&versions{})
-		require.False(t, m.isRecreated(d))
+		created, putBack := child("a").object.DeepCopyObject().(client.Object), child("a").object
+		created.SetUID("created")
+		putBack.SetUID("put back")
+		m.noteCreated(d, created.GetUID())
+		require.False(t, m.isRecreated(d, created), "nothing was deleted before")
 		m.setRecreated(d)
+		require.False(t, m.isRecreated(d, putBack), "nothing was created yet")
+		m.noteCreated(d, created.GetUID())
 		m.endRecreated(d)
-		require.True(t, m.isRecreated(d), "it was written for the same change")
+		require.True(t, m.isRecreated(d, created), "it was written for the same change")
+		require.False(t, m.isRecreated(d, putBack), "another writer has created it")
 		another := *d
 		another.sum = sumOf([]byte("b"))
-		require.False(t, m.isRecreated(&another))
+		require.False(t, m.isRecreated(&another, created))
 		m.endRecreated(&another)
-		require.False(t, m.isRecreated(d), "it was written for another change")
+		require.False(t, m.isRecreated(d, created), "it was written for another change")
 	})
 	t.Run("Blocked", func(t *testing.T) {
 		m := newOwnerMemory(&versions{})

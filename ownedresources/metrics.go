@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
 // metrics are shared by all sets of a process once they are registered.
@@ -23,10 +25,7 @@ func newMetrics() *metrics {
 			Name: "opblocks_settled_differences",
 			Help: "Owned objects of a kind of which an admission plug-in rewrites the field at this path. The difference is tolerated.",
 		}, []string{"kind", "path"}),
-		loops: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "opblocks_write_loop",
-			Help: "1 for an owned object that another writer changes back again and again, so that it is applied less often.",
-		}, []string{"kind", "namespace", "name", "path"}),
+		loops: writeloop.NewMetric(),
 	}
 }
 

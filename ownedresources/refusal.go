@@ -54,9 +54,15 @@ const reasonRecreating = "Recreating"
 // recreate deletes an object of which the API server refuses a change. The event of its deletion triggers the reconcile
 // that creates it. Nothing in the refusal distinguishes an immutable field from a wrong value for certain, so a dry run
 // tries first to create the new object, under another name.
+//
+// If the object was itself created for this change, another one would be refused too. Any other object was put there by another
+// writer, and is deleted again, less often each time.
 func (a *applier) recreate(ctx context.Context, d *desired, live client.Object, refusal error) error {
-	if a.owners.isRecreated(d) {
+	if a.owners.isRecreated(d, live) {
 		return fmt.Errorf("recreated once for this change already: %w", refusal)
+	}
+	if err := a.slowDownByName(d.owner, d.kind, live, recreation, d.sum); err != nil {
+		return err
 	}
 	if _, err := a.postDryRun(ctx, d, ""); err != nil {
 		return errors.Join(refusal, fmt.Errorf("%s is not recreated, since that would be refused too: %w", d, err))
@@ -71,6 +77,7 @@ func (a *applier) recreate(ctx context.Context, d *desired, live client.Object, 
 		return fmt.Errorf("delete %s to recreate it: %w", d, err)
 	}
 	a.owners.setRecreated(d)
+	a.countByName(d.owner, d.kind, live, recreation, d.sum)
 	a.record(d.owner, d.kind, live, outcomeRecreated, "")
 	a.writes.Forget(live, client.ObjectKeyFromObject(live))
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is recreated, since one of its fields cannot be changed", d)}

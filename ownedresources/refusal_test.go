@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -9,7 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
 func TestRecreate(t *testing.T) {
@@ -38,15 +42,53 @@ func TestRecreate(t *testing.T) {
 		require.Equal(t, Created, result.Operation)
 		require.NotEqual(t, before.GetUID(), result.Object.GetUID())
 
-		// Somebody puts the old one back, again and again.
-		require.NoError(t, w.other.Delete(t.Context(), result.Object.DeepCopyObject().(client.Object)))
-		old := w.deployment()
-		old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
-		require.NoError(t, w.other.Create(t.Context(), old))
-		w.applier.writes.Forget(old, client.ObjectKeyFromObject(old))
-		_, err = w.apply(t, changed(w), Recreate())
-		require.ErrorContains(t, err, "recreated once for this change already")
+		// What was created for this change is refused like the former one.
+		d, err := w.applier.desire(ownerOf(t, w), changed(w), &childOptions{recreate: true})
+		require.NoError(t, err)
+		immutable := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil)
+		require.ErrorContains(t, w.applier.refuse(t.Context(), d, immutable), "recreated once for this change already")
 		require.True(t, w.exists(t, w.deployment()))
+	})
+	t.Run("PutBack", func(t *testing.T) {
+		w := newTestEnv(t)
+		clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+		w.applier.clock = clock
+		w.expect(t, w.deployment(), Created, "POST deployments")
+		putBack := func() {
+			old := w.deployment()
+			if w.exists(t, old) {
+				require.NoError(t, w.other.Delete(t.Context(), old))
+			}
+			old = w.deployment()
+			old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			require.NoError(t, w.other.Create(t.Context(), old))
+			w.applier.writes.Forget(old, client.ObjectKeyFromObject(old))
+		}
+		recreate := func(when string) (wait *WaitingError) {
+			_, err := w.apply(t, changed(w), Recreate())
+			require.ErrorAs(t, err, &wait, when)
+			return wait
+		}
+		for i := range writeloop.Free + 1 {
+			require.Equal(t, reasonRecreating, recreate("an object with another UID is recreated again").reason)
+			require.False(t, w.exists(t, w.deployment()))
+			if i%2 == 0 { // the other writer is sometimes faster than our creation
+				_, err := w.apply(t, changed(w), Recreate())
+				require.NoError(t, err)
+			}
+			putBack()
+		}
+		wait := recreate("nothing fails, so that the set prunes")
+		require.Equal(t, &WaitingError{reason: reasonWriteLoop, after: writeloop.MinDelay, message: "Deployment " + w.namespace +
+			"/web is replaced by the former one again and again by another writer, so it is recreated less often"}, wait)
+		require.Equal(t, []string{"GET deployments"}, w.sent.Sent(), "the read of a cache, and no request")
+		require.Len(t, shown(t, w.applier.metrics, "opblocks_write_loop"), 1)
+		clock.SetTime(clock.Now().Add(writeloop.MinDelay))
+		require.Equal(t, reasonRecreating, recreate("it is recreated all the same").reason)
+		putBack()
+		require.Equal(t, 2*writeloop.MinDelay, recreate("the next one comes later").after)
+		w.applier.loops.forget(w.owner.UID)
+		require.Empty(t, shown(t, w.applier.metrics, "opblocks_write_loop"), "the metric goes with the owner")
 	})
 	t.Run("InvalidObject", func(t *testing.T) {
 		w := newTestEnv(t)
@@ -57,6 +99,43 @@ func TestRecreate(t *testing.T) {
 		require.ErrorContains(t, err, "is not recreated, since that would be refused too")
 		require.True(t, w.exists(t, w.deployment()))
 	})
+}
+
+// Another writer puts the old child back. The owner's other children are pruned while the recreation is delayed.
+func TestPruneWhileARecreationIsDelayed(t *testing.T) {
+	w := newTestEnv(t)
+	name, selector := "former", "web"
+	set := Ensure(
+		Build(func(*corev1.ConfigMap) *appsv1.Deployment {
+			d := w.deployment()
+			d.Spec.Selector.MatchLabels = map[string]string{"app": selector}
+			d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+			return d
+		}, Recreate()),
+		Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		}),
+	)
+	reconcile := func() string {
+		var wait *WaitingError
+		require.ErrorAs(t, set.Reconcile(t.Context(), w.client, w.owner), &wait)
+		return wait.reason
+	}
+	reconcile()
+	old := &appsv1.Deployment{}
+	w.live(t, old)
+	selector = "other"
+	for reason := ""; reason != reasonWriteLoop; {
+		if reason = reconcile(); reason == reasonRecreating {
+			back := old.DeepCopy()
+			back.UID, back.ResourceVersion = "", ""
+			require.NoError(t, w.other.Create(t.Context(), back))
+		}
+	}
+	name = "present"
+	require.Equal(t, reasonWriteLoop, reconcile())
+	require.False(t, w.exists(t, namedConfigMap("", "former")))
+	require.True(t, w.exists(t, namedConfigMap("", "present")))
 }
 
 // The cache may show an object as ours that has another owner by now.

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
 func TestSlowDown(t *testing.T) {
@@ -22,7 +24,7 @@ func TestSlowDown(t *testing.T) {
 		byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(31337)) })
 		return w.apply(t, w.deployment())
 	}
-	for range writeLoopFree + 1 {
+	for range writeloop.Free + 1 {
 		result, err := fight()
 		require.NoError(t, err)
 		require.Equal(t, Applied, result.Operation, "drift is repaired at once")
@@ -34,7 +36,7 @@ func TestSlowDown(t *testing.T) {
 	require.ErrorAs(t, err, &wait)
 	reason, after := wait.Waiting()
 	require.Equal(t, "WriteLoop", reason)
-	require.Equal(t, writeLoopMinDelay, after)
+	require.Equal(t, writeloop.MinDelay, after)
 	require.ErrorContains(t, err, "spec.replicas", "the field is named")
 	require.NotContains(t, err.Error(), "31337", "its value is not: it may be secret")
 	_, err = w.apply(t, w.deployment())
@@ -44,14 +46,14 @@ func TestSlowDown(t *testing.T) {
 	w.applier.recorder = nil
 	require.Len(t, shown(t, w.applier.metrics, "opblocks_write_loop"), 1)
 
-	clock.SetTime(clock.Now().Add(writeLoopMinDelay))
+	clock.SetTime(clock.Now().Add(writeloop.MinDelay))
 	result, err := w.apply(t, w.deployment())
 	require.NoError(t, err)
 	require.Equal(t, Applied, result.Operation, "it is still repaired")
 	_, err = fight()
 	require.ErrorAs(t, err, &wait)
 	_, after = wait.Waiting()
-	require.Equal(t, 2*writeLoopMinDelay, after, "the next one comes later")
+	require.Equal(t, 2*writeloop.MinDelay, after, "the next one comes later")
 
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.Spec.Replicas = new(int32(2))
@@ -79,25 +81,13 @@ func TestWriteLoopEnds(t *testing.T) {
 		m.countWrite(d, "u", "spec.replicas", now)
 	}
 	wait, begins := m.delayWrite(d, "u", "spec.replicas", now)
-	require.Equal(t, writeLoopMaxDelay, wait, "the delay is bounded")
+	require.Equal(t, writeloop.MaxDelay, wait, "the delay is bounded")
 	require.True(t, begins)
-	now = now.Add(writeLoopMaxDelay + writeLoopGap)
+	now = now.Add(writeloop.MaxDelay + writeloop.Gap)
 	wait, _ = m.delayWrite(d, "u", "spec.replicas", now)
 	require.Zero(t, wait, "the loop ends when nothing was written for a while")
 	require.Empty(t, m.byUID)
 	m.countWrite(d, "u", "spec.replicas", now)
 	m.forget("u")
 	require.Empty(t, m.byUID, "nothing is left of a deleted object")
-}
-
-func TestWriteLoopDelay(t *testing.T) {
-	for writes, want := range map[int]time.Duration{
-		1: 0, writeLoopFree: 0,
-		writeLoopFree + 1: writeLoopMinDelay,
-		writeLoopFree + 2: 2 * writeLoopMinDelay,
-		writeLoopFree + 3: 4 * writeLoopMinDelay,
-		1000:              writeLoopMaxDelay,
-	} {
-		require.Equal(t, want, (&writeLoop{writes: writes}).delay(), "after %d writes", writes)
-	}
 }
