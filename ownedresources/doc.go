@@ -66,8 +66,9 @@
 //
 // # What is sent
 //
-// Everything in the object is sent, except its status, the metadata that the API server owns, nulls, and empty structs that
-// are not behind a pointer. A field that is a nil pointer is not sent: if replicas are unset, an autoscaler may set them.
+// Everything in the object is sent, by POST and by apply alike, except its status, the metadata that the API server owns, nulls,
+// and empty structs that are not behind a pointer. Nulls are sent in raw JSON, and in the fields of an unstructured custom
+// resource that are nullable or have no schema, since null may be a value there. A field that is a nil pointer is not sent: if replicas are unset, an autoscaler may set them.
 //
 // The field manager of every write is the kind and the group of the owner in lower case, such as
 // memcached.cache.example.com.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
 )
@@ -104,6 +105,36 @@ func (env *testEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
 	return u
 }
 
+// newSprocketTestEnv returns an environment with the kind of testdata/sprockets.yaml, whose schema is known as to [Ensure], or
+// not known as to [Apply].
+func newSprocketTestEnv(t *testing.T, knownSchema bool) *testEnv {
+	t.Helper()
+	cp := controlPlane(t)
+	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/sprockets.yaml"))
+	env := newTestEnv(t)
+	server, err := discovery.NewDiscoveryClientForConfig(cp.Config())
+	require.NoError(t, err)
+	published := &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
+	require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
+		_, err := published.of(env.sprocket(t, "{}"), env.client.Scheme())
+		return err == nil
+	}, 20*time.Second, 20*time.Millisecond)
+	if knownSchema {
+		env.applier.kinds = published
+	}
+	return env
+}
+
+func (env *testEnv) sprocket(t *testing.T, content string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(content), &u.Object))
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "test.opblocks.dev", Version: "v1", Kind: "Sprocket"})
+	u.SetNamespace(env.namespace)
+	u.SetName("web")
+	return u
+}
+
 func TestKindOfACustomResource(t *testing.T) {
 	for _, input := range []string{"Typed", "Unstructured"} {
 		t.Run(input, func(t *testing.T) {
@@ -123,6 +154,7 @@ func TestKindOfACustomResource(t *testing.T) {
 			require.EqualValues(t, 0, spec["size"], "a zero that is meant")
 			require.Equal(t, false, spec["enabled"])
 			require.EqualValues(t, 5, spec["steps"].([]any)[0].(map[string]any)["retries"], "a default in an atomic list")
+			require.Contains(t, spec["raw"], "nothing", "the null of raw JSON stays when another field changes")
 
 			tests := []struct {
 				reason string
@@ -160,7 +192,7 @@ func TestKindOfACustomResource(t *testing.T) {
 	}
 }
 
-// Of unstructured objects only nulls are dropped.
+// Only nulls are dropped from unstructured objects of kinds in client-go.
 func TestKindOfAnUnstructuredBuiltInObject(t *testing.T) {
 	w := newTestEnv(t)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.deployment())

@@ -121,7 +121,9 @@ func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]a
 		switch {
 		case wanted && value != nil && !reflect.DeepEqual(old, value):
 			patch = append(patch, jsonPatchOperation{"add", pointer, value})
-		case there && value == nil:
+		case wanted && value == nil && old != nil && d.wantsNull(prefix, name):
+			patch = append(patch, jsonPatchOperation{"add", pointer, json.RawMessage("null")})
+		case there && value == nil && (old != nil || !wanted):
 			patch = append(patch, jsonPatchOperation{Op: "remove", Path: pointer})
 		}
 	}
@@ -150,6 +152,17 @@ func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]a
 		}
 	}
 	return json.Marshal(patch)
+}
+
+// wantsNull reports whether a field at the top of the desired object is null. Other nulls of a merged object are structs whose
+// last field was dropped.
+func (d *desired) wantsNull(prefix, name string) bool {
+	u, untyped := d.object.(*unstructured.Unstructured)
+	if !untyped || prefix != "" {
+		return false
+	}
+	value, set := u.Object[name]
+	return set && value == nil
 }
 
 func sortedNames(names map[string]bool) []string {

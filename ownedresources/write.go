@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 // toSend returns a copy of the object with the controller reference or the marks, and this package's annotations.
@@ -58,11 +62,26 @@ func (d *desired) lastApplied(method writeMethod) string {
 	return lastApplied{method: method, hash: string(d.sum[:]), rewritten: d.rewritten, replicas: d.replicas != nil || setsReplicas(d.object)}.String()
 }
 
+// toPost returns what a POST sends: without the fields that an apply would not send either. The API server would store them:
+// those of a copied live object, or a null that the first apply would then remove.
+func (d *desired) toPost() (client.Object, error) {
+	obj := d.toSend(byCreate)
+	if _, untyped := obj.(*unstructured.Unstructured); untyped {
+		tree, err := d.tree(byCreate)
+		return &unstructured.Unstructured{Object: tree}, err
+	}
+	d.kind.comparer.DropServerOwned(obj)
+	return obj, nil
+}
+
 // post creates the object by POST. A server-side apply can create too, but it would take over an object of that name
 // that a cache which is stale, or limited by a selector, does not show.
 func (a *applier) post(ctx context.Context, d *desired) (client.Object, error) {
-	obj := d.toSend(byCreate)
-	err := d.owner.client.Create(ctx, obj, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+	obj, err := d.toPost()
+	if err != nil {
+		return nil, err
+	}
+	err = d.owner.client.Create(ctx, obj, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		wait := &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%s is not created, since its namespace is being deleted", d)}
@@ -78,10 +97,13 @@ func (a *applier) post(ctx context.Context, d *desired) (client.Object, error) {
 
 // postDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.
 func (a *applier) postDryRun(ctx context.Context, d *desired, name string) (client.Object, error) {
-	obj := d.toSend(byCreate)
+	obj, err := d.toPost()
+	if err != nil {
+		return nil, err
+	}
 	obj.SetGenerateName("dry-run-")
 	obj.SetName(name)
-	err := d.owner.client.Create(ctx, obj, client.DryRunAll, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+	err = d.owner.client.Create(ctx, obj, client.DryRunAll, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", d, withoutValues(err))
 	}
@@ -116,10 +138,42 @@ func (a *applier) serverSideApply(ctx context.Context, d *desired, live client.O
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
 	answer, err := a.applyPatch(ctx, d, body, d.owner.fieldManager, options...)
+	if isInvalid(err) {
+		if without := withoutNulls(body, err); without != nil {
+			answer, err = a.applyPatch(ctx, d, without, d.owner.fieldManager, options...)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", d, withoutValues(duplicateNodePortAsInvalid(unknownFieldAsInvalid(lostRaceAsConflict(err)))))
 	}
 	return answer, nil
+}
+
+// withoutNulls returns what is applied without the nulls that a refusal names, or nil if it names none. A null of a field that
+// is not nullable is dropped from a POST, and refused in an apply. [Apply] does not know the schemas of custom resources, so it
+// sends all nulls.
+func withoutNulls(body []byte, refusal error) []byte {
+	tree, found := map[string]any{}, false
+	if utiljson.Unmarshal(body, &tree) != nil {
+		return nil
+	}
+	for _, cause := range causesOf(refusal, tree) {
+		last := len(cause) - 1
+		name, isField := cause[last].(string)
+		fields, _ := applyschema.At(tree, cause[:last]).(map[string]any)
+		if value, set := fields[name]; isField && set && value == nil {
+			delete(fields, name)
+			found = true
+		}
+	}
+	if !found {
+		return nil
+	}
+	without, err := json.Marshal(tree)
+	if err != nil {
+		return nil
+	}
+	return without
 }
 
 // applyPatch sends a forced server-side apply, and returns the API server's answer.

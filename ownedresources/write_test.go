@@ -3,13 +3,19 @@ package ownedresources
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -30,6 +36,90 @@ func TestPostOfAnInvalidObject(t *testing.T) {
 	_, err := w.apply(t, bad)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.True(t, strings.HasPrefix(err.Error(), "create Deployment "+w.namespace+"/web: "), err.Error())
+}
+
+// A desired object may be a copy of a live one.
+func TestPostOfACopiedObject(t *testing.T) {
+	env := newTestEnv(t)
+	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}, Data: map[string][]byte{"a": []byte("b")}}
+	require.NoError(t, env.other.Create(t.Context(), source, client.FieldOwner("somebody")))
+	untyped, err := runtime.DefaultUnstructuredConverter.ToUnstructured(source)
+	require.NoError(t, err)
+	for name, copied := range map[string]client.Object{"typed": source.DeepCopy(), "untyped": &unstructured.Unstructured{Object: untyped}} {
+		t.Run(name, func(t *testing.T) {
+			copied.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+			copied.SetName(name)
+			copied.SetGeneration(7)
+			copied.SetSelfLink("/x")
+			copied.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+			copied.SetDeletionGracePeriodSeconds(new(int64(3)))
+			want := copied.DeepCopyObject()
+			live := env.expect(t, copied, Created, "POST secrets")
+			require.Equal(t, want, copied.(runtime.Object), "the caller's object is not changed")
+			require.NotEqual(t, source.UID, live.GetUID())
+			require.Zero(t, live.GetGeneration())
+			require.Nil(t, live.GetDeletionTimestamp())
+			for _, entry := range live.GetManagedFields() {
+				require.NotEqual(t, "somebody", entry.Manager)
+			}
+			env.expect(t, copied, Unchanged, none...)
+		})
+	}
+}
+
+func TestNulls(t *testing.T) {
+	const nulls = `priority: null, spec: {size: null, subject: null, parts: null, config: {grpc: null, http: {endpoint: a}},
+		plain: null, teeth: null, defaulted: null, labels: {a: null}, note: `
+	stored := map[string]any{
+		"size": nil, "subject": nil, "parts": nil, "config": map[string]any{"grpc": nil, "http": map[string]any{"endpoint": "a"}},
+		"defaulted": int64(3), "labels": map[string]any{}, // the others are not nullable
+	}
+	for _, known := range []bool{true, false} {
+		t.Run(fmt.Sprint("KnownSchema=", known), func(t *testing.T) {
+			env := newSprocketTestEnv(t, known)
+			want := func(note string) client.Object { return env.sprocket(t, "{"+nulls+note+"}}") }
+			refused := []string{"PATCH sprockets"}
+			if known {
+				refused = nil
+			}
+			requireStored := func(note string) {
+				t.Helper()
+				live := env.sprocket(t, "{}")
+				env.live(t, live)
+				require.Contains(t, live.Object, "priority")
+				require.Nil(t, live.Object["priority"])
+				stored["note"] = note
+				require.Empty(t, cmp.Diff(stored, live.Object["spec"]))
+			}
+			env.expect(t, want("first"), Created, "POST sprockets")
+			env.expect(t, want("first"), Unchanged, none...)
+			requireStored("first")
+			env.expect(t, want("second"), Applied, slices.Concat([]string{"GET sprockets", "PATCH sprockets", "PATCH sprockets"}, refused)...)
+			requireStored("second")
+			env.expect(t, want("second"), Unchanged, none...)
+
+			values := env.sprocket(t, "{priority: 1, spec: {size: 1, subject: {name: a}, parts: [a], config: {grpc: {a: b}, http: {endpoint: a}}, labels: {}, note: second}}")
+			env.expect(t, values, Applied, "PATCH sprockets")
+			env.expect(t, want("second"), Applied, slices.Concat(refused, []string{"PATCH sprockets"})...)
+			requireStored("second")
+
+			if !known { // nobody knows which nulls the API server stores
+				return
+			}
+			byHand(t, env, env.sprocket(t, "{}"), func(u *unstructured.Unstructured) {
+				u.Object["priority"] = int64(5)
+				unstructured.RemoveNestedField(u.Object, "spec", "config", "grpc")
+				require.NoError(t, unstructured.SetNestedStringSlice(u.Object, []string{"theirs"}, "spec", "parts"))
+			})
+			env.expect(t, want("second"), Applied, "PATCH sprockets")
+			requireStored("second")
+
+			byHand(t, env, env.sprocket(t, "{}"), func(u *unstructured.Unstructured) {
+				require.NoError(t, unstructured.SetNestedStringMap(u.Object, map[string]string{"name": "theirs"}, "spec", "subject"))
+			})
+			env.expect(t, want("second"), Unchanged, none...) // server-side apply would not repair it
+		})
+	}
 }
 
 func TestServerSideApplyLosesARace(t *testing.T) {

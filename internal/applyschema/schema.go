@@ -25,8 +25,8 @@ import (
 
 // Schemas looks up how server-side apply merges the lists and maps of a kind. The zero value is [BuiltIn].
 type Schemas struct {
-	// server returns the API server's schemas of a group and version. It is nil for BuiltIn.
-	server func(schema.GroupVersion) (managedfields.TypeConverter, error)
+	// server returns the API server's schema of a kind. It is nil for BuiltIn.
+	server func(schema.GroupVersionKind) (Schema, error)
 }
 
 // BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use. It
@@ -37,12 +37,19 @@ var BuiltIn Schemas
 // when the schema of a kind is looked up. A kind that the API server does not serve is then an error.
 func FromServer(server openapi.Client) Schemas {
 	root := openapi3.NewRoot(server)
-	return Schemas{server: func(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
-		spec, err := root.GVSpec(gv)
+	return Schemas{server: func(kind schema.GroupVersionKind) (Schema, error) {
+		spec, err := root.GVSpec(kind.GroupVersion())
 		if err != nil {
-			return nil, fmt.Errorf("schemas of %s: %w", gv, err)
+			return Schema{}, fmt.Errorf("schemas of %s: %w", kind.GroupVersion(), err)
 		}
-		return managedfields.NewTypeConverter(spec.Components.Schemas, false)
+		converter, err := managedfields.NewTypeConverter(spec.Components.Schemas, false)
+		if err != nil {
+			return Schema{}, err
+		}
+		parsed, err := parse(converter, kind)
+		types := &openAPI{types: spec.Components.Schemas, known: map[string]*fields{}}
+		parsed.knowsNulls, parsed.fields = true, types.ofKind(kind)
+		return parsed, err
 	}}
 }
 
@@ -75,6 +82,9 @@ type Schema struct {
 	schema *smdschema.Schema
 	atom   smdschema.Atom
 	name   *string // nil if the type has none
+	// fields is nil below a type without a schema, and knowsNulls is not set if nobody knows the API server's schema.
+	fields     *fields
+	knowsNulls bool
 }
 
 // Of returns the schema of a kind. For a kind without a schema, it has the metadata of all objects.
@@ -83,11 +93,7 @@ func (s Schemas) Of(kind schema.GroupVersionKind) (Schema, error) {
 		return parse(builtIn(), kind)
 	}
 	if s.server != nil {
-		converter, err := s.server(kind.GroupVersion())
-		if err != nil {
-			return Schema{}, err
-		}
-		return parse(converter, kind)
+		return s.server(kind)
 	}
 	known, err := parse(builtIn(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	if err != nil {
@@ -139,26 +145,37 @@ func (r Schema) Type() typed.ParseableType {
 
 // Child returns the schema of a struct's field or of a map's values.
 func (r Schema) Child(name string) Schema {
+	child := Schema{}
 	if !r.HasFields() {
-		return r.Element()
+		child = r.Element()
+	} else if f, ok := r.atom.FindField(name); ok {
+		child = r.resolve(f.Type)
 	}
-	f, ok := r.atom.FindField(name)
-	if !ok {
-		return Schema{}
-	}
-	return r.resolve(f.Type)
+	child.fields, child.knowsNulls = r.fields.child(name), r.knowsNulls
+	return child
 }
 
 // Element returns the schema of the items of a list or of the values of a map.
 func (r Schema) Element() Schema {
+	item := Schema{}
 	switch {
 	case r.atom.List != nil:
-		return r.resolve(r.atom.List.ElementType)
+		item = r.resolve(r.atom.List.ElementType)
 	case r.atom.Map != nil:
-		return r.resolve(r.atom.Map.ElementType)
+		item = r.resolve(r.atom.Map.ElementType)
 	}
-	return Schema{}
+	item.fields, item.knowsNulls = r.fields.element(), r.knowsNulls
+	return item
 }
+
+// KnowsNulls reports whether it is known which fields can be null: if the schemas are the API server's, and the kind is none
+// of client-go.
+func (r Schema) KnowsNulls() bool { return r.knowsNulls }
+
+// TakesNull reports whether the API server stores a null as such in a field of this type: the field is nullable, or has no
+// schema. A null in another field of a custom resource is dropped from a POST, and refused in an apply. It is false if that is
+// not known.
+func (r Schema) TakesNull() bool { return r.knowsNulls && (r.fields == nil || r.fields.nullable) }
 
 // IsMap reports whether the type is a struct or a map.
 func (r Schema) IsMap() bool { return r.atom.Map != nil }

@@ -56,14 +56,18 @@ func CompileUntyped(kind schema.GroupVersionKind, schemas applyschema.Schemas) (
 // Schema returns the schema of the kind.
 func (c *Comparer) Schema() applyschema.Schema { return c.schema }
 
-// sent returns what is sent of an object as a tree, without its apiVersion, kind and uid.
-func (c *Comparer) sent(obj runtime.Object) (map[string]any, error) {
+// sent returns what is sent of an object as a tree, without its apiVersion, kind and uid. rawNulls keeps the nulls in raw JSON
+// of a typed object.
+func (c *Comparer) sent(obj runtime.Object, rawNulls bool) (map[string]any, error) {
 	var tree map[string]any
 	if c.untyped {
-		tree, _ = withoutNulls(obj.(runtime.Unstructured).UnstructuredContent()).(map[string]any)
+		tree, _ = copied(obj.(runtime.Unstructured).UnstructuredContent(), c.sendsNulls()).(map[string]any)
+		if c.schema.KnowsNulls() {
+			dropNulls(c.schema, tree)
+		}
 	} else {
 		v := reflect.ValueOf(obj).Elem()
-		var build treeBuilder
+		build := treeBuilder{nulls: rawNulls}
 		tree = build.fields(v, goTypeOf(v.Type()).fields)
 		if build.err != nil {
 			return nil, build.err
@@ -73,6 +77,7 @@ func (c *Comparer) sent(obj runtime.Object) (map[string]any, error) {
 		delete(tree, field)
 	}
 	if metadata, ok := tree["metadata"].(map[string]any); ok {
+		dropNulls(applyschema.Schema{}, metadata)
 		for _, field := range serverOwnedMetadata {
 			delete(metadata, field)
 		}
@@ -83,20 +88,43 @@ func (c *Comparer) sent(obj runtime.Object) (map[string]any, error) {
 	return tree, nil
 }
 
-// AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid. The JSON is deterministic: it
-// depends on the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
+// sendsNulls reports whether nulls of an object are sent: those of nullable fields, or all if it is not known which fields
+// are. The API server decodes the kinds of client-go into Go types, where null is the same as unset.
+func (c *Comparer) sendsNulls() bool { return c.untyped && c.goType == nil }
+
+// DropServerOwned unsets the fields of a typed object that the API server owns, in place: its status, uid, resourceVersion
+// and others. They are what a deep copy of a live object has, and what no apply sends.
+func (c *Comparer) DropServerOwned(obj runtime.Object) {
+	root := reflect.ValueOf(obj).Elem()
+	for _, f := range goTypeOf(root.Type()).fields {
+		switch {
+		case f.name == "status":
+			f.of(root).SetZero()
+		case f.name == "metadata" && f.typ.Kind() == reflect.Struct:
+			metadata := f.of(root)
+			for _, name := range serverOwnedMetadata {
+				if field := goTypeOf(f.typ).field(name); field != nil {
+					field.of(metadata).SetZero()
+				}
+			}
+		}
+	}
+}
+
+// AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid, and without the nulls in raw JSON of a
+// typed object: recorded hashes never had them. The JSON is deterministic: it depends on the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
 func (c *Comparer) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
-	tree, err := c.sent(obj)
+	tree, err := c.sent(obj, false)
 	if err != nil {
 		return nil, err
 	}
 	return appendJSON(b, tree)
 }
 
-// AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON with apiVersion and kind, and with
-// the uid and resource version that the live object must have, unless they are empty.
+// AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON with apiVersion, kind and the nulls in raw
+// JSON, and with the uid and resource version that the live object must have, unless they are empty.
 func (c *Comparer) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error) {
-	tree, err := c.sent(obj)
+	tree, err := c.sent(obj, true)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +153,7 @@ func (c *Comparer) Differences(want, have runtime.Object) []Difference {
 }
 
 func (c *Comparer) compare(want, have runtime.Object, collects bool) comparison {
-	walk := comparison{trees: c.untyped, collects: collects}
+	walk := comparison{trees: c.untyped, nulls: c.sendsNulls() || !c.untyped, collects: collects}
 	w, h := reflect.ValueOf(want), reflect.ValueOf(have)
 	if c.untyped {
 		w, h = reflect.ValueOf(walk.content(want)), reflect.ValueOf(walk.content(have))

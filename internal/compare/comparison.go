@@ -16,6 +16,7 @@ import (
 type comparison struct {
 	trees bool // the values are trees
 	raw   bool // the values are trees of raw JSON, which has no schema
+	nulls bool // nulls count: those of trees, or those in raw JSON of Go values
 	// collects is set to collect all differences. Without it, the walk stops at the first one, and has no paths.
 	collects  bool
 	different bool
@@ -38,8 +39,8 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	}
 	switch kind := want.Kind(); {
 	case form == opaque: // encoding/json encodes it, so that is compared
-		raw := comparison{trees: true, raw: true}
-		raw.compare(place{}, reflect.ValueOf(c.tree(want)), reflect.ValueOf(c.tree(have)))
+		raw := comparison{trees: true, raw: true, nulls: true}
+		raw.compare(place{atomic: at.atomic || at.IsAtomicMap()}, c.rawTree(want), c.rawTree(have))
 		return !raw.different || c.differs(at, want, have)
 	case kind == reflect.Struct && form == byKind && have.IsValid() && have.Type() == want.Type():
 		return c.compareStructs(at, want, have)
@@ -95,9 +96,20 @@ func (c *comparison) tree(v reflect.Value) any {
 	case !v.IsValid():
 		return nil
 	case c.trees:
-		return withoutNulls(v.Interface())
+		return copied(v.Interface(), c.nulls)
 	}
 	return c.build.tree(v)
+}
+
+// rawTree returns a Go value as a tree, with the nulls in raw JSON.
+func (c *comparison) rawTree(v reflect.Value) reflect.Value {
+	if !v.IsValid() {
+		return v
+	}
+	build := treeBuilder{nulls: c.nulls}
+	tree := build.tree(v)
+	c.build.err = cmp.Or(c.build.err, build.err)
+	return reflect.ValueOf(tree)
 }
 
 // compareStructs compares two structs of one type.
@@ -131,7 +143,7 @@ func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
 func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	isStruct := c.raw || c.trees && at.HasFields()
 	atomic := at.atomic || at.IsAtomicMap()
-	if (atomic && !isStruct || c.trees && at.IsSelector()) && countSet(want) != countSet(have) {
+	if (atomic && !isStruct || c.trees && at.IsSelector()) && at.countSet(want) != at.countSet(have) {
 		return c.differs(at, want, have)
 	}
 	keys := want.MapKeys()
@@ -140,8 +152,8 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	}
 	for _, k := range keys {
 		w, name := indirect(want.MapIndex(k)), k.String()
-		if c.trees && !w.IsValid() || slices.Contains(at.serverOwned, name) {
-			continue // not sent
+		if c.trees && !w.IsValid() && !c.raw && !at.Child(name).TakesNull() || slices.Contains(at.serverOwned, name) {
+			continue // not sent, or perhaps not stored
 		}
 		h := have.MapIndex(k.Convert(have.Type().Key()))
 		if h.IsValid() && same(w, indirect(h)) {
@@ -150,6 +162,8 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 		below := at.below(name, !isStruct && (!c.trees || at.IsMap()))
 		var more bool
 		switch {
+		case c.trees && !w.IsValid():
+			more = c.compareNull(below, indirect(h))
 		case h.Kind() == reflect.String: // in a map, "" is a value
 			more = c.record(below, Difference{Want: c.text(w), Have: c.text(h)})
 		case h.IsValid():
@@ -164,10 +178,30 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	return true
 }
 
-// countSet returns the number of keys of a map, without those that are null.
-func countSet(m reflect.Value) (n int) {
+// compareNull compares a live value with a wanted null. Server-side apply merges the null with a map or a list that several
+// writers share as if it were empty, so what others have in it stays.
+func (c *comparison) compareNull(at place, have reflect.Value) bool {
+	switch have.Kind() {
+	case reflect.Map:
+		if have.Len() > 0 && !at.atomic && !at.IsAtomicMap() {
+			return true
+		}
+	case reflect.Slice:
+		if have.Len() > 0 && !at.atomic && at.IsAssociative() {
+			return true
+		}
+	}
+	d := Difference{Want: "null"}
+	if c.collects && have.IsValid() {
+		d.Have = c.text(have)
+	}
+	return c.record(at, d)
+}
+
+// countSet returns the number of keys of a map, without nulls that are not sent.
+func (at place) countSet(m reflect.Value) (n int) {
 	for i := m.MapRange(); i.Next(); {
-		if v := i.Value(); v.Kind() != reflect.Interface || !v.IsNil() {
+		if v := i.Value(); v.Kind() != reflect.Interface || !v.IsNil() || at.Child(i.Key().String()).TakesNull() {
 			n++
 		}
 	}

@@ -18,7 +18,7 @@
 // All that the object sets, except
 //
 //   - what the API server owns: status, uid, resourceVersion and others;
-//   - nulls;
+//   - nulls, except in raw JSON;
 //   - `{}` of a struct field that is not a pointer;
 //   - a quantity or an IntOrString of 0 in a field with omitempty, which encoding/json writes: targetPort.
 //
@@ -26,8 +26,10 @@
 // list item, as the value of a map or behind a pointer. Fields are sorted by name. So the bytes, and a hash of them,
 // stay the same when a field changes its place in the Go struct.
 //
-// Of an unstructured object only nulls and what the API server owns are left out: without a Go type, nobody can have meant
-// an unset field by a zero.
+// Of an unstructured object, what the API server owns is left out, and nulls: without a Go type, nobody can have meant an
+// unset field by a zero. In custom resources null and unset may differ, so the null of a nullable field and a null without a
+// schema are sent. The API server drops another null from a POST, and refuses it in an apply. If it is not known which fields
+// are nullable, all nulls are sent, and not compared.
 //
 // # What is compared
 //
@@ -41,6 +43,8 @@
 //   - An atomic list has the same length, and each item covers the wanted one. (The API server sets defaults in items.)
 //   - A map has the wanted keys. An atomic map has exactly the wanted keys.
 //   - A label selector has exactly the wanted fields, so that an empty one keeps selecting everything.
+//
+// Null and absent differ if nulls are sent. A map with keys of others covers a null, since server-side apply merges the two.
 //
 // Numbers, quantities, and raw JSON are compared by value. An explicit zero of an unstructured object that the API server
 // stores as absent is no difference.

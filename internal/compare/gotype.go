@@ -63,8 +63,7 @@ func formOf(t reflect.Type) form {
 	case intOrStringType:
 		return intOrString
 	}
-	pointer := reflect.PointerTo(t)
-	marshals := pointer.Implements(jsonMarshaler) || pointer.Implements(textMarshaler)
+	marshals := marshalsItself(t)
 	switch t.Kind() {
 	case reflect.Pointer:
 		return byKind
@@ -85,6 +84,15 @@ func formOf(t reflect.Type) form {
 	}
 	return opaque
 }
+
+func marshalsItself(t reflect.Type) bool {
+	pointer := reflect.PointerTo(t)
+	return pointer.Implements(jsonMarshaler) || pointer.Implements(textMarshaler)
+}
+
+// isPlainStruct reports whether encoding/json writes the fields of a struct, the unset ones as null. Other types without a
+// form of their own hold raw JSON or times, whose nulls are meant.
+func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !marshalsItself(t) }
 
 // fieldsOf returns the fields of a struct as encoding/json names them, with those of embedded structs.
 func fieldsOf(t reflect.Type, at []int) []goField {

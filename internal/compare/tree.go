@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 // A tree is a value as decoded JSON: map[string]any, []any, texts, numbers of any Go type, bools and nil.
@@ -26,7 +28,8 @@ func (e *EncodeError) Unwrap() error { return e.Err }
 
 // treeBuilder makes trees of Go values. It leaves out what is not sent: see doc.go.
 type treeBuilder struct {
-	err error // the first one, an *EncodeError
+	err   error // the first one, an *EncodeError
+	nulls bool  // nulls in raw JSON are kept
 }
 
 func (b *treeBuilder) tree(v reflect.Value) any {
@@ -117,30 +120,48 @@ func (b *treeBuilder) decoded(v reflect.Value) any {
 	if err != nil && b.err == nil {
 		b.err = &EncodeError{Type: v.Type(), Err: err}
 	}
-	return withoutNulls(tree)
+	return copied(tree, b.nulls && !isPlainStruct(v.Type()))
 }
 
-// withoutNulls returns a copy of a tree without the nulls of its maps. Its floats are as they were always sent.
-func withoutNulls(tree any) any {
+// copied returns a copy of a tree, with or without the nulls of its maps. Its floats are as they were always sent.
+func copied(tree any, nulls bool) any {
 	switch tree := tree.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(tree))
 		for k, v := range tree {
-			if v != nil {
-				m[k] = withoutNulls(v)
+			if v != nil || nulls {
+				m[k] = copied(v, nulls)
 			}
 		}
 		return m
 	case []any:
 		items := make([]any, len(tree))
 		for i, v := range tree {
-			items[i] = withoutNulls(v)
+			items[i] = copied(v, nulls)
 		}
 		return items
 	case float64:
 		return json.Number(strconv.FormatFloat(tree, 'g', -1, 64))
 	}
 	return tree
+}
+
+// dropNulls drops the nulls of a tree's maps that the schema does not take, in place.
+func dropNulls(schema applyschema.Schema, tree any) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for k, v := range tree {
+			if child := schema.Child(k); v == nil && !child.TakesNull() {
+				delete(tree, k)
+			} else {
+				dropNulls(child, v)
+			}
+		}
+	case []any:
+		for _, v := range tree {
+			dropNulls(schema.Element(), v)
+		}
+	}
 }
 
 // escapes turns the escapes of encoding/json into those of the first release. Clusters store hashes of these bytes, so

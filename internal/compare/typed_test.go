@@ -285,7 +285,13 @@ func TestTypeWithoutSchema(t *testing.T) {
 		`{"spec":{"enabled":false,"parts":[{"enabled":false,"period":"0s","size":0,"weight":1.5}],"period":"0s","raw":{"b":1.0,"c":[1]},"size":0}}`,
 		string(got), "zeros without omitempty are sent, raw JSON is sent in canonical form, a type may contain itself")
 
-	live := &gadget{Spec: gadgetSpec{Raw: &runtime.RawExtension{Raw: []byte(`{"c":[1],"b":1,"d":true}`)}, Parts: want.Spec.Parts}}
+	got, err = p.AppendApply(nil, want, schema.GroupVersionKind{Version: "v1", Kind: "Gadget"}, "", "")
+	require.NoError(t, err)
+	require.Contains(t, string(got), `"raw":{"a":null,"b":1.0,"c":[1]}`, "an apply has the nulls in raw JSON; recorded hashes never had them")
+
+	live := &gadget{Spec: gadgetSpec{Raw: &runtime.RawExtension{Raw: []byte(`{"c":[1],"b":1}`)}, Parts: want.Spec.Parts}}
+	require.Equal(t, []Difference{{Path: "spec.raw", Want: `{"b":1.0,"c":[1]}`, Have: `{"b":1,"c":[1]}`}}, p.Differences(want, live), "the null is gone")
+	live.Spec.Raw.Raw = []byte(`{"c":[1],"b":1,"d":true,"a":null}`)
 	require.True(t, p.Covers(want, live), "raw JSON is compared by value, and a field that was added is no difference")
 	live.Spec.Size = 2
 	require.False(t, p.Covers(want, live), "size: 0 is a wanted value")

@@ -13,7 +13,34 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
-// Nulls are not sent, so they are no difference, not even inside an atomic value.
+func TestUntypedSendsNulls(t *testing.T) {
+	const tree = "{metadata: {labels: null, annotations: {a: null}}, spec: {a: null, replicas: null, list: [{b: null}]}}"
+	tests := map[string]struct {
+		reason string
+		kind   schema.GroupVersionKind
+		want   string
+	}{
+		"WithoutASchema": {
+			reason: "A null may be a value.", kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"},
+			want: `{"metadata":{"annotations":{}},"spec":{"a":null,"list":[{"b":null}],"replicas":null}}`,
+		},
+		"BuiltIn": {
+			reason: "The API server decodes it into a Go type, where null is unset.", kind: appsv1.SchemeGroupVersion.WithKind("Deployment"),
+			want: `{"metadata":{"annotations":{}},"spec":{"list":[{}]}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			u, err := CompileUntyped(tc.kind, applyschema.BuiltIn)
+			require.NoError(t, err)
+			encoded, err := u.AppendJSON(nil, unstructuredOf(decodedYAML(t, tree)))
+			require.NoError(t, err)
+			require.Equal(t, tc.want, string(encoded), tc.reason)
+		})
+	}
+}
+
+// Without a schema it is not known which nulls the API server stores. So they are no difference, not even inside an atomic value.
 func TestUntypedIgnoresNulls(t *testing.T) {
 	u, err := CompileUntyped(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, applyschema.BuiltIn)
 	require.NoError(t, err)
