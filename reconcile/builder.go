@@ -73,6 +73,13 @@ func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
 	return r
 }
 
+// WithRetries sets after which delays a pass is repeated, such as Retries{Stalled: time.Minute}. A delay of less than a
+// millisecond is an error of Complete, and so is a First that is longer than Longest.
+func (r *Reconciler[T]) WithRetries(retries Retries) *Reconciler[T] {
+	r.retries = retries
+	return r
+}
+
 // WithRecorder sets the recorder of events, such as that of a test. The default is the manager's.
 func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[T] {
 	r.recorder = recorder
@@ -81,6 +88,9 @@ func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[
 
 // WithOptions sets the options of the controller, such as MaxConcurrentReconciles (default 1). It needs a reconciler made by
 // [For]. With a builder of your own, call WithOptions of the builder.
+//
+// A RateLimiter is an error of Complete: controller-runtime asks it only about passes that return an error, which passes of
+// this package never do. [Reconciler.WithRetries] sets the delays.
 func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 	r.options, r.needsFor = options, "WithOptions"
 	return r

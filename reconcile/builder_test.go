@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -86,7 +87,12 @@ func TestBuilderErrors(t *testing.T) {
 		"SetupOfFor": {
 			"the options of For would be ignored", For(managerStub{client: fake.NewFakeClient()}, steps), setup, "call Complete, or make it with New",
 		},
-		"OptionsOfNew":           {"the options would be ignored", newOne().WithOptions(controller.Options{}), setup, "WithOptions needs a reconciler made by For"},
+		"OptionsOfNew": {"the options would be ignored", newOne().WithOptions(controller.Options{}), setup, "WithOptions needs a reconciler made by For"},
+		"RateLimiter": {
+			"controller-runtime never asks it about passes of this package", For(managerStub{client: fake.NewFakeClient()}, steps).WithOptions(controller.Options{
+				RateLimiter: workqueue.DefaultTypedControllerRateLimiter[ctrl.Request](),
+			}), complete, "WithOptions: a RateLimiter would never be asked, since a pass returns a delay and no error: set the delays with WithRetries",
+		},
 		"PredicatesOfNew":        {"the predicates would be ignored", newOne().WithPredicates(predicate.Funcs{}), setup, "WithPredicates needs a reconciler made by For"},
 		"PredicatesInAUnitTest":  {"the first pass returns the error, also without a manager", newOne().WithPredicates(predicate.Funcs{}), pass, "call the method of the builder instead"},
 		"CompleteWithoutAnyStep": {"a mistake is found before the manager starts", For[*budget](managerStub{client: fake.NewFakeClient()}), complete, "needs a step"},

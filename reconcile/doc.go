@@ -39,7 +39,11 @@
 //   - the delay that a step asks for ([Wait], [Success], or another [Waiter]);
 //   - after a failure, a backoff of the object from 250 ms to 1 minute, which doubles each time;
 //   - 10 minutes after an error that only a change can heal: [Stalled], controller-runtime's TerminalError, a request that
-//     the API server calls invalid, or one that it has called forbidden for longer than about a minute.
+//     the API server calls invalid, or one that it has called forbidden for longer than five minutes;
+//   - at most a minute, after a backoff, if a request was forbidden in the first five minutes, or while the object is being
+//     deleted.
+//
+// [Reconciler.WithRetries] sets the backoff and the 10 minutes.
 //
 // Up to a tenth is added to these delays, so that objects do not run at the same time; the delay of a [Waiter] stays exact.
 // If the API server asks to wait longer (Retry-After), the pass waits that long. A conflict is not a failure: the pass is

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -20,6 +21,7 @@ type remembered struct {
 	current   types.UID         // of the object that was confirmed to be current, see [Checkpoint]
 	cleanedUp types.UID         // of the object whose cleanup has finished while the cache may still show it
 	quiet     quietVersion
+	refused   time.Time // when the first of the passes in a row ended to which something was forbidden; zero for none
 }
 
 // quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, nothing was written, and no
@@ -30,7 +32,8 @@ type quietVersion struct {
 }
 
 func (r *remembered) isEmpty() bool {
-	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == "" && r.quiet == (quietVersion{})
+	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == "" && r.quiet == (quietVersion{}) &&
+		r.refused.IsZero()
 }
 
 // forget drops all that is remembered of an object.
@@ -58,6 +61,22 @@ func (m *memory) addFailure(name types.NamespacedName) {
 // resetFailures is for a pass that has not failed.
 func (m *memory) resetFailures(name types.NamespacedName) {
 	m.clear(name, func(r *remembered) { r.failures = 0 })
+}
+
+// setRefused is for a pass to which something was forbidden. It returns when the first such pass in a row ended.
+func (m *memory) setRefused(name types.NamespacedName, now time.Time) (first time.Time) {
+	m.change(name, func(r *remembered) {
+		if r.refused.IsZero() {
+			r.refused = now
+		}
+		first = r.refused
+	})
+	return first
+}
+
+// clearRefused is for a pass to which nothing was forbidden.
+func (m *memory) clearRefused(name types.NamespacedName) {
+	m.clear(name, func(r *remembered) { r.refused = time.Time{} })
 }
 
 // addWarning reports whether the message differs from the last one of the step: only then it is news. The conditions show

@@ -325,15 +325,15 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
 		defer cancel()
 	}
-	failures := p.memory.failures(p.name)
+	next := attempt{name: p.name, failures: p.memory.failures(p.name), soon: p.retriesForbiddenSoon(outcomes)}
 	observed, quiet, version := true, true, versionOf(p.before)
 	for i := range outcomes {
 		o := &outcomes[i]
-		if isLastingConflict(o, failures) {
+		if isLastingConflict(o, next.failures) {
 			o.state = failed // it is no race: somebody has to see it
 		}
 		p.report(ctx, o)
-		p.retry = p.retry.merge(retryOf(o, p.name, failures))
+		p.retry = p.retry.merge(p.retries.of(o, next))
 		observed = observed && o.state != conflicted && !o.keepsConditions
 		quiet = quiet && o.state == succeeded && o.err == nil
 	}

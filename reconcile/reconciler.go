@@ -37,6 +37,7 @@ type Reconciler[T client.Object] struct {
 	history       func(obj T) conditions.List // nil: the conditions are not a history
 	withoutStatus bool
 	filter        func(obj T) bool     // nil: all objects
+	retries       Retries              // with its defaults once prepare has run
 	recorder      events.EventRecorder // nil without a manager
 	tracer        trace.Tracer         // nil: no tracing
 
@@ -118,6 +119,12 @@ func (r *Reconciler[T]) prepareFirst() error {
 		return fmt.Errorf("reconciler of %s: %s needs a reconciler made by For: call the method of the builder instead", r.typ, r.needsFor)
 	}
 	var err error
+	if r.retries, err = r.retries.complete(); err != nil {
+		return fmt.Errorf("reconciler of %s: %w", r.typ, err)
+	}
+	if r.options.RateLimiter != nil {
+		return fmt.Errorf("reconciler of %s: WithOptions: a RateLimiter would never be asked, since a pass returns a delay and no error: set the delays with WithRetries", r.typ)
+	}
 	if r.kind, err = apiutil.GVKForObject(r.empty(), r.client.Scheme()); err != nil {
 		return fmt.Errorf("kind of %s: %w: add its types to the scheme", r.typ, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,29 +13,68 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// This file decides when the next pass of an object runs: retryOf after the outcome of a step, retryFailure after an error
+// This file decides when the next pass of an object runs: Retries.of after the outcome of a step, retryFailure after an error
 // of the pass itself, and end for the pass as a whole. A pause that ends at a known time is added by pass.pause. classify.go
 // decides which errors are which outcome.
 
+// Retries are the delays after which a pass is repeated without an event. A field that is zero has its default. Up to a tenth
+// is added to each delay, so that objects do not run at the same time.
+type Retries struct {
+	// First is the delay after the first failure or conflict in a row of an object. It doubles with each further one. The
+	// default is 250 milliseconds.
+	First time.Duration
+	// Longest is the delay at which the doubling ends. The default is 1 minute.
+	Longest time.Duration
+	// Stalled is the delay after an error that only a change can heal, see [Stalled]. It should not be endless, because webhooks,
+	// roles and quotas are changed without an event. The default is 10 minutes.
+	Stalled time.Duration
+}
+
 const (
-	// firstBackoff is the delay after the first failure in a row. It doubles with each further failure, up to maxBackoff.
+	// firstBackoff, maxBackoff and stalledRetry are the defaults of [Retries].
 	firstBackoff = 250 * time.Millisecond
 	maxBackoff   = time.Minute
-
-	// stalledRetry is long, but not endless: webhooks, roles and quotas are changed without an event.
 	stalledRetry = 10 * time.Minute
+
+	// shortestRetry is the shortest delay that can be set. A shorter one is a number without its unit.
+	shortestRetry = time.Millisecond
 
 	// quietConflicts is the number of passes in a row that may end in a conflict before that counts as a failure.
 	quietConflicts = 5
 
-	// quickForbidden is the number of passes in a row that retry what is forbidden with backoff, which takes about a
-	// minute. Later ones retry it like invalid input. An API server that has just started forbids everything until it has
-	// read the roles.
-	quickForbidden = 8
+	// soonForbidden is how long after the first refusal a request that is forbidden is retried soon: permissions often arrive a
+	// little after the operator, and an API server that has just started forbids everything until it has read the roles. The
+	// first refusal is remembered by the process, so the time after the start of a process is included.
+	soonForbidden = 5 * time.Minute
+
+	// longestForbidden bounds the delay of these retries. With the jitter it is shorter than a minute.
+	longestForbidden = 50 * time.Second
 
 	// maxJitter is the largest part of a delay that is added to it.
 	maxJitter = 0.1
 )
+
+// complete returns the retries with their defaults, or an error that names the field which is wrong.
+func (r Retries) complete() (Retries, error) {
+	for _, f := range []struct {
+		name     string
+		delay    *time.Duration
+		fallback time.Duration
+	}{
+		{"First", &r.First, firstBackoff}, {"Longest", &r.Longest, maxBackoff}, {"Stalled", &r.Stalled, stalledRetry},
+	} {
+		switch {
+		case *f.delay == 0:
+			*f.delay = f.fallback
+		case *f.delay < shortestRetry:
+			return r, fmt.Errorf("WithRetries: %s is %s: set it to %s or more, such as 5*time.Second, or to 0 for the default %s", f.name, *f.delay, shortestRetry, f.fallback)
+		}
+	}
+	if r.First > r.Longest {
+		return r, fmt.Errorf("WithRetries: First (%s) is longer than Longest (%s): set both", r.First, r.Longest)
+	}
+	return r, nil
+}
 
 // retry is when the next pass of an object is due.
 type retry struct {
@@ -44,22 +84,44 @@ type retry struct {
 	keepFailures bool          // a pass without backoff does not reset the number of failures
 }
 
-// retryOf returns when the next pass is due because of the outcome of one step. The object of this name has had this number
-// of failures in a row.
-func retryOf(o *outcome, name types.NamespacedName, failures int) retry {
-	quickly := o.forbidden && failures < quickForbidden
-	r := retry{
+// attempt is what the next pass depends on beside the outcomes of the steps.
+type attempt struct {
+	name     types.NamespacedName
+	failures int  // passes in a row that have failed
+	soon     bool // a request that is forbidden is retried soon
+}
+
+// of returns when the next pass is due because of the outcome of one step.
+func (r Retries) of(o *outcome, a attempt) retry {
+	soon := o.forbidden && a.soon
+	next := retry{
 		after: earlier(o.after, o.jittered), notBefore: o.notBefore,
-		backoff:      o.retries || quickly,
-		keepFailures: o.forbidden && !quickly,
+		backoff:      o.retries || soon,
+		keepFailures: o.forbidden && !soon,
 	}
 	switch o.state {
 	case succeeded:
-		r.after = earlier(o.after, jitter(o.jittered, name, 0))
+		next.after = earlier(o.after, jitter(o.jittered, a.name, 0))
 	case stalled:
-		r.after = earlier(r.after, jitter(stalledRetry, name, 0))
+		next.after = earlier(next.after, jitter(r.Stalled, a.name, 0))
 	}
-	return r
+	if soon {
+		next.after = earlier(next.after, jitter(longestForbidden, a.name, a.failures))
+	}
+	return next
+}
+
+// retriesForbiddenSoon reports whether a request that is forbidden is retried soon: for [soonForbidden] after the first refusal
+// in a row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early,
+// and nothing sends an event when it is back.
+func (p *pass[T]) retriesForbiddenSoon(outcomes []outcome) bool {
+	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
+		p.memory.clearRefused(p.name)
+		return false
+	}
+	now := p.clock.Now()
+	first := p.memory.setRefused(p.name, now)
+	return p.before.GetDeletionTimestamp() != nil || now.Sub(first) < soonForbidden
 }
 
 // retryFailure returns when the next pass is due after an error of the pass itself: after the backoff, and not before the
@@ -78,7 +140,7 @@ func (p *pass[T]) end() ctrl.Result {
 	case p.retry.backoff:
 		failures := p.memory.failures(p.name)
 		p.memory.addFailure(p.name)
-		p.retry.after = earlier(p.retry.after, jitter(backoff(failures), p.name, failures))
+		p.retry.after = earlier(p.retry.after, jitter(p.retries.backoff(failures), p.name, failures))
 	case !p.retry.keepFailures:
 		p.memory.resetFailures(p.name)
 	}
@@ -110,15 +172,15 @@ func earlier(a, b time.Duration) time.Duration {
 
 // backoff returns the delay after a failure that follows this number of failures in a row.
 // controller-runtime's own backoff would reach 16 minutes, and is reset whenever a pass returns a delay.
-func backoff(failures int) time.Duration {
-	delay := firstBackoff
+func (r Retries) backoff(failures int) time.Duration {
+	delay := r.First
 	for range failures {
-		if delay >= maxBackoff {
-			break
+		if delay > r.Longest/2 {
+			return r.Longest
 		}
 		delay *= 2
 	}
-	return min(delay, maxBackoff)
+	return delay
 }
 
 // jitter returns the delay plus a part of it. The part depends only on the name of the object and on the attempt: delays of
@@ -129,7 +191,7 @@ func jitter(delay time.Duration, name types.NamespacedName, attempt int) time.Du
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, attempt))
 	part := float64(binary.BigEndian.Uint64(sum[:])) / math.MaxUint64
-	return delay + time.Duration(part*maxJitter*float64(delay))
+	return delay + min(time.Duration(part*maxJitter*float64(delay)), math.MaxInt64-delay)
 }
 
 // retryAfter returns the delay that the API server asks for (Retry-After), or 0.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
 )
@@ -120,26 +122,92 @@ func TestForbidden(t *testing.T) {
 	err := fmt.Errorf("create: %w", apierrors.NewForbidden(
 		schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New(`User "op" cannot create resource "deployments" in API group "apps" in the namespace "shop"`)))
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return err })))
-	requireBackoffThenStalled := func(reason string) {
+	requireSoonThenStalled := func(reason string) {
 		t.Helper()
-		var together time.Duration
-		for range quickForbidden {
+		first := h.clock.Now()
+		for h.clock.Since(first) < 5*time.Minute {
 			after := h.pass(t).RequeueAfter
 			require.Positive(t, after)
-			together += after
+			require.LessOrEqual(t, after, time.Minute, reason)
+			h.clock.SetTime(h.clock.Now().Add(after))
 		}
-		require.Less(t, together, 2*time.Minute, reason)
 		for range 3 {
 			require.GreaterOrEqual(t, h.pass(t).RequeueAfter, stalledRetry, "after that a role or a quota is the likely cause, which changes without an event")
+			h.clock.SetTime(h.clock.Now().Add(stalledRetry))
 		}
 	}
-	requireBackoffThenStalled("an API server that has just started forbids everything")
+	requireSoonThenStalled("roles may arrive a little after the operator")
 	require.Equal(t, []condition{{"Ready", "False", "Forbidden", message}, {"Stalled", "True", "Forbidden", message}}, conditionsOf(h.status(t)))
 	refused := err
 	err = nil
 	require.Zero(t, h.pass(t).RequeueAfter)
 	err = refused
-	requireBackoffThenStalled("a success resets the number of failures")
+	requireSoonThenStalled("a pass to which nothing was forbidden ends the row")
 	err = errors.Join(refused, errors.New("boom"))
 	require.LessOrEqual(t, h.pass(t).RequeueAfter, 2*maxBackoff, "another failure beside it is retried with its usual backoff")
+	err = refused
+	h.retries = Retries{First: 2 * time.Minute, Longest: time.Hour, Stalled: time.Hour}
+	h.memory.forget(request.NamespacedName)
+	require.LessOrEqual(t, h.pass(t).RequeueAfter, time.Minute, "also with longer delays of other failures")
+}
+
+// An object that is being deleted waits for a permission that was removed before the object, such as by the deletion of a namespace.
+func TestForbiddenWhileDeleting(t *testing.T) {
+	err := error(apierrors.NewForbidden(resource, "x", errors.New("no role")))
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(context.Context, client.Client, *budget) error { return err }},
+		Finalizer("example.com/one")))
+	h.pass(t)
+	h.delete(t)
+	for range 30 {
+		after := h.pass(t).RequeueAfter
+		require.Positive(t, after)
+		require.LessOrEqual(t, after, time.Minute)
+		h.clock.SetTime(h.clock.Now().Add(after))
+	}
+	require.GreaterOrEqual(t, h.clock.Since(noon), 10*time.Minute)
+	err = nil
+	require.Zero(t, h.pass(t).RequeueAfter)
+	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
+}
+
+func TestRetries(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		retries Retries
+		err     error
+		want    []time.Duration // of passes in a row, without jitter
+		invalid string
+	}{
+		"Defaults": {reason: "zero values are the documented defaults", err: errors.New("boom"), want: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second}},
+		"First":    {reason: "the delay doubles from there", retries: Retries{First: 10 * time.Second}, err: errors.New("boom"), want: []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute}},
+		"Longest":  {reason: "the doubling ends there", retries: Retries{Longest: 600 * time.Millisecond}, err: errors.New("boom"), want: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond}},
+		"Equal":    {reason: "a constant delay", retries: Retries{First: 5 * time.Second, Longest: 5 * time.Second}, err: errors.New("boom"), want: []time.Duration{5 * time.Second, 5 * time.Second}},
+		"Conflict": {reason: "a conflict has the same backoff", retries: Retries{First: time.Second}, err: apierrors.NewConflict(resource, "x", errors.New("x")), want: []time.Duration{time.Second, 2 * time.Second}},
+		"Stalled":  {reason: "what only a change can heal", retries: Retries{Stalled: time.Minute}, err: Stalled("X", errors.New("x")), want: []time.Duration{time.Minute, time.Minute}},
+		"Never":    {reason: "the longest delay there is, to which nothing can be added", retries: Retries{Stalled: math.MaxInt64}, err: Stalled("X", errors.New("x")), want: []time.Duration{math.MaxInt64}},
+
+		"NegativeFirst":  {retries: Retries{First: -time.Second}, invalid: "reconciler of v1.PodDisruptionBudget: WithRetries: First is -1s: set it to 1ms or more, such as 5*time.Second, or to 0 for the default 250ms"},
+		"NoUnit":         {retries: Retries{Stalled: 30}, invalid: "reconciler of v1.PodDisruptionBudget: WithRetries: Stalled is 30ns: set it to 1ms or more, such as 5*time.Second, or to 0 for the default 10m0s"},
+		"NegativeLong":   {retries: Retries{Longest: -1}, invalid: "reconciler of v1.PodDisruptionBudget: WithRetries: Longest is -1ns: set it to 1ms or more, such as 5*time.Second, or to 0 for the default 1m0s"},
+		"FirstIsLonger":  {retries: Retries{First: 2 * time.Minute}, invalid: "reconciler of v1.PodDisruptionBudget: WithRetries: First (2m0s) is longer than Longest (1m0s): set both"},
+		"LongestTooLow":  {retries: Retries{Longest: 100 * time.Millisecond}, invalid: "reconciler of v1.PodDisruptionBudget: WithRetries: First (250ms) is longer than Longest (100ms): set both"},
+		"FirstIsLongest": {reason: "the bound holds for the first failure too", retries: Retries{First: time.Minute}, err: errors.New("boom"), want: []time.Duration{time.Minute, time.Minute}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, interceptor.Funcs{}, Named("one", returning(tc.err)))
+			h.WithRetries(tc.retries)
+			if tc.invalid != "" {
+				_, err := h.Reconcile(t.Context(), request)
+				require.ErrorIs(t, err, ctrlreconcile.TerminalError(nil))
+				require.ErrorContains(t, err, tc.invalid)
+				return
+			}
+			for _, want := range tc.want {
+				after := h.pass(t).RequeueAfter
+				require.GreaterOrEqual(t, after, want, tc.reason)
+				require.LessOrEqual(t, float64(after), 1.1*float64(want), tc.reason)
+			}
+		})
+	}
 }

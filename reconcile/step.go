@@ -29,7 +29,7 @@ import (
 // meanings, and errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are
 // wrapped:
 //   - Conflict and AlreadyExists: the step lost a race, and the pass is repeated quietly.
-//   - Forbidden: stalled, and retried with backoff for about a minute.
+//   - Forbidden: stalled, and retried with backoff for five minutes, or until the object is gone if it is being deleted.
 //   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError
 //     of controller-runtime: stalled.
 //
