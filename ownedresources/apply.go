@@ -175,7 +175,11 @@ func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object
 
 // create creates an absent object. If it exists after all, create goes on with the live one.
 func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
-	if d.hold != "" && !d.isReplaced() {
+	orphans, err := a.orphanedPods(ctx, d) // they have no controller, so what adopts them does not wait for anything
+	if err != nil {
+		return Result{}, err
+	}
+	if d.hold != "" && len(orphans) == 0 {
 		return Result{}, d.held("is not created")
 	}
 	if err := d.checkKeys(); err != nil {
@@ -187,7 +191,7 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 		}
 	}
 	d.setGenerated(ctx, planFill(d.generate, nil))
-	if err := a.keepReplicas(ctx, d); err != nil {
+	if err := a.keepReplicas(ctx, d, orphans); err != nil {
 		return Result{}, err
 	}
 	if err := a.growLeftClaims(ctx, d); err != nil {

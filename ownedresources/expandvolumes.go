@@ -19,12 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ExpandVolumesPrefix and the name of a StatefulSet are the key of an annotation that an owner has while [ExpandVolumes]
-// replaces the StatefulSet.
+// ExpandVolumesPrefix and the name of a StatefulSet are the key of an annotation that an owner, and the pods of the StatefulSet, have
+// while [ExpandVolumes] replaces it.
 const ExpandVolumesPrefix = "expand-volumes.opblocks.dev/"
 
 const (
@@ -48,11 +49,11 @@ const (
 // StatefulSet are lost, such as the annotation of kubectl rollout restart in its pod template; then the pods are replaced, by
 // the update strategy.
 //
-// While the StatefulSet is missing, an annotation of the owner ([ExpandVolumesPrefix]) names it. The set has a finalizer: see
-// [ChildSet.FinalizerName]. If the owner is deleted at that moment, the pods that have no controller are deleted. Claims are
-// not.
+// While the StatefulSet is missing, an annotation of the owner ([ExpandVolumesPrefix]) names it, and its pods carry the same
+// annotation, [LabelOwnerUID], [AnnotationOwner] and [AnnotationObject]. The set has a finalizer: see [ChildSet.FinalizerName].
+// If the owner is deleted at that moment, the pods that have no controller and carry these marks are deleted. Claims are not.
 //
-// The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list and delete on pods.
+// The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list, patch and delete on pods.
 func ExpandVolumes() ChildOption {
 	return func(o *childOptions) { o.expandVolumes = true }
 }
@@ -108,34 +109,34 @@ func asStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 }
 
 // expansion is the value of the annotation [ExpandVolumesPrefix]: what has to be known of a StatefulSet that is being
-// replaced. It is JSON.
+// replaced. It is JSON. The owner has it, and so do the pods: see [applier.markPods].
 type expansion struct {
-	Set       string                `json:"set,omitempty"` // the name of the child set: another one must not abandon it
-	Namespace string                `json:"namespace"`
-	Name      string                `json:"name"`
-	Replicas  *int32                `json:"replicas,omitempty"`
-	Selector  *metav1.LabelSelector `json:"selector"`
+	Set       string `json:"set,omitempty"` // the name of the child set: another one must not abandon it
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Replicas  *int32 `json:"replicas,omitempty"`
 }
 
-// expansionOf returns the expansion of a child that an owner's annotation names, or nil.
-func expansionOf(o *owner, child client.Object) *expansion {
-	return parseExpansion(o.object.GetAnnotations()[recordKey(ExpandVolumesPrefix, o, child)])
-}
-
-// parseExpansion returns nil for a value that this package does not write. Whoever may change the owner can write any value.
-func parseExpansion(value string) *expansion {
-	e := &expansion{}
-	if value == "" || json.Unmarshal([]byte(value), e) != nil || e.Name == "" || e.Selector == nil {
-		return nil
-	}
-	if selector, err := metav1.LabelSelectorAsSelector(e.Selector); err != nil || selector.Empty() { // which would find all pods
+// expansionOf returns the expansion that an annotation of the owner names, or nil if this package does not write such a value under
+// this key. Whoever may change the owner can write any value, so it only says where to look: see [applier.orphanedPods].
+func expansionOf(o *owner, key string) *expansion {
+	e := parseExpansion(o.object.GetAnnotations()[key])
+	if e == nil || o.namespace != "" && e.Namespace != o.namespace ||
+		key != recordKey(ExpandVolumesPrefix, o, &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name}) {
 		return nil
 	}
 	return e
 }
 
-// isIn reports whether an expansion may be one of an owner's children: those of a namespaced owner are in its namespace.
-func (e *expansion) isIn(o *owner) bool { return o.namespace == "" || e.Namespace == o.namespace }
+// parseExpansion returns nil for a value that this package does not write.
+func parseExpansion(value string) *expansion {
+	e := &expansion{}
+	if value == "" || json.Unmarshal([]byte(value), e) != nil ||
+		len(validation.IsDNS1123Subdomain(e.Name)) > 0 || len(validation.IsDNS1123Label(e.Namespace)) > 0 {
+		return nil
+	}
+	return e
+}
 
 // expandVolumes replaces a live StatefulSet whose claim templates have to grow. The error is then a [*WaitingError]. It
 // returns nil if none has to grow, or if the API server would refuse other changes of the StatefulSet.
@@ -332,7 +333,7 @@ func (a *applier) growClaim(ctx context.Context, o *owner, claim *unstructured.U
 
 // replaceStatefulSet deletes a StatefulSet without its pods. The event of its deletion triggers the reconcile that creates it.
 func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv1.StatefulSet, live client.Object) error {
-	value, err := json.Marshal(expansion{d.owner.set, set.Namespace, set.Name, set.Spec.Replicas, set.Spec.Selector})
+	value, err := json.Marshal(expansion{d.owner.set, set.Namespace, set.Name, set.Spec.Replicas})
 	if err != nil {
 		return err
 	}
@@ -345,6 +346,9 @@ func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv
 	if err != nil {
 		return err
 	}
+	if err := a.markPods(ctx, d.owner, set, key, string(value)); err != nil {
+		return err
+	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	err = d.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	if client.IgnoreNotFound(err) != nil {
@@ -355,24 +359,25 @@ func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is replaced by one with larger volumes; its pods keep running", d)}
 }
 
-// keepReplicas makes a new StatefulSet have as many replicas as the one that it replaces, unless these are desired.
-func (a *applier) keepReplicas(ctx context.Context, d *desired) error {
+// keepReplicas makes a new StatefulSet have as many replicas as the one that it replaces, unless these are desired. orphans are
+// the pods that it is going to adopt. They have to show the number too, unless it is 0: the owner's annotation alone may be forged.
+func (a *applier) keepReplicas(ctx context.Context, d *desired, orphans []unstructured.Unstructured) error {
 	if !d.options.expandVolumes || setsReplicas(d.object) {
 		return nil
 	}
 	if err := a.requireCurrent(ctx, d.owner); err != nil { // an older owner may have another annotation, or none
 		return err
 	}
-	if e := expansionOf(d.owner, d.object); e != nil {
+	key := recordKey(ExpandVolumesPrefix, d.owner, d.object)
+	e, value := expansionOf(d.owner, key), d.owner.object.GetAnnotations()[key]
+	if e == nil || e.Replicas == nil {
+		return nil
+	}
+	isShown := func(pod unstructured.Unstructured) bool { return pod.GetAnnotations()[key] == value }
+	if *e.Replicas == 0 || slices.ContainsFunc(orphans, isShown) {
 		d.replicas = e.Replicas
 	}
 	return nil
-}
-
-// isReplaced reports whether the object is to be created because [ExpandVolumes] has deleted it. Its pods have no controller
-// meanwhile, so it does not wait for anything.
-func (d *desired) isReplaced() bool {
-	return d.options.expandVolumes && expansionOf(d.owner, d.object) != nil
 }
 
 // setReplicas sets the replicas of a StatefulSet that is sent.
@@ -388,9 +393,10 @@ func setReplicas(obj client.Object, replicas int32) {
 }
 
 // finishExpansion removes the owner's annotation when the controller has observed the new StatefulSet, and so has adopted its
-// pods. Before that, it lets claims grow that the former one has created meanwhile.
+// pods. Before that, it takes the marks off the pods, and lets claims grow that the former one has created in the meantime.
 func (a *applier) finishExpansion(ctx context.Context, o *owner, child *declared, live client.Object) error {
-	if !child.options.expandVolumes || expansionOf(o, child.object) == nil || live == nil {
+	key := recordKey(ExpandVolumesPrefix, o, child.object)
+	if !child.options.expandVolumes || o.object.GetAnnotations()[key] == "" || live == nil {
 		return nil
 	}
 	set, err := asStatefulSet(live)
@@ -408,63 +414,8 @@ func (a *applier) finishExpansion(ctx context.Context, o *owner, child *declared
 	if err := a.growClaims(ctx, o, set, sizes); err != nil {
 		return err
 	}
-	return a.setRecord(ctx, o, recordKey(ExpandVolumesPrefix, o, child.object), "")
-}
-
-// abandonExpansions deletes the pods of StatefulSets that this set deleted to replace them, and that are not needed any more:
-// those that the owner's annotations name, except for the desired ones. It waits until the garbage collector has orphaned the
-// pods.
-func (s *ChildSet[T]) abandonExpansions(ctx context.Context, o *owner, desired map[string]bool) error {
-	if !slices.ContainsFunc(s.children, func(c *Child[T]) bool { return c.options.expandVolumes }) {
-		return nil
-	}
-	for key, value := range o.object.GetAnnotations() {
-		e := parseExpansion(value)
-		if !strings.HasPrefix(key, ExpandVolumesPrefix) || desired[key] || e == nil || e.Set != o.set || !e.isIn(o) {
-			continue
-		}
-		if err := s.applier.requireCurrent(ctx, o); err != nil {
-			return err
-		}
-		if err := s.applier.deleteOrphanedPods(ctx, o, e); err != nil {
-			return err
-		}
-		if o.object.GetDeletionTimestamp() == nil {
-			return s.applier.setRecord(ctx, o, key, "") // which triggers the next reconcile, if there are more
-		}
-	}
-	return nil
-}
-
-func (a *applier) deleteOrphanedPods(ctx context.Context, o *owner, e *expansion) error {
-	set := &unstructured.Unstructured{}
-	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
-	name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
-	err := a.liveReader(o).Get(ctx, name, set)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("read StatefulSet %s: %w", name, err)
-	case err == nil && slices.Contains(set.GetFinalizers(), metav1.FinalizerOrphanDependents):
-		return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("StatefulSet %s is being deleted", name)}
-	}
-	selector, err := metav1.LabelSelectorAsSelector(e.Selector)
-	if err != nil {
-		return fmt.Errorf("selector of StatefulSet %s: %w", name, err)
-	}
-	pods, err := a.listLive(ctx, o, podKind, e.Namespace, client.MatchingLabelsSelector{Selector: selector})
-	if err != nil {
+	if err := a.unmarkPods(ctx, o, set); err != nil {
 		return err
 	}
-	for i := range pods {
-		pod := &pods[i]
-		ordinal, ok := strings.CutPrefix(pod.GetName(), e.Name+"-")
-		if !ok || !isOrdinal(ordinal) || metav1.GetControllerOfNoCopy(pod) != nil || pod.GetDeletionTimestamp() != nil {
-			continue
-		}
-		uid := pod.GetUID()
-		if err := o.client.Delete(ctx, pod, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete Pod %s/%s, whose StatefulSet was deleted to be replaced: %w", e.Namespace, pod.GetName(), err)
-		}
-	}
-	return nil
+	return a.setRecord(ctx, o, key, "")
 }

@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,14 +89,18 @@ func TestWantedSize(t *testing.T) {
 }
 
 func TestParseExpansion(t *testing.T) {
-	require.Nil(t, parseExpansion(""))
-	require.Nil(t, parseExpansion("no JSON"))
-	require.Nil(t, parseExpansion(`{"namespace": "shop", "name": "web"}`), "without a selector it would find all pods")
-	require.Nil(t, parseExpansion(`{"namespace": "shop", "name": "web", "selector": {}}`), "and so would one that is empty")
-	require.Nil(t, parseExpansion(`{"namespace": "shop", "name": "web", "selector": {"matchExpressions": [{"key": "a", "operator": "none"}]}}`),
-		"one that is not valid would hold up the deletion of the owner")
-	e := parseExpansion(`{"namespace": "shop", "name": "web", "replicas": 3, "selector": {"matchLabels": {"app": "web"}}}`)
-	require.Equal(t, &expansion{"", "shop", "web", new(int32(3)), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}, e)
+	for value, reason := range map[string]string{
+		"":                      "there is none",
+		"no JSON":               "this package writes JSON",
+		`{"namespace": "shop"}`: "it names no StatefulSet",
+		`{"name": "web"}`:       "nor where it is",
+		`{"namespace": "shop", "name": "../web"}`: "no object is named so, and a read of it would hold up the deletion of the owner",
+		`{"namespace": "a/b", "name": "web"}`:     "the same for the namespace",
+	} {
+		require.Nil(t, parseExpansion(value), reason)
+	}
+	e := parseExpansion(`{"namespace": "shop", "name": "web", "replicas": 3}`)
+	require.Equal(t, &expansion{"", "shop", "web", new(int32(3))}, e)
 }
 
 // createPod creates a pod without a controller.
@@ -109,21 +112,6 @@ func (env *testEnv) createPod(t *testing.T, name string, labels map[string]strin
 	}
 	require.NoError(t, env.other.Create(t.Context(), pod))
 	return pod
-}
-
-// Whoever may annotate the owner must not make the operator delete pods elsewhere.
-func TestExpansionOfAnotherNamespace(t *testing.T) {
-	env, elsewhere := newTestEnv(t), newTestEnv(t)
-	theirs := elsewhere.createPod(t, "db-0", map[string]string{"app": "db"})
-	value, err := json.Marshal(expansion{Namespace: elsewhere.namespace, Name: "db", Selector: &metav1.LabelSelector{MatchLabels: theirs.Labels}})
-	require.NoError(t, err)
-	env.owner.Annotations = map[string]string{ExpandVolumesPrefix + elsewhere.namespace + "_db": string(value)}
-	require.NoError(t, env.other.Update(t.Context(), env.owner))
-	s := Ensure(Build(func(*configMap) *appsv1.StatefulSet { return nil }, ExpandVolumes()))
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
-	require.NoError(t, s.Finalize(t.Context(), env.client, env.owner))
-	require.True(t, elsewhere.exists(t, theirs))
-	require.Nil(t, theirs.DeletionTimestamp)
 }
 
 // A set does not abandon the StatefulSet that another set of the owner replaces at this moment.
@@ -145,11 +133,19 @@ func TestExpandVolumesInTwoSets(t *testing.T) {
 	one, two := set("one", "1Gi"), set("two", "1Gi")
 	requireWaits(t, one.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
 	requireWaits(t, two.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
-	pod := env.createPod(t, "one-0", map[string]string{"app": "one"}) // as the garbage collector leaves it
-	requireWaits(t, set("one", "2Gi").Reconcile(t.Context(), env.client, env.owner), "Recreating")
 	live := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	require.True(t, env.exists(t, live))
-	live.Finalizers = nil // that of the garbage collector, which does not run here
+	pod := env.createPod(t, "one-0", map[string]string{"app": "one"})
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(live, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	require.NoError(t, env.other.Update(t.Context(), pod))
+	foreign := env.createPod(t, "one-1", map[string]string{"app": "one"}) // which the StatefulSet has not adopted
+	requireWaits(t, set("one", "2Gi").Reconcile(t.Context(), env.client, env.owner), "Recreating")
+	require.True(t, env.exists(t, live))
+	env.rereadOwner(t)
+	requireWaits(t, one.Finalize(t.Context(), env.client, env.owner), "ChildTerminating") // its pods are not orphaned yet
+	require.True(t, env.exists(t, pod))
+	pod.OwnerReferences, live.Finalizers = nil, nil // as the garbage collector does it, which does not run here
+	require.NoError(t, env.other.Update(t.Context(), pod))
 	require.NoError(t, env.other.Update(t.Context(), live))
 
 	env.rereadOwner(t)
@@ -161,4 +157,7 @@ func TestExpandVolumesInTwoSets(t *testing.T) {
 
 	require.NoError(t, one.Finalize(t.Context(), env.client, env.owner))
 	require.False(t, env.exists(t, pod), "the set that has orphaned it deletes it")
+	require.True(t, env.exists(t, foreign))
+	require.Nil(t, foreign.DeletionTimestamp)
+	require.Empty(t, foreign.Annotations, "it was never marked")
 }

@@ -18,6 +18,11 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
+// recordPrefixes are the prefixes of the keys by which this package reads annotations of owners. Whoever may write the owner can
+// write any value there, so a value says where to look and what to try, and never proves anything about other objects: before
+// a deletion, the live object has to show that it is ours.
+var recordPrefixes = []string{RunOncePrefix, ExpandVolumesPrefix}
+
 // Some facts must outlive the child that they are about: that a Job has run, or that a StatefulSet is being replaced. They
 // are annotations of the owner, one for each child, and are written with the owner's resource version as precondition. So a
 // process that sees the past can never write one.
@@ -27,7 +32,7 @@ const maxAnnotationName = 63
 
 // recordKey returns the key of the annotation of an owner that is about a child. It is the prefix and the child's name, with
 // the namespace and an underscore in front if that is not the owner's. A name that is too long ends in a hash.
-func recordKey(prefix string, o *owner, child client.Object) string {
+func recordKey(prefix string, o *owner, child metav1.Object) string {
 	name := child.GetName()
 	if namespace := child.GetNamespace(); namespace != o.namespace {
 		name = namespace + "_" + name
@@ -44,7 +49,7 @@ func recordKey(prefix string, o *owner, child client.Object) string {
 // [RunOnce] would be replaced for ever. It returns the owner itself if it has no such annotation, and gets none meanwhile.
 func (s *ChildSet[T]) withoutRecords(obj T) T {
 	isRecord := func(key, _ string) bool {
-		return strings.HasPrefix(key, RunOncePrefix) || strings.HasPrefix(key, ExpandVolumesPrefix)
+		return slices.ContainsFunc(recordPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	}
 	has := false
 	for key := range obj.GetAnnotations() {

@@ -1,11 +1,18 @@
 package ownedresources
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A function that copies the owner's annotations into a pod template sees no annotation that the Job itself causes.
@@ -38,4 +45,135 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 		require.Equal(t, first, live.UID)
 		require.Equal(t, map[string]string{"example.com/team": "shop"}, seen[len(seen)-1])
 	}
+}
+
+// victims are objects of somebody else: the owner is not allowed to have any of them changed or deleted.
+func (env *testEnv) victims(t *testing.T, elsewhere *testEnv) (all []client.Object) {
+	t.Helper()
+	labels := map[string]string{"app": "web"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "server", Image: "server:1"}},
+	}}
+	ofAnother := &owner{namespace: env.namespace, reference: metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: "another"}}
+	marked := env.createPod(t, "web-1", labels)
+	marked.Labels = map[string]string{"app": "web", LabelOwnerUID: "another"}
+	marked.Annotations = ofAnother.marksFor(objectName{podKind.GroupKind(), client.ObjectKeyFromObject(marked)}, byMark)
+	marked.Annotations[ExpandVolumesPrefix+"web"] = fmt.Sprintf(`{"set":"children","namespace":%q,"name":"web"}`, env.namespace)
+	require.NoError(t, env.other.Update(t.Context(), marked))
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "victim"}, Spec: contentJob().Spec}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "victim"}, Spec: appsv1.StatefulSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
+	}}
+	require.NoError(t, env.other.Create(t.Context(), job))
+	require.NoError(t, env.other.Create(t.Context(), set))
+	return []client.Object{
+		env.createPod(t, "victim-0", labels), env.createPod(t, "web-0", labels), elsewhere.createPod(t, "victim-0", labels), elsewhere.createPod(t, "web-0", labels),
+		marked, job, set,
+	}
+}
+
+// forgeries are values that somebody may write under each of the keys that this package reads from owners. %d is another namespace,
+// %n that of the owner, and %j the UID of somebody else's Job.
+var forgeries = map[string][]struct{ name, value, reason string }{
+	ExpandVolumesPrefix: {
+		{"victim", `{"set":"children","namespace":"%n","name":"victim","selector":{"matchLabels":{"app":"web"}}}`, "pods without a controller"},
+		{"web", `{"set":"children","namespace":"%n","name":"web","selector":{"matchLabels":{"app":"web"}}}`, "pods that have the name of ours"},
+		{"web", `{"set":"children","namespace":"%n","name":"victim","selector":{"matchLabels":{"app":"web"}}}`, "another name than the key's"},
+		{"%d_victim", `{"set":"children","namespace":"%d","name":"victim","selector":{"matchLabels":{"app":"web"}}}`, "another namespace"},
+		{"web", `{"set":"children","namespace":"%d","name":"web"}`, "another namespace than the key's"},
+		{"victim", `{"set":"children","namespace":"%n","name":"victim","selector":{}}`, "all pods"},
+		{"web", `{"set":"children","namespace":"%n","name":"../pods/victim-0"}`, "a path"},
+		{"web", `{"set":"children","namespace":"..","name":"web"}`, "a path"},
+		{"web", `{"set":"children","namespace":"%n","name":"web","replicas":2147483647}`, "more replicas than the operator allows"},
+		{"web", `{"set":"children","namespace":"%n","name":"web","replicas":-1}`, "a number that the API server refuses"},
+		{"web", `{"set":"children","namespace":"%n","name":"web","replicas":1e99}`, "a number that is none"},
+		{"web", `{"set":7,"name":[]}`, "other types"},
+		{"web", `{"set":`, "no JSON"},
+		{"web", strings.Repeat("[", 100_000), "deep JSON"},
+		{"victim", `{"set":"children","namespace":"%n","name":"victim","selector":{"matchLabels":{"app":"` + strings.Repeat("x", 200_000) + `"}}}`, "a huge value"},
+		{strings.Repeat("v", 63), `{"set":"children","namespace":"%n","name":"` + strings.Repeat("v", 200_000) + `"}`, "a huge name"},
+	},
+	RunOncePrefix: {
+		{"victim", "v1:complete:0123456789abcdef0123456789abcdef", "the Job of somebody else"},
+		{"victim", "v1:started:0123456789abcdef0123456789abcdef:%j", "the same"},
+		{"victim", "v1:failed:0123456789abcdef0123456789abcdef", "the same"},
+		{"%d_victim", "v1:started:0123456789abcdef0123456789abcdef:%j", "another namespace"},
+		{"web", "v1:started:0123456789abcdef0123456789abcdef:%j", "the UID of the Job of somebody else"},
+		{"web", "v1:started:../..:../..", "a path"},
+		{"web", "v2:complete:x", "a version that does not exist"},
+		{"web", "::::::", "nothing"},
+		{"web", `{"end":"complete"}`, "JSON"},
+		{"web", "v1:complete:" + strings.Repeat("x", 200_000), "a huge value"},
+	},
+}
+
+// TestForgedRecords writes annotations of an owner as somebody would who may write the owner and nothing else. Nothing of others
+// is changed or deleted, and the owner can be deleted.
+func TestForgedRecords(t *testing.T) {
+	for _, prefix := range recordPrefixes {
+		require.NotEmpty(t, forgeries[prefix], "forge the values of %s too", prefix)
+		for i, forged := range forgeries[prefix] {
+			for _, desired := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s%d/Desired%t", strings.TrimSuffix(prefix, "/"), i, desired), func(t *testing.T) {
+					t.Parallel()
+					env, elsewhere := newTestEnv(t), newTestEnv(t)
+					victims := env.victims(t, elsewhere)
+					fill := strings.NewReplacer("%n", env.namespace, "%d", elsewhere.namespace, "%j", string(victims[5].GetUID()))
+					env.forge(t, prefix+fill.Replace(forged.name), fill.Replace(forged.value), desired)
+					for _, victim := range victims {
+						before := victim.DeepCopyObject().(client.Object)
+						require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(victim), victim))
+						require.Empty(t, cmp.Diff(before, victim), "%s\n%T %s", forged.reason, victim, victim.GetName())
+					}
+				})
+			}
+		}
+	}
+}
+
+// forge annotates the owner, and reconciles it until it is deleted.
+func (env *testEnv) forge(t *testing.T, key, value string, desired bool) {
+	t.Helper()
+	s := forgedSet(desired)
+	s.SetName("children")
+	env.owner.Annotations = map[string]string{key: value}
+	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	for range 3 {
+		env.rereadOwner(t)
+		if err := s.Reconcile(t.Context(), env.client, env.owner); err != nil {
+			require.ErrorAs(t, err, new(*WaitingError))
+		}
+	}
+	if desired {
+		var set appsv1.StatefulSet
+		env.live(t, &set)
+		require.EqualValues(t, 1, *set.Spec.Replicas, "the API server's default")
+		var job batchv1.Job
+		env.live(t, &job)
+		require.False(t, *job.Spec.Suspend, "it has started")
+	}
+	env.rereadOwner(t)
+	require.NoError(t, s.Finalize(t.Context(), env.client, env.owner), "the deletion does not hang")
+	require.NotContains(t, env.sent.Sent(), "DELETE pods")
+}
+
+func forgedSet(desired bool) *ChildSet[*configMap] {
+	return Ensure(
+		Build(func(*configMap) *appsv1.StatefulSet {
+			if !desired {
+				return nil
+			}
+			labels := map[string]string{"app": "web"}
+			template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+			template.Spec.Containers = []corev1.Container{{Name: "server", Image: "server:1"}}
+			return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.StatefulSetSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
+			}}
+		}, ExpandVolumes()),
+		Build(func(*configMap) *batchv1.Job {
+			if !desired {
+				return nil
+			}
+			return contentJob()
+		}, RunOnce()))
 }

@@ -25,7 +25,7 @@ import (
 // +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=create;get;list;watch;patch;delete
 // +kubebuilder:rbac:groups="",resources=services;secrets,verbs=create;get;list;watch;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=list;patch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=list;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // SetupDatabase adds the controller of the guide "I own a StatefulSet" to a manager.
@@ -101,7 +101,7 @@ func TestDatabaseSurvivesEveryFault(t *testing.T) {
 		},
 	}, reconciletest.Limit(100))
 	reconciletest.AssertRole(t, "testdata/rbac/role.yaml", []*reconciletest.Report{report},
-		"list pods", "delete pods", // for a Shop that is deleted while its StatefulSet is replaced
+		"delete pods", // for a Shop that is deleted while its StatefulSet is replaced
 		"patch services", "delete services", "patch secrets", "delete secrets") // nobody edits them, and they are always wanted
 }
 

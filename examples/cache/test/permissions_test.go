@@ -65,7 +65,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 		"configmaps":                                     write,
 		"secrets":                                        write,
 		"persistentvolumeclaims":                         write,
-		"pods":                                           "delete list watch",
+		"pods":                                           "delete list patch watch",
 		"jobs.batch":                                     write,
 		"poddisruptionbudgets.policy":                    write,
 		"networkpolicies.networking.k8s.io":              write,
