@@ -145,7 +145,7 @@ func (a *applier) applyNormalized(ctx context.Context, o *owner, child declared,
 	}
 	d := &desired{
 		kind: k, object: object, full: full, sum: sumOf(encoded[:sent]), owner: o, options: child.options,
-		binding: child.binding, order: child.order, hold: child.hold, generate: generate,
+		binding: child.binding, builder: child.builder, order: child.order, hold: child.hold, generate: generate,
 	}
 	if live == nil {
 		return a.create(ctx, d)

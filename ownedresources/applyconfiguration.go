@@ -26,7 +26,7 @@ func BuildApply[T client.Object, C any, P interface {
 	*C
 	runtime.ApplyConfiguration
 }](sample client.Object, f func(owner T) (P, error), options ...ChildOption) *Child[T] {
-	return newConfigured(sample, options, func(r *reconciliation[T]) error {
+	return newConfigured(sample, f, options, func(r *reconciliation[T]) error {
 		configuration, err := f(r.object)
 		if err != nil || configuration == nil {
 			return err
@@ -40,7 +40,7 @@ func BuildApplyFrom[T client.Object, S, C any, P interface {
 	*C
 	runtime.ApplyConfiguration
 }](sample client.Object, input *Input[T, S], f func(owner T, value S) (P, error), options ...ChildOption) *Child[T] {
-	child := newConfigured(sample, options, func(r *reconciliation[T]) error {
+	child := newConfigured(sample, f, options, func(r *reconciliation[T]) error {
 		value, err := input.value(r)
 		if err != nil {
 			return err
@@ -55,8 +55,8 @@ func BuildApplyFrom[T client.Object, S, C any, P interface {
 	return child
 }
 
-func newConfigured[T client.Object](sample client.Object, options []ChildOption, build func(*reconciliation[T]) error) *Child[T] {
-	child := newChild(sample, options, build)
+func newConfigured[T client.Object](sample client.Object, f any, options []ChildOption, build func(*reconciliation[T]) error) *Child[T] {
+	child := newChild(sample, f, options, build)
 	child.configuration = true
 	return child
 }

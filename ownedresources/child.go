@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,11 +19,12 @@ import (
 // A function that builds must return the same for the same owner and inputs. It must have no side effects, read no clock and
 // no global, and copy nothing from the live object. It must not change the owner.
 type Child[T client.Object] struct {
-	build   func(*reconciliation[T]) error // adds what is desired
-	sample  client.Object                  // an empty object of the child's kind, in the type of its live objects
-	inputs  []anyInput[T]                  // what build reads
-	after   []*Child[T]
-	options childOptions
+	build    func(*reconciliation[T]) error // adds what is desired
+	function string                         // the name of the function that builds
+	sample   client.Object                  // an empty object of the child's kind, in the type of its live objects
+	inputs   []anyInput[T]                  // what build reads
+	after    []*Child[T]
+	options  childOptions
 
 	configuration bool // it is built by apply configurations
 }
@@ -36,7 +38,7 @@ func Build[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) P, options ...ChildOption) *Child[T] {
-	return newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+	return newChild[T](P(new(C)), f, options, func(r *reconciliation[T]) error {
 		addObject(r, f(r.object))
 		return nil
 	})
@@ -48,7 +50,7 @@ func BuildOrError[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) (P, error), options ...ChildOption) *Child[T] {
-	return newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+	return newChild[T](P(new(C)), f, options, func(r *reconciliation[T]) error {
 		obj, err := f(r.object)
 		if err == nil {
 			addObject(r, obj)
@@ -63,7 +65,7 @@ func BuildEach[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) ([]P, error), options ...ChildOption) *Child[T] {
-	return newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+	return newChild[T](P(new(C)), f, options, func(r *reconciliation[T]) error {
 		objs, err := f(r.object)
 		if err == nil {
 			addObjects(r, objs)
@@ -78,7 +80,7 @@ func BuildFrom[T client.Object, S, C any, P interface {
 	*C
 	client.Object
 }](input *Input[T, S], f func(owner T, value S) (P, error), options ...ChildOption) *Child[T] {
-	child := newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+	child := newChild[T](P(new(C)), f, options, func(r *reconciliation[T]) error {
 		value, err := input.value(r)
 		if err != nil {
 			return err
@@ -98,7 +100,7 @@ func BuildEachFrom[T client.Object, S, C any, P interface {
 	*C
 	client.Object
 }](input *Input[T, S], f func(owner T, value S) ([]P, error), options ...ChildOption) *Child[T] {
-	child := newChild[T](P(new(C)), options, func(r *reconciliation[T]) error {
+	child := newChild[T](P(new(C)), f, options, func(r *reconciliation[T]) error {
 		value, err := input.value(r)
 		if err != nil {
 			return err
@@ -119,7 +121,7 @@ func BuildEachFrom[T client.Object, S, C any, P interface {
 func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(owner T) (*unstructured.Unstructured, error), options ...ChildOption) *Child[T] {
 	sample := &unstructured.Unstructured{}
 	sample.SetGroupVersionKind(kind)
-	return newChild(sample, options, func(r *reconciliation[T]) error {
+	return newChild(sample, f, options, func(r *reconciliation[T]) error {
 		obj, err := f(r.object)
 		if err == nil && obj != nil {
 			obj.SetGroupVersionKind(kind)
@@ -129,8 +131,9 @@ func BuildUnstructured[T client.Object](kind schema.GroupVersionKind, f func(own
 	})
 }
 
-func newChild[T client.Object](sample client.Object, options []ChildOption, build func(*reconciliation[T]) error) *Child[T] {
-	child := &Child[T]{sample: sample, build: build}
+// newChild returns a child that build builds. It calls f, which the user has given.
+func newChild[T client.Object](sample client.Object, f any, options []ChildOption, build func(*reconciliation[T]) error) *Child[T] {
+	child := &Child[T]{sample: sample, build: build, function: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()}
 	for _, o := range options {
 		o(&child.options)
 	}

@@ -91,8 +91,9 @@ func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) err
 
 // childKinds are the kinds of a set's children under a scheme, in their order.
 type childKinds struct {
-	scheme *runtime.Scheme
-	kinds  []*kind
+	scheme   *runtime.Scheme
+	kinds    []*kind
+	builders []string // see [AnnotationBuilder]
 }
 
 func (s *ChildSet[T]) kindsIn(scheme *runtime.Scheme) ([]*kind, error) {
@@ -113,6 +114,7 @@ func (s *ChildSet[T]) kindsIn(scheme *runtime.Scheme) ([]*kind, error) {
 		}
 		found.kinds = append(found.kinds, k)
 	}
+	found.builders = s.builders(found.kinds)
 	s.kinds.Store(found)
 	return found.kinds, nil
 }

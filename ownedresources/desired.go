@@ -24,6 +24,7 @@ type declared struct {
 	object  client.Object
 	options *childOptions
 	binding binding
+	builder string        // see [AnnotationBuilder]; empty for none
 	order   int           // the rank of its child, see [Child.After]
 	hold    string        // what is not ready and has to be, before the object may be created or changed; empty for nothing
 	err     error         // what is wrong with it
@@ -124,6 +125,7 @@ type desired struct {
 	owner   *owner
 	options *childOptions
 	binding binding
+	builder string    // see [AnnotationBuilder]; empty for none
 	former  types.UID // the owner that is gone, of an object that is adopted
 	order   int
 	hold    string // see declared

@@ -25,6 +25,9 @@ const (
 	AnnotationObject = "opblocks.dev/object"
 	// AnnotationRetained is set to "true" on children that stay when the owner is deleted: see [Retain].
 	AnnotationRetained = "opblocks.dev/retained"
+	// AnnotationBuilder is set on the objects of a child with the option [Retain] if the set has other children of the same kind. It
+	// shows which of them built the object, so that the function of this child decides when the object is no longer desired.
+	AnnotationBuilder = "opblocks.dev/builder"
 )
 
 // binding is how a child shows whose it is.
@@ -109,6 +112,9 @@ func (o *owner) marksFor(object objectName, b binding) map[string]string {
 
 // bind sets the owner reference or the marks on an object that is to be sent.
 func (d *desired) bind(obj client.Object) {
+	if d.builder != "" {
+		setAnnotation(obj, AnnotationBuilder, d.builder)
+	}
 	references := withoutReferenceTo(obj, d.owner.reference.UID)
 	if d.binding == byReference {
 		obj.SetOwnerReferences(append(references, d.owner.reference))
@@ -136,6 +142,9 @@ func (d *desired) objectName() objectName {
 // other.
 func (d *desired) isBound(live client.Object) bool {
 	annotations := live.GetAnnotations()
+	if d.builder != "" && annotations[AnnotationBuilder] != d.builder {
+		return false
+	}
 	if d.binding == byReference {
 		return d.owner.isReferencedBy(live) && annotations[AnnotationOwner] == "" && annotations[AnnotationRetained] == ""
 	}
@@ -175,7 +184,7 @@ func withoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 }
 
 // ownAnnotations are the annotations that this package sets when it sends an object.
-var ownAnnotations = []string{AnnotationApplied, AnnotationSet, AnnotationOrder, AnnotationOwner, AnnotationObject, AnnotationRetained}
+var ownAnnotations = []string{AnnotationApplied, AnnotationSet, AnnotationOrder, AnnotationOwner, AnnotationObject, AnnotationRetained, AnnotationBuilder}
 
 // ownOptionAnnotations are those that options of a child set before, on the desired object.
 var ownOptionAnnotations = []string{AnnotationRotated, AnnotationContent, annotationRunOwner}

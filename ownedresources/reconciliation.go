@@ -126,7 +126,7 @@ func (r *reconciliation[T]) add(obj client.Object) {
 	child := r.set.children[r.building]
 	r.objects = append(r.objects, declared{
 		kind: r.kinds[r.building], object: obj, options: &child.options,
-		binding: child.options.bindingFor(r.object), order: r.set.order.rank[r.building],
+		binding: child.options.bindingFor(r.object), builder: r.set.kinds.Load().builders[r.building], order: r.set.order.rank[r.building],
 	})
 }
 

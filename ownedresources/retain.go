@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,12 @@ import (
 // under foreground deletion the garbage collector deletes what has an owner reference at once. The owner has a finalizer
 // (see [ChildSet.FinalizerName]): under background deletion it catches up with a change that came right before the
 // deletion.
+//
+// An object that falls out of what is desired stays until the function returns false. If a set has several children of one kind,
+// [AnnotationBuilder] shows which of them built the object. If a release adds, removes, renames or reorders the functions that build this
+// kind, nobody knows that any more of an object that has fallen out before. It then stays until the functions of all children of its kind
+// return false. Functions without a name have the position as a name: give the children of such a kind functions with names, or
+// do not reorder them.
 //
 // The deletion of the namespace deletes them all the same.
 //
@@ -92,22 +99,70 @@ func (s *ChildSet[T]) retainsNone(k *kind, owner client.Object) bool {
 		!s.hasOption(k.gvk, func(o *childOptions) bool { return o.bindingFor(owner) == byRetention })
 }
 
+// builders returns what tells the children with the option Retain apart from others of their kind in the set: a hash of the names of
+// the functions that build the kind, and the position. If a release adds, removes or reorders such children, the hash changes, and
+// a live object that carries the former one is attributed to no child. Only two functions without a name may change places unseen.
+func (s *ChildSet[T]) builders(kinds []*kind) []string {
+	builders := make([]string, len(kinds))
+	for i, child := range s.children {
+		if child.options.retain == nil {
+			continue
+		}
+		var functions []string
+		position := 0
+		for j, k := range kinds {
+			if k.gvk.GroupKind() != kinds[i].gvk.GroupKind() {
+				continue
+			}
+			if functions = append(functions, s.children[j].function); j == i {
+				position = len(functions)
+			}
+		}
+		if len(functions) > 1 {
+			hash := sumOf([]byte(strings.Join(functions, "\n")))
+			builders[i] = fmt.Sprintf("%s/%d", hash[:8], position)
+		}
+	}
+	return builders
+}
+
+// builderOf returns the child that built a live object, or nil if that is not known.
+func (s *ChildSet[T]) builderOf(w written) *Child[T] {
+	known, mark := s.kinds.Load(), w.object.GetAnnotations()[AnnotationBuilder]
+	for i, builder := range known.builders {
+		if builder != "" && builder == mark && known.kinds[i].gvk.GroupKind() == w.kind.gvk.GroupKind() {
+			return s.children[i]
+		}
+	}
+	return nil
+}
+
+// keeps reports whether a live object that is not desired stays: what the function of the child that built it returns. If that child
+// is not known, a retained object stays unless the functions of all children of its kind return false, and another one
+// stays only if they all return true.
+func (s *ChildSet[T]) keeps(o *owner, w written) bool {
+	if child := s.builderOf(w); child != nil {
+		return child.options.bindingFor(o.object) == byRetention
+	}
+	if m, marked := markOf(w.object, w.kind.gvk.GroupKind()); marked {
+		return m.retained && !s.retainsNone(w.kind, o.object)
+	}
+	return s.retainsAll(w.kind, o.object)
+}
+
 // withoutRetained returns those of the objects that may be pruned. It takes the owner reference off an object that is to
 // be retained.
 func (s *ChildSet[T]) withoutRetained(ctx context.Context, o *owner, undesired []written) (rest []written, err error) {
 	for _, w := range undesired {
-		m, marked := markOf(w.object, w.kind.gvk.GroupKind())
-		switch {
-		case marked && m.retained && !s.retainsNone(w.kind, o.object):
-		case !marked && s.retainsAll(w.kind, o.object):
-			if w.object.GetDeletionTimestamp() != nil {
-				continue
-			}
-			if _, err := s.applier.unreference(ctx, o, w.kind, w.object, byRetention); err != nil {
-				return nil, err
-			}
-		default:
+		if !s.keeps(o, w) {
 			rest = append(rest, w)
+			continue
+		}
+		if m, marked := markOf(w.object, w.kind.gvk.GroupKind()); marked && m.retained || w.object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if _, err := s.applier.unreference(ctx, o, w.kind, w.object, byRetention); err != nil {
+			return nil, err
 		}
 	}
 	return rest, nil
@@ -149,8 +204,9 @@ func (s *ChildSet[T]) stays(known *retention, o *owner, w written) bool {
 	if stays, decided := known.decided[name]; decided {
 		return stays
 	}
-	if m, marked := markOf(w.object, name.kind); marked && m.retained {
-		return !s.retainsNone(w.kind, o.object)
+	m, marked := markOf(w.object, name.kind)
+	if marked && m.retained || s.builderOf(w) != nil {
+		return s.keeps(o, w)
 	}
 	for k := range known.unknown {
 		if k.gvk.GroupKind() == name.kind {
@@ -219,7 +275,7 @@ func (s *ChildSet[T]) readWritten(r *reconciliation[T], name objectName) (*writt
 func (a *applier) unmark(ctx context.Context, o *owner, w written) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": w.object.GetUID(), "resourceVersion": w.object.GetResourceVersion(), "labels": map[string]any{LabelOwnerUID: nil},
-		"annotations": map[string]any{AnnotationOwner: nil, AnnotationObject: nil, AnnotationRetained: nil},
+		"annotations": map[string]any{AnnotationOwner: nil, AnnotationObject: nil, AnnotationRetained: nil, AnnotationBuilder: nil},
 	}})
 	if err != nil {
 		return err

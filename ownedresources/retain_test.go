@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -168,6 +170,132 @@ func TestRetain(t *testing.T) {
 		env.setAvailable(t, 0)
 		env.waitGone(t, data)
 	})
+}
+
+// alwaysData returns the ConfigMap of a child that is always retained.
+func alwaysData(*budget) *corev1.ConfigMap { return namedConfigMap("", "always") }
+
+// listedData returns a ConfigMap for each name in the owner's annotation.
+func listedData(owner *budget) (all []*corev1.ConfigMap, err error) {
+	for _, name := range strings.Fields(owner.Annotations["names"]) {
+		all = append(all, namedConfigMap("", name))
+	}
+	return all, nil
+}
+
+// Two children of one kind have the option Retain, and only the function of the list changes. What falls out of the list follows the
+// function of the list.
+func TestRetainIsPerChild(t *testing.T) {
+	always := Retain(func(*budget) bool { return true })
+	listed := Retain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 })
+	both := func() *ChildSet[*budget] { return Ensure(Build(alwaysData, always), BuildEach(listedData, listed)) }
+	reordered := func() *ChildSet[*budget] { return Ensure(BuildEach(listedData, listed), Build(alwaysData, always)) }
+	isRetained := func(m *corev1.ConfigMap) bool {
+		return m.Annotations[AnnotationRetained] == "true" && len(m.OwnerReferences) == 0
+	}
+	begin := func(t *testing.T) (env *operatorEnv, stop func()) {
+		env = newOperatorEnv(t)
+		_, stop = env.start(t, both())
+		env.owner.Annotations = map[string]string{"names": "one two"}
+		env.create(t, env.owner)
+		for _, name := range []string{"one", "two", "always"} {
+			waitFor(t, env, namedConfigMap(env.namespace, name), isRetained)
+		}
+		return env, stop
+	}
+	setNames := func(t *testing.T, env *operatorEnv, names string, available int32) {
+		change(t, env, env.owner, func(b *budget) {
+			b.Annotations["names"], b.Spec.MinAvailable.IntVal = names, available
+		})
+	}
+	requireKept := func(t *testing.T, env *operatorEnv, names ...string) {
+		for _, name := range names {
+			live := namedConfigMap(env.namespace, name)
+			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+			require.True(t, isRetained(live))
+			require.Nil(t, live.DeletionTimestamp)
+		}
+	}
+	t.Run("TurnsFalse", func(t *testing.T) {
+		env, _ := begin(t)
+		setNames(t, env, "one three", 1)
+		waitFor(t, env, namedConfigMap(env.namespace, "three"), isRetained)
+		requireKept(t, env, "one", "two", "always")
+		setNames(t, env, "one three", 0)
+		env.waitGone(t, namedConfigMap(env.namespace, "two"))
+		requireKept(t, env, "always")
+		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		env.waitGone(t, env.owner, namedConfigMap(env.namespace, "one"), namedConfigMap(env.namespace, "three"))
+		requireKept(t, env, "always")
+	})
+	t.Run("TurnsFalseWhileTheOperatorIsDown", func(t *testing.T) {
+		env, stop := begin(t)
+		stop()
+		setNames(t, env, "one", 0)
+		env.start(t, both())
+		env.waitGone(t, namedConfigMap(env.namespace, "two"))
+		requireKept(t, env, "always")
+	})
+	t.Run("FallsOutAsItTurnsTrue", func(t *testing.T) {
+		env, stop := begin(t)
+		setNames(t, env, "one two", 0)
+		isReferenced := func(m *corev1.ConfigMap) bool { return len(m.OwnerReferences) == 1 }
+		waitFor(t, env, namedConfigMap(env.namespace, "one"), isReferenced)
+		waitFor(t, env, namedConfigMap(env.namespace, "two"), isReferenced)
+		stop()
+		setNames(t, env, "one", 1)
+		env.start(t, both())
+		waitFor(t, env, namedConfigMap(env.namespace, "two"), isRetained)
+	})
+	t.Run("OwnerIsDeleted", func(t *testing.T) {
+		env, stop := begin(t)
+		setNames(t, env, "one", 1)
+		stop()
+		setNames(t, env, "one", 0)
+		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		env.start(t, both())
+		env.waitGone(t, env.owner, namedConfigMap(env.namespace, "one"), namedConfigMap(env.namespace, "two"))
+		requireKept(t, env, "always")
+	})
+	t.Run("ReorderedByARelease", func(t *testing.T) {
+		env, stop := begin(t)
+		mark := namedConfigMap(env.namespace, "one")
+		waitFor(t, env, mark, isRetained)
+		before := mark.Annotations[AnnotationBuilder]
+		setNames(t, env, "one", 1)
+		stop()
+		setNames(t, env, "one", 0)
+		env.start(t, reordered())
+		waitFor(t, env, mark, func(m *corev1.ConfigMap) bool {
+			return m.Annotations[AnnotationBuilder] != before && len(m.OwnerReferences) == 1
+		})
+		requireKept(t, env, "two", "always") // nobody knows any more which child built it
+	})
+}
+
+func TestBuilders(t *testing.T) {
+	retain := Retain(func(*budget) bool { return true })
+	of := func(children ...*Child[*budget]) []string {
+		s := Ensure(children...)
+		kinds, err := s.kindsIn(scheme.Scheme)
+		require.NoError(t, err)
+		return s.builders(kinds)
+	}
+	single := func(options ...ChildOption) *Child[*budget] { return Build(alwaysData, options...) }
+	list := func(options ...ChildOption) *Child[*budget] { return BuildEach(listedData, options...) }
+	secret := Build(func(*budget) *corev1.Secret { return nil }, retain)
+	require.Equal(t, []string{"", ""}, of(single(retain), secret), "there is no other child of its kind")
+	require.Equal(t, []string{"", ""}, of(single(), list()), "none is retained")
+	both := of(single(retain), list(retain))
+	require.NotEqual(t, both[0], both[1])
+	require.Equal(t, both, of(single(retain), list(retain)), "also after a restart")
+	require.Equal(t, []string{"", both[1]}, of(single(), list(retain)), "what is not retained is not asked for")
+	require.Equal(t, []string{"", both[0], both[1]}, of(secret, single(retain), list(retain)), "other kinds do not count")
+	for _, other := range [][]string{of(list(retain), single(retain)), of(single(retain), list(retain), list(retain)), of(list(retain), list(retain))} {
+		for _, builder := range other {
+			require.NotContains(t, both, builder)
+		}
+	}
 }
 
 // A claim of another application has the name that the owner's claim would have.
