@@ -1,6 +1,9 @@
 package ownedresources
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +136,44 @@ func (env *testEnv) sprocket(t *testing.T, content string) *unstructured.Unstruc
 	u.SetNamespace(env.namespace)
 	u.SetName("web")
 	return u
+}
+
+// Server-side apply merges maps without a schema, and takes lists without a schema for one value.
+func TestForeignFieldsBesideOursWithoutASchema(t *testing.T) {
+	const content = `{metadata: {labels: {a: b}}, spec: {securityContext: {runAsUser: 1000}, containers: [{name: a, image: b}]}}`
+	const want = "{priority: 1, spec: {config: " + content + ", any: " + content + ", partly: {known: {name: a}, unknown: " + content + "}, " +
+		"template: {apiVersion: v1, kind: Pod, metadata: {labels: {a: b}}, spec: {securityContext: {runAsUser: 1000}, containers: [{name: a, image: b}]}}}}"
+	tests := map[string]struct {
+		reason string
+		path   []string
+		value  any
+		op     Operation
+	}{
+		"Map":           {reason: "A foreign field beside ours.", path: []string{"spec", "securityContext", "fsGroup"}, value: int64(1), op: Unchanged},
+		"MapAbove":      {reason: "A foreign field beside our map.", path: []string{"spec", "nodeName"}, value: "x", op: Unchanged},
+		"Label":         {reason: "A foreign key beside ours.", path: []string{"metadata", "labels", "c"}, value: "d", op: Unchanged},
+		"OurField":      {reason: "Our field was changed.", path: []string{"spec", "securityContext", "runAsUser"}, value: int64(1), op: Applied},
+		"ItemOfAList":   {reason: "A list is one value.", path: []string{"spec", "containers"}, value: []any{map[string]any{"name": "a", "image": "b"}, map[string]any{"name": "c"}}, op: Applied},
+		"FieldInAnItem": {reason: "So are its items.", path: []string{"spec", "containers"}, value: []any{map[string]any{"name": "a", "image": "b", "tty": true}}, op: Applied},
+	}
+	for _, known := range []bool{true, false} {
+		env := newSprocketTestEnv(t, known)
+		env.expect(t, env.sprocket(t, want), Created, "POST sprockets")
+		env.expect(t, env.sprocket(t, want), Unchanged, none...)
+		for _, parent := range [][]string{{"spec", "config"}, {"spec", "any"}, {"spec", "partly", "unknown"}, {"spec", "template"}} {
+			for name, tc := range tests {
+				t.Run(fmt.Sprint(strings.Join(parent, "."), "/", name, "/KnownSchema=", known), func(t *testing.T) {
+					byHand(t, env, env.sprocket(t, "{}"), func(u *unstructured.Unstructured) {
+						require.NoError(t, unstructured.SetNestedField(u.Object, tc.value, slices.Concat(parent, tc.path)...))
+					})
+					result, err := env.apply(t, env.sprocket(t, want))
+					require.NoError(t, err)
+					require.Equal(t, tc.op, result.Operation, tc.reason)
+					env.expect(t, env.sprocket(t, want), Unchanged, none...)
+				})
+			}
+		}
+	}
 }
 
 func TestKindOfACustomResource(t *testing.T) {

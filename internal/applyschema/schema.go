@@ -128,7 +128,7 @@ func parse(converter managedfields.TypeConverter, kind schema.GroupVersionKind) 
 }
 
 func (r Schema) resolve(to smdschema.TypeRef) Schema {
-	if r.schema == nil {
+	if r.schema == nil || to.NamedType != nil && *to.NamedType == deducedType {
 		return Schema{}
 	}
 	atom, ok := r.schema.Resolve(to)
@@ -143,26 +143,25 @@ func (r Schema) Type() typed.ParseableType {
 	return typed.ParseableType{Schema: r.schema, TypeRef: smdschema.TypeRef{Inlined: r.atom}}
 }
 
-// Child returns the schema of a struct's field or of a map's values.
+// Child returns the schema of a struct's field or of a map's values. A struct has unknown fields too if it preserves them.
 func (r Schema) Child(name string) Schema {
 	child := Schema{}
-	if !r.HasFields() {
-		child = r.Element()
-	} else if f, ok := r.atom.FindField(name); ok {
-		child = r.resolve(f.Type)
+	if r.atom.Map != nil {
+		to := r.atom.Map.ElementType
+		if f, known := r.atom.FindField(name); known {
+			to = f.Type
+		}
+		child = r.resolve(to)
 	}
 	child.fields, child.knowsNulls = r.fields.child(name), r.knowsNulls
 	return child
 }
 
-// Element returns the schema of the items of a list or of the values of a map.
+// Element returns the schema of a list's items.
 func (r Schema) Element() Schema {
 	item := Schema{}
-	switch {
-	case r.atom.List != nil:
+	if r.atom.List != nil {
 		item = r.resolve(r.atom.List.ElementType)
-	case r.atom.Map != nil:
-		item = r.resolve(r.atom.Map.ElementType)
 	}
 	item.fields, item.knowsNulls = r.fields.element(), r.knowsNulls
 	return item
