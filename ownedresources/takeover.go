@@ -3,10 +3,13 @@ package ownedresources
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -58,6 +61,9 @@ func (a *applier) migrate(ctx context.Context, d *desired) (client.Object, error
 	if err := d.owner.mayWrite(d, live); err != nil {
 		return nil, err
 	}
+	if live.GetUID() == "" && len(live.GetManagedFields()) == 0 {
+		return live, a.migrateHidden(ctx, d, live)
+	}
 	manager := string(d.owner.fieldManager)
 	former := sets.New(d.options.formerManagers...).Insert(manager)
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, former, manager)
@@ -71,6 +77,40 @@ func (a *applier) migrate(ctx context.Context, d *desired) (client.Object, error
 		return nil, fmt.Errorf("take over the fields of %s: %w", d, withoutValues(err))
 	}
 	return live, nil
+}
+
+// migrateHidden is migrate for the fake client of controller-runtime, which tracks managed fields and does not return them by
+// default. Its objects are known by their missing UID: an API server sets one, and its objects may lack managed fields because
+// somebody has cleared them.
+//
+// The entry of the POST is the first one, unless somebody else has applied the object since.
+func (a *applier) migrateHidden(ctx context.Context, d *desired, live client.Object) error {
+	const entry = "/metadata/managedFields/0/"
+	last := lastAppliedOf(live)
+	if last.method == byOthers && len(d.options.formerManagers) == 0 {
+		return nil // no field is ours
+	}
+	err := errors.New("the fields of a former manager are not known")
+	if last.method == byCreate {
+		patch, encodeErr := json.Marshal([]jsonPatchOperation{
+			{"test", entry + "manager", d.owner.fieldManager},
+			{"test", entry + "operation", metav1.ManagedFieldsOperationUpdate},
+			{"replace", entry + "operation", metav1.ManagedFieldsOperationApply},
+		})
+		if encodeErr != nil {
+			return encodeErr
+		}
+		err = a.jsonPatch(ctx, d, live, patch)
+	}
+	var refusal apierrors.APIStatus
+	switch {
+	case err == nil, isInvalid(err): // the apply will be refused too
+		return nil
+	case errors.As(err, &refusal):
+		return fmt.Errorf("take over the fields of %s: %w", d, withoutValues(err))
+	}
+	return fmt.Errorf("take over the fields of %s, since fields that are not desired any more would stay: the client returns no managed fields: "+
+		"build a fake client with the option WithReturnManagedFields: %w", d, err)
 }
 
 // release hands over fields that were sent once and are not sent any more, without changing them: the next apply would

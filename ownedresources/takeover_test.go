@@ -8,7 +8,9 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 func TestTakeOverSteps(t *testing.T) {
@@ -36,6 +38,48 @@ func TestTakeOverSteps(t *testing.T) {
 			require.Equal(t, tc.releases, releases, tc.reason)
 		})
 	}
+}
+
+// The fake client of controller-runtime tracks managed fields, and does not return them unless it is told to.
+func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u-1"}}
+	service := func(port int32) *corev1.Service {
+		return NewService(owner, nil, corev1.ServicePort{Port: port})
+	}
+	for name, plain := range map[string]*fake.ClientBuilder{
+		"Plain": fake.NewClientBuilder(), "WithReturnManagedFields": fake.NewClientBuilder().WithReturnManagedFields(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := plain.Build()
+			var live corev1.Service
+			for _, port := range []int32{8080, 9090, 9091} {
+				_, err := Apply(t.Context(), c, owner, service(port))
+				require.NoError(t, err)
+				require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(owner), &live))
+				require.Len(t, live.Spec.Ports, 1)
+				require.Equal(t, port, live.Spec.Ports[0].Port)
+				live.Annotations["theirs"] = "kept"
+				require.NoError(t, c.Update(t.Context(), &live))
+			}
+			require.Equal(t, "kept", live.Annotations["theirs"])
+		})
+	}
+	t.Run("AppliedByOthers", func(t *testing.T) {
+		c := fake.NewClientBuilder().Build()
+		_, err := Apply(t.Context(), c, owner, service(8080))
+		require.NoError(t, err)
+		require.NoError(t, c.Apply(t.Context(), corev1ac.Service("web", "shop").WithLabels(map[string]string{"team": "red"}), client.FieldOwner("theirs")))
+		_, err = Apply(t.Context(), c, owner, service(9090))
+		require.ErrorContains(t, err, "WithReturnManagedFields", "it is not known which fields are ours")
+	})
+	t.Run("FormerManagers", func(t *testing.T) {
+		c := fake.NewClientBuilder().Build()
+		former := service(8080)
+		former.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+		require.NoError(t, c.Create(t.Context(), former, client.FieldOwner("manager")))
+		children := Ensure(Build(func(*corev1.ConfigMap) *corev1.Service { return service(9090) }, FormerManagers("manager")))
+		require.ErrorContains(t, children.Reconcile(t.Context(), c, owner), "WithReturnManagedFields")
+	})
 }
 
 func TestMigrateDropsFieldsOfThePost(t *testing.T) {
