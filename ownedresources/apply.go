@@ -308,8 +308,8 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 		answer, err = a.reclaim(ctx, d, last, before, answer)
 	}
 	switch {
-	case isTooLarge(err):
-		answer, err = a.writeLarge(ctx, d, last, err)
+	case isTooLarge(err), isLiveUntypable(err):
+		answer, err = a.writeByPatch(ctx, d, last, err)
 	case err != nil:
 		answer, err = a.recoverFrom(ctx, d, err)
 	}

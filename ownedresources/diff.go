@@ -102,8 +102,11 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 // differencesOfApply finds out by dry runs which fields an apply would change.
 func (a *applier) differencesOfApply(ctx context.Context, d *desired, live client.Object) ([]Difference, error) {
 	answer, err := a.serverSideApply(ctx, d, live, client.DryRunAll)
-	if isInvalid(err) {
+	switch {
+	case isInvalid(err):
 		answer, err = a.resolvedAnswer(ctx, d, err)
+	case isLiveUntypable(err):
+		answer, err = a.writeByPatch(ctx, d, lastAppliedOf(live), err, client.DryRunAll)
 	}
 	if err != nil {
 		return nil, err

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
 // An object and its managed fields must fit into one request to etcd, of 1.5 MiB by default. A managed fields entry takes
@@ -17,8 +20,11 @@ import (
 // POST or a patch would be too large, the API server drops all managed fields. But it refuses a server-side apply, which
 // needs them.
 //
+// The API server also refuses every apply of an object that has an item without the keys of its list, such as a secret without
+// a name in a ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed fields too.
+//
 // Such an object is written by a patch of what an apply would have made of it. As it has no managed fields, nobody knows
-// what else is ours: fields that are not desired are removed, see [applier.reclaim].
+// what else is ours: fields that are not desired are removed, see [applier.reclaim]. Items without keys stay.
 
 // isTooLarge reports whether an object is too large for etcd.
 func isTooLarge(err error) bool {
@@ -30,8 +36,13 @@ func isTooLarge(err error) bool {
 		strings.Contains(text, "etcdserver: request is too large")
 }
 
-// writeLarge writes an object of which an apply is too large.
-func (a *applier) writeLarge(ctx context.Context, d *desired, last lastApplied, refusal error) (client.Object, error) {
+// isLiveUntypable reports whether the API server refused an apply because the live object does not fit its schema.
+func isLiveUntypable(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "failed to create typed live object")
+}
+
+// writeByPatch writes an object that cannot be applied. It returns the refusal of the apply if it cannot write the object either.
+func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied, refusal error, options ...client.PatchOption) (client.Object, error) {
 	live, err := a.readTree(ctx, d)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
@@ -43,10 +54,14 @@ func (a *applier) writeLarge(ctx context.Context, d *desired, last lastApplied, 
 	if err != nil {
 		return nil, err
 	}
-	merged, _, err := d.mergeInto(live, want)
+	schema, keyed := d.kind.comparer.Schema(), live.DeepCopy()
+	keyless := schema.Keyless(live.Object)
+	keyed.Object, _ = applyschema.Without(live.Object, keyless).(map[string]any)
+	merged, _, err := d.mergeInto(keyed, want)
 	if err != nil {
 		return nil, refusal
 	}
+	schema.FillEmpty(want, merged)
 	for _, withSpec := range []bool{true, false} {
 		tree := merged
 		if d.ourEntry(live) < 0 && last.method != byOthers && last.hash != string(d.sum[:]) {
@@ -54,11 +69,14 @@ func (a *applier) writeLarge(ctx context.Context, d *desired, last lastApplied, 
 				return nil, err
 			}
 		}
+		if !putBack(tree, live.Object, keyless) {
+			return nil, refusal
+		}
 		patch, err := replacePatch(d, live, tree, nil, byCreate)
 		if err != nil {
 			return nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
-		answer, err := a.replace(ctx, d, patch)
+		answer, err := a.replace(ctx, d, patch, options...)
 		switch {
 		case isTooLarge(err):
 			return nil, fmt.Errorf("%w: etcd takes 1.5 MiB a request by default: split the object", err)
@@ -67,6 +85,21 @@ func (a *applier) writeLarge(ctx context.Context, d *desired, last lastApplied, 
 		}
 	}
 	return nil, refusal
+}
+
+// putBack appends items of a live tree to the same lists of another tree. It returns false if a list is in an item of another list
+// or if the tree has nothing that can hold it.
+func putBack(tree, live map[string]any, items [][]applyschema.Step) bool {
+	for _, path := range items {
+		holder, isMap := applyschema.At(tree, path[:len(path)-2]).(map[string]any)
+		name, isField := path[len(path)-2].(string)
+		if !isMap || !isField || slices.ContainsFunc(path[:len(path)-1], func(step applyschema.Step) bool { _, isItem := step.(int); return isItem }) {
+			return false
+		}
+		list, _ := holder[name].([]any)
+		holder[name] = append(slices.Clip(list), applyschema.At(live, path))
+	}
+	return true
 }
 
 // withoutUndesired returns a tree without what is not desired, and not surely of others.

@@ -58,3 +58,48 @@ func TestApplyOfALargeObject(t *testing.T) {
 	require.Equal(t, small.Data, live.Data, "it becomes an ordinary object again")
 	env.expect(t, small, Unchanged, none...)
 }
+
+// Anybody can write an item without the key of its list. The API server then refuses every server-side apply of the object.
+func TestApplyBesideAnItemWithoutAKey(t *testing.T) {
+	env := newTestEnv(t)
+	want := func(automounts bool, label string) *corev1.ServiceAccount {
+		labels := map[string]string{"a": "b"}
+		if label != "" {
+			labels[label] = "x"
+		}
+		return &corev1.ServiceAccount{
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web", Labels: labels}, AutomountServiceAccountToken: &automounts,
+		}
+	}
+	for _, applied := range []bool{false, true} {
+		t.Run(fmt.Sprint("Applied=", applied), func(t *testing.T) {
+			env.expect(t, want(true, "dropped"), Created, "POST serviceaccounts")
+			if applied {
+				_, err := env.apply(t, want(false, "dropped"))
+				require.NoError(t, err)
+			}
+			live := &corev1.ServiceAccount{}
+			byHand(t, env, live, func(account *corev1.ServiceAccount) {
+				account.Secrets = []corev1.ObjectReference{{Namespace: "x"}}
+			})
+			for _, automounts := range []bool{false, true, false} {
+				_, err := env.apply(t, want(automounts, ""))
+				require.NoError(t, err)
+				env.live(t, live)
+				require.Equal(t, automounts, *live.AutomountServiceAccountToken)
+				require.Equal(t, []corev1.ObjectReference{{Namespace: "x"}}, live.Secrets, "it is of others")
+				require.NotContains(t, live.Labels, "dropped")
+				env.expect(t, want(automounts, ""), Unchanged, none...)
+			}
+			changes, err := Diff(t.Context(), env.client, env.owner, want(true, ""))
+			require.NoError(t, err)
+			require.Equal(t, []Difference{{Path: "automountServiceAccountToken", Have: "false", Want: "true"}}, changes[0].Differences)
+
+			byHand(t, env, live, func(account *corev1.ServiceAccount) { account.Secrets = nil })
+			_, err = env.apply(t, want(true, ""))
+			require.NoError(t, err)
+			env.expect(t, want(true, ""), Unchanged, none...)
+			require.NoError(t, env.other.Delete(t.Context(), live))
+		})
+	}
+}

@@ -53,6 +53,47 @@ func (r Schema) duplicate(at diff.Path, tree any) diff.Path {
 	return nil
 }
 
+// Keyless returns the paths of the items that have none of the keys by which the items of their list are told apart. The API
+// server may store such an item, and then refuses every server-side apply of the object.
+func (r Schema) Keyless(tree any) [][]Step { return r.keyless(nil, tree) }
+
+func (r Schema) keyless(at []Step, tree any) (found [][]Step) {
+	switch value := tree.(type) {
+	case map[string]any:
+		if r.IsAtomicMap() {
+			return nil
+		}
+		for _, k := range slices.Sorted(maps.Keys(value)) {
+			found = append(found, r.Child(k).keyless(append(slices.Clip(at), k), value[k])...)
+		}
+	case []any:
+		if !r.IsAssociative() {
+			return nil
+		}
+		for i, item := range value {
+			path := append(slices.Clip(at), i)
+			if r.isKeyless(item) {
+				found = append(found, path)
+			} else {
+				found = append(found, r.Element().keyless(path, item)...)
+			}
+		}
+	}
+	return found
+}
+
+func (r Schema) isKeyless(item any) bool {
+	fields, isMap := item.(map[string]any)
+	if keys := r.Keys(); len(keys) > 0 {
+		return !isMap || !slices.ContainsFunc(keys, func(k string) bool {
+			_, set := fields[k]
+			return set || r.Element().KeyOr(nil, k) != nil
+		})
+	}
+	_, isList := item.([]any) // of a set
+	return item == nil || isMap || isList
+}
+
 // ItemName returns an item's keys as they are written in paths: containerPort=80,protocol=TCP. A key that is not set has the
 // API server's default if defaults is true.
 func (r Schema) ItemName(item any, defaults bool) string {

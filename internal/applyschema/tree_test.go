@@ -99,6 +99,27 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
+func TestKeyless(t *testing.T) {
+	account := corev1.SchemeGroupVersion.WithKind("ServiceAccount")
+	tests := map[string]struct {
+		reason string
+		kind   schema.GroupVersionKind
+		tree   string
+		want   [][]Step
+	}{
+		"Keyless":    {reason: "The name is the key.", kind: account, tree: "{secrets: [{name: a}, {namespace: x}, {}]}", want: [][]Step{{"secrets", 1}, {"secrets", 2}}},
+		"Default":    {reason: "The protocol has a default.", kind: serviceKind, tree: "{spec: {ports: [{name: a}]}}"},
+		"InAnItem":   {reason: "Items may have lists.", kind: deploymentKind, tree: "{spec: {template: {spec: {containers: [{name: a, env: [{value: b}]}]}}}}", want: [][]Step{{"spec", "template", "spec", "containers", 0, "env", 0}}},
+		"Set":        {reason: "A value of a set is its own key.", kind: serviceKind, tree: "{metadata: {finalizers: [a, null]}}", want: [][]Step{{"metadata", "finalizers", 1}}},
+		"AtomicList": {reason: "Its items have no keys.", kind: account, tree: "{imagePullSecrets: [{}]}"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, builtInSchema(t, tc.kind).Keyless(tree(t, tc.tree)), tc.reason)
+		})
+	}
+}
+
 func TestWithout(t *testing.T) {
 	before := tree(t, "{a: [{n: 0}, {n: 1}, {n: 2}, {n: 3}], b: {c: x, d: y}}")
 	removed := [][]Step{{"a", 0}, {"a", 2}, {"b", "c"}}
