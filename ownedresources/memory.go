@@ -3,7 +3,6 @@ package ownedresources
 import (
 	"hash/maphash"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -176,8 +175,8 @@ type ownerMemory struct {
 	byUID    map[types.UID]ownerRecord
 
 	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
-	// leads elsewhere, so its deletion does not enqueue them.
-	blocked map[blockedName]types.NamespacedName
+	// leads elsewhere, so its deletion does not enqueue them. Several may wait for one name.
+	blocked map[objectName][]types.NamespacedName
 	// marked holds the owners whose children carry marks, after these were listed.
 	marked       map[objectName]types.UID
 	orphaning    map[types.UID]bool // owners that are deleted with orphan propagation
@@ -213,13 +212,8 @@ type childName struct {
 	name types.NamespacedName
 }
 
-type blockedName struct {
-	kind reflect.Type
-	name types.NamespacedName
-}
-
 func newOwnerMemory(v *versions) *ownerMemory {
-	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, byUID: map[types.UID]ownerRecord{}, blocked: map[blockedName]types.NamespacedName{},
+	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, byUID: map[types.UID]ownerRecord{}, blocked: map[objectName][]types.NamespacedName{},
 		marked: map[objectName]types.UID{}, orphaning: map[types.UID]bool{}}
 }
 
@@ -229,7 +223,13 @@ func (m *ownerMemory) forget(owner client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := client.ObjectKeyFromObject(owner)
-	maps.DeleteFunc(m.blocked, func(_ blockedName, waiting types.NamespacedName) bool { return waiting == name })
+	for blocked, owners := range m.blocked {
+		if owners = slices.DeleteFunc(owners, func(waiting types.NamespacedName) bool { return waiting == name }); len(owners) == 0 {
+			delete(m.blocked, blocked)
+		} else {
+			m.blocked[blocked] = owners
+		}
+	}
 	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
@@ -389,24 +389,25 @@ func (m *ownerMemory) endRecreated(d *desired) {
 	}
 }
 
-func (m *ownerMemory) setBlocked(child client.Object, owner types.NamespacedName) {
+func (m *ownerMemory) setBlocked(child objectName, owner types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.blocked[blockedName{reflect.TypeOf(child), client.ObjectKeyFromObject(child)}] = owner
+	if !slices.Contains(m.blocked[child], owner) {
+		m.blocked[child] = append(m.blocked[child], owner)
+	}
 	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
-// takeBlocked returns the owner that waits for this object's name, and forgets it. If the name is still taken, the owner's
-// next pass finds out.
-func (m *ownerMemory) takeBlocked(child client.Object) (owner types.NamespacedName, ok bool) {
+// takeBlocked returns the owners that wait for this object's name, and forgets them. If the name is still taken, their next
+// passes find out.
+func (m *ownerMemory) takeBlocked(child objectName) []types.NamespacedName {
 	if m.blockedCount.Load() == 0 {
-		return owner, false
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name := blockedName{reflect.TypeOf(child), client.ObjectKeyFromObject(child)}
-	owner, ok = m.blocked[name]
-	delete(m.blocked, name)
+	owners := m.blocked[child]
+	delete(m.blocked, child)
 	m.blockedCount.Store(int64(len(m.blocked)))
-	return owner, ok
+	return owners
 }

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -154,7 +155,8 @@ func TestOwnerMemory(t *testing.T) {
 		m.beginList("o")
 		m.endList("o", m.digest(desiredNames{objects: []declared{child("a")}}))
 		m.setRecreated(d)
-		m.setBlocked(child("b").object, client.ObjectKeyFromObject(ownerObject))
+		b := child("b")
+		m.setBlocked(b.objectName(), client.ObjectKeyFromObject(ownerObject))
 		m.forget(ownerObject)
 		require.Empty(t, m.byUID)
 		require.Empty(t, m.blocked)
@@ -195,13 +197,17 @@ func TestOwnerMemory(t *testing.T) {
 	t.Run("Blocked", func(t *testing.T) {
 		m := newOwnerMemory(&versions{})
 		name := client.ObjectKeyFromObject(ownerObject)
-		m.setBlocked(child("a").object, name)
-		_, ok := m.takeBlocked(child("b").object)
-		require.False(t, ok)
-		got, ok := m.takeBlocked(child("a").object)
-		require.True(t, ok)
-		require.Equal(t, name, got)
-		_, ok = m.takeBlocked(child("a").object)
-		require.False(t, ok, "it is enqueued once")
+		other := types.NamespacedName{Namespace: "ns", Name: "other"}
+		named := func(kind, name string) objectName {
+			return objectName{schema.GroupKind{Group: "example.com", Kind: kind}, types.NamespacedName{Namespace: "ns", Name: name}}
+		}
+		m.setBlocked(named("Route", "a"), name)
+		m.setBlocked(named("Route", "a"), name)
+		m.setBlocked(named("Route", "a"), other)
+		m.setBlocked(named("Gateway", "a"), other)
+		require.Empty(t, m.takeBlocked(named("Route", "b")))
+		require.Equal(t, []types.NamespacedName{name, other}, m.takeBlocked(named("Route", "a")), "all that wait are enqueued")
+		require.Empty(t, m.takeBlocked(named("Route", "a")), "they are enqueued once")
+		require.Equal(t, []types.NamespacedName{other}, m.takeBlocked(named("Gateway", "a")), "another kind without a Go type")
 	})
 }

@@ -221,7 +221,7 @@ func (r *reconciliation[T]) applyObject(d *declared, state *childState) error {
 		a.record(r.owner, d.kind, d.object, outcomeFailed, "")
 	}
 	if _, ok := errors.AsType[*OwnershipError](err); ok {
-		a.owners.setBlocked(d.object, client.ObjectKeyFromObject(r.owner.object))
+		a.owners.setBlocked(d.objectName(), client.ObjectKeyFromObject(r.owner.object))
 	}
 	return err
 }

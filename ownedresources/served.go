@@ -103,7 +103,7 @@ func (s *ChildSet[T]) watchWhileServed(mgr ctrl.Manager, child client.Object, gv
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
 	handlers := []servedkinds.Handler{
 		{Handler: owned, Predicates: []predicate.Predicate{s.observe()}},
-		{Handler: s.enqueueBlocked()},
+		{Handler: s.enqueueBlocked(gvk.GroupKind())},
 	}
 	if marked, err := s.enqueueMarked(mgr, owner, gvk); err != nil {
 		return nil, err

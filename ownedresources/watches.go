@@ -101,7 +101,7 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 			return err
 		}
 		b.Owns(child, builder.WithPredicates(s.observe()))
-		b.Watches(child, s.enqueueBlocked())
+		b.Watches(child, s.enqueueBlocked(gvk.GroupKind()))
 		if marked, err := s.enqueueMarked(mgr, owner, gvk); err != nil {
 			return err
 		} else if marked != nil {
@@ -177,11 +177,12 @@ func (s *ChildSet[T]) observeOwners() handler.EventHandler {
 	}
 }
 
-// enqueueBlocked enqueues the owner that waits for an object's name, when that object is deleted or gets another controller.
-func (s *ChildSet[T]) enqueueBlocked() handler.EventHandler {
+// enqueueBlocked enqueues the owners that wait for an object's name, when that object of a kind is deleted or gets another
+// controller.
+func (s *ChildSet[T]) enqueueBlocked(kind schema.GroupKind) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	enqueue := func(child client.Object, q queue) {
-		if owner, ok := s.applier.owners.takeBlocked(child); ok {
+		for _, owner := range s.applier.owners.takeBlocked(objectName{kind, client.ObjectKeyFromObject(child)}) {
 			q.Add(ctrl.Request{NamespacedName: owner})
 		}
 	}
