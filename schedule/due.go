@@ -29,7 +29,7 @@ type Input struct {
 	Suspend bool
 	// BlackoutWindows are times in which nothing starts. A blackout window delays runs as downtime of the operator does:
 	// after it, the latest missed run starts if the deadline allows. So without a deadline a run is delayed until after the
-	// window, and with a short deadline it is skipped.
+	// window, and with a short deadline it is skipped, as soon as it is due.
 	//
 	// A delayed run starts one offset after the end of the window, so that many objects do not start together then. This
 	// also holds for a run that was due before the window and did not start: because the operator was down, or other runs
@@ -53,10 +53,11 @@ const (
 	// starts or in a way that a crash in between cannot repeat the run.
 	Start Verdict = "Start"
 	// Deferred means that a run is due, but that it is delayed by a blackout window or by the offset after one. It starts at
-	// RequeueAt, if no later run starts then.
+	// RequeueAt, if no later run starts then. The deadline allows it.
 	Deferred Verdict = "Deferred"
-	// TooLate means that the starting deadline of the latest due run has passed, and that nothing starts. Record
-	// [Decision.ScheduledTime] as LastScheduleTime all the same; until then the verdict stays TooLate.
+	// TooLate means that the starting deadline of the latest due run has passed, or passes before a blackout window lets it
+	// start, and that nothing starts. Record [Decision.ScheduledTime] as LastScheduleTime all the same; until then the verdict
+	// stays TooLate.
 	TooLate Verdict = "TooLate"
 	// Suspended means that nothing starts because [Input.Suspend] is set. [Status.Decide] never returns it.
 	Suspended Verdict = "Suspended"
@@ -86,6 +87,16 @@ type Decision struct {
 	RequeueAt time.Time
 
 	offset time.Duration
+	closed bool // too late because of a blackout window
+}
+
+// TooLateReason returns why the run of a decision with the verdict [TooLate] does not start, in words for an event or a
+// condition.
+func (d Decision) TooLateReason() string {
+	if d.closed {
+		return "its starting deadline passes before a blackout window lets it start"
+	}
+	return "its starting deadline has passed"
 }
 
 // maxRequeueAfter limits RequeueAfter.
@@ -110,7 +121,8 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 //   - A run is due if its scheduled time is after both Since and LastScheduleTime, and not after now minus the offset.
 //   - If several are due, only the latest is run. It starts at its due time, or as soon as possible after that.
 //   - Nothing starts after the deadline, in a blackout window, or while suspended. The deadline passes meanwhile.
-//   - After a blackout window, a run that it delayed starts one offset after its end; see [Input.BlackoutWindows].
+//   - After a blackout window, a run that it delayed starts one offset after its end; see [Input.BlackoutWindows]. If the
+//     deadline passes before that, the run is too late at once.
 //   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
 //     recorded, nothing is due for years: correct LastScheduleTime and Since then.
 //
@@ -145,8 +157,8 @@ func Due(now time.Time, in Input) (Decision, error) {
 	d.Missed-- // ScheduledTime itself is not missed
 	start := in.startTime(d.ScheduledTime, now)
 	switch {
-	case in.isTooLate(d.ScheduledTime, now):
-		d.Verdict = TooLate
+	case in.isTooLate(d.ScheduledTime, later(start, now)):
+		d.Verdict, d.closed = TooLate, !in.isTooLate(d.ScheduledTime, now)
 		d.Missed++
 	case start.After(now):
 		d.Verdict, d.RequeueAt = Deferred, earlier(start, d.RequeueAt)

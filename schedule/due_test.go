@@ -131,6 +131,16 @@ func TestDue(t *testing.T) {
 			schedule: "0 12 * * *", since: "2026-03-01 13:00", windows: office, deadline: hour, now: "2026-03-02 18:00",
 			want: shown{"TooLate", "2026-03-02 12:00:00", "2026-03-03 12:00:00", "2026-03-03 18:00:00", 1},
 		},
+		"SkippedInWindow": {
+			reason:   "It is certain at once that the window ends after the deadline.",
+			schedule: "0 12 * * *", since: "2026-03-01 13:00", windows: office, deadline: hour, now: "2026-03-02 12:00",
+			want: shown{"TooLate", "2026-03-02 12:00:00", "2026-03-03 12:00:00", "2026-03-03 18:00:00", 1},
+		},
+		"SkippedByOffset": {
+			reason:   "The window ends before the deadline, but the run's place after it is beyond that.",
+			schedule: "0 17 * * *", since: "2026-03-01 19:00", windows: office, deadline: new(int64(1800)), offset: 59 * time.Minute, now: "2026-03-02 18:00",
+			want: shown{"TooLate", "2026-03-02 17:00:00", "2026-03-03 17:00:00", "2026-03-03 18:59:00", 1},
+		},
 		"LateInWindow": {
 			reason:   "The run was due before the window, but the operator was down.",
 			schedule: "0 7 * * *", since: "2026-03-01 13:00", windows: office, now: "2026-03-02 09:00",

@@ -32,12 +32,12 @@ func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 		return end.Add(in.Offset)
 	}
 	for {
-		later := in.BlackoutWindows.NextOpen(next)
-		start := later.Add(in.Offset)
+		open := in.BlackoutWindows.NextOpen(next)
+		start := open.Add(in.Offset)
 		if start.Sub(end) > maxCarry || in.isTooLate(scheduled, start) {
 			return end.Add(in.Offset % length)
 		}
-		if next = in.BlackoutWindows.nextClosed(later); start.Before(next) {
+		if next = in.BlackoutWindows.nextClosed(open); start.Before(next) {
 			return start
 		}
 	}
@@ -71,6 +71,13 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // isTooLate reports whether the starting deadline of the run with this scheduled time has passed.

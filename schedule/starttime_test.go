@@ -2,10 +2,12 @@ package schedule_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/schedule"
 )
@@ -178,4 +180,67 @@ func TestStartAfterBlackoutWindow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run that is deferred starts when it was promised, unless a later run is due in its place: its own deadline does not drop
+// it then. 3,000 random plans are followed for three days each.
+func TestDeferredRunStarts(t *testing.T) {
+	deferred, tooLate := 0, map[string]int{}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		in := randomPlan(t, r)
+		now := in.Since.Time
+		var promised schedule.Decision
+		for end := now.AddDate(0, 0, 3); now.Before(end); {
+			d, err := schedule.Due(now, in)
+			require.NoError(t, err)
+			inTime := !now.After(promised.RequeueAt) // the operator was not down
+			if promised.Verdict == schedule.Deferred && inTime && d.ScheduledTime.Equal(promised.ScheduledTime) {
+				require.NotEqual(t, schedule.TooLate, d.Verdict, "seed %d at %v: %+v, it was to start at %v", seed, now, in, promised.RequeueAt)
+				require.Equal(t, now.Before(promised.RequeueAt), d.Verdict == schedule.Deferred, "seed %d at %v: %+v", seed, now, in)
+			}
+			switch promised = d; d.Verdict {
+			case schedule.Deferred:
+				deferred++
+			case schedule.TooLate:
+				tooLate[d.TooLateReason()]++
+				fallthrough
+			case schedule.Start:
+				in.LastScheduleTime = new(metav1.NewTime(d.ScheduledTime))
+			}
+			if d.RequeueAt.IsZero() {
+				break
+			}
+			if now = now.Add(d.RequeueAfter(now)); r.IntN(40) == 0 {
+				now = now.Add(time.Duration(r.IntN(5*3600)) * time.Second) // the operator is down
+			}
+		}
+	}
+	t.Logf("%d deferred, too late: %v", deferred, tooLate)
+	require.Greater(t, deferred, 1000)
+	require.Len(t, tooLate, 2, "both reasons occur")
+}
+
+func randomPlan(t *testing.T, r *rand.Rand) schedule.Input {
+	clockTime := func() string { return fmt.Sprintf("%02d:%02d", r.IntN(24), 10*r.IntN(6)) }
+	var windows []schedule.BlackoutWindow
+	for range 1 + r.IntN(3) {
+		w := schedule.BlackoutWindow{Start: clockTime(), End: clockTime()}
+		if w.Start != w.End {
+			windows = append(windows, w)
+		}
+	}
+	blackout, err := schedule.ParseBlackoutWindows("UTC", windows...)
+	if err != nil { // they cover the whole week
+		return randomPlan(t, r)
+	}
+	in := schedule.Input{
+		Schedule: parsed(t, fmt.Sprintf("%d */%d * * *", r.IntN(60), 1+r.IntN(12)), "UTC"), BlackoutWindows: blackout,
+		Since:  new(metav1.NewTime(utc(t, "2026-03-02 00:00"))),
+		Offset: time.Duration(r.IntN(2*3600)) * time.Second,
+	}
+	if r.IntN(4) > 0 {
+		in.StartingDeadlineSeconds = new(int64(r.IntN(8 * 3600)))
+	}
+	return in
 }

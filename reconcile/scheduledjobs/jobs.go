@@ -133,7 +133,7 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 	case schedule.TooLate:
 		status.Record(due)
 		reconcile.Eventf(ctx, o.object, corev1.EventTypeWarning, "TooLate",
-			"The run that was due at %s is not started: its starting deadline has passed", timestamp(due.ScheduledTime))
+			"The run that was due at %s is not started: %s", timestamp(due.ScheduledTime), due.TooLateReason())
 	}
 	return due, scheduled
 }

@@ -307,6 +307,12 @@ func TestStart(t *testing.T) {
 			spec: func(s *eruv1.EruSpec) { s.StartingDeadlineSeconds = new(int64(600)) },
 			want: "Running: Restarted false SkippedTooLate",
 		},
+		"in a window, with a deadline": {
+			reason: "it could start only after its deadline, which is certain at once", missed: 1, spec: func(s *eruv1.EruSpec) {
+				s.BlackoutWindows, s.StartingDeadlineSeconds = []schedule.BlackoutWindow{{Start: "03:00", End: "05:00"}}, new(int64(600))
+			},
+			want: "Running: Restarted false SkippedTooLate",
+		},
 		"in a window": {
 			reason: "it waits for the end", spec: func(s *eruv1.EruSpec) { s.BlackoutWindows = []schedule.BlackoutWindow{{Start: "03:00", End: "05:00"}} },
 			want: "Running: Scheduled true Scheduled",

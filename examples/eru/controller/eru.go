@@ -85,7 +85,7 @@ func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv
 	case due.Verdict == schedule.Start:
 		err = s.Start(ctx, c, eru, d, due)
 	case due.Verdict == schedule.TooLate:
-		err = s.Skip(eru, due, "TooLate", "its starting deadline has passed")
+		err = s.Skip(eru, due, "TooLate", due.TooLateReason())
 	case !eru.Status.ScheduleSince.Equal(since) || last != eruv1.ConditionScheduled && last != eruv1.ConditionRestarted:
 		err = s.scheduled(eru, text)
 	}
