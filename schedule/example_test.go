@@ -231,3 +231,13 @@ func ExampleError() {
 	// blackoutWindows[0].start InvalidBlackoutWindows
 	// invalid blackoutWindows[0].start "8:00": it is not a time of day; write HH:MM, from 00:00 to 23:59
 }
+
+func ExampleCheckInterval() {
+	fmt.Println(schedule.CheckInterval("@every 1s", time.Minute))
+	fmt.Println(schedule.CheckInterval("*/45 * * * *", 30*time.Minute)) // 00:45 and 01:00
+	fmt.Println(schedule.CheckInterval("0 4 * * *", time.Hour))
+	// Output:
+	// invalid schedule "@every 1s": its shortest interval is 1s, and at least 1m0s is allowed; write a longer interval, such as @every 1m0s
+	// invalid schedule "*/45 * * * *": its shortest interval is 15m0s, and at least 30m0s is allowed; write a longer interval, such as @every 30m0s
+	// <nil>
+}

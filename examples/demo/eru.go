@@ -13,7 +13,7 @@ func eru(t *tour) {
 	t.title("eru: install the operator")
 	t.kubectl("apply", "--server-side", "--kustomize", eruFolder+"/default", "--selector", "app.kubernetes.io/component!=manager")
 	t.serve(eruFolder + "/crd/bases/*.yaml")
-	t.runOperator("eru", "eru-system", "eru-controller-manager")
+	t.runOperator("eru", "eru-system", "eru-controller-manager", "--min-interval=8s")
 
 	t.title("eru: a Deployment requests an Eru by an annotation")
 	t.kubectl("create", "--filename", eruFolder+"/samples/deployment.yaml")

@@ -74,7 +74,7 @@ func walkEru(t *testing.T, u *operatortest.User, between func()) {
 	u.Kubectl(t, "apply", "-f", sample("eru", "deployment.yaml"))
 	await(t, u, "create", "eru/nginx")
 	between()
-	u.Kubectl(t, "patch", "eru/nginx", "--type=merge", "-p", `{"spec":{"enabled":true,"schedule":"@every 3s"}}`)
+	u.Kubectl(t, "patch", "eru/nginx", "--type=merge", "-p", `{"spec":{"enabled":true,"schedule":"* * * * *"}}`)
 	operatortest.Eventually(t, "the Deployment is restarted", func(c *assert.CollectT) {
 		template := operatortest.Live(c, u, u.Deployment("nginx")).Spec.Template
 		assert.Contains(c, template.Annotations, "kubectl.kubernetes.io/restartedAt")

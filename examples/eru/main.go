@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -43,6 +44,7 @@ func main() {
 		return nil
 	})
 	maxConcurrent := flag.Int("max-concurrent-restarts", 0, "Maximum number of Deployments that roll out at a time because of this operator; 0 means no limit.")
+	minInterval := flag.Duration("min-interval", time.Minute, "Shortest interval that a schedule may have, since each due time replaces all pods of a Deployment; 0 means no limit.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -50,7 +52,8 @@ func main() {
 
 	lateness := restarts.NewLateness()
 	metrics.Registry.MustRegister(lateness)
-	if err := run(restarts.Restarts{Clock: clock.RealClock{}, MaxConcurrent: *maxConcurrent, Lateness: lateness}, ctrl.Options{
+	settings := restarts.Restarts{Clock: clock.RealClock{}, MaxConcurrent: *maxConcurrent, MinInterval: *minInterval, Lateness: lateness}
+	if err := run(settings, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsOptions(*metricsAddress, *authorize),

@@ -49,7 +49,7 @@ func newHarness(t *testing.T, maxConcurrent int, objects ...client.Object) *harn
 	h := &harness{clock: clocktesting.NewFakePassiveClock(noon), fail: func(client.Object) error { return nil }}
 	h.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&eruv1.Eru{}, &appsv1.Deployment{}).Build()
-	r := restarts.Restarts{Clock: h.clock, MaxConcurrent: maxConcurrent}
+	r := restarts.Restarts{Clock: h.clock, MaxConcurrent: maxConcurrent, MinInterval: time.Minute}
 	h.deployments = reconcile.New(h.counting(), controller.DeploymentSteps()...).WithoutStatus()
 	h.erus = reconcile.New(h.counting(), controller.EruSteps(r)...).WithClock(h.clock).
 		WithHistory(func(eru *eruv1.Eru) conditions.List { return eru.History(h.clock.Now) })
@@ -393,6 +393,8 @@ func TestStates(t *testing.T) {
 		"default":          {"midnight", eruv1.EruSpec{Enabled: true}, "Running: Scheduled true Scheduled", `"0 0 * * *" in UTC`},
 		"zone":             {"it is shown", eruv1.EruSpec{Enabled: true, Options: schedule.Options{TimeZone: "Asia/Shanghai"}}, "Running: Scheduled true Scheduled", "Asia/Shanghai"},
 		"no schedule":      {"field and parser's words", eruv1.EruSpec{Enabled: true, Schedule: "hourly"}, "Failure: Valid false InvalidSchedule", `schedule "hourly"`},
+		"too often":        {"with Replace it would restart without end", eruv1.EruSpec{Enabled: true, Schedule: "@every 1s", ConcurrencyPolicy: "Replace"}, "Failure: Valid false InvalidSchedule", `schedule "@every 1s": its shortest interval is 1s, and at least 1m0s is allowed; write a longer interval`},
+		"each minute":      {"that is the least", eruv1.EruSpec{Enabled: true, Schedule: "@every 1m"}, "Running: Scheduled true Scheduled", `"@every 1m" in UTC`},
 		"zone inside":      {"there is a field for it", eruv1.EruSpec{Enabled: true, Schedule: "TZ=UTC 0 0 * * *"}, "Failure: Valid false InvalidSchedule", "time zone"},
 		"unknown zone":     {"", eruv1.EruSpec{Enabled: true, Options: schedule.Options{TimeZone: "Mars"}}, "Failure: Valid false InvalidTimeZone", `timeZone "Mars"`},
 		"always closed":    {"", eruv1.EruSpec{Enabled: true, Options: schedule.Options{BlackoutWindows: []schedule.BlackoutWindow{{Start: "00:00", End: "24:00"}}}}, "Failure: Valid false InvalidBlackoutWindows", "blackoutWindows"},

@@ -77,6 +77,9 @@ func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv
 	}
 	now, since, text := s.Clock.Now(), eru.Status.ScheduleSince, cmp.Or(eru.Spec.Schedule, eruv1.DefaultSchedule)
 	due, err := eru.Status.Decide(now, eru.UID, text, eru.Spec.Options)
+	if err == nil {
+		err = schedule.CheckInterval(text, s.MinInterval)
+	}
 	if err != nil {
 		return stop(eru, eruv1.PhaseFailure, reconcile.Stalled("", err))
 	}

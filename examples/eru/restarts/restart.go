@@ -26,6 +26,8 @@ type Restarts struct {
 	Clock clock.PassiveClock
 	// MaxConcurrent is the maximum number of Deployments that roll out at a time because of this operator. 0 means no limit.
 	MaxConcurrent int
+	// MinInterval is the shortest interval that a schedule may have. 0 means no limit.
+	MinInterval time.Duration
 	// Lateness observes how many seconds after its place in the spread each restart starts. It may be nil.
 	Lateness prometheus.Observer
 }

@@ -1,0 +1,82 @@
+package schedule
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// CheckInterval returns an error if two scheduled times can be closer than the least interval that an operator allows. It
+// wraps [ErrInvalid] and is an *[Error] for the field schedule. It returns nil for a least interval of 0 or less.
+//
+// Use it where users write the schedule and each run costs something: @every 1s is valid, and five fields have an interval
+// of a minute or more. The distance is that on the clock: two runs can be closer, by an hour for example, on the day on
+// which the clock is set forward. The schedule is one for [Parse], which refuses what cannot be parsed.
+func CheckInterval(schedule string, least time.Duration) error {
+	s, err := parseSchedule(schedule)
+	if err != nil {
+		return newError("schedule", " %s: %w", quote(schedule), err)
+	}
+	shortest := time.Duration(min(s.shortest(), math.MaxInt64/int64(time.Second))) * time.Second
+	if shortest >= least {
+		return nil
+	}
+	allowed := (least + time.Second - 1).Truncate(time.Second)
+	return newError("schedule", " %s: its shortest interval is %v, and at least %v is allowed; write a longer interval, such as @every %v",
+		quote(schedule), shortest, allowed, allowed)
+}
+
+// shortest returns the shortest distance between two scheduled times, in seconds.
+func (s *Schedule) shortest() int64 {
+	if s.every > 0 {
+		return s.every
+	}
+	c := &s.calendar
+	minutes, first, last := closest(c.minutes)
+	shortest := distance(minutes)
+	hours, firstHour, lastHour := closest(c.hours)
+	if hours > 0 {
+		shortest = min(shortest, distance(hours*60+first-last))
+	}
+	if shortest == 1 {
+		return minute
+	}
+	days := c.closestDays()
+	return min(shortest, distance(days*24*60+(firstHour*60+first)-(lastHour*60+last))) * minute
+}
+
+// distance returns a distance in minutes, or the largest number if there is none.
+func distance(minutes int64) int64 {
+	if minutes <= 0 {
+		return math.MaxInt64 / minute
+	}
+	return minutes
+}
+
+// closest returns the shortest distance of two bits, or 0 if there is only one bit, and the first and the last bit.
+func closest(set uint64) (shortest, first, last int64) {
+	first, last = int64(bits.TrailingZeros64(set)), int64(bits.Len64(set)-1)
+	for before := int64(-1); set != 0; set &= set - 1 {
+		at := int64(bits.TrailingZeros64(set))
+		if before >= 0 && (shortest == 0 || at-before < shortest) {
+			shortest = at - before
+		}
+		before = at
+	}
+	return shortest, first, last
+}
+
+// closestDays returns the shortest distance of two days of the calendar. After 28 years their weekdays come again.
+func (c *calendar) closestDays() int64 {
+	const never = -1 << 40
+	shortest, last := int64(math.MaxInt32), int64(never)
+	m, _ := monthOf(0)
+	for range 28*12 + 1 {
+		for days := c.days(m); days != 0 && shortest > 1; days &= days - 1 {
+			at := m.first + int64(bits.TrailingZeros64(days))
+			shortest, last = min(shortest, at-last), at
+		}
+		m = m.next()
+	}
+	return shortest
+}
