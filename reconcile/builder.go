@@ -99,6 +99,10 @@ func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 // WithPredicates limits which events of the object itself trigger a pass: an event has to pass all predicates. Deletions
 // must pass, and so must the update with which an object stops matching: see package predicates. It needs a reconciler made
 // by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
+//
+// An update that changes [RequestedAnnotation] or the pause also passes if the predicates would pass the creation of the object,
+// as predicates.GenerationChanged does. Those of a builder of your own need predicate.Or with predicates.AnnotationChanged and
+// predicates.PauseChanged.
 func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
 	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
 	return r
@@ -118,7 +122,10 @@ func (r *Reconciler[T]) Complete() error {
 	if r.mgr == nil {
 		return errNotFor
 	}
-	predicates := r.predicates
+	var predicates []predicate.Predicate
+	if len(r.predicates) > 0 {
+		predicates = append(predicates, orAsked(predicate.And(r.predicates...)))
+	}
 	if r.filter != nil {
 		predicates = append(predicates, r.filterEvents())
 	}

@@ -43,7 +43,7 @@
 //   - at most a minute, after a backoff, if a request was forbidden in the first five minutes, or while the object is being
 //     deleted.
 //
-// [Reconciler.WithRetries] sets the backoff and the 10 minutes.
+// [Reconciler.WithRetries] sets the backoff and the 10 minutes. [RequestedAnnotation] requests a pass now.
 //
 // Up to a tenth is added to these delays, so that objects do not run at the same time; the delay of a [Waiter] stays exact.
 // If the API server asks to wait longer (Retry-After), the pass waits that long. A conflict is not a failure: the pass is

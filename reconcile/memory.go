@@ -21,7 +21,9 @@ type remembered struct {
 	current   types.UID         // of the object that was confirmed to be current, see [Checkpoint]
 	cleanedUp types.UID         // of the object whose cleanup has finished while the cache may still show it
 	quiet     quietVersion
-	refused   time.Time // when the first of the passes in a row ended to which something was forbidden; zero for none
+	asked     asked           // the last request for a pass, see [RequestedAnnotation]
+	answered  map[string]bool // the names of the steps that have handled it
+	refused   time.Time       // when the first of the passes in a row ended to which something was forbidden; zero for none
 }
 
 // quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, nothing was written, and no
@@ -33,7 +35,7 @@ type quietVersion struct {
 
 func (r *remembered) isEmpty() bool {
 	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == "" && r.quiet == (quietVersion{}) &&
-		r.refused.IsZero()
+		r.refused.IsZero() && r.asked == (asked{})
 }
 
 // forget drops all that is remembered of an object.
@@ -96,6 +98,38 @@ func (m *memory) addWarning(name types.NamespacedName, step, message string) (is
 // clearWarning is for a step that has succeeded.
 func (m *memory) clearWarning(name types.NamespacedName, step string) {
 	m.clear(name, func(r *remembered) { delete(r.warnings, step) })
+}
+
+// ask remembers a request, unless the object acknowledges it already. It reports whether one of this number of steps has yet to
+// handle it.
+func (m *memory) ask(name types.NamespacedName, a asked, acknowledged bool, steps int) (open bool) {
+	known := false
+	m.clear(name, func(r *remembered) {
+		known = r.asked == a
+		open = known && len(r.answered) < steps
+	})
+	if known || acknowledged {
+		return open
+	}
+	m.change(name, func(r *remembered) { r.asked, r.answered = a, map[string]bool{} })
+	return true
+}
+
+// isUnanswered reports whether a step has yet to handle a request.
+func (m *memory) isUnanswered(name types.NamespacedName, a asked, step string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.objects[name]
+	return ok && r.asked == a && !r.answered[step]
+}
+
+// setAnswered is for a step that has handled a request.
+func (m *memory) setAnswered(name types.NamespacedName, a asked, step string) {
+	m.clear(name, func(r *remembered) {
+		if r.asked == a {
+			r.answered[step] = true
+		}
+	})
 }
 
 // isCurrent reports whether this object was confirmed to be current. What was current once can only become newer.

@@ -38,6 +38,7 @@ type pass[T client.Object] struct {
 	fresh  freshness
 	retry  retry
 
+	asked   asked   // what RequestedAnnotation requests
 	settled int     // how many steps, from the first, are left out because they would find nothing to do
 	running int     // the index of the step that runs
 	atEnd   []atEnd // what steps have registered by AfterSteps
@@ -61,6 +62,7 @@ type note struct {
 type currentPass interface {
 	passcontext.Pass
 	checkpoint(ctx context.Context) error
+	requested() bool
 	emit(regarding client.Object, eventType, reason, note string)
 	owns(obj client.Object) bool
 	rebase()
@@ -101,9 +103,13 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		p.traceResult(ctx, resultFiltered)
 		return ctrl.Result{}
 	}
+	requested := p.readRequest()
 	if any(p.before) == any(cached) {
 		p.cached = cached.GetResourceVersion()
-		if p.settled = p.settledSteps(ctx); p.settled == len(p.steps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
+		if !requested {
+			p.settled = p.settledSteps(ctx)
+		}
+		if p.settled == len(p.steps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
 			p.release(cached)
 			p.traceResult(ctx, resultUnchanged)
 			return p.end()
@@ -341,6 +347,10 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 		p.retry = p.retry.merge(retryFailure(err))
+	}
+	p.answer(outcomes)
+	if observed && p.asked.value != "" {
+		p.status.setHandled(p.obj, p.asked.value)
 	}
 	p.saveStatus(ctx, observed)
 	if !quiet || p.retry != (retry{}) || versionOf(p.before) != version || p.before.GetDeletionTimestamp() != nil {

@@ -1,6 +1,8 @@
 package reconcile_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
@@ -81,4 +84,26 @@ func TestCreationAndDeletionWhilePaused(t *testing.T) {
 	w.waitFor(t, b, "paused", isPaused)
 	require.NoError(t, w.client.Delete(t.Context(), b))
 	w.isGone(t, b)
+}
+
+// A request is a change of an annotation, which most predicates drop.
+func TestRequestThroughPredicates(t *testing.T) {
+	w := newEnv(t)
+	var asked atomic.Int32
+	require.NoError(t, reconcile.For(w.mgr, reconcile.Named("account", reconcile.Func(func(ctx context.Context, _ client.Client, _ *budget) error {
+		if reconcile.Requested(ctx) {
+			asked.Add(1)
+		}
+		return nil
+	}))).WithPredicates(predicate.GenerationChangedPredicate{}).Complete())
+	w.run(t)
+	b := w.create(t, "a")
+	w.waitFor(t, b, "ready", isReady)
+	w.count.Sent()
+	for i, value := range []string{`"one"`, `"two"`} {
+		data := `{"metadata":{"annotations":{"` + reconcile.RequestedAnnotation + `":` + value + `}}}`
+		require.NoError(t, w.client.Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(data))))
+		require.Eventually(t, func() bool { return asked.Load() == int32(i)+1 }, eventually, often)
+	}
+	require.Empty(t, w.count.Sent(), "a request costs the operator no request")
 }

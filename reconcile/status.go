@@ -27,6 +27,10 @@ type statusType interface {
 	// complete sets what every pass sets before it writes. The observed generation stays as it was before if observed is
 	// false: then the conditions are still about an earlier generation.
 	complete(before, obj client.Object, observed bool)
+	// handled returns the request that the object acknowledges as handled, or an empty string if the status has no such field.
+	handled(obj client.Object) string
+	// setHandled acknowledges a request, see [RequestedAnnotation].
+	setHandled(obj client.Object, request string)
 	// fillRequired sets empty lists and maps for nil ones that the schema requires: nil would be sent as null, which the API
 	// server refuses.
 	fillRequired(obj client.Object)
@@ -46,6 +50,8 @@ var errNotRecordable = errors.New("checkpoint of a kind whose status is not writ
 
 func (noStatus) list(client.Object) (conditions.List, error)               { return nil, nil }
 func (noStatus) complete(_, _ client.Object, _ bool)                       {}
+func (noStatus) handled(client.Object) string                              { return "" }
+func (noStatus) setHandled(client.Object, string)                          {}
 func (noStatus) fillRequired(client.Object)                                {}
 func (noStatus) equal(_, _ client.Object) bool                             { return true }
 func (noStatus) patch(_, _ client.Object, _ bool) (data []byte, err error) { return nil, nil }
@@ -56,6 +62,7 @@ type structStatus struct {
 	field              int     // the index of the status in the object
 	conditions         []int   // nil if there are none
 	observedGeneration []int   // nil if there is none
+	handledRequest     []int   // nil if there is none
 	required           [][]int // lists and maps that are not omitted when empty
 	binder             conditions.Binder
 	history            func(obj client.Object) conditions.List // nil unless the conditions are a history
@@ -81,6 +88,8 @@ func newStatusType(object reflect.Type, binder conditions.Binder, history func(c
 			s.conditions = field.Index
 		case name == "observedGeneration" && field.Type.Kind() == reflect.Int64:
 			s.observedGeneration = field.Index
+		case name == "lastHandledReconcileAt" && field.Type.Kind() == reflect.String:
+			s.handledRequest = field.Index
 		}
 		collection := field.Type.Kind() == reflect.Slice || field.Type.Kind() == reflect.Map
 		if collection && name != "" && name != "-" && !strings.Contains(options, "omit") {
@@ -116,6 +125,19 @@ func (s *structStatus) complete(before, obj client.Object, observed bool) {
 	s.fillRequired(obj)
 	if s.history == nil {
 		s.keepTransitions(before, obj)
+	}
+}
+
+func (s *structStatus) handled(obj client.Object) string {
+	if s.handledRequest == nil {
+		return ""
+	}
+	return s.of(obj).FieldByIndex(s.handledRequest).String()
+}
+
+func (s *structStatus) setHandled(obj client.Object, request string) {
+	if s.handledRequest != nil {
+		s.of(obj).FieldByIndex(s.handledRequest).SetString(request)
 	}
 }
 

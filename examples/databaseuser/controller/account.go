@@ -47,7 +47,7 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if err != nil {
 		return provisionError(err)
 	}
-	last, now := a.syncs.get(u), a.Clock.Now()
+	last, now := a.syncs.last(ctx, u), a.Clock.Now()
 	if last.generation == u.Generation && last.version == version && now.Before(last.due) && a.isRecorded(u) {
 		return succeeded(last.due.Sub(now)) // not a whole interval: events would put the resync off
 	}

@@ -99,6 +99,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 		Actions: []reconciletest.Action{
 			reconciletest.Create(sample()),
 			reconciletest.Change(secret(""), func(s *corev1.Secret) { s.Data["password"] = []byte("another password") }),
+			reconciletest.Change(sample(), request),
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.Grants[0].Privileges[0] = "INSERT" }),
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" }),
 			reconciletest.Delete(sample()),

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/reconcile"
 )
 
 // syncRecords holds, in memory, when the accounts of each DatabaseUser were last known to be as specified. It is empty when
@@ -31,6 +33,15 @@ func (s *syncRecords) get(u *userv1alpha1.DatabaseUser) syncRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byUID[u.UID]
+}
+
+// last returns the record of the DatabaseUser of the pass. Its resync is due if a person has requested the pass.
+func (s *syncRecords) last(ctx context.Context, u *userv1alpha1.DatabaseUser) syncRecord {
+	record := s.get(u)
+	if reconcile.Requested(ctx) {
+		record.due = time.Time{}
+	}
+	return record
 }
 
 func (s *syncRecords) set(u *userv1alpha1.DatabaseUser, record syncRecord) {

@@ -143,6 +143,10 @@ type DatabaseUserStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// LastHandledReconcileAt is the last value of the annotation opblocks.dev/requested-at that was handled.
+	// +optional
+	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
+
 	// User is the user name of the accounts.
 	// +optional
 	User string `json:"user,omitempty"`

@@ -1,0 +1,70 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+type relay = reconcile.Relay
+
+// outsideWorld is what a relay describes outside of the cluster. Nothing reports when somebody changes it.
+type outsideWorld struct{ changed atomic.Bool }
+
+// State returns nothing to compare: a process that has just started repairs what was changed, and another one does so when it is asked.
+func (*outsideWorld) State() any { return nil }
+
+// TestRequestSurvivesEveryFault changes something outside of the cluster, and requests a pass, once for every fault at every
+// point. In the end it is repaired, and the request is acknowledged.
+func TestRequestSurvivesEveryFault(t *testing.T) {
+	obj := &relay{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+	annotate := func(key, value string) reconciletest.Action {
+		return reconciletest.Change(obj, func(r *relay) { metav1.SetMetaDataAnnotation(&r.ObjectMeta, key, value) })
+	}
+	request := func(value string) reconciletest.Action { return annotate(reconcile.RequestedAnnotation, value) }
+	change := reconciletest.DoExternal("change what is outside", func(o *outsideWorld) error { o.changed.Store(true); return nil })
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: reconcile.RelayScheme(), CRDs: []string{"testdata"},
+		External: func() reconciletest.External { return &outsideWorld{} },
+		Start: func(p *reconciletest.Process) error {
+			synced := false
+			sync := reconcile.Func(func(ctx context.Context, _ client.Client, _ *relay) error {
+				if synced && !reconcile.Requested(ctx) {
+					return nil
+				}
+				synced = false
+				err := p.Effect(ctx, "repair", func() error { p.External().(*outsideWorld).changed.Store(false); return nil })
+				synced = err == nil
+				return err
+			})
+			return reconcile.For(p.Manager(), reconcile.Named("sync", sync)).WithPredicates(predicate.GenerationChangedPredicate{}).Complete()
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(obj), change, request("one"), change, annotate(reconcile.PausedAnnotation, "true"), request("two"),
+			reconciletest.Change(obj, func(r *relay) { delete(r.Annotations, reconcile.PausedAnnotation) }),
+			change, request("three"),
+		},
+		Finally: func(env *reconciletest.Env) error {
+			var r relay
+			if err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), &r); err != nil {
+				return err
+			}
+			if r.Status.LastHandledReconcileAt != "three" {
+				return fmt.Errorf("the status acknowledges %q", r.Status.LastHandledReconcileAt)
+			}
+			if env.External.(*outsideWorld).changed.Load() {
+				return errors.New("what is outside is not repaired")
+			}
+			return nil
+		},
+	})
+}
