@@ -207,7 +207,7 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 	}
 	answer = a.remember(ctx, d, answer)
 	a.owners.noteCreated(d, answer.GetUID())
-	a.record(d.owner, d.kind, answer, outcomeCreated, "")
+	a.record(ctx, d.owner, d.kind, answer, outcomeCreated, "")
 	return Result{Object: answer, Operation: Created}, nil
 }
 
@@ -253,7 +253,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 			return Result{}, err
 		}
 		a.children.countWrite(d, live.GetUID(), paths, a.clock.Now())
-		a.record(d.owner, d.kind, live, outcomeApplied, paths)
+		a.record(ctx, d.owner, d.kind, live, outcomeApplied, paths)
 	}
 	needed, differences := a.needsApply(d, live)
 	for _, path := range d.lacksGenerated(live) {
@@ -321,7 +321,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	if len(differences) == 0 { // the desired object has changed, in a way that the live one already covers
 		paths = ""
 	}
-	a.record(d.owner, d.kind, answer, outcomeApplied, paths)
+	a.record(ctx, d.owner, d.kind, answer, outcomeApplied, paths)
 	if err := silentRefusal(d, answer); err != nil {
 		return Result{}, a.refuse(ctx, d, err)
 	}

@@ -1,10 +1,12 @@
 package ownedresources
 
 import (
+	"context"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/internal/eventnote"
 )
@@ -22,32 +24,60 @@ const (
 	outcomeFailed    outcome = "Failed"   // only counted: package reconcile emits the events of errors
 )
 
-// record counts what was done to an object, and keeps it for emitEvents. The detail must not contain values of fields.
-func (a *applier) record(o *owner, k *kind, obj client.Object, done outcome, detail string) {
+// doneEvent is the event of what was done to objects with one outcome.
+type doneEvent struct {
+	related *corev1.ObjectReference // the first of the objects
+	texts   []string
+}
+
+// record counts what was done to an object, logs it, and keeps it for emitEvents. The detail must not contain values of fields.
+func (a *applier) record(ctx context.Context, o *owner, k *kind, obj client.Object, done outcome, detail string) {
 	a.metrics.applies.WithLabelValues(k.gvk.Kind, strings.ToLower(string(done))).Inc()
-	if a.recorder == nil || done == outcomeFailed {
+	if done == outcomeFailed {
+		return
+	}
+	logger := log.FromContext(ctx).WithValues("step", o.set, "kind", k.gvk.Kind, "child", client.ObjectKeyFromObject(obj))
+	switch {
+	case detail == "":
+	case done == outcomeApplied:
+		logger = logger.WithValues("fields", detail)
+	default:
+		logger = logger.WithValues("why", detail)
+	}
+	logger.Info(string(done) + " a child")
+	if a.recorder == nil {
 		return
 	}
 	text := k.describe(obj)
 	if detail != "" {
 		text += " (" + detail + ")"
 	}
-	if o.done == nil {
-		o.done = map[outcome][]string{}
+	event, ok := o.done[done]
+	if !ok {
+		event = &doneEvent{related: &corev1.ObjectReference{
+			APIVersion: k.gvk.GroupVersion().String(), Kind: k.gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName(),
+			UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+		}}
+		if o.done == nil {
+			o.done = map[outcome]*doneEvent{}
+		}
+		o.done[done] = event
 	}
-	o.done[done] = append(o.done[done], text)
+	event.texts = append(event.texts, text)
 }
 
-// emitEvents emits one event on the owner for each outcome, since each event is a request.
+// emitEvents emits one event on the owner for each outcome, since each event is a request. client-go drops the note of an event
+// if, within six minutes, another one had the same reason, action, owner and related object, and counts it as a repetition.
+// So the action is the name of the step, and the related object is a child in the version after the write.
 func (a *applier) emitEvents(o *owner) {
-	if len(o.done) == 0 {
-		return
-	}
 	for _, done := range [...]outcome{outcomeRecreated, outcomeCreated, outcomeApplied, outcomeDeleted, outcomeRetained} {
-		if texts := o.done[done]; len(texts) > 0 {
-			note := string(done) + " " + strings.Join(texts, ", ")
-			a.recorder.Eventf(o.object, nil, corev1.EventTypeNormal, string(done), "Apply", "%s", eventnote.Cut(note))
+		if event, ok := o.done[done]; ok {
+			note := string(done) + " " + strings.Join(event.texts, ", ")
+			a.recorder.Eventf(o.object, event.related, corev1.EventTypeNormal, string(done), o.action(), "%s", eventnote.Cut(note))
 		}
 	}
 	o.done = nil
 }
+
+// action returns the action of events about the children of the owner: the name of their step in CamelCase.
+func (o *owner) action() string { return eventnote.CamelCase(o.set) }

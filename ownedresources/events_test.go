@@ -5,12 +5,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // shown returns a metric's series as "label,label=value".
@@ -76,4 +80,55 @@ func TestWritesAreCountedAndEmitted(t *testing.T) {
 	says("Normal Deleted Deleted Deployment " + w.namespace + "/web")
 	require.Equal(t, []string{"ConfigMap,created=1", "Deployment,applied=1", "Deployment,created=1", "Deployment,deleted=1"},
 		shown(t, set.applier.metrics, "opblocks_applies_total"))
+}
+
+// TestEachWriteIsLogged checks that one line says what was written, and that it contains no value.
+func TestEachWriteIsLogged(t *testing.T) {
+	w := newTestEnv(t)
+	var lines []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	wanted, password := true, "hunter2"
+	set := Ensure(BuildOrError(func(*corev1.ConfigMap) (*corev1.Secret, error) {
+		if !wanted {
+			return nil, nil
+		}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}, StringData: map[string]string{"password": password}}, nil
+	}))
+	set.SetName("login")
+	says := func(want ...string) {
+		t.Helper()
+		lines = nil
+		require.NoError(t, set.Reconcile(ctx, w.client, w.owner))
+		require.Equal(t, want, lines)
+		require.NotContains(t, fmt.Sprint(lines), "hunter")
+	}
+	child := `"step"="login" "kind"="Secret" "child"={"name"="web" "namespace"="` + w.namespace + `"}`
+	says(`"level"=0 "msg"="Created a child" ` + child)
+	says()
+	password = "hunter3"
+	says(`"level"=0 "msg"="Applied a child" ` + child + ` "fields"="data[password]"`)
+	says()
+	wanted = false
+	says(`"level"=0 "msg"="Deleted a child" ` + child)
+	says()
+}
+
+// sentEvent is what an event says beside its note.
+type sentEvent struct{ reason, action, related string }
+
+type eventRecorder struct{ sent []sentEvent }
+
+func (r *eventRecorder) Eventf(_, related runtime.Object, _, reason, action, _ string, _ ...any) {
+	ref := related.(*corev1.ObjectReference)
+	r.sent = append(r.sent, sentEvent{reason, action, fmt.Sprint(ref.APIVersion, " ", ref.Kind, " ", ref.Name, " ", ref.UID != "", " ", ref.ResourceVersion != "")})
+}
+
+func TestEventsNameStepAndChild(t *testing.T) {
+	w := newTestEnv(t)
+	recorder := &eventRecorder{}
+	set := Ensure(Build(func(*corev1.ConfigMap) *appsv1.Deployment { return w.deployment() }))
+	set.SetName("my-workload")
+	set.applier.recorder = recorder
+	require.ErrorAs(t, set.Reconcile(t.Context(), w.client, w.owner), new(*WaitingError))
+	require.Equal(t, []sentEvent{{"Created", "MyWorkload", "apps/v1 Deployment web true true"}}, recorder.sent)
 }

@@ -354,7 +354,7 @@ func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s without its pods, to replace it by one with larger volumes: %w", d, err)
 	}
-	a.record(d.owner, d.kind, live, outcomeRecreated, "")
+	a.record(ctx, d.owner, d.kind, live, outcomeRecreated, "")
 	a.writes.Forget(d.kind.empty(), d.key())
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is replaced by one with larger volumes; its pods keep running", d)}
 }

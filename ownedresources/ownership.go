@@ -30,7 +30,7 @@ type owner struct {
 	fieldManager client.FieldOwner
 	set          string // name of the set that the children belong to
 	finalizer    string // of that set
-	done         map[outcome][]string
+	done         map[outcome]*doneEvent
 	confirmed    bool               // to be as the API server has it
 	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see applier.isGone
 }
@@ -171,7 +171,7 @@ func (a *applier) deleteOrphan(ctx context.Context, d *desired, live client.Obje
 	if err := deleteExactly(ctx, d.owner.client, live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s, whose owner is gone: %w", d, err)
 	}
-	a.record(d.owner, d.kind, live, outcomeDeleted, "its owner is gone")
+	a.record(ctx, d.owner, d.kind, live, outcomeDeleted, "its owner is gone")
 	return &wait
 }
 

@@ -273,7 +273,7 @@ func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours boo
 		return true, fmt.Errorf("delete: %w", err)
 	}
 	if err == nil {
-		a.record(o, w.kind, w.object, outcomeDeleted, "")
+		a.record(ctx, o, w.kind, w.object, outcomeDeleted, "")
 	}
 	return true, nil
 }

@@ -218,7 +218,7 @@ func (r *reconciliation[T]) applyObject(d *declared, state *childState) error {
 		return d.kind.ready(result.Object, d.options.readyCondition)
 	}
 	if _, waits := errors.AsType[*WaitingError](err); !waits {
-		a.record(r.owner, d.kind, d.object, outcomeFailed, "")
+		a.record(r.ctx, r.owner, d.kind, d.object, outcomeFailed, "")
 	}
 	if _, ok := errors.AsType[*OwnershipError](err); ok {
 		a.owners.setBlocked(d.objectName(), client.ObjectKeyFromObject(r.owner.object))

@@ -78,7 +78,7 @@ func (a *applier) recreate(ctx context.Context, d *desired, live client.Object, 
 	}
 	a.owners.setRecreated(d)
 	a.countByName(d.owner, d.kind, live, recreation, d.sum)
-	a.record(d.owner, d.kind, live, outcomeRecreated, "")
+	a.record(ctx, d.owner, d.kind, live, outcomeRecreated, "")
 	a.writes.Forget(live, client.ObjectKeyFromObject(live))
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is recreated, since one of its fields cannot be changed", d)}
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. They
@@ -293,7 +292,6 @@ func (a *applier) unmark(ctx context.Context, o *owner, w written) error {
 // report says what stays when the owner is deleted, by an event on the owner and in the log.
 func (s *ChildSet[T]) report(ctx context.Context, o *owner, stay []written) {
 	for _, w := range stay {
-		s.applier.record(o, w.kind, w.object, outcomeRetained, "")
-		log.FromContext(ctx).Info("An object stays although its owner is deleted", "kind", w.kind.gvk.Kind, "object", client.ObjectKeyFromObject(w.object))
+		s.applier.record(ctx, o, w.kind, w.object, outcomeRetained, "")
 	}
 }

@@ -235,7 +235,7 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 		return nil, err
 	}
 	answer = a.remember(ctx, d, answer)
-	a.record(d.owner, d.kind, answer, outcomeCreated, "")
+	a.record(ctx, d.owner, d.kind, answer, outcomeCreated, "")
 	return answer, nil
 }
 
@@ -312,7 +312,7 @@ func (a *applier) replaceRun(ctx context.Context, d *desired, live client.Object
 	if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
 		return err
 	}
-	a.record(d.owner, d.kind, live, outcomeRecreated, "")
+	a.record(ctx, d.owner, d.kind, live, outcomeRecreated, "")
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is replaced, since its content has changed", d)}
 }
 

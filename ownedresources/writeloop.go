@@ -44,7 +44,7 @@ func (a *applier) slowDown(d *desired, live client.Object, paths string) error {
 // delayed returns the error for a write that is delayed. It emits an event if the delays begin.
 func (a *applier) delayed(o *owner, live client.Object, message string, wait time.Duration, begins bool) error {
 	if begins && a.recorder != nil {
-		a.recorder.Eventf(o.object, live, corev1.EventTypeWarning, reasonWriteLoop, "Apply", "%s", eventnote.Cut(message))
+		a.recorder.Eventf(o.object, live, corev1.EventTypeWarning, reasonWriteLoop, o.action(), "%s", eventnote.Cut(message))
 	}
 	return &WaitingError{reason: reasonWriteLoop, message: message, after: wait}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
 // setConditions sets and removes the object's conditions according to the outcomes.
@@ -159,7 +160,7 @@ func toHistory(outcomes []outcome) []metav1.Condition {
 			continue
 		}
 		entry := o.condition()
-		entry.Type = cmp.Or(o.step.condition, camelCase(o.step.name))
+		entry.Type = cmp.Or(o.step.condition, eventnote.CamelCase(o.step.name))
 		entries = append(entries, entry)
 	}
 	return entries

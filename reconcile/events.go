@@ -3,8 +3,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +34,7 @@ func (p *pass[T]) emit(regarding client.Object, eventType, reason, note string) 
 	if !p.owns(regarding) {
 		related = p.before
 	}
-	p.recorder.Eventf(regarding, related, eventType, reason, camelCase(p.steps[p.running].name), "%s", eventnote.Cut(note))
+	p.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.steps[p.running].name), "%s", eventnote.Cut(note))
 }
 
 // event emits an event of the pass itself. The action is made of the name of a step.
@@ -44,28 +42,7 @@ func (p *pass[T]) event(eventType, reason, action, note string) {
 	if p.recorder == nil {
 		return
 	}
-	p.recorder.Eventf(p.before, nil, eventType, reason, camelCase(action), "%s", eventnote.Cut(note))
-}
-
-// camelCase returns the name of a step as the API server accepts it for the action of an event or the type of a condition.
-func camelCase(name string) string {
-	var b strings.Builder
-	upper := true
-	for _, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			upper = true
-			continue
-		}
-		if upper {
-			r = unicode.ToUpper(r)
-		}
-		b.WriteRune(r)
-		upper = false
-	}
-	if b.Len() == 0 {
-		return "Reconcile"
-	}
-	return b.String()
+	p.recorder.Eventf(p.before, nil, eventType, reason, eventnote.CamelCase(action), "%s", eventnote.Cut(note))
 }
 
 // report logs an outcome and emits its event. A failure is reported once: the conditions show that it goes on.

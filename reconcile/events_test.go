@@ -132,14 +132,6 @@ func TestEventNoteLimit(t *testing.T) {
 	}
 }
 
-func TestCamelCase(t *testing.T) {
-	for name, want := range map[string]string{
-		"workload": "Workload", "my-step": "MyStep", "two words": "TwoWords", "v2": "V2", "öl": "Öl", "…": "Reconcile", "KeepsCase": "KeepsCase",
-	} {
-		require.Equal(t, want, camelCase(name))
-	}
-}
-
 func TestEventf(t *testing.T) {
 	recorder := &recorder{}
 	h := newHarness(t, interceptor.Funcs{}, Named("water-plants", Func(func(ctx context.Context, _ client.Client, b *budget) error {

@@ -16,3 +16,11 @@ func TestCut(t *testing.T) {
 		require.True(t, utf8.ValidString(got), "cut between characters")
 	}
 }
+
+func TestCamelCase(t *testing.T) {
+	for name, want := range map[string]string{
+		"workload": "Workload", "my-step": "MyStep", "two words": "TwoWords", "v2": "V2", "öl": "Öl", "…": "Reconcile", "KeepsCase": "KeepsCase",
+	} {
+		require.Equal(t, want, CamelCase(name))
+	}
+}
