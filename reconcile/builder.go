@@ -180,6 +180,9 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err := references.Watch(mgr, b, r.empty(), r, all); err != nil {
 		return err
 	}
+	if m, ok := mgr.(*manager); ok {
+		m.addKind(r.kind)
+	}
 	r.stepClient.live = mgr.GetAPIReader()
 	if r.recorder == nil {
 		r.recorder = mgr.GetEventRecorder(fieldmanager.Reporter(r.kind))

@@ -11,20 +11,26 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 )
 
-// NewManager returns a manager of controller-runtime. It differs in three ways:
+// NewManager returns a manager of controller-runtime. It differs in four ways:
 //   - Start returns an error, of one sentence, if a permission to list or watch is missing. The plain manager would wait for
 //     its cache for ever, or run without seeing any change. The error satisfies apierrors.IsForbidden.
+//   - Start returns an error, of one sentence, if the API server does not serve the kind of a reconciler. The plain manager
+//     would log an error with a stack trace every ten seconds. The error satisfies meta.IsNoMatchError.
 //   - Start returns when its context is cancelled before the cache has started.
 //   - Its readiness endpoint (/readyz at HealthProbeBindAddress) reports an error until the caches have synced. With
 //     EnableWarmup of config.Controller these are the caches of all controllers, also while another replica leads. Without it
@@ -50,7 +56,7 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	options.NewCache = func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		var err error
 		m.cache, err = newCache(config, options)
-		return &endingCache{Cache: m.cache, ending: m.ending}, err
+		return &endingCache{Cache: m.cache, scheme: options.Scheme, ending: m.ending}, err
 	}
 	var err error
 	if m.Manager, err = ctrl.NewManager(config, options); err != nil {
@@ -69,6 +75,28 @@ type manager struct {
 	refused chan error
 	ending  context.Context
 	end     context.CancelFunc
+	kinds   []schema.GroupVersionKind // of the reconcilers
+}
+
+// addKind adds the kind of a reconciler, which the API server has to serve when the manager starts.
+func (m *manager) addKind(kind schema.GroupVersionKind) { m.kinds = append(m.kinds, kind) }
+
+// requireServed returns an error if the API server does not serve the kind of a reconciler. If the API server cannot be asked,
+// the cache goes on trying.
+func (m *manager) requireServed() error {
+	for _, kind := range m.kinds {
+		if _, err := m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
+			return errNotServed(kind)
+		}
+	}
+	return nil
+}
+
+// errNotServed returns the error for a kind that the API server does not serve. What the API client returns may be about all kinds
+// of the group.
+func errNotServed(kind schema.GroupVersionKind) error {
+	noMatch := &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+	return fmt.Errorf("the cache cannot start: %w: install its CustomResourceDefinition first (make install)", noMatch)
 }
 
 // GetCache returns the cache without its wrapper.
@@ -78,6 +106,7 @@ func (m *manager) GetCache() cache.Cache { return m.cache }
 // is cancelled, so WaitForCacheSync returns true then.
 type endingCache struct {
 	cache.Cache
+	scheme *runtime.Scheme
 	ending context.Context
 }
 
@@ -86,6 +115,15 @@ func (c *endingCache) WaitForCacheSync(ctx context.Context) bool {
 	defer stop()
 	defer context.AfterFunc(c.ending, stop)()
 	return c.Cache.WaitForCacheSync(ctx) || c.ending.Err() != nil
+}
+
+// IndexField needs the kind, unlike the watches of a controller, before the manager starts.
+func (c *endingCache) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	err := c.Cache.IndexField(ctx, obj, field, extract)
+	if kind, unknown := apiutil.GVKForObject(obj, c.scheme); unknown == nil && meta.IsNoMatchError(err) {
+		return errNotServed(kind)
+	}
+	return err
 }
 
 // observe reports the first Forbidden answer of a list or watch to the manager. A watch that has worked before is retried:
@@ -118,6 +156,9 @@ func (m *manager) observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher 
 }
 
 func (m *manager) Start(ctx context.Context) error {
+	if err := m.requireServed(); err != nil {
+		return err
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(ctx, m.end)()

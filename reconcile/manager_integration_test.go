@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -27,6 +28,24 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
+
+// The CustomResourceDefinition is not installed.
+func TestManagerWithoutKind(t *testing.T) {
+	const says = `the cache cannot start: no matches for kind "Relay" in version "test.opblocks.dev/v1": install its CustomResourceDefinition first (make install)`
+	newOne := func() ctrl.Manager {
+		o := options()
+		o.Scheme = reconcile.RelayScheme()
+		mgr, err := reconcile.NewManager(controlPlane(t).Config(), o)
+		require.NoError(t, err)
+		return mgr
+	}
+	mgr := newOne()
+	require.NoError(t, reconcile.For(mgr, reconcile.Named("one", reconcile.Func(func(context.Context, client.Client, *relay) error { return nil }))).Complete())
+	err := ended(t, t.Context(), mgr)
+	require.EqualError(t, err, says)
+	require.True(t, meta.IsNoMatchError(err))
+	require.EqualError(t, newOne().GetFieldIndexer().IndexField(t.Context(), &relay{}, "any", func(client.Object) []string { return nil }), says)
+}
 
 // An index makes an informer before the start, for which the manager then waits.
 func managerWithIndex(t *testing.T) ctrl.Manager {
