@@ -80,7 +80,7 @@ func (r *Run) observeChange(c *memoryserver.Change) {
 		r.failLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
 			c.GVK.Kind, c.GVK.Version, watched))
 	}
-	fault, at := r.plan.reach(point{object: object, name: r.references.nameAt(name, object), watched: cache.Watches(c.GVK)})
+	fault, at := r.plan.reach(point{object: object, name: r.references.nameAt(name, object), watched: cache.Watches(c.GVK), twice: cache.WatchesTwice(c.GVK)})
 	r.trace.add(row{change: name, changed: c})
 	switch fault {
 	case Stale:
@@ -89,6 +89,10 @@ func (r *Run) observeChange(c *memoryserver.Change) {
 		r.freeze(c, fault, at, cache.FreezeForPasses(c, 2))
 	case MissedEvent:
 		r.freeze(c, fault, at, cache.FreezeUntilThaw(c))
+	case StaleObjects:
+		r.freeze(c, fault, at, cache.FreezeWhole(c))
+	case StaleMetadata:
+		r.freeze(c, fault, at, cache.FreezeMetadata(c))
 	case TimeTravel:
 		r.planTravel(c, at)
 	}

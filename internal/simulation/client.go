@@ -42,7 +42,7 @@ func (c *recordingClient) Get(ctx context.Context, key client.ObjectKey, obj cli
 		return apiReader{c}.Get(ctx, key, obj, opts...)
 	}
 	r := c.request("get", obj)
-	r.Object, r.Cached = key, true
+	r.Object, r.Cached, r.Behind = key, true, c.process.manager.Cache().Behind(r.Kind, obj)
 	return c.process.read(ctx, r, func() error { return c.process.manager.Cache().Get(ctx, key, obj, opts...) })
 }
 
@@ -51,7 +51,7 @@ func (c *recordingClient) List(ctx context.Context, list client.ObjectList, opts
 		return apiReader{c}.List(ctx, list, opts...)
 	}
 	r := c.listRequest(list, opts)
-	r.Cached = true
+	r.Cached, r.Behind = true, c.process.manager.Cache().Behind(r.Kind, list)
 	return c.process.read(ctx, r, func() error { return c.process.manager.Cache().List(ctx, list, opts...) })
 }
 

@@ -35,6 +35,8 @@ const (
 	LeaderChange        FaultKind = "leader change before"
 	Stale               FaultKind = "stale after"
 	StaleLong           FaultKind = "stale for long after"
+	StaleObjects        FaultKind = "stale objects after"
+	StaleMetadata       FaultKind = "stale metadata after"
 	MissedEvent         FaultKind = "missed event of"
 	TimeTravel          FaultKind = "time travel to before"
 	ForeignFinalizer    FaultKind = "foreign finalizer at"
@@ -47,6 +49,7 @@ type faultRule struct {
 	apply           func(o *outgoing) error // handles the request; see send.go. For changes of objects see changes.go
 	needsNextAction bool                    // the user must have an action left that is not a Wait
 	needsWatch      bool                    // the process must watch the request's kind
+	needsTwo        bool                    // the process must watch the kind of a change as whole objects and as metadata
 	deletions       bool                    // it is injected at deletions by the user; see user.go
 	words           string                  // what happens, for the trace
 }
@@ -111,6 +114,8 @@ var faultRules = []faultRule{
 	},
 	{kind: Stale, words: "the cache does not show it for one pass"},
 	{kind: StaleLong, words: "the cache does not show it for two passes"},
+	{kind: StaleObjects, needsTwo: true, words: "the cache of whole objects does not show it for one pass, and that of metadata does"},
+	{kind: StaleMetadata, needsTwo: true, words: "the cache of metadata does not show it for one pass, and that of whole objects does"},
 	{kind: MissedEvent, words: "the cache does not show it until the operator is quiet"},
 	{kind: TimeTravel, words: "the next cache shows it as it was before, for one pass"},
 	{kind: ForeignFinalizer, deletions: true, words: "it is removed only when the operator is quiet"},
@@ -158,7 +163,7 @@ func (f *faultRule) appliesTo(p *point) bool {
 	case p.deletion:
 		return f.deletions
 	case p.call == nil:
-		return f.requests == nil && !f.deletions && p.watched
+		return f.requests == nil && !f.deletions && p.watched && (p.twice || !f.needsTwo)
 	}
 	return f.requests != nil && f.requests(p.call) && (p.hasNext || !f.needsNextAction) && (p.watched || !f.needsWatch)
 }
@@ -172,6 +177,7 @@ type point struct {
 	nth      int  // of the requests, changes or deletions of that name
 	hasNext  bool // the user has an action left that is not a Wait
 	watched  bool // the process watches the kind
+	twice    bool // the process watches the kind as whole objects and as metadata
 }
 
 // faults returns the kinds of faults that can be injected at the point.

@@ -24,7 +24,6 @@ func (p *Process) read(ctx context.Context, c *call, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.Behind = p.manager.Cache().Behind(c.Kind)
 	c.Err = do()
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()

@@ -59,6 +59,11 @@ const (
 	Stale FaultKind = "stale after"
 	// StaleLong: as Stale, until two more passes of every object have run.
 	StaleLong FaultKind = "stale for long after"
+	// StaleObjects: as Stale, for a kind that the process watches or reads in the cache both as whole objects and as metadata.
+	// The cache has an informer for each, and that of metadata shows the change.
+	StaleObjects FaultKind = "stale objects after"
+	// StaleMetadata: as StaleObjects, the other way round: the informer of whole objects shows the change.
+	StaleMetadata FaultKind = "stale metadata after"
 	// MissedEvent: the watch breaks at a change of an object. When the operator has nothing left to do but wait, or one
 	// object has had five passes, the kind is listed again, and all changes of an object meanwhile arrive as one event.
 	MissedEvent FaultKind = "missed event of"

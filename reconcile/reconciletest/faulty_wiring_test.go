@@ -38,6 +38,19 @@ func countConfigs(ctx context.Context, c client.Client, s *Shop, counted func(*c
 	return client.IgnoreNotFound(c.Status().Update(ctx, s))
 }
 
+// theShop enqueues the shop of the scenario.
+func theShop() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request {
+		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(shop())}}
+	})
+}
+
+func configMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	return m
+}
+
 func isOpen(obj client.Object) bool { return obj.GetLabels()[label] != "" }
 
 var faultyWiring = map[string]faulty{
@@ -144,9 +157,7 @@ var faultyWiring = map[string]faulty{
 		reason: "an object that is deleted and created again while the watch is broken arrives as an update",
 		scenario: func(sound bool) reconciletest.Scenario {
 			s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
-				b.For(&Shop{}).Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request {
-					return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(shop())}}
-				}), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return sound }}))
+				b.For(&Shop{}).Watches(&corev1.ConfigMap{}, theShop(), builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return sound }}))
 				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 					from := source()
 					if err := c.Get(ctx, client.ObjectKeyFromObject(from), from); err != nil {
@@ -167,6 +178,47 @@ var faultyWiring = map[string]faulty{
 		},
 		fault: reconciletest.MissedEvent,
 		says:  []string{"missed event of: deleted ConfigMap default/source #1", `status.phase: want "blue", got "red"`},
+	},
+	"EventOfMetadataAndReadOfWholeObject": {
+		reason: "the read of a whole object starts a second informer, which may be behind the one that triggers the pass",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				if b.For(&Shop{}).Owns(&corev1.ConfigMap{}); sound {
+					b.Watches(&corev1.ConfigMap{}, theShop())
+				} else {
+					b.WatchesMetadata(configMetadata(), theShop())
+				}
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					from := source()
+					if err := c.Get(ctx, client.ObjectKeyFromObject(from), from); err != nil {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					return ctrl.Result{}, open(ctx, c, s, from.Data["colour"])
+				}}
+			}, reconciletest.Create(shop()), reconciletest.Create(source()))
+		},
+		fault: reconciletest.StaleObjects,
+		says:  []string{"stale objects after: added ConfigMap default/source #1"},
+	},
+	"EventOfWholeObjectAndReadOfMetadata": {
+		reason: "the other way round, the informer of metadata may be behind",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				if b.For(&Shop{}).Watches(&corev1.ConfigMap{}, theShop()); sound {
+					b.WatchesMetadata(configMetadata(), theShop())
+				}
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					from := configMetadata()
+					if err := c.Get(ctx, client.ObjectKeyFromObject(source()), from); err != nil {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					return ctrl.Result{}, open(ctx, c, s, from.Labels[label])
+				}}
+			}, reconciletest.Create(shop()), reconciletest.Create(source()),
+				reconciletest.Change(source(), func(m *corev1.ConfigMap) { m.Labels = map[string]string{label: "yes"} }))
+		},
+		fault: reconciletest.StaleMetadata,
+		says:  []string{"stale metadata after: modified ConfigMap default/source #1"},
 	},
 	"RequeueAfterBesideAnError": {
 		reason: "controller-runtime ignores the delay",

@@ -24,12 +24,12 @@ type Cache struct {
 	scheme  *runtime.Scheme
 	server  *memoryserver.Server
 	mapper  meta.RESTMapper
-	reader  client.Reader // reads each kind at the revision that the cache shows
+	readers map[form]client.Reader // read each kind at the revision that the cache shows in the form
 	watched func(gvk schema.GroupVersionKind, namespaces []string)
 
 	mu         sync.Mutex
 	options    cache.Options
-	kinds      map[schema.GroupVersionKind]*kind
+	kinds      map[kindKey]*kind
 	everything bool  // every kind is watched, from the first change on
 	received   int64 // the revision up to which changes were received
 	indexes    map[schema.GroupVersionKind]map[string]client.IndexerFunc
@@ -40,11 +40,14 @@ var _ cache.Cache = &Cache{}
 func newCache(o *Options) *Cache {
 	c := &Cache{
 		context: o.Context, scheme: o.Scheme, server: o.Server, mapper: o.Client.RESTMapper(), watched: o.Watched,
-		kinds:    map[schema.GroupVersionKind]*kind{},
+		kinds:    map[kindKey]*kind{},
+		readers:  map[form]client.Reader{},
 		indexes:  map[schema.GroupVersionKind]map[string]client.IndexerFunc{},
 		received: o.Server.Revision(),
 	}
-	c.reader = o.Server.Reader(func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk).seen })
+	for _, f := range forms {
+		c.readers[f] = o.Server.Reader(func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk, f).seen })
+	}
 	return c
 }
 
@@ -54,14 +57,14 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if err != nil {
 		return err
 	}
-	k := c.kind(gvk)
+	k := c.kind(gvk, formOf(obj))
 	if !k.selection.covers(key.Namespace) {
 		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // these are controller-runtime's words
 	}
 	if k.selection.transform != nil { // it changes the object in place, and more than once
 		opts = append(slices.Clone(opts), &client.GetOptions{UnsafeDisableDeepCopy: new(false)})
 	}
-	if err := c.reader.Get(ctx, key, obj, opts...); err != nil {
+	if err := c.readers[k.form].Get(ctx, key, obj, opts...); err != nil {
 		return err
 	}
 	if !k.selection.matches(obj) {
@@ -78,14 +81,14 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 		return err
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	k := c.kind(gvk)
+	k := c.kind(gvk, formOf(list))
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	matches, err := c.indexed(gvk, &options)
 	if err != nil {
 		return err
 	}
-	if err := c.reader.List(ctx, list, &client.ListOptions{Namespace: options.Namespace, LabelSelector: options.LabelSelector}); err != nil {
+	if err := c.readers[k.form].List(ctx, list, &client.ListOptions{Namespace: options.Namespace, LabelSelector: options.LabelSelector}); err != nil {
 		return err
 	}
 	var found []runtime.Object
@@ -150,8 +153,8 @@ func (c *Cache) Restrict(options cache.Options) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.options = options
-	for gvk, k := range c.kinds {
-		k.selection = selectionOf(&c.options, gvk, c.scheme)
+	for _, k := range c.kinds {
+		k.selection = selectionOf(&c.options, k.gvk, c.scheme)
 	}
 }
 
@@ -173,17 +176,13 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 	if _, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 		return nil, err
 	}
-	k := c.kind(gvk)
+	k := c.kind(gvk, f)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, i := range k.informers {
-		if i.form == f {
-			return i, nil
-		}
+	if k.informer == nil {
+		k.informer = &informer{cache: c, kind: k, shown: map[client.ObjectKey]shownObject{}}
 	}
-	i := &informer{cache: c, kind: k, form: f, shown: map[client.ObjectKey]shownObject{}}
-	k.informers = append(k.informers, i)
-	return i, nil
+	return k.informer, nil
 }
 
 // RemoveInformer removes the informer of obj's kind and form, with its handlers.
@@ -194,8 +193,8 @@ func (c *Cache) RemoveInformer(_ context.Context, obj client.Object) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.kinds[gvk]; k != nil {
-		k.informers = slices.DeleteFunc(k.informers, func(i *informer) bool { return i.form == formOf(obj) })
+	if k := c.kinds[kindKey{gvk, formOf(obj)}]; k != nil {
+		k.informer = nil
 	}
 	return nil
 }

@@ -1,8 +1,9 @@
 package fakemanager
 
 import (
+	"cmp"
+	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,28 +29,53 @@ const maxPasses = 5
 // FreezeForPasses makes the cache show neither the change nor later ones of its kind, until the given number of passes of
 // every known object has run. It returns false if the kind is not watched or is frozen already.
 func (c *Cache) FreezeForPasses(change *memoryserver.Change, passes int) bool {
-	return c.freeze(change.GVK, &freeze{from: change.Revision, passes: passes})
+	return c.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
+}
+
+// FreezeWhole is FreezeForPasses for one pass and for the informers of whole objects alone: that of metadata shows the change.
+func (c *Cache) FreezeWhole(change *memoryserver.Change) bool {
+	return c.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped)
+}
+
+// FreezeMetadata is FreezeForPasses for one pass and for the informer of metadata alone: those of whole objects show the change.
+func (c *Cache) FreezeMetadata(change *memoryserver.Change) bool {
+	return c.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
 }
 
 // FreezeUntilThaw makes the cache show neither the change nor later ones of its kind, until [Cache.Thaw] is called, or one
 // object has had five passes. All changes of an object meanwhile are then delivered as one event, as after a broken watch.
 // It returns false if the kind is not watched or is frozen already.
 func (c *Cache) FreezeUntilThaw(change *memoryserver.Change) bool {
-	return c.freeze(change.GVK, &freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses})
+	return c.freeze(change.GVK, freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses}, forms[:]...)
 }
 
-func (c *Cache) freeze(gvk schema.GroupVersionKind, f *freeze) bool {
+// freeze freezes a kind in some forms.
+func (c *Cache) freeze(gvk schema.GroupVersionKind, f freeze, in ...form) (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.kinds[gvk]
-	if k == nil || k.frozen != nil {
+	all := c.formsOf(gvk)
+	if slices.ContainsFunc(all, func(k *kind) bool { return k.frozen != nil }) {
 		return false
 	}
-	k.frozen = f
-	return true
+	for _, k := range all {
+		if slices.Contains(in, k.form) {
+			k.frozen, done = f.clone(), true
+		}
+	}
+	return done
 }
 
-// Thaw ends the freeze of one kind, and reports whether one was frozen.
+// clone returns a copy for another form of the kind, nil if the kind is not frozen.
+func (f *freeze) clone() *freeze {
+	if f == nil {
+		return nil
+	}
+	made := *f
+	made.ran = maps.Clone(f.ran)
+	return &made
+}
+
+// Thaw ends the freeze of one kind in all forms, and reports whether one was frozen.
 func (c *Cache) Thaw() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,11 +83,15 @@ func (c *Cache) Thaw() bool {
 	if len(frozen) == 0 {
 		return false
 	}
-	frozen[0].thaw()
+	for _, k := range frozen {
+		if k.gvk == frozen[0].gvk {
+			k.thaw()
+		}
+	}
 	return true
 }
 
-// frozenKinds returns the kinds that are frozen, sorted by their names, so that runs are deterministic. The caller holds the
+// frozenKinds returns the kinds that are frozen, sorted by their names and forms, so that runs are deterministic. The caller holds the
 // lock.
 func (c *Cache) frozenKinds() []*kind {
 	var all []*kind
@@ -70,7 +100,9 @@ func (c *Cache) frozenKinds() []*kind {
 			all = append(all, k)
 		}
 	}
-	slices.SortFunc(all, func(a, b *kind) int { return strings.Compare(a.gvk.String(), b.gvk.String()) })
+	slices.SortFunc(all, func(a, b *kind) int {
+		return cmp.Or(cmp.Compare(a.gvk.String(), b.gvk.String()), cmp.Compare(a.form, b.form))
+	})
 	return all
 }
 

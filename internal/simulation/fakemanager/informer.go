@@ -18,7 +18,6 @@ import (
 type informer struct {
 	cache    *Cache
 	kind     *kind
-	form     form
 	handlers []*registration
 
 	mu    sync.Mutex
@@ -43,7 +42,7 @@ func (i *informer) show(obj client.Object) (client.Object, error) {
 	if last := i.shown[key]; last.of == obj {
 		return last.object, nil
 	}
-	made, err := i.form.convert(obj, &i.kind.selection)
+	made, err := i.kind.form.convert(obj, &i.kind.selection)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +52,7 @@ func (i *informer) show(obj client.Object) (client.Object, error) {
 
 var _ cache.Informer = &informer{}
 
-// form is the kind of Go type in which an informer holds objects.
+// form is the kind of Go type in which an informer holds objects. Each form has an informer of its own.
 type form int
 
 const (
@@ -62,9 +61,9 @@ const (
 	metadata
 )
 
-func formOf(obj client.Object) form {
+func formOf(obj runtime.Object) form {
 	switch obj.(type) {
-	case *metav1.PartialObjectMetadata:
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
 		return metadata
 	case runtime.Unstructured:
 		return untyped
