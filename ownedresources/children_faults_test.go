@@ -2,6 +2,7 @@ package ownedresources_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
@@ -124,4 +126,153 @@ func TestExplorationFindsImpureBuilders(t *testing.T) {
 			require.ErrorContains(t, report.Failures[0].Err, test.want)
 		})
 	}
+}
+
+// contentOf is the content of the Secret of a user, and empty if there is none.
+func contentOf(reads ...ownedresources.Read[*pool]) *ownedresources.Input[*pool, string] {
+	return ownedresources.From(func(ctx context.Context, r client.Reader, owner *pool) (string, error) {
+		var read corev1.Secret
+		err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, &read)
+		return string(read.Data["content"]), client.IgnoreNotFound(err)
+	}, reads...)
+}
+
+func usersSecret(*pool) []types.NamespacedName { return []types.NamespacedName{{Name: "users"}} }
+
+// labelOfMetadata reads a label of the Secret of a user in its metadata. It is empty if there is none.
+func labelOfMetadata(ctx context.Context, r client.Reader, owner *pool) (string, error) {
+	m := secretMetadata()
+	err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, m)
+	return m.Labels["content"], client.IgnoreNotFound(err)
+}
+
+func secretMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return m
+}
+
+// copyInto builds a Secret with the value of an input.
+func copyInto(name string, input *ownedresources.Input[*pool, string], options ...ownedresources.ChildOption) *ownedresources.Child[*pool] {
+	return ownedresources.BuildFrom(input, func(_ *pool, content string) (*corev1.Secret, error) {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"copy": []byte(content)}}, nil
+	}, options...)
+}
+
+// A cache may have an informer of a kind's whole objects and one of its metadata, and each may be behind the other. What inputs and
+// steps read is never older than the event that triggered the pass, so nothing is missed.
+func TestTwoInformersOfAKind(t *testing.T) {
+	byName := func(_ context.Context, _ client.Reader, m *metav1.PartialObjectMetadata) []ctrl.Request {
+		if m.Name != "users" {
+			return nil
+		}
+		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: "pool"}}}
+	}
+	whole := reconcile.Func(func(ctx context.Context, c client.Client, owner *pool) error { // shows in the status what it has read
+		var read corev1.Secret
+		err := c.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, &read)
+		owner.Status.CurrentHealthy = int32(len(read.Data["content"]))
+		return client.IgnoreNotFound(err)
+	})
+	part := reconcile.Func(func(ctx context.Context, c client.Client, owner *pool) error {
+		label, err := labelOfMetadata(ctx, c, owner)
+		owner.Status.CurrentHealthy = int32(len(label))
+		return err
+	})
+	children := func(children ...*ownedresources.Child[*pool]) reconcile.NamedStep[*pool] {
+		return reconcile.Named("children", ownedresources.Ensure(children...))
+	}
+	built := func() *ownedresources.Child[*pool] {
+		return ownedresources.Build(func(*pool) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "built"}} })
+	}
+	reads := ownedresources.Reads(&corev1.Secret{}, usersSecret)
+	cached := ownedresources.ReadsCached(&corev1.Secret{}, usersSecret)
+	tests := map[string]struct {
+		reason string
+		steps  func() []reconcile.NamedStep[*pool]
+	}{
+		"BuiltAndReadWhole": {"The set that reads a Secret also builds Secrets.", func() []reconcile.NamedStep[*pool] {
+			return []reconcile.NamedStep[*pool]{children(copyInto("copy", contentOf(reads)))}
+		}},
+		"BuiltIfServedAndReadWhole": {"The events of the kind come from a watch that ends when the kind is not served.", func() []reconcile.NamedStep[*pool] {
+			return []reconcile.NamedStep[*pool]{children(copyInto("copy", contentOf(reads), ownedresources.IfServed()))}
+		}},
+		"BuiltAndReadAsMetadata": {"Metadata is read of a kind that is built.", func() []reconcile.NamedStep[*pool] {
+			return []reconcile.NamedStep[*pool]{children(copyInto("copy", ownedresources.From(labelOfMetadata, reads)))}
+		}},
+		"CachedAndReadAsMetadata": {"The whole objects are watched, and the metadata is read.", func() []reconcile.NamedStep[*pool] {
+			return []reconcile.NamedStep[*pool]{children(ownedresources.BuildFrom(ownedresources.From(labelOfMetadata, cached),
+				func(owner *pool, content string) (*corev1.ConfigMap, error) {
+					return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "copy"}, Data: map[string]string{"copy": content}}, nil
+				}))}
+		}},
+		"StepReadsWhole": {"A step watches the metadata of what another step builds, and reads the whole object.", func() []reconcile.NamedStep[*pool] {
+			return []reconcile.NamedStep[*pool]{children(built()), reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
+		}},
+		"StepReadsWhatIsMetadata": {"A step watches the metadata, and reads the whole object.", func() []reconcile.NamedStep[*pool] {
+			return []reconcile.NamedStep[*pool]{reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
+		}},
+		"StepReadsMetadata": {"A step references what another step builds, and reads the metadata.", func() []reconcile.NamedStep[*pool] {
+			return []reconcile.NamedStep[*pool]{children(built()), reconcile.Named("read", part, reconcile.Referencing(&corev1.Secret{}, usersSecret))}
+		}},
+	}
+	users := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "users", Labels: map[string]string{"content": "a"}}, Data: map[string][]byte{"content": []byte("a")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			reconciletest.Explore(t, reconciletest.Scenario{
+				Scheme: scheme.Scheme,
+				Start: func(p *reconciletest.Process) error {
+					return reconcile.For(p.Manager(reconcile.CacheOptions()), test.steps()...).Complete()
+				},
+				Actions: []reconciletest.Action{
+					reconciletest.Create(newPool(0)),
+					reconciletest.Create(users),
+					reconciletest.Change(users, func(s *corev1.Secret) {
+						s.Labels["content"], s.Data = "ab", map[string][]byte{"content": []byte("ab")}
+					}),
+					reconciletest.Delete(users),
+					reconciletest.Create(users),
+				},
+			})
+		})
+	}
+}
+
+// The same holds for a set in a reconciler of one's own.
+func TestTwoInformersInAReconcilerOfOnesOwn(t *testing.T) {
+	users := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "users"}, Data: map[string][]byte{"content": []byte("a")}}
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme.Scheme,
+		Start: func(p *reconciletest.Process) error {
+			mgr := p.Manager()
+			set := ownedresources.Ensure(
+				copyInto("copy", contentOf(ownedresources.Reads(&corev1.Secret{}, usersSecret))),
+				copyInto("versions", ownedresources.VersionHash(ownedresources.ReadsCached(&corev1.Secret{}, usersSecret)),
+					ownedresources.KeepWhileMissing(func(_, _ *corev1.Secret) {})))
+			b := ctrl.NewControllerManagedBy(mgr).For(&pool{})
+			if err := set.SetupWithBuilder(mgr, b); err != nil {
+				return err
+			}
+			return b.Complete(ctrlreconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+				var owner pool
+				if err := mgr.GetClient().Get(ctx, request.NamespacedName, &owner); err != nil {
+					return ctrl.Result{}, client.IgnoreNotFound(err)
+				}
+				err := set.Reconcile(ctx, mgr.GetClient(), &owner)
+				if _, waits := errors.AsType[*ownedresources.WaitingError](err); waits {
+					return ctrl.Result{}, nil
+				}
+				return ctrl.Result{}, err
+			}))
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(newPool(0)),
+			reconciletest.Create(users),
+			reconciletest.Change(users, func(s *corev1.Secret) { s.Data = map[string][]byte{"content": []byte("ab")} }),
+			reconciletest.Delete(users),
+			reconciletest.Create(users),
+		},
+	})
 }

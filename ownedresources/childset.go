@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 // ChildSet applies the children of a T, prunes those that are not desired any more, and watches them. Use [Ensure] to make
@@ -30,7 +32,8 @@ type ChildSet[T client.Object] struct {
 	mistake       error // in the children
 	removeInOrder bool
 	applier       *applier
-	cache         client.Reader // nil without a manager
+	cache         client.Reader     // nil without a manager
+	forms         *references.Forms // nil without a manager, and in a pass of package reconcile, whose client has them
 	kinds         atomic.Pointer[childKinds]
 	ifServed      bool          // a child has the option IfServed
 	served        servedWatches // nil without a manager

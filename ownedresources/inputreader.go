@@ -20,8 +20,8 @@ import (
 // inputReader is what the function of an input reads with. It reads what the input declares, and notes the versions of the
 // objects that it reads from the API server.
 type inputReader struct {
-	client     client.Client
-	live       client.Reader // of whole objects that the cache does not hold
+	client.Reader
+	scheme     *runtime.Scheme
 	owner      client.Object
 	references []references.Reference
 	reads      []readVersion
@@ -36,10 +36,8 @@ type readVersion struct {
 
 var _ client.Reader = &inputReader{}
 
-func (r *inputReader) Scheme() *runtime.Scheme { return r.client.Scheme() }
-
 func (r *inputReader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
-	kind, err := apiutil.GVKForObject(obj, r.Scheme())
+	kind, err := apiutil.GVKForObject(obj, r.scheme)
 	if err != nil {
 		return err
 	}
@@ -47,10 +45,10 @@ func (r *inputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 	if err != nil {
 		return err
 	}
-	if _, metadata := obj.(*metav1.PartialObjectMetadata); metadata || ref.Cached || r.cachesWhole(obj) {
-		return r.client.Get(ctx, name, obj, options...)
+	err = r.Reader.Get(ctx, name, obj, options...)
+	if _, metadata := obj.(*metav1.PartialObjectMetadata); metadata || ref.Cached || cachesWhole(r.Reader, obj) {
+		return err
 	}
-	err = r.live.Get(ctx, name, obj, options...)
 	if client.IgnoreNotFound(err) == nil {
 		read := readVersion{kind: kind, name: name}
 		if err == nil {
@@ -70,7 +68,7 @@ func (r *inputReader) List(_ context.Context, list client.ObjectList, _ ...clien
 func (r *inputReader) declared(kind schema.GroupVersionKind, name client.ObjectKey) (references.Reference, error) {
 	var found []references.Reference
 	for _, ref := range r.references {
-		declared, err := apiutil.GVKForObject(ref.Object, r.Scheme())
+		declared, err := apiutil.GVKForObject(ref.Object, r.scheme)
 		if err != nil {
 			return references.Reference{}, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", ref.Object, err)
 		}
@@ -89,18 +87,27 @@ func (r *inputReader) declared(kind schema.GroupVersionKind, name client.ObjectK
 	return references.Reference{}, fmt.Errorf("the input reads %s %s, which the function of its Reads does not name: return that name there, so that a change triggers a reconcile", kind.Kind, name)
 }
 
-// cachesWhole reports whether the cache holds the whole objects of a kind, because another step declares that.
-func (r *inputReader) cachesWhole(obj client.Object) bool {
-	c, ok := r.client.(interface{ CachesWhole(client.Object) bool })
-	return ok && c.CachesWhole(obj)
+// readsWhole is a reader that knows which objects it reads from the cache, such as the client of a step.
+type readsWhole interface {
+	client.Reader
+	CachesWhole(obj client.Object) bool
 }
 
-// liveReader returns what reads whole objects that the cache does not hold. The client of a step knows by itself.
-func (s *ChildSet[T]) liveReader(c client.Client) client.Reader {
-	if _, known := c.(interface{ CachesWhole(client.Object) bool }); known || s.applier.apiReader == nil {
+var _ readsWhole = &references.Reader{}
+
+// cachesWhole reports whether an object, which is not metadata, is read from the cache.
+func cachesWhole(r client.Reader, obj client.Object) bool {
+	known, ok := r.(readsWhole)
+	return ok && known.CachesWhole(obj)
+}
+
+// inputReader returns what inputs are read with: no read is older than the event that triggered the reconcile. The client of a step
+// takes care of that itself. Without a manager it is the client.
+func (s *ChildSet[T]) inputReader(c client.Client) client.Reader {
+	if _, step := c.(readsWhole); step || s.forms == nil {
 		return c
 	}
-	return s.applier.apiReader
+	return &references.Reader{Forms: s.forms, Cache: c, Live: s.applier.apiReader}
 }
 
 func versionOf(obj metav1.Object) string {
@@ -120,11 +127,12 @@ func (r *reconciliation[T]) remembered(input any) (known inputMemory, ok bool) {
 	if !ok || known.owner != r.set.applier.owners.digestOwner(r.object) {
 		return known, false
 	}
+	reader := r.set.inputReader(r.client)
 	for _, read := range known.reads {
 		meta := &metav1.PartialObjectMetadata{}
 		meta.SetGroupVersionKind(read.kind)
 		version := ""
-		switch err := r.client.Get(r.ctx, read.name, meta); {
+		switch err := reader.Get(r.ctx, read.name, meta); {
 		case err == nil:
 			version = versionOf(meta)
 		case !apierrors.IsNotFound(err):

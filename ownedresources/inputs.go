@@ -111,6 +111,8 @@ type Read[T client.Object] struct{ reference references.Reference }
 // A change of such an object, its deletion and its re-creation trigger a reconcile of the T. The cache holds only their
 // metadata. A whole object is read from the API server, with one request, after a restart and whenever the object or the
 // owner's spec, labels or annotations have changed. The metadata alone (*metav1.PartialObjectMetadata) is read from the cache.
+// If the set builds objects of the kind, the cache holds whole ones anyway, and they are read there. So is their metadata. In either
+// case, what is read is never older than the event that triggered the reconcile.
 //
 // The operator needs the verbs get, list and watch on the kind; list and watch if only metadata is read.
 func Reads[T client.Object](obj client.Object, names func(T) []types.NamespacedName) Read[T] {
@@ -139,7 +141,7 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 	}
 	call := func(ctx context.Context, r *reconciliation[T]) (S, []readVersion, error) {
 		owner := r.ownerOfInputs()
-		reader := &inputReader{client: r.client, live: r.set.liveReader(r.client), owner: owner, references: in.references}
+		reader := &inputReader{Reader: r.set.inputReader(r.client), scheme: r.client.Scheme(), owner: owner, references: in.references}
 		value, err := read(ctx, reader, owner)
 		return value, reader.reads, err
 	}
@@ -193,7 +195,7 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 		for _, one := range reads {
 			for _, name := range one.reference.Names(owner) {
 				obj := &metav1.PartialObjectMetadata{}
-				kind, err := apiutil.GVKForObject(one.reference.Object, r.(*inputReader).Scheme())
+				kind, err := apiutil.GVKForObject(one.reference.Object, r.(*inputReader).scheme)
 				if err != nil {
 					return "", fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", one.reference.Object, err)
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -34,7 +35,13 @@ func (s *ChildSet[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error 
 	if err := s.WatchChildren(mgr, b); err != nil {
 		return err
 	}
-	return references.Watch(mgr, b, reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), s, s.References())
+	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	forms, err := references.NewForms(mgr.GetScheme(), append(s.Watched(), owner), s.References())
+	if err != nil {
+		return err
+	}
+	s.forms = forms
+	return references.Watch(mgr, b, owner, s, s.References(), forms, s.served)
 }
 
 // References returns what the inputs read. Package reconcile calls it, and watches it together with what other steps
@@ -77,7 +84,9 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 		return err
 	}
 	seen := map[schema.GroupVersionKind]bool{}
-	for _, child := range s.Watched() {
+	children := s.Watched()
+	slices.SortStableFunc(children, func(a, b client.Object) int { return isUntyped(a) - isUntyped(b) }) // see references.Forms
+	for _, child := range children {
 		gvk, err := apiutil.GVKForObject(child, mgr.GetScheme())
 		if err != nil {
 			return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", child, err)
@@ -109,6 +118,13 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 		}
 	}
 	return nil
+}
+
+func isUntyped(obj client.Object) int {
+	if _, untyped := obj.(runtime.Unstructured); untyped {
+		return 1
+	}
+	return 0
 }
 
 // observe lets every event of a child through, and keeps what is remembered of children and their owners up to date.

@@ -2,7 +2,9 @@ package reconcile
 
 import (
 	"errors"
+	"maps"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,6 +19,7 @@ import (
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/ownwrites"
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
 // For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller. A pass is
@@ -165,25 +168,23 @@ func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) erro
 
 // setup adds the watches, and takes from the manager what a pass needs of it.
 func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
+	served := map[schema.GroupVersionKind]*servedkinds.Watch{}
 	for i := range r.steps {
 		if err := r.steps[i].setupWatches(mgr, b, r.stepClient); err != nil {
 			return err
 		}
 		if s, ok := r.steps[i].step.(servedStep); ok {
-			r.stepClient.addServed(s.Served())
+			maps.Copy(served, s.Served())
 		}
 	}
-	var all []references.Reference
-	for i := range r.steps {
-		all = append(all, r.steps[i].references...)
-	}
-	if err := references.Watch(mgr, b, r.empty(), r, all); err != nil {
+	r.stepClient.addServed(served)
+	if err := references.Watch(mgr, b, r.empty(), r, r.references(), r.stepClient.reader.Forms, served); err != nil {
 		return err
 	}
 	if m, ok := mgr.(*manager); ok {
 		m.addKind(r.kind)
 	}
-	r.stepClient.live = mgr.GetAPIReader()
+	r.stepClient.reader.Live = mgr.GetAPIReader()
 	if r.recorder == nil {
 		r.recorder = mgr.GetEventRecorder(fieldmanager.Reporter(r.kind))
 	}

@@ -129,12 +129,12 @@ func (p *pass[T]) conflict() error {
 
 // readLive reads the object, at least its metadata, from the API server.
 func (p *pass[T]) readLive(ctx context.Context) (client.Object, error) {
-	if p.stepClient.live == nil { // there is no manager; its client does not cache unstructured objects
+	if p.stepClient.reader.Live == nil { // there is no manager; its client does not cache unstructured objects
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(p.kind)
 		return u, p.client.Get(ctx, p.name, u)
 	}
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(p.kind)
-	return m, p.stepClient.live.Get(ctx, p.name, m)
+	return m, p.stepClient.reader.Live.Get(ctx, p.name, m)
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,12 @@ func untyped(kind string) *unstructured.Unstructured {
 	return u
 }
 
+func untypedList(kind string) *unstructured.UnstructuredList {
+	u := &unstructured.UnstructuredList{}
+	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+	return u
+}
+
 func TestStepClient(t *testing.T) {
 	const cached, live, refused = "cached", "live", "refused"
 	name := client.ObjectKey{Namespace: "ns", Name: "x"}
@@ -68,20 +75,29 @@ func TestStepClient(t *testing.T) {
 		"WatchedAndReferenced": {"another step watches the kind, so the cache has the whole object", get(&corev1.ConfigMap{}), cached},
 		"ListOfWatched":        {"the cache has the whole objects", list(&corev1.ConfigMapList{}), cached},
 		"OwnKind":              {"the reconciler watches its own kind", get(&budget{}), cached},
+		"WatchedUntyped":       {"the cache holds typed objects: an informer of untyped ones may be behind", get(untyped("Pod")), live},
+		"WatchedMetadata":      {"the metadata is part of the whole object that the cache has", get(metadataOf("Pod")), cached},
+		"ListOfWatchedUntyped": {"the cache holds typed objects", list(untypedList("Pod")), live},
+		"MetadataIsWatched":    {"the whole object is not in the cache, though another step reads it", get(&corev1.Endpoints{}), live}, //nolint:staticcheck // any kind
+		"ListOfWhatIsMetadata": {"one request would read the contents of all objects", list(&corev1.EndpointsList{}), refused},         //nolint:staticcheck // any kind
+		"Untyped":              {"the cache has the whole object", get(untyped("Node")), cached},
+		"UntypedMetadata":      {"the metadata is part of the whole object", get(metadataOf("Node")), cached},
+		"UntypedReadTyped":     {"the cache holds untyped objects: an informer of typed ones may be behind", get(&corev1.Node{}), live},
 		"Neither":              {"no event would trigger a reconcile", get(&corev1.Service{}), refused},
 		"MetadataOfNeither":    {"the kind counts, not the form in which it is read", get(metadataOf("Service")), refused},
 		"UntypedOneOfNeither":  {"the kind counts, not the form in which it is read", get(untyped("Service")), refused},
 	}
 	steps := []NamedStep[*budget]{
 		Named("one", returning(nil), Referencing(&corev1.Secret{}, nothing), Referencing(&corev1.ConfigMap{}, nothing)),
-		Named("two", returning(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil), Referencing(&corev1.Secret{}, nothing)),
+		Named("two", returning(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil), Referencing(&corev1.Secret{}, nothing),
+			Watching(metadataOf("Endpoints"), nil), Watching(untyped("Node"), nil), Watching(metadataOf("Node"), nil)),
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			fromCache, fromServer := &reads{Client: fake.NewFakeClient()}, &reads{Client: fake.NewFakeClient()}
 			r := New(fromCache, steps...)
 			require.NoError(t, r.prepare())
-			r.stepClient.live = fromServer
+			r.stepClient.reader.Live = fromServer
 			for range 2 { // the second read finds the access of the type in the client's memory
 				err := tc.read(t.Context(), r.stepClient)
 				require.Equal(t, tc.where == refused, err != nil && client.IgnoreNotFound(err) != nil, "%s: %v", tc.reason, err)
@@ -112,9 +128,13 @@ func TestStepClientOfServedKinds(t *testing.T) {
 	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
 	kind := &optionalKind{}
 	during := 0
+	var types []string
 	counted := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			during += kind.readers
+			if kind.readers > 0 {
+				types = append(types, fmt.Sprintf("%T", obj))
+			}
 			return nil
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -139,5 +159,6 @@ func TestStepClientOfServedKinds(t *testing.T) {
 	require.NoError(t, c.List(t.Context(), &corev1.PodList{}))
 	require.Equal(t, 2, during, "the kind is held during each read")
 	require.Zero(t, kind.readers, "and is let go of afterwards")
-	require.ErrorContains(t, get(metadataOf("Pod")), "the cache holds whole objects", "nobody would stop a watch of the metadata")
+	require.NoError(t, get(metadataOf("Pod")), "the metadata is a part of the whole object, so no watch of the metadata starts")
+	require.Equal(t, []string{"*v1.Pod", "*v1.Pod"}, types)
 }

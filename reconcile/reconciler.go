@@ -23,6 +23,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/ownwrites"
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 // Reconciler runs the steps for objects of type T. It is a controller-runtime reconciler. Make it with [For] or [New], and
@@ -170,22 +171,22 @@ func (r *Reconciler[T]) prepareStatus() error {
 
 func (r *Reconciler[T]) prepareClient() (err error) {
 	watchedKinds := []client.Object{r.empty()}
-	var referencedKinds []client.Object
 	for i := range r.steps {
 		watchedKinds = append(watchedKinds, r.steps[i].watched()...)
-		for _, ref := range r.steps[i].references {
-			if ref.Cached {
-				watchedKinds = append(watchedKinds, ref.Object)
-			} else {
-				referencedKinds = append(referencedKinds, ref.Object)
-			}
-		}
 		if name := r.steps[i].finalizer; name != "" {
 			r.finalizers = append(r.finalizers, name)
 		}
 	}
-	r.stepClient, err = newStepClient(r.client, watchedKinds, referencedKinds)
+	r.stepClient, err = newStepClient(r.client, watchedKinds, r.references())
 	return err
+}
+
+// references returns what the steps reference.
+func (r *Reconciler[T]) references() (all []references.Reference) {
+	for i := range r.steps {
+		all = append(all, r.steps[i].references...)
+	}
+	return all
 }
 
 // empty returns a new object.

@@ -208,8 +208,8 @@ func (n *NamedStep[T]) watched() []client.Object {
 	return kinds
 }
 
-// setupWatches adds the watches of the step to the builder. Their mapping functions read through r.
-func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, r client.Reader) error {
+// setupWatches adds the watches of the step to the builder. Their mapping functions read through c.
+func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, c *stepClient) error {
 	setup := func(ctrl.Manager, *ctrl.Builder) error { return nil }
 	if w, ok := n.step.(Watcher); ok {
 		setup = w.SetupWithBuilder
@@ -221,7 +221,9 @@ func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, r client.
 		return fmt.Errorf("watches of step %q: %w", n.name, err)
 	}
 	for i := range n.watches {
-		n.watches[i].setup(b, r)
+		if err := n.watches[i].setup(b, c); err != nil {
+			return fmt.Errorf("watches of step %q: %w", n.name, err)
+		}
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ var rules = []rule{
 	{pkg: "internal/applyschema", ours: []string{"internal/diff"}, reason: "the API's schema, for ownedresources and compare; shares paths with diff"},
 	{pkg: "internal/ownwrites", reason: "a client around another one"},
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
-	{pkg: "internal/references", reason: "the watch of what objects refer to, for reconcile and ownedresources, which must not import each other"},
+	{pkg: "internal/references", ours: []string{"internal/servedkinds"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
 	{pkg: "internal/servedkinds", reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
 	{pkg: "internal/pause", reason: "the annotation that reconcile and predicates read"},
 	{pkg: "internal/writeloop", reason: "how often a write is repeated that another writer undoes: of a child for ownedresources, of a status for reconcile"},

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
 // Reference declares which objects of a kind an object refers to.
@@ -49,9 +50,10 @@ func New[T client.Object](cached bool, obj client.Object, names func(T) []types.
 	}}
 }
 
-// Watch adds one watch for each kind that objects of a type refer to. from is an empty object of that type. holder is a
-// pointer that belongs to the caller alone: it makes the names of the indexes unique.
-func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, references []Reference) error {
+// Watch adds one watch for each kind that objects of a type refer to, in the form in which the kind is watched. from is an empty
+// object of that type. holder is a pointer that belongs to the caller alone: it makes the names of the indexes unique. served
+// are the watches of kinds that the API server may not serve: the events of these kinds come from them.
+func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, references []Reference, forms *Forms, served map[schema.GroupVersionKind]*servedkinds.Watch) error {
 	fromKind, err := apiutil.GVKForObject(from, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", from, err)
@@ -69,7 +71,7 @@ func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, re
 		byKind[kind] = append(byKind[kind], ref)
 	}
 	for _, kind := range kinds {
-		w := watch{mgr: mgr, from: from, fromKind: fromKind, kind: kind, references: byKind[kind]}
+		w := watch{mgr: mgr, from: from, fromKind: fromKind, kind: kind, references: byKind[kind], forms: forms, served: served[kind]}
 		// The pointer is in the name because another reconciler of the same kind has an index of its own.
 		if err := w.add(b, fmt.Sprintf("opblocks.dev/%p-refers-to-%s", holder, kind.GroupKind())); err != nil {
 			return fmt.Errorf("references of %s to %s: %w", fromKind.Kind, kind.Kind, err)
@@ -84,6 +86,8 @@ type watch struct {
 	from           client.Object
 	fromKind, kind schema.GroupVersionKind
 	references     []Reference
+	forms          *Forms
+	served         *servedkinds.Watch // nil unless the API server may not serve the kind
 }
 
 // add indexes the objects that refer by the names of the objects that they refer to, and watches the kind.
@@ -118,12 +122,14 @@ func (w *watch) add(b *ctrl.Builder, index string) error {
 		})
 		return requests
 	})
-	if slices.ContainsFunc(w.references, func(ref Reference) bool { return ref.Cached }) {
-		b.Watches(w.references[0].Object, referrers)
+	if w.served != nil {
+		w.served.AddHandler(servedkinds.Handler{Handler: referrers})
 		return nil
 	}
-	watched := &metav1.PartialObjectMetadata{}
-	watched.SetGroupVersionKind(w.kind)
-	b.WatchesMetadata(watched, referrers)
+	watched, err := w.forms.empty(w.kind)
+	if err != nil {
+		return err
+	}
+	b.Watches(watched, referrers)
 	return nil
 }

@@ -80,6 +80,9 @@ func (k *Kinds) Watch(obj client.Object, o Options) (*Watch, error) {
 	return &Watch{kinds: k, kind: kd, options: o, settled: make(chan struct{})}, nil
 }
 
+// AddHandler adds a handler. It must be called before Start.
+func (w *Watch) AddHandler(h Handler) { w.options.Handlers = append(w.options.Handlers, h) }
+
 // String returns what the log of the controller calls the source.
 func (w *Watch) String() string { return fmt.Sprintf("source of %s while it is served", w.kind.gvk) }
 

@@ -1,0 +1,96 @@
+package references
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Reader reads the kinds that a reconciler watches. What it returns is never older than the event of the object that triggered
+// the reconcile: it comes from the informer that delivered the event, or from the API server.
+type Reader struct {
+	// Forms are the forms in which the kinds are watched.
+	Forms *Forms
+	// Cache reads from the cache.
+	Cache client.Reader
+	// Live reads from the API server. If it is nil, Cache is used instead.
+	Live client.Reader
+}
+
+var _ client.Reader = &Reader{}
+
+// Get reads an object. It refuses kinds that are not watched.
+func (r *Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	switch from, gvk, err := r.Forms.sourceOf(obj); {
+	case err != nil:
+		return err
+	case from == wholeObjects:
+		return r.getMetadata(ctx, name, obj.(*metav1.PartialObjectMetadata), gvk, opts)
+	case from == server && r.Live != nil:
+		return r.Live.Get(ctx, name, obj, opts...)
+	}
+	return r.Cache.Get(ctx, name, obj, opts...)
+}
+
+// List lists objects. It refuses kinds that are not watched, and whole objects of a kind whose metadata alone is watched.
+func (r *Reader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	switch from, gvk, err := r.Forms.sourceOf(list); {
+	case err != nil:
+		return err
+	case from == wholeObjects:
+		return r.listMetadata(ctx, list.(*metav1.PartialObjectMetadataList), gvk, opts)
+	case from == server && formOf(list) != metadata && r.Forms.kinds[gvk.GroupKind()] == metadata:
+		return fmt.Errorf("list of %T, of which the steps watch no more than the metadata: read these objects by name, or list their metadata", list)
+	case from == server && r.Live != nil:
+		return r.Live.List(ctx, list, opts...)
+	}
+	return r.Cache.List(ctx, list, opts...)
+}
+
+// CachesWhole reports whether the object is a whole object, not metadata, that is read from the cache.
+func (r *Reader) CachesWhole(obj client.Object) bool {
+	from, _, err := r.Forms.sourceOf(obj)
+	return err == nil && from == cache && formOf(obj) != metadata
+}
+
+// getMetadata reads the metadata of an object that the cache holds as a whole.
+func (r *Reader) getMetadata(ctx context.Context, name client.ObjectKey, into *metav1.PartialObjectMetadata, gvk schema.GroupVersionKind, opts []client.GetOption) error {
+	whole, err := r.Forms.empty(gvk)
+	if err != nil {
+		return err
+	}
+	if err := r.Cache.Get(ctx, name, whole, append(opts[:len(opts):len(opts)], client.UnsafeDisableDeepCopy)...); err != nil {
+		return err
+	}
+	copyMetadata(whole, into, gvk)
+	return nil
+}
+
+// listMetadata lists the metadata of objects that the cache holds as a whole.
+func (r *Reader) listMetadata(ctx context.Context, into *metav1.PartialObjectMetadataList, gvk schema.GroupVersionKind, opts []client.ListOption) error {
+	whole, err := r.Forms.emptyList(gvk)
+	if err != nil {
+		return err
+	}
+	if err := r.Cache.List(ctx, whole, append(opts[:len(opts):len(opts)], client.UnsafeDisableDeepCopy)...); err != nil {
+		return err
+	}
+	into.ListMeta = metav1.ListMeta{ResourceVersion: whole.GetResourceVersion(), Continue: whole.GetContinue(), RemainingItemCount: whole.GetRemainingItemCount()}
+	into.Items = make([]metav1.PartialObjectMetadata, meta.LenList(whole))
+	i := 0
+	return meta.EachListItem(whole, func(item runtime.Object) error {
+		copyMetadata(item.(client.Object), &into.Items[i], gvk)
+		i++
+		return nil
+	})
+}
+
+func copyMetadata(whole client.Object, into *metav1.PartialObjectMetadata, gvk schema.GroupVersionKind) {
+	meta.AsPartialObjectMetadata(whole).DeepCopyInto(into)
+	into.SetGroupVersionKind(gvk)
+}
