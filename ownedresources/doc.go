@@ -12,7 +12,7 @@
 //
 //   - [Build] builds one object or none, [BuildEach] a list, [BuildApply] an apply configuration, [BuildUnstructured] a kind
 //     without a Go type.
-//   - [BuildFrom] builds from an [Input] too: objects that [From] reads, their versions ([VersionHash]), live objects of other
+//   - [BuildFrom] builds from an [Input] too: objects that [From] reads, their versions ([VersionHash]) or contents ([ContentHash]), live objects of other
 //     children ([Live], [LiveEach]), or two of these ([Both]). [KeepWhileMissing] applies the child while one is missing.
 //   - [Child.After] sets an order, and [ChildSet.RemoveInOrder] keeps it when the owner is deleted. [ReadyWhen] names the
 //     condition that makes a child ready.

@@ -1,15 +1,23 @@
 package ownedresources
 
 import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/compare"
 )
@@ -24,7 +32,8 @@ import (
 //   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version, as [Versions]
 //     returns them. So is a *metav1.PartialObjectMetadata, which has no content.
 //   - A value that contains a Secret is an error: pass the Versions of its Secrets.
-//   - A password that was copied out of a Secret cannot be recognised: pass the Versions of the Secret in its place.
+//   - A password that was copied out of a Secret cannot be recognised: pass the Versions of the Secret in its place, or use
+//     [ContentHash], whose hash has a key.
 //
 // The error is also not nil for a value that has no JSON form.
 func Hash(v any) (string, error) {
@@ -93,6 +102,108 @@ func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
 func HashChanged(obj metav1.Object, key string, v any) (bool, error) {
 	hash, err := Hash(v)
 	return err == nil && obj.GetAnnotations()[key] != hash, err
+}
+
+// minKeyLength is the smallest length of a key of [ContentHash], in bytes.
+const minKeyLength = 16
+
+// ContentHash returns an input whose value is a hash of the contents of all objects that reads declare, which are ConfigMaps and
+// Secrets: of their names, and of their data and binaryData, and of nothing else. In an annotation of a pod template it rolls the
+// pods when the content of one of the objects changes. Each object is read by one request when it or the owner has changed.
+// [VersionHash] needs none, and changes more often. If nothing is declared for an owner the value is empty. If objects are missing,
+// the value is that of the others: see [KeepWhileMissing].
+//
+// More people can read a pod than can read a Secret, and with a plain hash they could check guesses of a password, as many as they
+// like. So the hash has a key (HMAC-SHA256, cut to 128 bits): the value of the key with the given name in a Secret that another
+// child of the set builds, at least 16 bytes. Nobody needs to know it, so let it be generated:
+//
+//	key := ownedresources.Build(hashKey, ownedresources.Generate("key", 32))
+//	configuration := ownedresources.ContentHash(key, "key", ownedresources.Reads(&corev1.Secret{}, secrets))
+//
+// UIDs are no such keys: owner references and events show them. A new key changes the value, and the pods roll. The child that
+// is built from the input comes after the Secret, and waits until it exists.
+func ContentHash[T client.Object](secret *Child[T], key string, reads ...Read[T]) *Input[T, string] {
+	contents := From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
+		return digestContents(ctx, r, owner, reads)
+	}, reads...)
+	both := Both(contents, Live[*corev1.Secret](secret))
+	in := &Input[T, string]{references: both.references, live: both.live, mistake: both.mistake, isPure: both.isPure}
+	for _, one := range reads {
+		switch one.reference.Object.(type) {
+		case *corev1.ConfigMap, *corev1.Secret:
+		default:
+			in.mistake = cmp.Or(in.mistake, fmt.Errorf("ContentHash of %T: it hashes *corev1.ConfigMap and *corev1.Secret", one.reference.Object))
+		}
+	}
+	in.read = func(r *reconciliation[T]) (string, error) {
+		pair, err := both.readOnce(r)
+		if pair.First == "" || err != nil && !isMissing(err) {
+			return "", err
+		}
+		if pair.Second == nil || len(pair.Second.Data[key]) < minKeyLength {
+			return "", fmt.Errorf("ContentHash: key %q of the Secret of %s has less than %d bytes: give that child Generate(%q, 32)", key, secret.describe(), minKeyLength, key)
+		}
+		keyed := hmac.New(sha256.New, pair.Second.Data[key])
+		keyed.Write([]byte(pair.First))
+		return "v1:" + hex.EncodeToString(keyed.Sum(nil)[:16]), err
+	}
+	return in
+}
+
+// digestContents returns a digest of the contents of objects, which must not leave the process. It is empty if nothing is declared.
+func digestContents[T client.Object](ctx context.Context, r client.Reader, owner T, reads []Read[T]) (string, error) {
+	var contents [][]string
+	var missing missingError
+	for _, one := range reads {
+		for _, name := range one.reference.Names(owner) {
+			obj := reflect.New(reflect.TypeOf(one.reference.Object).Elem()).Interface().(client.Object)
+			kind := reflect.TypeOf(one.reference.Object).Elem().Name()
+			switch err := r.Get(ctx, name, obj); {
+			case apierrors.IsNotFound(err):
+				missing = append(missing, kind+" "+name.Name)
+				continue
+			case err != nil:
+				return "", fmt.Errorf("read %s %s: %w", kind, name, err)
+			}
+			contents = append(contents, append([]string{kind, name.Namespace, name.Name}, dataOf(obj)...))
+		}
+	}
+	var err error
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		err = missing
+	}
+	if len(contents)+len(missing) == 0 {
+		return "", err
+	}
+	slices.SortFunc(contents, slices.Compare)
+	contents = slices.CompactFunc(contents, slices.Equal)
+	digest := sha256.New()
+	for _, content := range contents {
+		for _, part := range append([]string{strconv.Itoa(len(content))}, content...) {
+			fmt.Fprintf(digest, "%d:%s", len(part), part)
+		}
+	}
+	return string(digest.Sum(nil)), err
+}
+
+// dataOf returns the fields, keys and values of a ConfigMap or a Secret, sorted.
+func dataOf(obj client.Object) (parts []string) {
+	add := func(field, key, value string) { parts = append(parts, field, key, value) }
+	switch obj := obj.(type) {
+	case *corev1.Secret:
+		for _, key := range slices.Sorted(maps.Keys(obj.Data)) {
+			add("data", key, string(obj.Data[key]))
+		}
+	case *corev1.ConfigMap:
+		for _, key := range slices.Sorted(maps.Keys(obj.Data)) {
+			add("data", key, obj.Data[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(obj.BinaryData)) {
+			add("binaryData", key, string(obj.BinaryData[key]))
+		}
+	}
+	return parts
 }
 
 // secretContent is whether values of a Go type contain Secrets.

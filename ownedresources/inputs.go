@@ -188,6 +188,11 @@ func (r *reconciliation[T]) ownerOfInputs() T {
 // and resource versions. In an annotation of a pod template it rolls the pods when one of the objects changes. It reads
 // metadata from the cache, so it sends no request and sees no content. If nothing is declared for an owner the value is
 // empty. If objects are missing, the value is that of the others: see [KeepWhileMissing].
+//
+// The resource version changes with every write that changes anything of the object: its content, a label, an annotation, a
+// finalizer, an owner reference, a managed field, the deletionTimestamp of a deletion that a finalizer holds up. So the value
+// changes too, and the pods roll, although what they read may be the same. It also changes when an object is deleted and created
+// again with the same content. [ContentHash] changes with the content alone.
 func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 	return From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		var used []metav1.Object

@@ -10,7 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
 // names returns a function that names objects in the owner's namespace.
@@ -190,6 +193,80 @@ func TestVersionHash(t *testing.T) {
 	require.Equal(t, one, read(input))
 	env.write(t, "source", "two")
 	require.NotEqual(t, one, read(input))
+}
+
+// hashKey builds a Secret with a key for [ContentHash].
+func hashKey(value string) *Child[*configMap] {
+	return Build(func(*configMap) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"key": []byte(value)}}
+	})
+}
+
+// A hash of contents changes with these and with the key, and with nothing else. A hash of versions changes with every write.
+func TestContentHash(t *testing.T) {
+	const long = "0123456789abcdef"
+	env := newTestEnv(t)
+	env.write(t, "source", "one")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}, Data: map[string][]byte{"content": []byte("secret")}}
+	require.NoError(t, env.other.Create(t.Context(), secret))
+	reads := []Read[*configMap]{Reads(&configMap{}, names("source")), Reads(&corev1.Secret{}, names("source"))}
+	versions := Ensure(copied(VersionHash(reads...)))
+	setOf := func(key string, reads ...Read[*configMap]) *ChildSet[*configMap] {
+		child := hashKey(key)
+		return Ensure(copied(ContentHash(child, "key", reads...)), child)
+	}
+	set := setOf(long, reads...)
+	read := func(s *ChildSet[*configMap]) string {
+		t.Helper()
+		require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+		return env.content(t, "copied")
+	}
+	one, version := read(set), read(versions)
+	require.Regexp(t, "^v1:[0-9a-f]{32}$", one)
+
+	secret.Labels = map[string]string{"a": "label"}
+	require.NoError(t, env.other.Update(t.Context(), secret))
+	require.NotEqual(t, version, read(versions), "the label is a write")
+	require.Equal(t, one, read(set), "the label is not content")
+	require.NoError(t, env.other.Delete(t.Context(), secret))
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", "child ConfigMap: Secret source: not found")
+	require.Equal(t, one, env.content(t, "copied"))
+	secret.ResourceVersion, secret.UID = "", ""
+	require.NoError(t, env.other.Create(t.Context(), secret))
+	require.Equal(t, one, read(set), "it has the same content again")
+	secret.Data = map[string][]byte{"content": []byte("another")}
+	require.NoError(t, env.other.Update(t.Context(), secret))
+	two := read(set)
+	require.NotEqual(t, one, two)
+	require.NotEqual(t, two, read(setOf("another key 0123", reads...)), "without the key nobody can check a guess")
+
+	require.Empty(t, read(setOf(long)), "nothing is referenced")
+	require.ErrorContains(t, setOf("short", reads...).Reconcile(t.Context(), env.client, env.owner),
+		`ContentHash: key "key" of the Secret of child Secret has less than 16 bytes: give that child Generate("key", 32)`)
+	require.ErrorContains(t, setOf(long, Reads(&corev1.Service{}, names("source"))).Reconcile(t.Context(), env.client, env.owner),
+		"ContentHash of *v1.Service: it hashes *corev1.ConfigMap and *corev1.Secret")
+}
+
+// The values stand in users' pod templates: another value in a later version would roll all pods.
+func TestContentHashIsRecorded(t *testing.T) {
+	server, err := memoryserver.New(scheme.Scheme)
+	require.NoError(t, err)
+	c := server.Client()
+	named := metav1.ObjectMeta{Namespace: "default", Name: "source"}
+	for _, obj := range []client.Object{
+		&corev1.Secret{ObjectMeta: named, Data: map[string][]byte{"b": []byte("2"), "a": []byte("1")}},
+		&configMap{ObjectMeta: named, Data: map[string]string{"a": "1"}, BinaryData: map[string][]byte{"c": {0, 255}}},
+	} {
+		require.NoError(t, c.Create(t.Context(), obj))
+	}
+	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
+	require.NoError(t, c.Create(t.Context(), owner))
+	child := hashKey("0123456789abcdef")
+	set := Ensure(child, copied(ContentHash(child, "key", Reads(&configMap{}, names("source")), Reads(&corev1.Secret{}, names("source")))))
+	require.NoError(t, set.Reconcile(t.Context(), c, owner))
+	var made configMap
+	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "copied"}, &made))
+	require.Equal(t, "v1:25e317f64afe925e72db59e8e5ca9c64", made.Data["content"])
 }
 
 func TestLive(t *testing.T) {
