@@ -52,12 +52,13 @@ func (e *OwnershipError) Error() string {
 // Reason returns the reason for a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for a child that is as desired, but that the cache still does not show a minute after the child
-// was created. Each reconcile then costs two requests, and a change of the child triggers none. Find it with errors.As.
+// NotCachedError is returned for a child that is as desired, and for an object that an input reads ([From]), if the cache still does
+// not show the object a minute after it was created. Each reconcile then costs one or two requests, and a change of the object
+// triggers none. Find it with errors.As.
 type NotCachedError struct {
-	// Kind of the child.
+	// Kind of the object.
 	Kind string
-	// Name of the child.
+	// Name of the object.
 	Name types.NamespacedName
 }
 

@@ -22,6 +22,8 @@ import (
 type inputReader struct {
 	client.Reader
 	scheme     *runtime.Scheme
+	live       client.Reader // nil without a manager
+	unseen     func(kind string, obj metav1.Object)
 	owner      client.Object
 	references []references.Reference
 	reads      []readVersion
@@ -47,7 +49,19 @@ func (r *inputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 	}
 	err = r.Reader.Get(ctx, name, obj, options...)
 	if _, metadata := obj.(*metav1.PartialObjectMetadata); metadata || ref.Cached || cachesWhole(r.Reader, obj) {
+		if apierrors.IsNotFound(err) && r.live != nil {
+			if hidden := references.PastCache(ctx, r.live, kind, name); hidden != nil {
+				r.unseen(kind.Kind, hidden)
+			}
+		}
 		return err
+	}
+	if err == nil && r.live != nil {
+		cached := &metav1.PartialObjectMetadata{}
+		cached.SetGroupVersionKind(kind)
+		if apierrors.IsNotFound(r.Reader.Get(ctx, name, cached)) {
+			r.unseen(kind.Kind, obj)
+		}
 	}
 	if client.IgnoreNotFound(err) == nil {
 		read := readVersion{kind: kind, name: name}
@@ -108,6 +122,17 @@ func (s *ChildSet[T]) inputReader(c client.Client) client.Reader {
 		return c
 	}
 	return &references.Reader{Forms: s.forms, Cache: c, Live: s.applier.apiReader}
+}
+
+// noteUnseen notes that an input has read an object, or would have, which exists and which the cache does not show. If the cache is
+// not only behind, no change of the object triggers a reconcile.
+func (r *reconciliation[T]) noteUnseen(kind string, obj metav1.Object) {
+	if r.set.applier.clock.Since(obj.GetCreationTimestamp().Time) <= maxCacheDelay {
+		r.unseen = true
+		return
+	}
+	name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	r.failures = append(r.failures, &NotCachedError{Kind: kind, Name: name})
 }
 
 func versionOf(obj metav1.Object) string {

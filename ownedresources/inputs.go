@@ -95,6 +95,9 @@ func (r *reconciliation[T]) inputError(err error) error {
 		return fmt.Errorf("input of %s: %w", child.describe(), err)
 	}
 	missing := &WaitingError{reason: reasonReferenceNotFound, message: child.describe() + ": " + missingText(err)}
+	if r.unseen {
+		missing.after = maxCacheDelay // no event comes if the cache leaves the object out
+	}
 	if child.options.keepWhileMissing == nil {
 		return missing
 	}
@@ -133,7 +136,8 @@ func ReadsCached[T client.Object](obj client.Object, names func(T) []types.Names
 // If the function returns an error of the API server that something is not found, the children that are built from the input
 // stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound. With the
 // option [KeepWhileMissing] they are built with the value that the function returned beside its error. Any other error is
-// returned with the name of the child. It does not hold up the other children.
+// returned with the name of the child. It does not hold up the other children. An object that exists for more than a minute and that
+// the cache does not show, because of its selector or namespaces, is a [*NotCachedError].
 func From[T client.Object, S any](read func(ctx context.Context, r client.Reader, owner T) (S, error), reads ...Read[T]) *Input[T, S] {
 	in := &Input[T, S]{mistake: checkComparable(reflect.TypeFor[S](), nil)}
 	for _, one := range reads {
@@ -141,7 +145,10 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 	}
 	call := func(ctx context.Context, r *reconciliation[T]) (S, []readVersion, error) {
 		owner := r.ownerOfInputs()
-		reader := &inputReader{Reader: r.set.inputReader(r.client), scheme: r.client.Scheme(), owner: owner, references: in.references}
+		reader := &inputReader{
+			Reader: r.set.inputReader(r.client), scheme: r.client.Scheme(), live: r.set.applier.apiReader, unseen: r.noteUnseen,
+			owner: owner, references: in.references,
+		}
 		value, err := read(ctx, reader, owner)
 		return value, reader.reads, err
 	}

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 // names returns a function that names objects in the owner's namespace.
@@ -267,6 +272,75 @@ func TestContentHashIsRecorded(t *testing.T) {
 	var made configMap
 	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "copied"}, &made))
 	require.Equal(t, "v1:25e317f64afe925e72db59e8e5ca9c64", made.Data["content"])
+}
+
+// hiding is a client whose cache leaves out the objects of a name.
+type hiding struct {
+	client.Client
+	name string
+}
+
+func (h hiding) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if name.Name == h.name {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, name.Name)
+	}
+	return h.Client.Get(ctx, name, obj, opts...)
+}
+
+// A cache whose selector leaves out what an input reads is named as the reason, once the cache cannot be just behind.
+func TestInputHiddenByTheCache(t *testing.T) {
+	reads := Reads(&corev1.Secret{}, names("hidden"))
+	tests := map[string]struct {
+		reason string
+		input  *Input[*configMap, string]
+		built  bool
+	}{
+		"Metadata": {reason: "It is read in the cache, which does not have it.", input: VersionHash(reads)},
+		"Cached":   {reason: "So is the whole object.", input: VersionHash(ReadsCached(&corev1.Secret{}, names("hidden")))},
+		"Whole": {
+			reason: "It is read past the cache, but no change triggers a reconcile.",
+			input: From(func(ctx context.Context, r client.Reader, owner *configMap) (string, error) {
+				var read corev1.Secret
+				err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "hidden"}, &read)
+				return string(read.Data["content"]), err
+			}, reads),
+			built: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "hidden"}, Data: map[string][]byte{"content": []byte("one")}}
+			require.NoError(t, env.other.Create(t.Context(), secret))
+			s := Ensure(copied(test.input))
+			var err error
+			s.forms, err = references.NewForms(env.client.Scheme(), s.Watched(), s.References())
+			require.NoError(t, err)
+			s.applier.apiReader = env.other
+			clock := clocktesting.NewFakePassiveClock(secret.CreationTimestamp.Time)
+			s.applier.clock = clock
+
+			err = s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner)
+			if test.built {
+				require.NoError(t, err, "the cache may be just behind")
+			} else {
+				wait, ok := errors.AsType[*WaitingError](err)
+				require.True(t, ok, "%v", err)
+				reason, after := wait.Waiting()
+				require.Equal(t, "ReferenceNotFound", reason)
+				require.Equal(t, time.Minute, after, "no event comes if the cache leaves it out")
+			}
+			clock.SetTime(clock.Now().Add(2 * time.Minute))
+			err = s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner)
+			hidden, ok := errors.AsType[*NotCachedError](err)
+			require.True(t, ok, "%s: %v", test.reason, err)
+			require.ErrorContains(t, hidden, "Secret "+env.namespace+"/hidden is not in the cache, although it exists: the cache's selector or namespaces leave it out")
+			require.Equal(t, test.built, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
+
+			require.NoError(t, env.other.Delete(t.Context(), secret))
+			requireWaits(t, s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner), "ReferenceNotFound")
+		})
+	}
 }
 
 func TestLive(t *testing.T) {

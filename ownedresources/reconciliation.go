@@ -30,6 +30,7 @@ type reconciliation[T client.Object] struct {
 	failures []error
 	waits    []*WaitingError
 
+	unseen  bool // an object that an input reads exists, and the cache does not show it yet
 	changed bool // an object was written, or read from elsewhere than the cache
 	quiet   bool // there was nothing to do
 }

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 // Sensitive is a value that logs, errors and JSON show as "(hidden)". Convert it to []byte or string where it is used. Do not
@@ -31,6 +33,9 @@ func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 const (
 	// SecretNotFound means that the Secret does not exist, or that the selector lacks its name or its key.
 	SecretNotFound = "SecretNotFound"
+	// SecretNotInCache means that the Secret exists for more than a minute, and that the cache's selector or namespaces leave it out:
+	// no change of it would trigger a pass.
+	SecretNotInCache = "SecretNotInCache"
 	// SecretKeyNotFound means that the Secret does not have the key.
 	SecretKeyNotFound = "SecretKeyNotFound"
 	// SecretValueEmpty means that the value of the key is empty.
@@ -38,16 +43,42 @@ const (
 )
 
 // SecretError is the error for a Secret, a key or a value that is missing. Find it as a *SecretError with errors.As. It is a
-// [Waiter] without a delay: with [Referencing] an event of the Secret triggers the next pass.
+// [Waiter], in general without a delay: with [Referencing] an event of the Secret triggers the next pass. The delay is a minute if the
+// cache does not show a Secret that exists.
 type SecretError struct {
 	reason  string
 	message string
+	after   time.Duration
 }
 
 func (e *SecretError) Error() string { return e.message }
 
-// Waiting implements [Waiter]. The reason is [SecretNotFound], [SecretKeyNotFound] or [SecretValueEmpty], and the delay is 0.
-func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.reason, 0 }
+// Waiting implements [Waiter]. The reason is [SecretNotFound], [SecretNotInCache], [SecretKeyNotFound] or [SecretValueEmpty], and the
+// delay is 0 or a minute.
+func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }
+
+// maxCacheDelay is how far a cache may be behind. An object that it has not shown for longer is left out of it.
+const maxCacheDelay = time.Minute
+
+// missingSecret returns the error for a Secret that was not found. If it was not found in the cache, the Secret may exist.
+func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, read client.Object) error {
+	missing := &SecretError{reason: SecretNotFound, message: fmt.Sprintf("Secret %s does not exist", name)}
+	s, ok := c.(*stepClient)
+	if !ok || s.reader.Live == nil || !s.reader.InCache(read) {
+		return missing
+	}
+	found := references.PastCache(ctx, s.reader.Live, corev1.SchemeGroupVersion.WithKind("Secret"), name)
+	switch {
+	case found == nil:
+	case time.Since(found.CreationTimestamp.Time) > maxCacheDelay:
+		missing.reason, missing.after = SecretNotInCache, maxCacheDelay
+		missing.message = fmt.Sprintf("Secret %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
+			"give it the labels that the selector asks for, or widen the cache", name)
+	default:
+		missing.after = maxCacheDelay // no event comes if the cache leaves it out
+	}
+	return missing
+}
 
 // SecretVersion returns the [VersionOf] of the Secret that a selector names, which shows whether the Secret has changed. It
 // reads the metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name or its
@@ -61,7 +92,7 @@ func SecretVersion(ctx context.Context, c client.Reader, namespace string, selec
 	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
 	switch err := c.Get(ctx, name, metadata); {
 	case apierrors.IsNotFound(err):
-		return "", &SecretError{SecretNotFound, fmt.Sprintf("Secret %s does not exist", name)}
+		return "", missingSecret(ctx, c, name, metadata)
 	case err != nil:
 		return "", fmt.Errorf("read metadata of Secret %s: %w", name, err)
 	}
@@ -80,23 +111,23 @@ func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector
 	err = c.Get(ctx, name, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, "", &SecretError{SecretNotFound, fmt.Sprintf("Secret %s does not exist", name)}
+		return nil, "", missingSecret(ctx, c, name, &secret)
 	case err != nil:
 		return nil, "", fmt.Errorf("read Secret %s: %w", name, err)
 	}
 	value, ok := secret.Data[selector.Key]
 	switch {
 	case !ok:
-		return nil, "", &SecretError{SecretKeyNotFound, fmt.Sprintf("Secret %s has no key %q", name, selector.Key)}
+		return nil, "", &SecretError{reason: SecretKeyNotFound, message: fmt.Sprintf("Secret %s has no key %q", name, selector.Key)}
 	case len(value) == 0:
-		return nil, "", &SecretError{SecretValueEmpty, fmt.Sprintf("the value of key %q in Secret %s is empty", selector.Key, name)}
+		return nil, "", &SecretError{reason: SecretValueEmpty, message: fmt.Sprintf("the value of key %q in Secret %s is empty", selector.Key, name)}
 	}
 	return value, VersionOf(&secret), nil
 }
 
 func incomplete(selector corev1.SecretKeySelector) error {
 	if selector.Name == "" || selector.Key == "" {
-		return &SecretError{SecretNotFound, "the reference to a Secret lacks its name or its key"}
+		return &SecretError{reason: SecretNotFound, message: "the reference to a Secret lacks its name or its key"}
 	}
 	return nil
 }

@@ -58,6 +58,12 @@ func (r *Reader) CachesWhole(obj client.Object) bool {
 	return err == nil && from == cache && formOf(obj) != metadata
 }
 
+// InCache reports whether the object, whole or metadata, is read in the cache.
+func (r *Reader) InCache(obj client.Object) bool {
+	from, _, err := r.Forms.sourceOf(obj)
+	return err == nil && from != server
+}
+
 // getMetadata reads the metadata of an object that the cache holds as a whole.
 func (r *Reader) getMetadata(ctx context.Context, name client.ObjectKey, into *metav1.PartialObjectMetadata, gvk schema.GroupVersionKind, opts []client.GetOption) error {
 	whole, err := r.Forms.empty(gvk)
@@ -93,4 +99,16 @@ func (r *Reader) listMetadata(ctx context.Context, into *metav1.PartialObjectMet
 func copyMetadata(whole client.Object, into *metav1.PartialObjectMetadata, gvk schema.GroupVersionKind) {
 	meta.AsPartialObjectMetadata(whole).DeepCopyInto(into)
 	into.SetGroupVersionKind(gvk)
+}
+
+// PastCache returns the metadata of an object that the cache does not show, read from the API server, and nil if there is none or the
+// API server does not say. It lists by name, since the operator may list whatever its cache holds.
+func PastCache(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind, name client.ObjectKey) *metav1.PartialObjectMetadata {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err := live.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{"metadata.name": name.Name})
+	if err != nil || len(list.Items) == 0 {
+		return nil
+	}
+	return &list.Items[0]
 }

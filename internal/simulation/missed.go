@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,8 +61,12 @@ func (r *Run) missedChanges() *missedChanges {
 		case r.isOfAnother(row.changed, m.over):
 			list = &m.others
 		}
-		if !slices.Contains(*list, row.change) {
-			*list = append(*list, row.change)
+		change := row.change
+		if obj := cmp.Or(row.changed.New, row.changed.Old); r.hides(obj) {
+			change += " (which the cache's selector or namespaces leave out)"
+		}
+		if !slices.Contains(*list, change) {
+			*list = append(*list, change)
 		}
 		if kind := row.changed.GVK.Kind; list != &m.unwatched && !slices.Contains(m.kinds, kind) {
 			m.kinds = append(m.kinds, kind)

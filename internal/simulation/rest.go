@@ -54,6 +54,9 @@ func (r *Run) checkRest(due *int) (undisturbed bool) {
 			return false
 		case !ran:
 			r.noteNoOps(pass)
+			if err := r.checkHidden(pass); err != nil {
+				r.fail(err)
+			}
 			return true
 		case r.version() != before:
 			if r.noteSilenced(DoesNotRest) {

@@ -6,8 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -219,6 +221,33 @@ var faultyWiring = map[string]faulty{
 		},
 		fault: reconciletest.StaleMetadata,
 		says:  []string{"stale metadata after: modified ConfigMap default/source #1"},
+	},
+	"CacheHidesWhatIsRead": {
+		reason: "the cache's selector leaves out an object that the operator reads by its name",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+				p.Manager(cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: labels.Set{label: "yes"}.AsSelector()}}})
+				b.For(&Shop{}).Watches(&corev1.ConfigMap{}, theShop())
+				return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					from := source()
+					err := c.Get(ctx, client.ObjectKeyFromObject(from), from)
+					if sound && err != nil {
+						err = p.APIReader().Get(ctx, client.ObjectKeyFromObject(from), from)
+					}
+					if err != nil {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					return ctrl.Result{}, open(ctx, c, s, from.Data["colour"])
+				}}
+			}, reconciletest.Create(shop()))
+			s.Objects = []client.Object{source()}
+			return s
+		},
+		kind: reconciletest.DoesNotRest,
+		says: []string{
+			"the operator's cache hides ConfigMap default/source", "the cache's selector or namespaces leave it out",
+			"give the object the labels that the selector asks for",
+		},
 	},
 	"RequeueAfterBesideAnError": {
 		reason: "controller-runtime ignores the delay",

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
@@ -95,6 +97,17 @@ func (c *Cache) WatchesTwice(gvk schema.GroupVersionKind) bool {
 		whole, part = whole || k.asked && k.form != metadata, part || k.asked && k.form == metadata
 	}
 	return whole && part
+}
+
+// Hides reports whether the cache does not hold an object of a kind that it watches, because of its options.
+func (c *Cache) Hides(obj client.Object) bool {
+	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.formsOf(gvk), func(k *kind) bool { return !k.selection.matches(obj) })
 }
 
 // OtherVersion returns the version in which a kind is watched, if that is not the given one. Else it returns "".
