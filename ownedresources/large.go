@@ -38,7 +38,12 @@ func isTooLarge(err error) bool {
 
 // isLiveUntypable reports whether the API server refused an apply because the live object does not fit its schema.
 func isLiveUntypable(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "failed to create typed live object")
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "failed to create typed live object") ||
+		strings.Contains(text, "failed to create manager for existing fields") // without managed fields
 }
 
 // writeByPatch writes an object that cannot be applied. It returns the refusal of the apply if it cannot write the object either.
@@ -62,9 +67,10 @@ func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied
 		return nil, refusal
 	}
 	schema.FillEmpty(want, merged)
+	removes := d.ourEntry(live) < 0 && last.method != byOthers && last.hash != string(d.sum[:])
 	for _, withSpec := range []bool{true, false} {
 		tree := merged
-		if d.ourEntry(live) < 0 && last.method != byOthers && last.hash != string(d.sum[:]) {
+		if removes {
 			if tree, err = d.withoutUndesired(merged, want, withSpec); err != nil {
 				return nil, err
 			}
@@ -80,7 +86,7 @@ func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied
 		switch {
 		case isTooLarge(err):
 			return nil, fmt.Errorf("%w: etcd takes 1.5 MiB a request by default: split the object", err)
-		case err == nil || !isInvalid(err) || !withSpec:
+		case err == nil || !isInvalid(err) || !withSpec || !removes:
 			return answer, err
 		}
 	}
