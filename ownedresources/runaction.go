@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -217,6 +218,9 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 	if err := d.checkKeys(); err != nil {
 		return nil, err
 	}
+	if err := a.waitForFormerPods(ctx, d); err != nil {
+		return nil, err
+	}
 	if err := a.requireCurrent(ctx, d.owner); err != nil { // a process that sees the past does not know what has run
 		return nil, err
 	}
@@ -237,6 +241,30 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 	answer = a.remember(ctx, d, answer)
 	a.record(ctx, d.owner, d.kind, answer, outcomeCreated, "")
 	return answer, nil
+}
+
+// waitForFormerPods returns a [*WaitingError] while a pod of a former Job of this name runs, which somebody has deleted without its
+// pods, or whose pods the garbage collector has not deleted yet. Without a manager the pods are not read.
+func (a *applier) waitForFormerPods(ctx context.Context, d *desired) error {
+	name := d.object.GetName()
+	if a.apiReader == nil || len(validation.IsValidLabelValue(name)) > 0 { // the API server refuses a Job of such a name
+		return nil
+	}
+	pods, err := a.listLive(ctx, d.owner, podKind, d.object.GetNamespace(), client.MatchingLabels{batchv1.JobNameLabel: name})
+	if err != nil {
+		return fmt.Errorf("pods of a former %s: %w", d, err)
+	}
+	for i := range pods {
+		phase, _, _ := unstructured.NestedString(pods[i].Object, "status", "phase") // the API server sets it
+		controller := metav1.GetControllerOfNoCopy(&pods[i])
+		isFormer := controller == nil || controller.Kind == d.kind.gvk.Kind && controller.Name == name
+		if !isFormer || phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) {
+			continue
+		}
+		return &WaitingError{reason: reasonPodsRunning, after: podRecheck, message: fmt.Sprintf(
+			"%s is not created while Pod %s of a former Job of this name runs: wait for its end, or delete it", d, client.ObjectKeyFromObject(&pods[i]))}
+	}
+	return nil
 }
 
 // startRun starts a Job that the owner's annotation names.

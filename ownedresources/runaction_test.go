@@ -1,13 +1,17 @@
 package ownedresources
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // webJob returns a Job that is named as the owner.
@@ -75,4 +79,85 @@ func TestRunOnceWithCreateOnly(t *testing.T) {
 		require.Equal(t, label, job.Labels["label"])
 		require.True(t, *job.Spec.Suspend, "a field that is set on creation only keeps its value")
 	}
+}
+
+// Pods with the label of the Job, of which there is none.
+func TestRunOnceWaitsForFormerPods(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason     string
+		controller *metav1.OwnerReference
+		phase      corev1.PodPhase
+		label      string
+		waits      bool
+	}{
+		"Orphan":     {reason: "Somebody has deleted its Job without it.", label: "web", waits: true},
+		"OfFormer":   {reason: "The garbage collector has not come yet.", label: "web", controller: &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "web", UID: "former"}, waits: true},
+		"OfAnother":  {reason: "It has a controller that has nothing to do with the Job.", label: "web", controller: &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "other"}},
+		"OtherLabel": {reason: "It is the pod of another Job.", label: "webs"},
+		"Succeeded":  {reason: "It has ended.", label: "web", phase: corev1.PodSucceeded},
+		"Failed":     {reason: "It has ended.", label: "web", phase: corev1.PodFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newTestEnv(t)
+			pod := env.createPod(t, "web-abcde", map[string]string{batchv1.JobNameLabel: test.label})
+			if test.controller != nil {
+				test.controller.Controller = new(true)
+				pod.OwnerReferences = []metav1.OwnerReference{*test.controller}
+				require.NoError(t, env.other.Update(t.Context(), pod))
+			}
+			if test.phase != "" {
+				pod.Status.Phase = test.phase
+				require.NoError(t, env.other.Status().Update(t.Context(), pod))
+			}
+			s := Ensure(Build(func(*configMap) *batchv1.Job { return webJob() }, RunOnce()))
+			s.applier.apiReader = env.client // as with a manager
+			err := s.Reconcile(t.Context(), env.client, env.owner)
+			if !test.waits {
+				requireWaits(t, err, "JobRunning")
+				return
+			}
+			requireWaits(t, err, "FormerPodsRunning")
+			require.EqualError(t, err, "Job "+env.namespace+"/web is not created while Pod "+env.namespace+"/web-abcde of a former Job of this name runs: wait for its end, or delete it", test.reason)
+			wait, _ := errors.AsType[*WaitingError](err)
+			_, after := wait.Waiting()
+			require.Equal(t, 10*time.Second, after, "pods are not watched")
+			require.False(t, env.exists(t, webJob()))
+			require.NoError(t, env.other.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+			requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+		})
+	}
+}
+
+// Somebody deletes the Job without its pods, which keep running.
+func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
+	env := newOperatorEnv(t)
+	set, _ := env.start(t, Ensure(Build(func(*budget) *batchv1.Job {
+		job := webJob()
+		job.Spec.Template.Annotations = map[string]string{controlplane.HoldAnnotation: "true"}
+		return job
+	}, RunOnce())))
+	pods := func() []corev1.Pod {
+		var all corev1.PodList
+		require.NoError(t, env.client.List(t.Context(), &all, client.InNamespace(env.namespace)))
+		return all.Items
+	}
+	env.create(t, env.owner)
+	require.Eventually(t, func() bool { return len(pods()) == 1 }, controlplane.Patience, 10*time.Millisecond)
+	first := pods()[0]
+	job := webJob()
+	job.Namespace = env.namespace
+	waitFor(t, env, job, func(j *batchv1.Job) bool { return j.DeletionTimestamp == nil })
+	require.NoError(t, env.client.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	set.waitForError(t, func(err error) bool {
+		wait, waits := errors.AsType[*WaitingError](err)
+		return waits && wait.reason == reasonPodsRunning
+	})
+	require.ErrorContains(t, set.lastError(), "Pod "+env.namespace+"/"+first.Name)
+	env.waitGone(t, job)
+	require.Len(t, pods(), 1)
+	require.Empty(t, pods()[0].OwnerReferences)
+	require.NoError(t, env.client.Delete(t.Context(), &first, client.GracePeriodSeconds(0)))
+	former := job.UID
+	waitFor(t, env, job, func(j *batchv1.Job) bool { return j.UID != former })
+	require.Eventually(t, func() bool { return len(pods()) == 1 && pods()[0].UID != first.UID }, controlplane.Patience, 10*time.Millisecond)
 }

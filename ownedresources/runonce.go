@@ -27,8 +27,12 @@ const (
 	// annotationRunOwner is the UID of a Job's owner. It finds the Job if the owner's deletion orphans it.
 	annotationRunOwner = "opblocks.dev/run-owner"
 
-	reasonJobRunning = "JobRunning"
-	reasonJobFailed  = "JobFailed"
+	reasonJobRunning  = "JobRunning"
+	reasonJobFailed   = "JobFailed"
+	reasonPodsRunning = "FormerPodsRunning"
+
+	// podRecheck is how long to wait for the pods of a former Job: they are not watched.
+	podRecheck = 10 * time.Second
 )
 
 // RunOnce runs a Job once for each content, also if its time to live removes it or the operator crashes. The content is the
@@ -41,6 +45,10 @@ const (
 // If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new one is created: there are
 // never two at once. The former content counts as new if it comes back.
 //
+// So it is also after somebody has deleted the Job without its pods: the error is a [*WaitingError] with the reason FormerPodsRunning,
+// which names the pod, while a pod runs that has the label batch.kubernetes.io/job-name of this Job and no controller, or one
+// of this name. It is tried again after 10 seconds.
+//
 // A Job that fails is shown by a [*FailedError] and is not repeated, not even after its time to live, until the content
 // changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job that has
 // completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation [RunOncePrefix]
@@ -51,8 +59,8 @@ const (
 // it again. If the Job sets suspend itself, as one for a queue does, it is created as it is.
 //
 // The Job has the finalizer [RunOnceFinalizer] until the owner's annotation says how it has ended. The set gets a finalizer of
-// its own, which takes it off when the owner is deleted: see [ChildSet.FinalizerName]. The operator needs the verb patch on
-// the owner.
+// its own, which takes it off when the owner is deleted: see [ChildSet.FinalizerName]. The operator needs the verbs patch on
+// the owner and list on pods.
 //
 // RunOnce decides when the child is ready and when the Job is replaced, so it excludes [ReadyWhen] and [Recreate].
 func RunOnce() ChildOption {
