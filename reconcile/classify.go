@@ -89,7 +89,7 @@ func classifyChain(err error) outcome {
 			o.keepsConditions = true
 			return o
 		case *successError:
-			o := outcome{reason: e.reason, message: e.message, explained: true}
+			o := outcome{reason: cmp.Or(e.reason, reasonSucceeded), message: e.message, explained: e.reason != ""}
 			if e.exact {
 				o.after = e.requeueAfter
 			} else {

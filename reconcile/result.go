@@ -25,8 +25,9 @@ type Reasoner interface {
 
 // Success returns an error that means success, with a reason in CamelCase and a message. They appear in the condition of
 // the step, and in Ready if all steps have succeeded that are not [Optional]. If several of these return a Success, Ready
-// shows the last one. The message must not change while nothing else does (no times, no counters), because each change is
-// written to the status.
+// shows the last one. If the reason is empty, Ready shows nothing of this Success, and the condition of the step has the
+// reason Succeeded and the message. The message must not change while nothing else does (no times, no counters), because
+// each change is written to the status.
 //
 // The next pass comes at the latest after the delay requeueAfter plus up to a tenth of it, which keeps objects from running
 // at the same time. Zero asks for no pass: an event triggers it.

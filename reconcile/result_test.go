@@ -65,6 +65,14 @@ func TestSuccess(t *testing.T) {
 			},
 			again: true,
 		},
+		"WithoutAReason": {
+			reason: "only the condition of the step has its message",
+			steps: []NamedStep[*budget]{
+				Named("one", returning(SuccessUntil("", 10*time.Minute, "every night")), Reporting("Backups")), Named("two", returning(nil)),
+			},
+			want:  []condition{{"Backups", "True", "Succeeded", "every night"}, {"Ready", "True", "Succeeded", ""}},
+			again: true,
+		},
 		"ReasonOfAPlainSuccess": {
 			reason: "its message appears in Ready, although the reason is that of a step without a Success",
 			steps:  []NamedStep[*budget]{Named("one", returning(Success("Succeeded", 10*time.Minute, "The user is there.")))},

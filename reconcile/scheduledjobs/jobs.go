@@ -80,8 +80,9 @@ func WithClock(c clock.PassiveClock) Option {
 // Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. It sends no request if there is
 // nothing to do.
 //
-// It returns a success with the reason Scheduled, Suspended or WaitingForJob, and the next pass comes when the next run is
-// due. A Job that fails is not an error of the step. If the spec is invalid, the step is stalled. An object that has the
+// It returns a success, and the next pass comes when the next run is due. Ready shows nothing of it, except with the reason
+// Suspended, or WaitingForJob while a run that is due waits for the end of another Job. A condition that the step reports
+// ([reconcile.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an error of the step. If the spec is invalid, the step is stalled. An object that has the
 // name of a Job and is not one of ours is left alone, with an *ownedresources.OwnershipError.
 func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	spec, status := s.fields(obj)
@@ -120,7 +121,7 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 	if err != nil {
 		return due, reconcile.Stalled("", err)
 	}
-	scheduled := reconcile.SuccessUntil("Scheduled", due.RequeueAfter(now), "%q in %s", spec.Schedule, timeZone(spec))
+	scheduled := reconcile.SuccessUntil("", due.RequeueAfter(now), "%q in %s", spec.Schedule, timeZone(spec))
 	switch due.Verdict {
 	case schedule.Start:
 		waitsFor, err := s.start(ctx, o, spec, status, runs, due)

@@ -75,7 +75,7 @@ func (h *harness) restart() {
 			return write("patch status of", obj, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},
 	})
-	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep(scheduledjobs.WithClock(h.clock)))).WithClock(h.clock).WithRecorder(h.events)
+	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep(scheduledjobs.WithClock(h.clock)), reconcile.Reporting("Backups"))).WithClock(h.clock).WithRecorder(h.events)
 }
 
 // pass runs a pass and returns the Backup after it, and the delay until the next pass.
@@ -160,8 +160,10 @@ func TestReconcile(t *testing.T) {
 		h := newHarness(t, newBackup())
 		b, after := h.at(t, two.Add(-time.Minute))
 		require.Equal(t, time.Minute, after, "exactly when the run is due")
-		require.Equal(t, "Scheduled", ready(b).Reason)
-		require.Equal(t, `"0 * * * *" in UTC`, ready(b).Message)
+		require.Equal(t, "Succeeded", ready(b).Reason)
+		require.Empty(t, ready(b).Message, "a schedule is nothing to report for the whole object")
+		own, _ := conditions.Get(b.Status.Conditions, "Backups")
+		require.Equal(t, []string{"Succeeded", `"0 * * * *" in UTC`}, []string{own.Reason, own.Message})
 		require.Empty(t, h.writes)
 		h.emitted()
 
@@ -298,7 +300,7 @@ func TestConcurrencyPolicy(t *testing.T) {
 		h.finish(t, jobAtTwo, batchv1.JobFailed)
 		b, _ = h.pass(t)
 		require.Equal(t, []string{jobAtTwo, jobAtThree}, h.jobs(t))
-		require.Equal(t, "Scheduled", ready(b).Reason)
+		require.Equal(t, "Succeeded", ready(b).Reason)
 	})
 	t.Run("Replace", func(t *testing.T) {
 		h := newHarness(t, with(batchv1.ReplaceConcurrent))
