@@ -1,5 +1,6 @@
 // Package readiness computes whether an object has reached the state that its spec asks for, by the rules of kstatus
-// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
+// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and by one more: a Service of type
+// LoadBalancer has an address. To kstatus it is ready as soon as it has a cluster IP, before anybody can reach it from outside.
 //
 // kstatus takes unstructured objects only, and converting a typed object costs more than the computation. The rules
 // for the most frequent kinds, Deployment and Service, are therefore written out for the typed objects, and the other
@@ -11,6 +12,7 @@ import (
 	"maps"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,6 +72,9 @@ func computeUnstructured(obj client.Object, gvk schema.GroupVersionKind) (Result
 		return Result{}, fmt.Errorf("status of %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
 	}
 	if computed.Status == status.CurrentStatus {
+		if gvk.Group == corev1.GroupName && gvk.Kind == "Service" {
+			return ofServiceContent(content), nil
+		}
 		return Result{Status: status.CurrentStatus}, nil
 	}
 	result := Result{computed.Status, string(computed.Status), computed.Message}

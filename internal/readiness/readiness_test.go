@@ -36,7 +36,8 @@ func deployment(edit func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-// TestTypedEqualsKstatus compares the rules written out here with kstatus: Status, Reason and Message are the same.
+// TestTypedEqualsKstatus compares the rules written out here with what an unstructured object gets: Status, Reason and Message
+// are the same.
 func TestTypedEqualsKstatus(t *testing.T) {
 	deployments := map[string]func(*appsv1.Deployment){
 		"Complete":        nil,
@@ -76,7 +77,7 @@ func TestTypedEqualsKstatus(t *testing.T) {
 	services := map[string]corev1.ServiceSpec{
 		"ClusterIP":                  {ClusterIP: "10.0.0.1"},
 		"Headless":                   {ClusterIP: corev1.ClusterIPNone},
-		"LoadBalancer":               {Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1"},
+		"LoadBalancerWithoutAddress": {Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1"},
 		"LoadBalancerWithoutIP":      {Type: corev1.ServiceTypeLoadBalancer},
 		"ExternalName":               {Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"},
 		"WithoutDefaultsOfTheServer": {},
@@ -87,6 +88,29 @@ func TestTypedEqualsKstatus(t *testing.T) {
 	for name, obj := range map[string]client.Object{"ConfigMap": &corev1.ConfigMap{}, "Secret": &corev1.Secret{}} {
 		obj.SetGeneration(2)
 		t.Run(name, func(t *testing.T) { requireEqualsKstatus(t, obj) })
+	}
+}
+
+// TestLoadBalancer has the rule that kstatus has not: nobody can use a load balancer without an address.
+func TestLoadBalancer(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1"}}
+	tests := map[string]struct {
+		ingress []corev1.LoadBalancerIngress
+		want    Result
+	}{
+		"NoAddress": {nil, inProgress("NoAddress", "the load balancer has no address yet: see status.loadBalancer.ingress")},
+		"IP":        {[]corev1.LoadBalancerIngress{{IP: "192.0.2.7"}}, Result{Status: status.CurrentStatus}},
+		"Hostname":  {[]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}, Result{Status: status.CurrentStatus}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			service := service.DeepCopy()
+			service.Status.LoadBalancer.Ingress = tc.ingress
+			requireEqualsKstatus(t, service)
+			got, err := ComputeInScheme(service, scheme.Scheme)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got)
+		})
 	}
 }
 

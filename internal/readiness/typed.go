@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -129,8 +130,26 @@ func ofDeployment(d *appsv1.Deployment) Result {
 }
 
 func ofService(s *corev1.Service) Result {
-	if s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.ClusterIP == "" {
+	switch {
+	case s.Spec.Type != corev1.ServiceTypeLoadBalancer:
+	case s.Spec.ClusterIP == "":
 		return inProgress("NoIPAssigned", "ClusterIP not set. Service type: LoadBalancer")
+	case len(s.Status.LoadBalancer.Ingress) == 0:
+		return withoutAddress()
 	}
 	return Result{Status: status.CurrentStatus}
+}
+
+// ofServiceContent returns the readiness of an unstructured Service that is ready to kstatus.
+func ofServiceContent(content map[string]any) Result {
+	serviceType, _, _ := unstructured.NestedString(content, "spec", "type")
+	ingress, _, _ := unstructured.NestedFieldNoCopy(content, "status", "loadBalancer", "ingress")
+	if addresses, _ := ingress.([]any); serviceType == string(corev1.ServiceTypeLoadBalancer) && len(addresses) == 0 {
+		return withoutAddress()
+	}
+	return Result{Status: status.CurrentStatus}
+}
+
+func withoutAddress() Result {
+	return inProgress("NoAddress", "the load balancer has no address yet: see status.loadBalancer.ingress")
 }

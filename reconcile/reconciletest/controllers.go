@@ -32,7 +32,7 @@ type SimulatedController struct {
 
 // defaultControllers run unless a scenario has another controller for the kind.
 func defaultControllers() []SimulatedController {
-	return []SimulatedController{Deployments(), StatefulSets(), DaemonSets(), Jobs(nil), CronJobs(), PersistentVolumeClaims()}
+	return []SimulatedController{Deployments(), StatefulSets(), DaemonSets(), Jobs(nil), CronJobs(), PersistentVolumeClaims(), Services()}
 }
 
 // Deployments returns the simulated controller of Deployments. It runs by default.
@@ -119,6 +119,15 @@ func CronJobs() SimulatedController {
 // claim that is being deleted goes when no pod uses it.
 func PersistentVolumeClaims() SimulatedController {
 	return SimulatedController{For: &corev1.PersistentVolumeClaim{}, Step: controllers.PersistentVolumeClaims}
+}
+
+// Services returns the simulated controller of load balancers. It runs by default.
+//
+// A Service of type LoadBalancer gets the finalizer service.kubernetes.io/load-balancer-cleanup, and in the next step an address
+// of 198.51.100.0/24 that depends on its name. With {For: &corev1.Service{}} in its place it stays without an address, as in
+// a cluster without a cloud provider. Endpoints are not simulated.
+func Services() SimulatedController {
+	return SimulatedController{For: &corev1.Service{}, Step: controllers.Services}
 }
 
 // simulatedControllers returns the steps of all controllers: the default ones whose kinds are in the scheme and not

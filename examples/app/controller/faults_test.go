@@ -20,32 +20,69 @@ import (
 // TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
 // point. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, appv1.AddToScheme(scheme))
 	named := metav1.ObjectMeta{Namespace: "default", Name: "nginx-app"}
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
 	tutorial := sample()
 	tutorial.Annotations = map[string]string{"spec": "{}"} // the tutorial's operator has set it
-	report := reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
-		Objects: []client.Object{settings},
+	s := scenario(t,
+		reconciletest.Create(tutorial),
+		reconciletest.Change(sample(), func(a *appv1.App) {
+			a.Spec.ConfigMapRefs, a.Spec.MinAvailable = []corev1.LocalObjectReference{{Name: "settings"}}, new(intstr.FromInt32(1))
+		}),
+		reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data = map[string]string{"colour": "red"} }),
+		reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Image, d.OwnerReferences[0].BlockOwnerDeletion = "nginx", nil
+		}),
+		reconciletest.Change(sample(), func(a *appv1.App) {
+			a.Spec.Ports[0].Port, a.Spec.ServiceType, a.Spec.MinAvailable.IntVal = 8081, corev1.ServiceTypeLoadBalancer, 2
+		}),
+		reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }),
+		reconciletest.Delete(sample()),
+	)
+	s.Objects = []client.Object{settings}
+	report := reconciletest.Explore(t, s, reconciletest.Depth(2), reconciletest.LimitPairs(100))
+	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
+}
+
+// scenario returns a scenario with these actions.
+func scenario(t *testing.T, actions ...reconciletest.Action) reconciletest.Scenario {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, appv1.AddToScheme(scheme))
+	return reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"../config/crd/bases"}, Actions: actions,
 		Start: func(p *reconciletest.Process) error {
 			return controller.SetupWithManager(p.Manager(controller.Cache()))
 		},
-		Actions: []reconciletest.Action{
-			reconciletest.Create(tutorial),
-			reconciletest.Change(sample(), func(a *appv1.App) {
-				a.Spec.ConfigMapRefs, a.Spec.MinAvailable = []corev1.LocalObjectReference{{Name: "settings"}}, new(intstr.FromInt32(1))
-			}),
-			reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data = map[string]string{"colour": "red"} }),
-			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
-				d.Spec.Template.Spec.Containers[0].Image, d.OwnerReferences[0].BlockOwnerDeletion = "nginx", nil
-			}),
-			reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports[0].Port, a.Spec.MinAvailable.IntVal = 8081, 2 }),
-			reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }),
-			reconciletest.Delete(sample()),
-		},
-	}, reconciletest.Depth(2), reconciletest.LimitPairs(100))
-	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
+	}
+}
+
+// TestLoadBalancer checks that an App whose users cannot reach it from outside yet is not Ready.
+func TestLoadBalancer(t *testing.T) {
+	app := sample()
+	app.Spec.ServiceType = corev1.ServiceTypeLoadBalancer
+	tests := map[string]struct {
+		controllers []reconciletest.SimulatedController
+		ready       corev1.ConditionStatus
+		reason      string
+	}{
+		"WithAnAddress":         {ready: corev1.ConditionTrue, reason: "Succeeded"},
+		"WithoutACloudProvider": {controllers: []reconciletest.SimulatedController{{For: &corev1.Service{}}}, ready: corev1.ConditionFalse, reason: "NoAddress"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := scenario(t, reconciletest.Create(app))
+			s.SimulatedControllers = tc.controllers
+			reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
+				now := sample()
+				require.NoError(t, env.Get(t.Context(), client.ObjectKeyFromObject(now), now))
+				for _, conditionType := range []string{"ServiceReady", "Ready"} {
+					c, _ := controller.Conditions.Get(now.Status.Conditions, conditionType)
+					require.Equal(t, []string{string(tc.ready), tc.reason}, []string{string(c.Status), c.Reason}, conditionType)
+				}
+				require.NotEmpty(t, now.Status.Endpoint, "it can be reached in the cluster")
+			})
+		})
+	}
 }

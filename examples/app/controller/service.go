@@ -65,10 +65,12 @@ type serviceStep struct {
 
 func (s serviceStep) Reconcile(ctx context.Context, c client.Client, app *appv1.App) error {
 	err := s.ChildSet.Reconcile(ctx, c, app)
-	if _, foreign := errors.AsType[*ownedresources.OwnershipError](err); err == nil || foreign {
+	_, foreign := errors.AsType[*ownedresources.OwnershipError](err)
+	_, waits := errors.AsType[*ownedresources.WaitingError](err) // for the address of a load balancer
+	if err == nil || foreign {
 		app.Status.Endpoint = ""
 	}
-	if err == nil && len(app.Spec.Ports) > 0 {
+	if (err == nil || waits) && len(app.Spec.Ports) > 0 {
 		app.Status.Endpoint = fmt.Sprintf("%s.%s.svc:%d", app.Name, app.Namespace, app.Spec.Ports[0].Port)
 	}
 	return err

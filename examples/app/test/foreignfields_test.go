@@ -89,7 +89,7 @@ func TestServiceKeeps(t *testing.T) {
 	u := newUser(t, cluster(t))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	app := u.create(t, "web", func(s *appv1.AppSpec) { s.ServiceType = corev1.ServiceTypeLoadBalancer })
-	u.settled(t, app.Name, corev1.ConditionTrue)
+	u.condition(t, app.Name, "ServiceReady", "NoAddress")
 	s := u.Service(app.Name)
 	operatortest.Change(t, u, s, func(s *corev1.Service) {
 		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
@@ -99,6 +99,7 @@ func TestServiceKeeps(t *testing.T) {
 	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.7"}}
 	require.NoError(t, u.Status().Update(t.Context(), s))
 	require.NotZero(t, s.Spec.HealthCheckNodePort)
+	u.settled(t, app.Name, corev1.ConditionTrue)
 
 	for i, edit := range []func(*appv1.AppSpec){
 		func(s *appv1.AppSpec) { s.Ports[0].TargetPort = intstr.FromInt32(81) },
@@ -133,7 +134,11 @@ func TestServiceType(t *testing.T) {
 	assert.Equal(t, corev1.ServiceTypeClusterIP, before.Spec.Type)
 	for _, want := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, ""} {
 		u.set(t, app.Name, func(s *appv1.AppSpec) { s.ServiceType = want })
-		u.settled(t, app.Name, corev1.ConditionTrue)
+		if want == corev1.ServiceTypeLoadBalancer { // no cloud provider gives it an address
+			u.condition(t, app.Name, "ServiceReady", "NoAddress")
+		} else {
+			u.settled(t, app.Name, corev1.ConditionTrue)
+		}
 		now := operatortest.Live(t, u, u.Service(app.Name))
 		assert.Equal(t, before.Spec.ClusterIP, now.Spec.ClusterIP)
 		if want == "" {
