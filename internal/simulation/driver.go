@@ -83,6 +83,7 @@ func (r *Run) work(horizon time.Duration) {
 	all := transitions()
 	for !p.stopped && r.failure() == nil {
 		r.observe()
+		r.stopIfDue()
 		if injected := r.injectedSoFar(); injected != p.injected { // time to recover from the fault
 			p.injected, p.quietSince, p.attempts = injected, time.Now(), fakemanager.Attempts{}
 		}

@@ -19,6 +19,7 @@ type Options struct {
 	Replay   string      // the faults of the only run, as FormatFaults returns them; "": all are explored
 	Skip     []FaultKind // kinds that are left out
 	End      time.Time   // no run begins after it, in real time; zero: there is no end
+	Deadline Deadline    // ends runs that have begun
 	Progress *Progress   // prints how far the exploration is; nil: nothing is printed
 }
 
@@ -37,6 +38,10 @@ type Exploration struct {
 	Replayed string            // the trace of a replay
 	Rights   map[Right]string  // what the operator asked for in all runs, and a request that needs it
 	Random   []string          // places at which two runs without faults differ
+
+	// Unfinished says where the runs without faults were when the deadline ended them, or the first run with faults that it
+	// ended. "": it ended none.
+	Unfinished string
 
 	Silenced map[FindingKind]int // runs with findings of the kinds that the scenario leaves out
 
@@ -59,7 +64,9 @@ type Failure struct {
 // Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs
 // of faults if the options say so. The scenario and the options must be valid.
 func Explore(t *testing.T, s *Scenario, o Options) *Exploration {
-	e := &explorer{t: t, scenario: s, options: o, found: &Exploration{
+	limited := *s
+	limited.deadline = o.Deadline
+	e := &explorer{t: t, scenario: &limited, options: o, found: &Exploration{
 		Survived: map[FaultKind]int{}, Rights: map[Right]string{}, Silenced: map[FindingKind]int{},
 	}}
 	e.explore()
@@ -80,10 +87,14 @@ type explorer struct {
 
 func (e *explorer) explore() {
 	defer e.options.Progress.start(e.t.Name())()
-	inSlot(func() { e.baseline = e.scenario.run(e.t, nil, nil) })
-	e.found.Runs++
+	inSlot(func() { e.baseline = e.run(nil) })
 	e.found.addRights(e.baseline)
 	e.found.baseline = e.baseline.trace
+	if e.baseline.unfinished != "" {
+		e.found.Unfinished = "the run without faults was not finished: " + e.baseline.unfinished
+		return
+	}
+	e.found.Runs++
 	if e.baseline.err != nil {
 		e.found.fail(e.baseline)
 		return
@@ -91,6 +102,12 @@ func (e *explorer) explore() {
 	e.refs = e.scenario.newReferences(e.t, e.baseline)
 	for _, r := range e.refs.others() {
 		e.found.addRights(r)
+		if e.found.Unfinished == "" && r.unfinished != "" {
+			e.found.Unfinished = "one of the runs without faults, with which the others are compared, was not finished: " + r.unfinished
+		}
+	}
+	if e.found.Unfinished != "" {
+		return
 	}
 	e.found.Random = e.refs.randomPlaces()
 	e.noteNoOps()
@@ -124,9 +141,16 @@ func (e *explorer) repeatFirst() {
 	}
 	first := &e.found.Failures[0]
 	inSlot(func() {
-		again := e.scenario.run(e.t, first.Faults, e.refs)
-		first.Varies = again.err == nil || again.err.Error() != first.Err.Error()
+		again := e.run(first.Faults)
+		first.Varies = again.unfinished == "" && (again.err == nil || again.err.Error() != first.Err.Error())
 	})
+}
+
+// run does a run with the faults. The caller has a slot for it.
+func (e *explorer) run(faults []Fault) *result {
+	r := e.scenario.guarded(func() *result { return e.scenario.run(e.t, faults, e.refs) })
+	r.faults = faults
+	return r
 }
 
 // replay does one run with the faults of the options.
@@ -137,7 +161,11 @@ func (e *explorer) replay() {
 		return
 	}
 	var r *result
-	inSlot(func() { r = e.scenario.run(e.t, faults, e.refs) })
+	inSlot(func() { r = e.run(faults) })
+	if r.unfinished != "" {
+		e.noteUnfinished(r)
+		return
+	}
 	e.found.Runs++
 	if injected := r.trace.faults(); r.err == nil && injected < len(faults) {
 		r.err = fmt.Errorf("replay: %d of %s did not happen: the run did not reach that point, or the scenario has changed since", len(faults)-injected, Plural(len(faults), "fault"))
@@ -171,17 +199,32 @@ func (e *explorer) runOne(faults []Fault) {
 	if end := e.options.End; !end.IsZero() && time.Now().After(end) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.found.Late++
-		e.found.Seed = e.options.Seed
+		e.addLate()
 		return
 	}
 	defer e.options.Progress.begin(faults)()
-	e.add(e.scenario.run(e.t, faults, e.refs))
+	e.add(e.run(faults))
+}
+
+// noteUnfinished notes a run with faults that the deadline has ended. The caller holds the lock.
+func (e *explorer) noteUnfinished(r *result) {
+	e.found.Unfinished = cmp.Or(e.found.Unfinished, fmt.Sprintf("the run with %q was not finished: %s", FormatFaults(r.faults), r.unfinished))
+}
+
+// addLate counts a run that was not done. The caller holds the lock.
+func (e *explorer) addLate() {
+	e.found.Late++
+	e.found.Seed = e.options.Seed
 }
 
 func (e *explorer) add(r *result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if r.unfinished != "" {
+		e.addLate()
+		e.noteUnfinished(r)
+		return
+	}
 	e.found.Runs++
 	e.addResult(r)
 	if len(r.faults) == 1 && e.options.Depth > 1 {

@@ -24,7 +24,7 @@ func (s *Scenario) runPatiently(t *testing.T) *result {
 	if r == nil {
 		return &result{}
 	}
-	return &result{phases: r.script.phases, operations: r.operations, rights: r.rights.all()}
+	return &result{phases: r.script.phases, operations: r.operations, rights: r.rights.all(), unfinished: r.unfinished}
 }
 
 // maxLinger is how many delays are followed after a phase.

@@ -39,7 +39,7 @@ func (s *Scenario) newReferences(t *testing.T, baseline *result) *references {
 	refs.again, refs.patient = &result{}, &result{} // they stay so if the race detector ends the run
 	var runs sync.WaitGroup
 	start := func(of **result, run func() *result) {
-		runs.Go(func() { inSlot(func() { *of = run() }) })
+		runs.Go(func() { inSlot(func() { *of = s.guarded(run) }) })
 	}
 	start(&refs.again, func() *result { return s.run(t, nil, nil) })
 	if !s.Strict {
@@ -128,7 +128,7 @@ func (s *Scenario) runLate(t *testing.T, late lateStart, clock moments) *result 
 	if r == nil {
 		return &result{}
 	}
-	return &result{phases: r.script.phases, operations: r.operations, rights: r.rights.all()}
+	return &result{phases: r.script.phases, operations: r.operations, rights: r.rights.all(), unfinished: r.unfinished}
 }
 
 // leadingActions returns how many of the first actions need nothing that the operator does.
@@ -150,6 +150,7 @@ func (r *Run) actWithoutOperator(actions int) int {
 	r.createObjects()
 	r.script.phases = append(r.script.phases, phase{name: "start"})
 	for n := range actions {
+		r.stopIfDue()
 		r.settleCluster()
 		next := &r.scenario.Actions[n]
 		if next.Do == nil || r.failure() != nil {

@@ -49,6 +49,7 @@ type Run struct {
 	script      script
 	probing     bool // checkRest runs
 	failures    []error
+	unfinished  string               // where the run was when the deadline ended it; "": it did not
 	silenced    map[FindingKind]bool // kinds of findings that were left out
 	noOps       []string             // writes of passes that had nothing to do
 	random      *rand.ChaCha8        // of the seed
@@ -104,6 +105,7 @@ type result struct {
 	moments    moments
 	seed       seed
 	server     *memoryserver.Server
+	unfinished string // where the run was when the deadline ended it; "": it did not
 }
 
 // failed returns the result of a run that could not be started.
@@ -134,7 +136,7 @@ func (s *Scenario) run(t *testing.T, faults []Fault, refs *references) *result {
 	return &result{
 		faults: faults, injected: len(r.plan.injected), err: r.failure(), trace: r.trace,
 		points: r.plan.points, phases: r.script.phases, operations: r.operations, noOps: r.noOps, moments: r.script.moments, rights: r.rights.all(), past: r.log.inThePast(),
-		silenced: r.silenced, seed: r.seed, server: r.server,
+		silenced: r.silenced, seed: r.seed, server: r.server, unfinished: r.unfinished,
 	}
 }
 

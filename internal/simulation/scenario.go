@@ -28,6 +28,8 @@ type Scenario struct {
 	Silent      []FindingKind                                      // findings of these kinds do not end a run
 	Strict      bool                                               // each action is held to its own result; see references.near
 	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
+
+	deadline Deadline // of the exploration
 }
 
 // Action is one thing that the user does. Exactly one of Do, DoExternal and Wait is set.

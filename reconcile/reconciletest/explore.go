@@ -21,7 +21,7 @@ import (
 // file's name has the folder of the test's package, a hash of that folder's path, and the name of the test.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
-	report := explore(t, s, newProgress(), deadlineOf(t), options)
+	report := explore(t, s, newProgress(), deadlineOf(t), endRuns, options)
 	if len(report.Failures) > 0 || report.Unfinished != nil {
 		t.Error(report)
 		report.logPage(t)
@@ -35,10 +35,13 @@ func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 // [Report.Unfinished].
 func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
-	return explore(t, s, nil, deadlineOf(t), options)
+	return explore(t, s, nil, deadlineOf(t), endRuns, options)
 }
 
-func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, options []Option) *Report {
+// ending returns what ends the runs of an exploration before the deadline.
+type ending func(start, deadline time.Time) (runs simulation.Deadline, release func())
+
+func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending, options []Option) *Report {
 	t.Helper()
 	settings := newSettings(options)
 	report := &Report{test: t.Name(), Skipped: settings.skip, Survived: map[FaultKind]int{}}
@@ -55,8 +58,12 @@ func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline t
 		o.Progress = progress
 		var reason error
 		o.End, reason = endOf(start, settings.budget, deadline)
-		report.add(simulation.Explore(t, simulated, o))
-		report.leaveOut(settings, reason)
+		var release func()
+		o.Deadline, release = ending(start, deadline)
+		defer release()
+		explored := simulation.Explore(t, simulated, o)
+		report.add(explored)
+		report.leaveOut(settings, reason, explored.Unfinished)
 	}
 	report.Elapsed = time.Since(start)
 	return report

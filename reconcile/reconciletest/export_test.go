@@ -3,6 +3,8 @@ package reconciletest
 import (
 	"testing"
 	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation"
 )
 
 // FaultKinds returns all kinds.
@@ -46,8 +48,13 @@ func WritePageFile(t *testing.T, r *Report) (address string, err error) { return
 // EndOf returns when an exploration ends, and why if that is because of the deadline.
 var EndOf = endOf
 
-// ExploreUntil explores the scenario in a test with the deadline.
-func ExploreUntil(t *testing.T, s Scenario, deadline time.Time) *Report {
+// ExploreUntil explores the scenario in a test with the deadline. The channels end runs that have begun.
+func ExploreUntil(t *testing.T, s Scenario, deadline time.Time, stop, abandon <-chan struct{}) *Report {
 	t.Helper()
-	return explore(t, s, nil, deadline, nil)
+	return explore(t, s, nil, deadline, func(time.Time, time.Time) (simulation.Deadline, func()) {
+		return simulation.Deadline{Stop: stop, Abandon: abandon}, func() {}
+	}, nil)
 }
+
+// EndRuns returns the channels that are closed before a deadline.
+var EndRuns = endRuns

@@ -40,6 +40,27 @@ func deadlineOf(t *testing.T) (deadline time.Time) {
 	return deadline
 }
 
+// marginOf returns the time between the end of an exploration and the test's deadline.
+func marginOf(start, deadline time.Time) time.Duration {
+	return min(max(deadline.Sub(start)/10, minMargin), maxMargin)
+}
+
+// endRuns returns what ends the runs that have begun before the deadline: half of the margin before it. A run that does not
+// end then is left behind after another quarter. The rest is for the report. A zero deadline is none.
+func endRuns(start, deadline time.Time) (runs simulation.Deadline, release func()) {
+	if deadline.IsZero() {
+		return runs, func() {}
+	}
+	margin := marginOf(start, deadline)
+	closedAt := func(at time.Time) (<-chan struct{}, *time.Timer) {
+		reached := make(chan struct{})
+		return reached, time.AfterFunc(time.Until(at), func() { close(reached) })
+	}
+	stop, stopper := closedAt(deadline.Add(-margin / 2))
+	abandon, abandoner := closedAt(deadline.Add(-margin / 4))
+	return simulation.Deadline{Stop: stop, Abandon: abandon}, func() { stopper.Stop(); abandoner.Stop() }
+}
+
 // endOf returns when no further run begins. If that is because of the test's deadline, it also returns the reason. A zero
 // deadline is none.
 func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.Time, reason error) {
@@ -50,7 +71,7 @@ func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.
 	if deadline.IsZero() {
 		return end, nil
 	}
-	margin := min(max(deadline.Sub(start)/10, minMargin), maxMargin)
+	margin := marginOf(start, deadline)
 	last := deadline.Add(-margin)
 	if !end.IsZero() && !last.Before(end) {
 		return end, nil
@@ -58,9 +79,15 @@ func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.
 	return last, fmt.Errorf("it ends %s before the test's deadline: set a longer one with go test -timeout, or explore a sample with Limit or Budget", margin.Round(time.Second))
 }
 
-// leaveOut notes why runs were left out. reason is that of endOf.
-func (r *Report) leaveOut(s *settings, reason error) {
+// leaveOut notes why runs were left out. reason is that of endOf. unfinished names a run that the test's deadline has ended.
+func (r *Report) leaveOut(s *settings, reason error, unfinished string) {
 	switch {
+	case unfinished != "" && r.Late == 0: // there was no time for runs with faults
+		r.Unfinished = fmt.Errorf("not finished: the test's deadline came too early: set a longer one with go test -timeout, or divide the scenario: "+
+			"there is one run without faults for each of its first actions\n%s", unfinished)
+	case unfinished != "":
+		r.Unfinished = fmt.Errorf("not finished: %s left out: the test's deadline came: set a longer one with go test -timeout, or explore a sample with Limit or Budget\n%s",
+			simulation.Plural(r.Late, "run"), unfinished)
 	case r.Late == 0:
 	case reason == nil:
 		r.budget = s.budget

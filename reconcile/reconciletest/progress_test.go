@@ -89,7 +89,7 @@ func TestEndOf(t *testing.T) {
 
 // A deadline that has almost come fails the test with a report.
 func TestReportUnfinished(t *testing.T) {
-	report := reconciletest.ExploreUntil(t, twoFaults(), time.Now().Add(time.Second))
+	report := reconciletest.ExploreUntil(t, twoFaults(), time.Now().Add(time.Second), nil, nil)
 	require.Error(t, report.Unfinished)
 	assert.Equal(t, 1, report.Runs)
 	assert.Contains(t, report.String(), "\nnot finished: ")

@@ -28,7 +28,7 @@ type Report struct {
 
 	// Unfinished is not nil if the test's deadline came before all runs were done. The deadline is what go test -timeout sets,
 	// ten minutes by default; the exploration ends shortly before it, since at the deadline the test program ends without a
-	// report.
+	// report. It says where a run was that had begun; if a pass of that run does not return, where it hangs.
 	Unfinished error
 
 	test      string
@@ -85,6 +85,8 @@ func (r *Report) String() string {
 		r.writeFailures(&b)
 	case r.Replayed != "":
 		b.WriteString("survived")
+	case r.Unfinished != nil && r.Singles == 0: // nothing was survived yet
+		return r.Unfinished.Error()
 	default:
 		b.WriteString("survived " + r.survived())
 	}
