@@ -18,6 +18,7 @@ type Options struct {
 	Seed     uint64      // of the samples
 	Replay   string      // the faults of the only run, as FormatFaults returns them; "": all are explored
 	Skip     []FaultKind // kinds that are left out
+	NoFaults bool        // only the runs without faults are done
 	End      time.Time   // no run begins after it, in real time; zero: there is no end
 	Deadline Deadline    // ends runs that have begun
 	Progress *Progress   // prints how far the exploration is; nil: nothing is printed
@@ -118,7 +119,11 @@ func (e *explorer) explore() {
 	case e.options.Replay != "":
 		e.replay()
 	default:
-		e.runAll(e.singleFaults())
+		singles := e.singleFaults()
+		if e.options.NoFaults {
+			return
+		}
+		e.runAll(singles)
 		if e.options.Depth > 1 && !e.found.hasFaults() {
 			e.runAll(e.pairs())
 		}

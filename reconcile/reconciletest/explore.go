@@ -44,7 +44,7 @@ type ending func(start, deadline time.Time) (runs simulation.Deadline, release f
 func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending, options []Option) *Report {
 	t.Helper()
 	settings := newSettings(options)
-	report := &Report{test: t.Name(), Skipped: settings.skip, Survived: map[FaultKind]int{}}
+	report := &Report{test: t.Name(), Skipped: settings.skip, Survived: map[FaultKind]int{}, faultless: settings.withoutFaults}
 	start := time.Now()
 	if err := validate(&s, settings); err != nil {
 		report.Failures = []Failure{{Err: err}}

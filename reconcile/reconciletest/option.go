@@ -24,6 +24,8 @@ type settings struct {
 	skip   []FaultKind
 	silent []FindingKind
 	strict bool
+
+	withoutFaults bool
 }
 
 const (
@@ -75,7 +77,7 @@ func (s *settings) validate() error {
 
 // simulated returns the settings in the engine's type.
 func (s *settings) simulated() simulation.Options {
-	o := simulation.Options{Depth: s.depth, Limit: s.limit, Pairs: s.pairs, Seed: s.seed, Replay: s.replay}
+	o := simulation.Options{Depth: s.depth, Limit: s.limit, Pairs: s.pairs, Seed: s.seed, Replay: s.replay, NoFaults: s.withoutFaults}
 	for _, kind := range s.skip {
 		o.Skip = append(o.Skip, simulation.FaultKind(kind))
 	}
@@ -111,6 +113,11 @@ func Seed(n uint64) Option { return func(s *settings) { s.seed = n } }
 // have the form in which a report prints them after "replay it". A replay fails if one of the faults does not happen. The
 // environment variable RECONCILETEST_REPLAY does the same; Replay takes precedence over it.
 func Replay(faults string) Option { return func(s *settings) { s.replay = faults } }
+
+// WithoutFaults does only the runs without faults, which takes seconds where all faults take minutes. It finds a scenario that does
+// not work, a missing watch, a pass that writes although there is nothing to do, and state that depends on when the operator
+// starts. With it, [AssertRole] says which rights no run without faults needs.
+func WithoutFaults() Option { return func(s *settings) { s.withoutFaults = true } }
 
 // SkipFaults leaves out kinds of faults, such as those that an operator is known not to survive yet. The report names
 // them.

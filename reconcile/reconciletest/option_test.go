@@ -73,3 +73,15 @@ func TestSkipFaults(t *testing.T) {
 	}, reconciletest.Create(shop()))
 	assert.Contains(t, reconciletest.ExploreQuietly(t, sound, reconciletest.SkipFaults(reconciletest.TimeTravel)).String(), `skipped: ["time travel to before"]`)
 }
+
+// Without faults an exploration is a quick check of the scenario, which also finds what needs no fault.
+func TestWithoutFaults(t *testing.T) {
+	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.WithoutFaults())
+	require.Empty(t, report.Failures)
+	assert.Equal(t, 1, report.Runs)
+	assert.Greater(t, report.Singles, 50, "faults that were not tried")
+	assert.Zero(t, report.Late)
+	assert.NotEmpty(t, report.Rights)
+	assert.Contains(t, report.String(), "works without faults: none of ")
+	assert.NotContains(t, report.String(), "survived")
+}

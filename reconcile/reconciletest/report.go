@@ -33,6 +33,7 @@ type Report struct {
 
 	test      string
 	done      int              // runs with one fault
+	faultless bool             // by [WithoutFaults]
 	budget    time.Duration    // that was used up; 0: it was not
 	requestOf map[Right]string // a request that needed the right
 
@@ -85,6 +86,8 @@ func (r *Report) String() string {
 		r.writeFailures(&b)
 	case r.Replayed != "":
 		b.WriteString("survived")
+	case r.faultless && r.Unfinished == nil:
+		fmt.Fprintf(&b, "works without faults: none of %s was tried, in %s", simulation.Plural(r.Singles, "possible fault"), r.Elapsed.Round(time.Millisecond))
 	case r.Unfinished != nil && r.Singles == 0: // nothing was survived yet
 		return r.Unfinished.Error()
 	default:
@@ -95,6 +98,12 @@ func (r *Report) String() string {
 		b.WriteString("\n" + r.Unfinished.Error())
 	}
 	return b.String()
+}
+
+// isComplete reports whether all single faults were tried that the scenario has.
+func (r *Report) isComplete() bool {
+	tried := r.Singles > 0 || len(r.Failures) == 0 // else not even the run without faults came to its end
+	return tried && r.done >= r.Singles && r.Unfinished == nil
 }
 
 // survived returns the counts of what was tried, as text.

@@ -2,6 +2,7 @@ package reconciletest_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -278,4 +279,56 @@ func TestCompareRoleAfterSample(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, got, "unused")
 	require.Contains(t, got, "missing: watch shops.example.com")
+}
+
+// recordedTest keeps what AssertRole says.
+type recordedTest struct {
+	testing.TB
+
+	logs, errors string
+}
+
+func (r *recordedTest) Helper()                        {}
+func (r *recordedTest) Logf(format string, a ...any)   { r.logs += fmt.Sprintf(format, a...) }
+func (r *recordedTest) Errorf(format string, a ...any) { r.errors += fmt.Sprintf(format, a...) }
+
+// AssertRole says how much it could judge.
+func TestAssertRoleSaysWhatItJudged(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "role.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: shops}, rules: ["+
+		"{apiGroups: [example.com], resources: [shops, shops/status], verbs: [list, watch, update]}]}"), 0o600))
+	const rest = "; remove it from its marker, add an action that needs it, or name it as unexplored\n"
+	tests := map[string]struct {
+		reason  string
+		options []reconciletest.Option
+		log     string
+		want    []string
+	}{
+		"AllFaults": {
+			reason: "all runs were done",
+			want:   []string{"  unused: update shops.example.com" + rest, "  unused: list shops.example.com/status" + rest},
+		},
+		"Sample": {
+			reason: "other faults may need more rights", options: []reconciletest.Option{reconciletest.Limit(1)},
+			log: "only missing rights were judged, and not unused ones, since not all faults were tried: run it without -short, Limit and Budget",
+		},
+		"WithoutFaults": {
+			reason: "that is what was asked for", options: []reconciletest.Option{reconciletest.WithoutFaults()},
+			want: []string{"  unused without faults: update shops.example.com" + rest, "  unused without faults: list shops.example.com/status" + rest},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := of(soundOperators["UpdatesTheStatusInEachPass"], reconciletest.Create(shop()))
+			report := reconciletest.ExploreQuietly(t, s, append([]reconciletest.Option{reconciletest.Limit(10_000)}, tc.options...)...)
+			said := &recordedTest{TB: t}
+			reconciletest.AssertRole(said, file, []*reconciletest.Report{report})
+			require.Contains(t, said.logs, tc.log, tc.reason)
+			require.Equal(t, tc.log == "", said.logs == "", tc.reason)
+			require.Equal(t, len(tc.want) == 0, said.errors == "", tc.reason)
+			for _, want := range tc.want {
+				require.Contains(t, said.errors, want, tc.reason)
+			}
+		})
+	}
 }
