@@ -41,6 +41,10 @@ func testCluster(t *testing.T, n *node, i *image, e example) {
 	d := n.deploy(t, e.name, "default", "", e.configuration(t), e.preparation(t, n))
 	testDisruptionBudget(t, n, d)
 	testNetworkPolicy(t, d)
+	if e.name == "app" {
+		require.Len(t, d.find("Service"), 1)
+		assert.Equal(t, "app-controller-manager-metrics-service", d.find("Service")[0].GetName(), "as the tutorial's operator has it")
+	}
 	first, second := n.run(t, i, d.pods[0], n.port(t)), n.run(t, i, d.pods[1], n.port(t))
 	first.awaitReady(t)
 	second.awaitReady(t)
