@@ -5,10 +5,11 @@
 export GOWORK = off
 workspace     = GOWORK="$(CURDIR)/go.work"
 
-EXAMPLE  =
-KEEP     =
-IMG      =
-DOCKER   = docker
+EXAMPLE    =
+KEEP       =
+IMG        =
+BASE_IMAGE =
+DOCKER     = docker
 # Of `make deploy`: default is for the whole cluster, namespaced for one namespace.
 OVERLAY   = default
 NAMESPACE =
@@ -55,7 +56,7 @@ $(2)
 endef
 
 .PHONY: help images demo demo-schedule demo-program chaos test stress new lint tidy api compatibility vulncheck release-check generate manifests \
-	bench clean install uninstall run docker-build deploy undeploy control-plane mariadb requirements example image
+	bench clean install uninstall run docker-build docker-push deploy undeploy control-plane mariadb requirements example image
 
 ##@ Try it
 
@@ -257,8 +258,11 @@ uninstall: example $(filter bin/%,$(kubectl)) ## Remove its CRDs and all objects
 run: example ## Run the operator on this machine; ARGS= sets its flags.
 	cd examples && $(workspace) go run ./$(EXAMPLE) $(ARGS)
 
-docker-build: example image ## Build the image that IMG= names.
-	$(DOCKER) build -t $(IMG) -f examples/$(EXAMPLE)/Dockerfile $(if $(GOPROXY),--build-arg GOPROXY=$(GOPROXY)) $(DOCKER_ARGS) .
+docker-build: example image ## Build the image that IMG= names; BASE_IMAGE= is what it is based on.
+	$(DOCKER) build -t $(IMG) -f examples/$(EXAMPLE)/Dockerfile $(foreach a,GOPROXY BASE_IMAGE,$(if $($a),--build-arg $a=$($a))) $(DOCKER_ARGS) .
+
+docker-push: image ## Push the image that IMG= names to its registry.
+	$(DOCKER) push $(IMG)
 
 images: requirements ## Build the images of all examples; without docker, run the steps of their Dockerfiles and deploy the programs.
 	@if $(DOCKER) info >/dev/null 2>&1; then \
@@ -272,10 +276,10 @@ deploy: example image bin/kustomize $(filter bin/%,$(kubectl)) ## Run the operat
 		../../kustomize edit set image controller=$(IMG) $(if $(NAMESPACE),&& ../../kustomize edit set namespace $(NAMESPACE))
 	$(kubectl) apply --server-side -k bin/deploy/$(EXAMPLE)
 
-undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created; with OVERLAY=default also the CRDs and their objects.
+undeploy: example $(filter bin/%,$(kubectl)) ## Remove what deploy created, with OVERLAY=default first the objects of its CRDs; WAIT= seconds for these.
 	@mkdir -p bin/deploy/$(EXAMPLE)
 	@printf 'resources: [../../../examples/$(EXAMPLE)/config/$(OVERLAY)]\n$(if $(NAMESPACE),namespace: $(NAMESPACE)\n)' > bin/deploy/$(EXAMPLE)/kustomization.yaml
-	$(kubectl) delete --ignore-not-found -k bin/deploy/$(EXAMPLE)
+	@examples/new/template/undeploy $(kubectl) bin/deploy/$(EXAMPLE) examples/$(EXAMPLE)/config/crd/bases
 
 ##@ Used by the targets above
 

@@ -79,7 +79,7 @@ func blocksOf(page string) (blocks []block, err error) {
 }
 
 // needsDocker are commands that are left out where docker does not run.
-var needsDocker = regexp.MustCompile(`(?m)^(make docker-build|docker) `)
+var needsDocker = regexp.MustCompile(`(?m)^make docker-(build|push) `)
 
 // runBlocks runs the blocks in an empty folder, in one shell with job control, as a terminal has it. Blocks for docker are left out where
 // it does not run, and so is a push, since there is no registry of the page's name. What runs in the background ends with the shell. It
@@ -104,7 +104,7 @@ func runBlocks(t *testing.T, blocks []block, environment []string) string {
 			fmt.Fprintln(script, "echo 'left out: docker does not run'")
 		default:
 			for command := range strings.Lines(b.text) {
-				if !strings.HasPrefix(command, "docker push ") {
+				if !strings.HasPrefix(command, "make docker-push ") {
 					script.WriteString(command)
 				}
 			}

@@ -23,7 +23,7 @@ var templates embed.FS
 // templateFiles are the files that a copy gets from templates, by their paths in the new module.
 var templateFiles = map[string]string{
 	"Makefile": "Makefile.tmpl", "Dockerfile": "Dockerfile.tmpl", "README.md": "README.md.tmpl",
-	".dockerignore": "dockerignore.tmpl", ".gitignore": "gitignore.tmpl",
+	"hack/undeploy": "undeploy", ".dockerignore": "dockerignore.tmpl", ".gitignore": "gitignore.tmpl",
 }
 
 // checkFolder returns an error that says what to do if the new module cannot be written to its folder. Otherwise it returns the folder
@@ -186,7 +186,7 @@ func (c *command) files(r *renaming) (map[string][]byte, error) {
 
 // addTemplates adds what a copy has instead of the files of the repository.
 func (c *command) addTemplates(files map[string][]byte, r *renaming) error {
-	parsed, err := template.ParseFS(templates, "template/*.tmpl")
+	parsed, err := template.ParseFS(templates, "template/*")
 	if err != nil {
 		return err
 	}
