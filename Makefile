@@ -157,7 +157,7 @@ stress: control-plane mariadb ## Run seven suites side by side, ROUNDS= times, t
 ##@ Your own operator
 
 new: requirements ## Copy an example into a module of your own: FROM=memcached MODULE=example.com/shop KIND=Shop [DIR= GROUP= VERSION=].
-	@$(workspace) go run $(go-flags) ./examples/new -from '$(FROM)' -module '$(MODULE)' -kind '$(KIND)' -dir '$(or $(DIR),../$(notdir $(MODULE)))' \
+	@$(workspace) go run $(go-flags) ./examples/new -make -from '$(FROM)' -module '$(MODULE)' -kind '$(KIND)' -dir '$(or $(DIR),../$(notdir $(MODULE)))' \
 		$(if $(GROUP),-group '$(GROUP)') $(if $(VERSION),-version '$(VERSION)') $(if $(LIBRARY),-library '$(LIBRARY)',-replace '$(CURDIR)')
 
 ##@ Work on it

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type command struct {
 	example, module, kind, group, version, dir, library, replace string
 	groupIsDefault                                               bool // no group was named
 	skipTidy                                                     bool
+	isMake                                                       bool // messages name variables of make instead of flags
 
 	released bool // this program is that of a released version
 	progress io.Writer
@@ -53,7 +55,7 @@ func execute(ctx context.Context, arguments []string, out, progress io.Writer) i
 		n, err = c.run(ctx)
 	}
 	if err != nil {
-		fmt.Fprintf(progress, "opblocks: %v\n", err)
+		fmt.Fprintf(progress, "opblocks: %s\n", c.advice(err.Error()))
 		if _, wrong := errors.AsType[flagError](err); wrong {
 			return 2
 		}
@@ -66,12 +68,25 @@ func execute(ctx context.Context, arguments []string, out, progress io.Writer) i
   make install run   # in the cluster of kubectl's current context
 `, c.dir, n.kind, n.group, n.version, c.dir)
 	if c.groupIsDefault {
-		fmt.Fprintf(out, "\nThe API group was made from the path of the module. To choose another one, remove %s and run this again with -group.\n", c.dir)
+		fmt.Fprint(out, c.advice(fmt.Sprintf("\nThe API group was made from the path of the module. To choose another one, remove %s and run this again with -group NAME.\n", c.dir)))
 	}
 	if file := workspaceAround(c.dir); file != "" {
 		fmt.Fprintf(out, "\nThe command go builds only what %s lists. Add the new module: go work use %s\n", file, c.dir)
 	}
 	return 0
+}
+
+// ownFlags are flags for which make new has variables, with the space before the value.
+var ownFlags = regexp.MustCompile(`(^|\s)-(from|module|kind|dir|group|version|library)\b ?`)
+
+// advice returns a message as the user has to read it: make new has KIND= where the command has -kind.
+func (c *command) advice(message string) string {
+	if !c.isMake {
+		return message
+	}
+	return ownFlags.ReplaceAllStringFunc(message, func(found string) string {
+		return strings.ToUpper(strings.TrimSuffix(strings.Replace(found, "-", "", 1), " ")) + "="
+	})
 }
 
 func parseFlags(arguments []string, progress io.Writer) (*command, error) {
@@ -86,6 +101,7 @@ func parseFlags(arguments []string, progress io.Writer) (*command, error) {
 	flags.StringVar(&c.dir, "dir", "", "`folder` to write, which is new or empty (default: the last element of the module's path)")
 	flags.StringVar(&c.library, "library", "", "`version` of "+libraryPath+" to require (default: the one of this command)")
 	flags.StringVar(&c.replace, "replace", "", "`folder` of a checkout of "+libraryPath+" to use instead of a released version")
+	flags.BoolVar(&c.isMake, "make", false, "name variables of make in messages, and not flags")
 	flags.BoolVar(&c.skipTidy, "skip-tidy", false, "do not run go mod tidy, which needs the network")
 	flags.Usage = func() {
 		fmt.Fprint(progress, "New copies an example operator into a module of your own, with the names of your own kind:\n\n"+
@@ -96,10 +112,10 @@ func parseFlags(arguments []string, progress io.Writer) (*command, error) {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		}
-		return nil, flagError{errors.New("see -help")} // the error is printed already
+		return c, flagError{errors.New("see -help")} // the error is printed already
 	}
 	if flags.NArg() > 0 {
-		return nil, flagError{fmt.Errorf("there is an argument too many, %q; see -help", flags.Arg(0))}
+		return c, flagError{fmt.Errorf("there is an argument too many, %q; see -help", flags.Arg(0))}
 	}
 	return c, nil
 }

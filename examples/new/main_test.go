@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -216,4 +217,49 @@ func tree(t *testing.T, folder string) (paths []string) {
 		return err
 	}))
 	return paths
+}
+
+// TestMakeVariables checks that somebody who has run make new reads nothing of flags.
+func TestMakeVariables(t *testing.T) {
+	code, output := executeIn(t.Context(), t, t.TempDir(), map[string]string{"make": "true", "kind": "shop"})
+	assert.Equal(t, 2, code)
+	assert.Equal(t, "opblocks: KIND=shop: a kind begins with an upper-case letter and has letters and digits only, such as Shop\n", output)
+
+	code, output = executeIn(t.Context(), t, t.TempDir(), map[string]string{"make": "true"})
+	assert.Equal(t, 0, code)
+	assert.Contains(t, output, "To choose another one, remove ")
+	assert.Contains(t, output, " and run this again with GROUP=NAME.\n")
+	assert.NotContains(t, output, "-group")
+}
+
+// TestTargets runs targets of a copied Makefile with programs that only print what they are called with.
+func TestTargets(t *testing.T) {
+	folder := t.TempDir()
+	code, output := executeIn(t.Context(), t, folder, nil)
+	require.Equal(t, 0, code, output)
+	programs := t.TempDir()
+	for _, name := range []string{"docker", "kubectl"} {
+		require.NoError(t, os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\ntest \"$1\" = get || echo "+name+" \"$@\"\n"), 0o755))
+	}
+	t.Setenv("PATH", programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+	run := func(args ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "-s", "-C", filepath.Join(folder, "shop"), "GOPROXY="}, args...)...)
+		command.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=0")
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	assert.Equal(t, "docker build -t shop:v1 --build-arg BASE_IMAGE=example.com/base .\n", run("docker-build", "IMG=shop:v1", "BASE_IMAGE=example.com/base"))
+	assert.Equal(t, "docker push shop:v1\n", run("docker-push", "IMG=shop:v1"))
+	for overlay, namespace := range map[string]string{"default": "", "namespaced": "team-a"} {
+		assert.Contains(t, run("undeploy", "OVERLAY="+overlay, "NAMESPACE="+namespace), "kubectl delete --ignore-not-found")
+		kustomization, err := os.ReadFile(filepath.Join(folder, "shop", "bin", "deploy", "kustomization.yaml"))
+		require.NoError(t, err)
+		want := "resources: [../../config/" + overlay + "]\n"
+		if namespace != "" {
+			want += "namespace: " + namespace + "\n"
+		}
+		assert.Equal(t, want, string(kustomization))
+	}
 }
