@@ -47,6 +47,29 @@ func ExampleReporting() {
 	// Ready True Succeeded ""
 }
 
+// The step looks at the account when a person asks it to.
+func ExampleRequested() {
+	ctx := context.Background()
+	c, request := store(map[string]string{reconcile.RequestedAnnotation: "now"})
+	r := reconcile.New(c, reconcile.Named("account", reconcile.Func(func(ctx context.Context, _ client.Client, _ *budget) error {
+		if !reconcile.Requested(ctx) {
+			fmt.Println("nothing to do")
+			return nil
+		}
+		fmt.Println("looks at the account")
+		return nil
+	})))
+	for range 2 {
+		_, err := r.Reconcile(ctx, request)
+		fmt.Println(err)
+	}
+	// Output:
+	// looks at the account
+	// <nil>
+	// nothing to do
+	// <nil>
+}
+
 // After an hour of failures the finalizer is removed, and a warning event names what may be left.
 func ExampleGiveUpCleanupAfter() {
 	ctx := context.Background()
