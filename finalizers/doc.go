@@ -1,7 +1,7 @@
 // Package finalizers runs cleanup before an object is deleted.
 //
 // [Ensure] adds a finalizer to an object. [Finalize] runs the cleanup of an object that is being deleted, and then
-// removes the finalizer. [Remove] removes a finalizer without cleanup. [Ordered] is a list of finalizers whose cleanups
+// removes the finalizer. [Replace] gives it another name. [Remove] removes a finalizer without cleanup. [Ordered] is a list of finalizers whose cleanups
 // run in order. All are plain functions that take a client.Client, and work in any reconciler:
 //
 //	outcome, err := finalizers.Finalize(ctx, c, user, "example.com/account", func(ctx context.Context) error {

@@ -36,6 +36,14 @@ var ErrInvalidName = errors.New("invalid finalizer")
 // Errors are [ErrInvalidName], before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) if the object was
 // changed, or was deleted and created again, since it was read; and apierrors.IsNotFound if it is gone.
 func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...string) (added bool, err error) {
+	return Replace(ctx, c, obj, nil, names...)
+}
+
+// Replace is [Ensure] for finalizers that had other names in an earlier release: the request that adds what is missing also
+// removes the former names. So there is no moment without a finalizer. If no finalizer is missing, Replace removes nothing: a
+// replica of the earlier release may still add the former name, and the two would never end. So pass what is left of the former
+// names to [Remove] after the cleanup, and run the cleanup for each of them.
+func Replace(ctx context.Context, c client.Client, obj client.Object, former []string, names ...string) (added bool, err error) {
 	var missing []string
 	for _, name := range names {
 		if !slices.Contains(obj.GetFinalizers(), name) && !slices.Contains(missing, name) {
@@ -51,7 +59,10 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...st
 	if !obj.GetDeletionTimestamp().IsZero() {
 		return false, fmt.Errorf("add %s to %s: %w, which allows no new finalizers", quote(missing), describe(c, obj), ErrBeingDeleted)
 	}
-	if err := patch(ctx, c, obj, slices.Concat(obj.GetFinalizers(), missing)); err != nil {
+	kept := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool {
+		return slices.Contains(former, name) && !slices.Contains(names, name)
+	})
+	if err := patch(ctx, c, obj, slices.Concat(kept, missing)); err != nil {
 		return false, fmt.Errorf("add %s to %s: %w", quote(missing), describe(c, obj), err)
 	}
 	return true, nil

@@ -70,6 +70,30 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
+func TestReplace(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		have, want []string
+		requests   int
+	}{
+		"Former":    {reason: "One request adds the new name and removes the former one.", have: []string{database, theirs}, want: []string{theirs, account}, requests: 1},
+		"NotFormer": {reason: "An object without the former name gets the new one.", have: []string{theirs}, want: []string{theirs, account}, requests: 1},
+		"Both":      {reason: "Something else still adds the former name, so it is left to the cleanup.", have: []string{account, database}, want: []string{account, database}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newFake(user(tc.have...))
+			obj := read(t, c)
+			added, err := finalizers.Replace(t.Context(), c, obj, []string{database}, account)
+			require.NoError(t, err)
+			require.Equal(t, tc.requests == 1, added, tc.reason)
+			require.Equal(t, tc.requests, c.requests, tc.reason)
+			require.Equal(t, tc.want, obj.Finalizers, tc.reason)
+			require.Equal(t, tc.want, read(t, c).Finalizers, tc.reason)
+		})
+	}
+}
+
 func TestEnsureKeepsChangesInMemory(t *testing.T) {
 	c := newFake(user())
 	obj := read(t, c)

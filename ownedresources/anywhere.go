@@ -69,9 +69,9 @@ func (s *ChildSet[T]) validateAnywhere(ctx context.Context, o *owner, d *declare
 		return fmt.Errorf("%s is in a namespace that the operator's cache does not cover, so no event of it would arrive: "+
 			"choose another namespace, or add it to Cache.DefaultNamespaces of the manager's options", k.describe(obj))
 	}
-	if !slices.Contains(o.object.GetFinalizers(), o.finalizer) {
+	if !slices.ContainsFunc(o.finalizers, func(f string) bool { return slices.Contains(o.object.GetFinalizers(), f) }) {
 		return fmt.Errorf("%s would stay when %s is deleted, which has no finalizer %s: add the finalizer first, as package reconcile does",
-			k.describe(obj), o, o.finalizer)
+			k.describe(obj), o, o.finalizers[0])
 	}
 	return nil
 }

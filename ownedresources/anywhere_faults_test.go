@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
@@ -74,6 +75,40 @@ func TestAnywhereSurvivesEveryFault(t *testing.T) {
 		},
 		Finally: func(env *reconciletest.Env) error {
 			for _, obj := range []client.Object{shard(0), shard(1), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "pool-pool"}}} {
+				if err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
+					return errors.Join(fmt.Errorf("%T %s is left", obj, obj.GetName()), err)
+				}
+			}
+			return nil
+		},
+	})
+}
+
+// A release with another name of the step takes an owner over. The former release runs beside it, and sees owners without the label of the
+// present one, however late.
+func TestRenamedStepSurvivesEveryFault(t *testing.T) {
+	owner := poolOf(2)
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme:  scheme.Scheme,
+		Objects: []client.Object{otherNamespace()},
+		Start: func(p *reconciletest.Process) error {
+			mgr := p.Manager(reconcile.CacheOptions())
+			former := reconcile.For(mgr, reconcile.Named("data", anywhereSet())).WithFilter(func(p *pool) bool { return p.Labels["release"] == "" })
+			present := reconcile.For(mgr, reconcile.Named("storage", anywhereSet(), reconcile.FormerNames("data"))).WithFilter(func(p *pool) bool { return p.Labels["release"] != "" })
+			options := controller.Options{SkipNameValidation: new(true)}
+			return errors.Join(former.WithOptions(options).Complete(), present.WithOptions(options).Complete())
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(owner),
+			annotated(owner),
+			reconciletest.Change(owner, func(p *pool) {
+				p.Labels = map[string]string{"release": "present"}
+				p.Spec.MinAvailable = new(intstr.FromInt32(1))
+			}),
+			reconciletest.Delete(owner),
+		},
+		Finally: func(env *reconciletest.Env) error {
+			for _, obj := range []client.Object{owner.DeepCopy(), shard(0), shard(1), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "pool-pool"}}} {
 				if err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
 					return errors.Join(fmt.Errorf("%T %s is left", obj, obj.GetName()), err)
 				}

@@ -274,7 +274,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	paths := pathsOf(differences)
 	if set := live.GetAnnotations()[AnnotationSet]; set != d.owner.set {
 		paths = "metadata.annotations[" + AnnotationSet + "]"
-		if set != "" {
+		if set != "" && !d.owner.isSet(set) {
 			paths += ", by another step that builds the same object"
 		}
 	}

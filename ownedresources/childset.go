@@ -27,6 +27,7 @@ import (
 // deletes what the set creates, creates what it prunes, or puts back what it recreates.
 type ChildSet[T client.Object] struct {
 	name          string
+	formerNames   []string
 	children      []*Child[T]
 	order         *order[T]
 	mistake       error // in the children
@@ -52,6 +53,19 @@ func Ensure[T client.Object](children ...*Child[T]) *ChildSet[T] {
 // one owner with children of the same kind need different names, or each would prune the children of the other.
 func (s *ChildSet[T]) SetName(name string) { s.name = name }
 
+// SetFormerNames tells the set which names it had in earlier releases, "" for none. Call it before the first use. Package
+// reconcile calls it with the names given to the option FormerNames of the step. The set prunes what it wrote under these
+// names, and [ChildSet.Finalize] removes it. Every child that is still desired is applied once, to note the present name.
+func (s *ChildSet[T]) SetFormerNames(names ...string) { s.formerNames = names }
+
+// finalizerNames returns the finalizer of the set and its former ones, or nothing if it needs none.
+func (s *ChildSet[T]) finalizerNames() []string {
+	if name := s.FinalizerName(); name != "" {
+		return append([]string{name}, s.FormerFinalizerNames()...)
+	}
+	return nil
+}
+
 // Reconcile creates and applies the children of obj, prunes those that it wrote before and that are not desired any more,
 // and checks whether all are ready. It sends no request if nothing has changed. All children are tried, whatever happens
 // to the others, in the order of [Child.After].
@@ -74,7 +88,7 @@ func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) err
 	if err != nil {
 		return err
 	}
-	o.set, o.finalizer = s.name, s.FinalizerName()
+	o.set, o.formerSets, o.finalizers = s.name, s.formerNames, s.finalizerNames()
 	defer s.applier.emitEvents(&o)
 	kinds, err := s.kindsIn(c.Scheme())
 	if err != nil {

@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/setfinalizer"
 )
 
 // RemoveInOrder deletes the children in the reverse order of [Child.After] when the owner is deleted, each after those
@@ -37,7 +38,20 @@ func (s *ChildSet[T]) FinalizerName() string {
 	if !s.removeInOrder && !marked && !s.needsRelease() {
 		return ""
 	}
-	return "children.opblocks.dev/" + cmp.Or(s.name, "set")
+	return setfinalizer.For(s.name)
+}
+
+// FormerFinalizerNames returns the finalizers that the set had under its former names, and that [ChildSet.Finalize] serves too.
+// Package reconcile replaces them by the present one. In a reconciler of your own, remove them when you add the present one
+// (finalizers.Replace does both in one request), and after Finalize has returned nil.
+func (s *ChildSet[T]) FormerFinalizerNames() (names []string) {
+	if s.FinalizerName() == "" {
+		return nil
+	}
+	for _, name := range s.formerNames {
+		names = append(names, setfinalizer.For(name))
+	}
+	return names
 }
 
 // needsRelease reports whether a child may hold something that the garbage collector does not let go: see [RunOnce] and
@@ -60,7 +74,7 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	if err != nil {
 		return err
 	}
-	o.set, o.finalizer = s.name, s.FinalizerName()
+	o.set, o.formerSets, o.finalizers = s.name, s.formerNames, s.finalizerNames()
 	defer s.applier.emitEvents(&o)
 	if err := errors.Join(s.releaseRuns(ctx, &o), s.abandonExpansions(ctx, &o, nil)); err != nil {
 		return err

@@ -35,7 +35,7 @@ func (o *owner) mayWriteMarked(d *desired, live client.Object, m mark) error {
 		return &WaitingError{reason: reasonTerminating, message: name + " is being deleted"}
 	case ours:
 		return nil
-	case m.owner.kind == o.objectName().kind && d.options.adopt, ofOurName && m.retained && d.options.adoptRetained && isWrittenBy(live, o.set):
+	case m.owner.kind == o.objectName().kind && d.options.adopt, ofOurName && m.retained && d.options.adoptRetained && isWrittenBy(live, o.set, o.formerSets):
 		return formerError{mark: m, adopt: true, WaitingError: &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
 			"%s is adopted when it is certain that its former %s is gone", name, m.owner.kind.Kind)}}
 	case ofOurName && !m.retained:

@@ -132,6 +132,12 @@ func (s *observedSet) waitForError(t *testing.T, is func(error) bool) {
 // start starts an operator of the set, whose cache covers these namespaces, or all. The function that it returns stops it.
 func (env *operatorEnv) start(t *testing.T, set *ChildSet[*budget], namespaces ...string) (observed *observedSet, stop func()) {
 	t.Helper()
+	return env.startNamed(t, "children", set, nil, namespaces...)
+}
+
+// startNamed is start with the name and the options of the step.
+func (env *operatorEnv) startNamed(t *testing.T, name string, set *ChildSet[*budget], options []reconcile.StepOption, namespaces ...string) (observed *observedSet, stop func()) {
+	t.Helper()
 	mgr, err := reconcile.NewManager(corpusPlane(t).Config(), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), Cache: reconcile.CacheOptions(namespaces...),
 		Controller: config.Controller{SkipNameValidation: new(true)}, GracefulShutdownTimeout: new(controlplane.Patience),
@@ -139,7 +145,7 @@ func (env *operatorEnv) start(t *testing.T, set *ChildSet[*budget], namespaces .
 	require.NoError(t, err)
 	observed = &observedSet{ChildSet: set}
 	ours := func(b *budget) bool { return b.Namespace == env.namespace }
-	require.NoError(t, reconcile.For(mgr, reconcile.Named("children", observed)).WithoutStatus().WithFilter(ours).Complete())
+	require.NoError(t, reconcile.For(mgr, reconcile.Named(name, observed, options...)).WithoutStatus().WithFilter(ours).Complete())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

@@ -85,7 +85,7 @@ func (a *applier) markedPods(ctx context.Context, o *owner, set client.Object) (
 	return slices.DeleteFunc(pods, func(pod unstructured.Unstructured) bool {
 		e := parseExpansion(pod.GetAnnotations()[key])
 		ordinal, named := strings.CutPrefix(pod.GetName(), set.GetName()+"-")
-		return !o.isMarkedBy(&pod, podKind.GroupKind()) || e == nil || e.Set != o.set || e.Namespace != set.GetNamespace() || e.Name != set.GetName() ||
+		return !o.isMarkedBy(&pod, podKind.GroupKind()) || e == nil || !o.isSet(e.Set) || e.Namespace != set.GetNamespace() || e.Name != set.GetName() ||
 			!named || !isOrdinal(ordinal)
 	}), key, err
 }
@@ -111,7 +111,7 @@ func (s *ChildSet[T]) abandonExpansions(ctx context.Context, o *owner, desired m
 			continue
 		}
 		e := expansionOf(o, key)
-		if e == nil || e.Set != o.set {
+		if e == nil || !o.isSet(e.Set) {
 			continue
 		}
 		if err := s.applier.requireCurrent(ctx, o); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,8 +29,9 @@ type owner struct {
 	namespace    string
 	reference    metav1.OwnerReference
 	fieldManager client.FieldOwner
-	set          string // name of the set that the children belong to
-	finalizer    string // of that set
+	set          string   // name of the set that the children belong to
+	formerSets   []string // its former names
+	finalizers   []string // of that set: the present one and the former ones; nil if it needs none
 	done         map[outcome]*doneEvent
 	confirmed    bool               // to be as the API server has it
 	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see applier.isGone
@@ -58,6 +60,9 @@ func newOwner(obj client.Object, c client.Client) (owner, error) {
 		fieldManager: k.fieldManager,
 	}, nil
 }
+
+// isSet reports whether the set that the children belong to has this name, or had it in an earlier release.
+func (o *owner) isSet(name string) bool { return name == o.set || slices.Contains(o.formerSets, name) }
 
 // ownerKind is what is looked up once for an owner's Go type.
 type ownerKind struct {

@@ -94,7 +94,7 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 	complete = complete && !slices.ContainsFunc(unserved, desired.knows) // they were served when the children were built
 	if complete {
 		pruned = digest
-		if o.finalizer != "" {
+		if len(o.finalizers) > 0 {
 			s.applier.owners.setMarked(o)
 		}
 	}
@@ -175,12 +175,15 @@ func (s *ChildSet[T]) isWritten(o *owner, k *kind, live client.Object) bool {
 	return s.carriesMarks(live) && o.isMarkedBy(live, k.gvk.GroupKind())
 }
 
-// carriesMarks reports whether a live object was written by a set of this name.
-func (s *ChildSet[T]) carriesMarks(live client.Object) bool { return isWrittenBy(live, s.name) }
+// carriesMarks reports whether a live object was written by a set of this name, or of a former one.
+func (s *ChildSet[T]) carriesMarks(live client.Object) bool {
+	return isWrittenBy(live, s.name, s.formerNames)
+}
 
-// isWrittenBy reports whether a live object was written by a set of this name.
-func isWrittenBy(live client.Object, set string) bool {
-	return live.GetAnnotations()[AnnotationSet] == set && lastAppliedOf(live).method != byOthers
+// isWrittenBy reports whether a live object was written by a set of this name, or of a former one.
+func isWrittenBy(live client.Object, set string, former []string) bool {
+	name := live.GetAnnotations()[AnnotationSet]
+	return (name == set || slices.Contains(former, name)) && lastAppliedOf(live).method != byOthers
 }
 
 // deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are

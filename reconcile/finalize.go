@@ -2,7 +2,10 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,18 +13,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/finalizers"
+	"github.com/opblocks/opblocks/internal/setfinalizer"
 )
 
 // finalizerStep stands for the pass itself, which adds the finalizers of all steps.
 var finalizerStep = &stepOptions{name: "finalizer"}
 
-// ensureFinalizers adds missing finalizers, before any step can act outside of the cluster. If that fails, ok is false, o is
+// ensureFinalizers adds missing finalizers in place of those with former names, before any step can act outside of the cluster. If that fails, ok is false, o is
 // the outcome of the pass, and no step may run.
 func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	if len(p.finalizers) == 0 {
 		return outcome{}, true
 	}
-	added, err := finalizers.Ensure(ctx, p.client, p.obj, p.finalizers...)
+	added, err := finalizers.Replace(ctx, p.client, p.obj, p.formerFinalizers, p.finalizers...)
 	if added {
 		p.obj.SetManagedFields(nil) // which the answer has: steps get an object without them
 		p.rebase()
@@ -41,26 +45,75 @@ func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 // finalize runs the cleanup of an object that is being deleted, for the last step first. A cleanup that has not finished
 // keeps those of earlier steps from running, and the conditions show it.
 func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
-	uid := p.before.GetUID()
 	removed := false
-	for i, step := range slices.Backward(p.steps) {
-		if step.finalizing == nil || !slices.Contains(p.obj.GetFinalizers(), step.finalizer) {
-			continue
+	if !p.isCleanedUp() {
+		for i, step := range slices.Backward(p.steps) {
+			for _, name := range step.finalizerNames() {
+				if !slices.Contains(p.obj.GetFinalizers(), name) {
+					continue
+				}
+				o := p.call(ctx, spanFinalize, i, p.cleanup(&step, name))
+				if o.state != succeeded {
+					return p.finish(ctx, []outcome{o})
+				}
+				p.rebase()
+				removed = true
+			}
 		}
-		o := p.call(ctx, spanFinalize, i, p.cleanup(&step))
-		if o.state != succeeded {
-			return p.finish(ctx, []outcome{o})
-		}
-		p.rebase()
-		removed = true
 	}
 	// The finalizers of others may be left. The next pass, if there is one, reads what it needs.
-	p.forget(p.name)
+	left := p.abandonedFinalizers()
+	if len(left) == 0 {
+		p.forget(p.name)
+	}
 	if removed {
-		p.memory.setCleanedUp(p.name, uid)
+		p.memory.setCleanedUp(p.name, p.before.GetUID())
+	}
+	if len(left) > 0 {
+		return p.reportAbandoned(ctx, left)
 	}
 	p.traceResult(ctx, resultFinalized)
 	return ctrl.Result{}
+}
+
+const (
+	// reasonUnknownFinalizer is for an object that is being deleted and keeps a finalizer of a set of children that no step has.
+	reasonUnknownFinalizer = "UnknownFinalizer"
+	// unknownFinalizerDelay is how long after the deletion such a finalizer is reported: a second reconciler of the kind may
+	// remove it.
+	unknownFinalizerDelay = time.Minute
+)
+
+// abandonedFinalizers returns the names of sets of children whose finalizers the object has, and that are not steps with a finalizer.
+// The names are sorted.
+func (p *pass[T]) abandonedFinalizers() (sets []string) {
+	for _, finalizer := range p.before.GetFinalizers() {
+		set, ok := setfinalizer.SetOf(finalizer)
+		if ok && !slices.Contains(p.finalizers, finalizer) && !slices.Contains(p.formerFinalizers, finalizer) {
+			sets = append(sets, set)
+		}
+	}
+	slices.Sort(sets)
+	return sets
+}
+
+// reportAbandoned shows in the conditions why an object does not go whose finalizers no step removes. It removes none of them:
+// another operator may need it.
+func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
+	if wait := unknownFinalizerDelay - p.clock.Since(p.before.GetDeletionTimestamp().Time); wait > 0 {
+		p.retry = retry{after: wait}
+		p.traceResult(ctx, resultFinalized)
+		return p.end()
+	}
+	var messages []string
+	for _, set := range sets {
+		messages = append(messages, fmt.Sprintf("the finalizer %q is that of a step %q, and no step of this operator has it: "+
+			"if a step was renamed, give it the option FormerNames(%q); if the step or its options were removed, add them again, and let its children return nil; "+
+			"if it is a step of another operator, that one has to remove it", setfinalizer.For(set), set, set))
+	}
+	return p.finish(ctx, []outcome{{
+		step: finalizerStep, state: stalled, reason: reasonUnknownFinalizer, message: strings.Join(messages, "; "),
+	}})
 }
 
 // isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object as it was
@@ -69,14 +122,14 @@ func (p *pass[T]) isCleanedUp() bool {
 	return len(p.finalizers) > 0 && p.memory.isCleanedUp(p.name, p.before.GetUID())
 }
 
-// cleanup returns the function that runs the cleanup of a step and removes its finalizer.
-func (p *pass[T]) cleanup(step *NamedStep[T]) StepFunc[T] {
+// cleanup returns the function that runs the cleanup of a step and removes one of its finalizers.
+func (p *pass[T]) cleanup(step *NamedStep[T], finalizer string) StepFunc[T] {
 	return func(ctx context.Context, c client.Client, obj T) error {
 		options := []finalizers.Option{finalizers.WithClock(p.clock.Now)}
 		if step.giveUpAfter > 0 {
 			options = append(options, finalizers.GiveUpAfter(step.giveUpAfter, p.recorder))
 		}
-		_, err := finalizers.Finalize(ctx, p.client, obj, step.finalizer, func(ctx context.Context) error {
+		_, err := finalizers.Finalize(ctx, p.client, obj, finalizer, func(ctx context.Context) error {
 			if err := step.finalizing.Finalize(ctx, c, obj); classify(err).state != succeeded { // Halt(nil) and Success are successes too
 				return err
 			}

@@ -100,6 +100,99 @@ func TestFinalize(t *testing.T) {
 	}
 }
 
+func TestFormerFinalizers(t *testing.T) {
+	const data, files, storage, theirs = "children.opblocks.dev/data", "children.opblocks.dev/files", "children.opblocks.dev/storage", "example.com/theirs"
+	tests := map[string]struct {
+		reason   string
+		have     []string
+		after    []string // the finalizers after a pass; nil if the object is deleted before
+		requests int
+		cleanups []string
+		left     string
+	}{
+		"Replaced": {
+			reason: "one request replaces the former finalizers by the present one",
+			have:   []string{data, theirs, files}, after: []string{theirs, storage}, requests: 1,
+			cleanups: []string{theirs + " " + storage}, left: theirs,
+		},
+		"DeletedBefore": {
+			reason: "the cleanup serves the former finalizer as its own",
+			have:   []string{data, theirs}, cleanups: []string{data + " " + theirs}, left: theirs,
+		},
+		"AddedAgain": {
+			reason: "a replica of the former release has added its own: the two must not add and remove it in turn",
+			have:   []string{storage, data, theirs}, after: []string{storage, data, theirs},
+			cleanups: []string{storage + " " + data + " " + theirs, data + " " + theirs}, left: theirs,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			requests, step := 0, &renamed{StepFunc: returning(nil)}
+			h := newHarness(t, patches(&requests, nil), Named("storage", step, FormerNames("data", "files")))
+			h.edit(t, func(b *budget) { b.Finalizers = tc.have })
+			if tc.after != nil {
+				h.pass(t)
+				require.Equal(t, tc.after, h.finalizers(t), tc.reason)
+				require.Equal(t, tc.requests, requests, tc.reason)
+			}
+			h.delete(t)
+			h.pass(t)
+			require.Equal(t, tc.cleanups, step.cleanups, tc.reason)
+			require.Equal(t, []string{tc.left}, h.finalizers(t), tc.reason)
+		})
+	}
+}
+
+// A release that renames a step without the option FormerNames leaves a finalizer that nobody removes.
+func TestUnknownFinalizer(t *testing.T) {
+	const data, theirs = "children.opblocks.dev/data", "example.com/theirs"
+	for name, started := range map[string]bool{"CleanedUpByThisProcess": true, "AfterARestart": false} {
+		t.Run(name, func(t *testing.T) {
+			step := &renamed{StepFunc: returning(nil)}
+			h := newHarness(t, interceptor.Funcs{}, Named("storage", step))
+			recorder := events.NewFakeRecorder(10)
+			h.recorder = recorder
+			if started {
+				h.edit(t, func(b *budget) { b.Finalizers = []string{data, theirs} })
+				h.pass(t)
+			} else {
+				h.edit(t, func(b *budget) { b.Finalizers = []string{theirs, data} })
+			}
+			h.delete(t)
+			for len(recorder.Events) > 0 {
+				<-recorder.Events
+			}
+			h.clock.SetTime(h.stored(t).DeletionTimestamp.Time)
+			writes := h.writes
+			require.Equal(t, unknownFinalizerDelay, h.pass(t).RequeueAfter, "a second reconciler of the kind may remove it")
+			require.Equal(t, writes, h.writes)
+			h.clock.SetTime(h.clock.Now().Add(unknownFinalizerDelay))
+			require.GreaterOrEqual(t, h.pass(t).RequeueAfter, stalledRetry)
+			const message = `the finalizer "children.opblocks.dev/data" is that of a step "data", and no step of this operator has it: ` +
+				`if a step was renamed, give it the option FormerNames("data"); if the step or its options were removed, add them again, and let its children return nil; ` +
+				`if it is a step of another operator, that one has to remove it`
+			var ready condition
+			for _, c := range conditionsOf(h.status(t)) {
+				if c.Type == conditions.Ready {
+					ready = c
+				}
+			}
+			require.Equal(t, condition{"Ready", "False", reasonUnknownFinalizer, message}, ready)
+			require.Len(t, recorder.Events, 1)
+			require.ElementsMatch(t, []string{data, theirs}, h.finalizers(t), "it is never removed")
+			writes = h.writes
+			h.pass(t)
+			require.Equal(t, writes, h.writes, "it is written once")
+			require.Len(t, recorder.Events, 1)
+			require.Len(t, step.cleanups, map[bool]int{true: 1, false: 0}[started], "the cleanup does not run again")
+
+			h.edit(t, func(b *budget) { b.Finalizers = nil })
+			h.pass(t)
+			require.Empty(t, h.memory.objects)
+		})
+	}
+}
+
 func TestGiveUpCleanupAfter(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(errors.New("no route to host"))},

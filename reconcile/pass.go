@@ -94,7 +94,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		return p.end()
 	}
 	p.before = p.writes.Newer(cached).(T)
-	if p.isCleanedUp() {
+	if p.isCleanedUp() && (p.before.GetDeletionTimestamp() == nil || len(p.abandonedFinalizers()) == 0) {
 		p.traceResult(ctx, resultGone)
 		return ctrl.Result{}
 	}

@@ -57,7 +57,9 @@ type Reconciler[T client.Object] struct {
 	status      statusType
 	stepClient  *stepClient
 	finalizers  []string // of all steps
-	settlers    int      // how many steps, from the first, can be left out
+
+	formerFinalizers []string // of all steps
+	settlers         int      // how many steps, from the first, can be left out
 
 	// What SetupWithBuilder sets.
 	watching atomic.Bool
@@ -175,6 +177,7 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 		watchedKinds = append(watchedKinds, r.steps[i].watched()...)
 		if name := r.steps[i].finalizer; name != "" {
 			r.finalizers = append(r.finalizers, name)
+			r.formerFinalizers = append(r.formerFinalizers, r.steps[i].formerFinalizers...)
 		}
 	}
 	r.stepClient, err = newStepClient(r.client, watchedKinds, r.references())

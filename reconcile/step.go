@@ -94,6 +94,9 @@ type stepOptions struct {
 	references  []references.Reference
 	finalizer   string
 	giveUpAfter time.Duration // 0: never
+
+	formerNames      []string
+	formerFinalizers []string
 }
 
 // Named returns a step with a name and options. Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
@@ -102,8 +105,8 @@ type stepOptions struct {
 // it reports, or else by its name.
 //
 // If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the
-// name on its children, to prune those that it no longer builds. So do not rename such a step in the release in which it
-// stops building a child: that child would stay.
+// name on its children, to prune those that it no longer builds, and in the name of its finalizer. So give a step that you
+// rename the option [FormerNames].
 //
 // If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no option
 // [Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
@@ -116,11 +119,17 @@ func Named[T client.Object](name string, step Step[T], options ...StepOption) Na
 	if s, ok := step.(interface{ SetName(name string) }); ok {
 		s.SetName(name)
 	}
+	if s, ok := step.(formerNamer); ok && len(n.formerNames) > 0 {
+		s.SetFormerNames(n.formerNames...)
+	}
 	if s, ok := step.(interface{ FinalizerName() string }); ok {
 		n.finalizer = cmp.Or(n.finalizer, s.FinalizerName())
 		if n.finalizer == "" {
 			n.finalizing = nil
 		}
+	}
+	if s, ok := step.(interface{ FormerFinalizerNames() []string }); ok {
+		n.formerFinalizers = s.FormerFinalizerNames()
 	}
 	if s, ok := step.(settler[T]); ok && s.IsStep(step) {
 		n.settler = s
@@ -129,6 +138,19 @@ func Named[T client.Object](name string, step Step[T], options ...StepOption) Na
 		n.references = append(n.references, s.References()...)
 	}
 	return n
+}
+
+// formerNamer is a step that has stored its name in the cluster, and finds it there after it was renamed.
+type formerNamer interface {
+	SetFormerNames(names ...string)
+}
+
+// finalizerNames returns the finalizers for which the step cleans up.
+func (n *NamedStep[T]) finalizerNames() []string {
+	if n.finalizing == nil {
+		return nil
+	}
+	return append([]string{n.finalizer}, n.formerFinalizers...)
 }
 
 // settler is a step that can be left out of a pass, because it would find nothing to do.
@@ -196,6 +218,20 @@ func GiveUpCleanupAfter(limit time.Duration) StepOption {
 	return func(o *stepOptions) { o.giveUpAfter = limit }
 }
 
+// FormerNames tells a step that was renamed which names it had in earlier releases. It is for steps that store their names in
+// the cluster, which those made by ownedresources.Ensure do: they prune the children that they wrote under a former name, and
+// serve its finalizer, which the first pass over an object replaces by the present one. Without the option an object that has the former finalizer
+// could not be deleted: then the condition Ready has the reason UnknownFinalizer, and its message names the finalizer.
+//
+// Keep the option until no object has the former finalizer any more, and until no child has the former name in its annotation
+// opblocks.dev/set. Paused objects keep them. The earlier release needs the option too, with the new name, if objects may be
+// deleted after you went back to it. If two steps swap their names, do that in two releases.
+//
+// For a reconciler without this package see SetFormerNames of ownedresources.ChildSet.
+func FormerNames(names ...string) StepOption {
+	return func(o *stepOptions) { o.formerNames = append(o.formerNames, names...) }
+}
+
 // watched returns an empty object of each kind that the step watches.
 func (n *NamedStep[T]) watched() []client.Object {
 	var kinds []client.Object
@@ -235,6 +271,9 @@ var reservedConditions = []string{conditions.Ready, conditions.Reconciling, cond
 func validateSteps[T client.Object](steps []NamedStep[T]) error {
 	if len(steps) == 0 {
 		return errors.New("a reconciler needs a step")
+	}
+	if err := validateFormerNames(steps); err != nil {
+		return err
 	}
 	var names, conditionTypes, finalizerNames []string
 	for _, s := range steps {
@@ -278,6 +317,34 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 			}
 		}
 		names, conditionTypes, finalizerNames = append(names, s.name), append(conditionTypes, s.condition), append(finalizerNames, s.finalizer)
+	}
+	return nil
+}
+
+// validateFormerNames returns the first mistake in the options FormerNames, or nil.
+func validateFormerNames[T client.Object](steps []NamedStep[T]) error {
+	var former []string
+	for _, s := range steps {
+		if _, ok := s.step.(formerNamer); !ok && len(s.formerNames) > 0 {
+			return fmt.Errorf("step %q has FormerNames, but it stores its name nowhere: take the option away", s.name)
+		}
+		for _, name := range s.formerNames {
+			switch {
+			case slices.ContainsFunc(steps, func(other NamedStep[T]) bool { return other.name == name }):
+				return fmt.Errorf("step %q has the former name %q, which is the name of a step: choose another name for that step, or do it in a later release", s.name, name)
+			case slices.Contains(former, name):
+				return fmt.Errorf("the former name %q is given twice", name)
+			}
+			former = append(former, name)
+		}
+		for _, finalizer := range s.formerFinalizers {
+			if err := validateFinalizer(finalizer); err != nil {
+				return fmt.Errorf("step %q: %w", s.name, err)
+			}
+			if slices.ContainsFunc(steps, func(other NamedStep[T]) bool { return other.finalizer == finalizer }) {
+				return fmt.Errorf("step %q has the former finalizer %q, which a step has now: choose another name for that step", s.name, finalizer)
+			}
+		}
 	}
 	return nil
 }

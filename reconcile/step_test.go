@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/setfinalizer"
 )
 
 type unknown struct{ corev1.Pod }
@@ -28,6 +30,29 @@ func (n conditionStep) ConditionTypes() []string { return []string{n.condition} 
 
 func (n conditionStep) Reconcile(ctx context.Context, _ client.Client, _ *budget) error {
 	passcontext.FromContext(ctx).SetCondition(metav1.Condition{Type: n.condition, Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "m"})
+	return nil
+}
+
+// renamed is a step that stores its name in the cluster, as a set of children does, and cleans up.
+type renamed struct {
+	StepFunc[*budget]
+	name     string
+	former   []string
+	cleanups []string // the finalizers of the object at each
+}
+
+func (r *renamed) SetName(name string)            { r.name = name }
+func (r *renamed) SetFormerNames(names ...string) { r.former = names }
+func (r *renamed) FinalizerName() string          { return setfinalizer.For(r.name) }
+func (r *renamed) FormerFinalizerNames() (all []string) {
+	for _, name := range r.former {
+		all = append(all, setfinalizer.For(name))
+	}
+	return all
+}
+
+func (r *renamed) Finalize(_ context.Context, _ client.Client, b *budget) error {
+	r.cleanups = append(r.cleanups, strings.Join(b.Finalizers, " "))
 	return nil
 }
 
@@ -121,6 +146,25 @@ func TestValidateSteps(t *testing.T) {
 			reason: "the first finished cleanup would remove the finalizer of both",
 			steps:  []NamedStep[*budget]{Named("a", cleaner, Finalizer("example.com/a")), Named("b", cleaner, Finalizer("example.com/a"))},
 			want:   `two steps have the finalizer "example.com/a"`,
+		},
+		"FormerNamesOfAnyStep": {
+			reason: "nothing in the cluster has the name of such a step",
+			steps:  []NamedStep[*budget]{Named("a", returning(nil), FormerNames("b"))},
+			want:   `step "a" has FormerNames, but it stores its name nowhere`,
+		},
+		"SwappedNames": {
+			reason: "each would prune the children of the other",
+			steps: []NamedStep[*budget]{
+				Named("a", &renamed{StepFunc: returning(nil)}, FormerNames("b")), Named("b", &renamed{StepFunc: returning(nil)}, FormerNames("a")),
+			},
+			want: `step "a" has the former name "b", which is the name of a step`,
+		},
+		"FormerNameTwice": {
+			reason: "both would have the children of that step",
+			steps: []NamedStep[*budget]{
+				Named("a", &renamed{StepFunc: returning(nil)}, FormerNames("c")), Named("b", &renamed{StepFunc: returning(nil)}, FormerNames("c")),
+			},
+			want: `the former name "c" is given twice`,
 		},
 		"InvalidFinalizer": {
 			reason: "names without a domain belong to Kubernetes",

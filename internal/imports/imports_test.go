@@ -98,13 +98,13 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references", "internal/servedkinds", "internal/writeloop"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references", "internal/servedkinds", "internal/setfinalizer", "internal/writeloop"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
 	{
 		pkg:      "ownedresources",
-		ours:     []string{"internal/applyschema", "internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references", "internal/servedkinds", "internal/writeloop"},
+		ours:     []string{"internal/applyschema", "internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references", "internal/servedkinds", "internal/setfinalizer", "internal/writeloop"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
@@ -151,6 +151,7 @@ var rules = []rule{
 	{pkg: "internal/references", ours: []string{"internal/servedkinds"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
 	{pkg: "internal/servedkinds", reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
 	{pkg: "internal/pause", reason: "the annotation that reconcile and predicates read"},
+	{pkg: "internal/setfinalizer", reason: "the finalizers that ownedresources adds, and of which reconcile finds those that nobody removes"},
 	{pkg: "internal/writeloop", reason: "how often a write is repeated that another writer undoes: of a child for ownedresources, of a status for reconcile"},
 	{pkg: "internal/eventnote", reason: "a pure function of strings"},
 	{pkg: "internal/fieldmanager", reason: "the names by which the blocks write"},

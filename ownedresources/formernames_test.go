@@ -1,0 +1,139 @@
+package ownedresources
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// numbered builds as many ConfigMaps as minAvailable.
+func numbered(namespace string, options ...ChildOption) *Child[*budget] {
+	return BuildEach(func(b *budget) (all []*configMap, err error) {
+		for i := range b.Spec.MinAvailable.IntValue() {
+			all = append(all, namedConfigMap(namespace, fmt.Sprint(b.Name, "-", i)))
+		}
+		return all, nil
+	}, options...)
+}
+
+// A release renames the step of a set that needs a finalizer. What the former release has made is found, pruned and removed, and the
+// owner can be deleted: while the new release runs, and if it was deleted before the new release started.
+func TestFormerNames(t *testing.T) {
+	one := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
+	}
+	always := *one.DeepCopy()
+	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	tests := map[string]struct {
+		reason string
+		set    func(env *operatorEnv) *ChildSet[*budget]
+		child  client.Object
+		pruned client.Object // when minAvailable is 1 instead of 2; nil if it does not count
+		stays  bool          // the child, when the owner is deleted
+	}{
+		"Anywhere": {
+			reason: "the children are found by their marks",
+			set:    func(env *operatorEnv) *ChildSet[*budget] { return Ensure(numbered(env.other, Anywhere())) },
+			child:  namedConfigMap("other", "web-0"), pruned: namedConfigMap("other", "web-1"),
+		},
+		"Retain": {
+			reason: "the children stay and keep their marks",
+			set: func(*operatorEnv) *ChildSet[*budget] {
+				return Ensure(numbered("", Retain(func(*budget) bool { return true })))
+			},
+			child: namedConfigMap("", "web-0"), stays: true,
+		},
+		"RemoveInOrder": {
+			reason: "all children are removed by the set",
+			set: func(*operatorEnv) *ChildSet[*budget] {
+				first := Build(func(b *budget) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.Name}} })
+				return Ensure(first, numbered("").After(first)).RemoveInOrder()
+			},
+			child: namedConfigMap("", "web-0"), pruned: namedConfigMap("", "web-1"),
+		},
+		"RunOnce": {
+			reason: "the Job has a finalizer of its own",
+			set: func(*operatorEnv) *ChildSet[*budget] {
+				return Ensure(Build(func(b *budget) *batchv1.Job {
+					return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Spec: batchv1.JobSpec{Template: one}}
+				}, RunOnce()))
+			},
+			child: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
+		},
+		"ExpandVolumes": {
+			reason: "nothing has to be released",
+			set: func(*operatorEnv) *ChildSet[*budget] {
+				return Ensure(Build(func(b *budget) *appsv1.StatefulSet {
+					claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
+						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+						Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+					}}
+					return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Spec: appsv1.StatefulSetSpec{
+						ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: one.Labels}, Template: always,
+						VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim},
+					}}
+				}, ExpandVolumes()))
+			},
+			child: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
+		},
+	}
+	former := []reconcile.StepOption{reconcile.FormerNames("files", "data")}
+	for name, tc := range tests {
+		for _, running := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/Running=%t", name, running), func(t *testing.T) {
+				t.Log(tc.reason)
+				env := newOperatorEnv(t)
+				in := func(obj client.Object) client.Object {
+					if obj = obj.DeepCopyObject().(client.Object); obj.GetNamespace() == "other" {
+						obj.SetNamespace(env.other)
+					} else {
+						obj.SetNamespace(env.namespace)
+					}
+					return obj
+				}
+				env.owner = env.newOwner()
+				env.create(t, env.owner)
+				env.setAvailable(t, 2)
+				_, stop := env.startNamed(t, "data", tc.set(env), nil)
+				waitFor(t, env, in(tc.child), exists)
+				if tc.pruned != nil {
+					waitFor(t, env, in(tc.pruned), exists)
+				}
+				stop()
+				if running {
+					env.setAvailable(t, 1)
+					_, stop = env.startNamed(t, "storage", tc.set(env), former)
+					waitFor(t, env, env.owner, func(b *budget) bool { return slices.Equal(b.Finalizers, []string{"children.opblocks.dev/storage"}) })
+					waitFor(t, env, in(tc.child), func(obj client.Object) bool { return obj.GetAnnotations()[AnnotationSet] == "storage" })
+					if tc.pruned != nil {
+						env.waitGone(t, in(tc.pruned))
+					}
+					require.NoError(t, env.client.Delete(t.Context(), env.owner))
+				} else {
+					require.NoError(t, env.client.Delete(t.Context(), env.owner))
+					_, stop = env.startNamed(t, "storage", tc.set(env), former)
+				}
+				env.waitGone(t, env.owner)
+				if !tc.stays {
+					env.waitGone(t, in(tc.child))
+					return
+				}
+				stop()
+				child := in(tc.child)
+				waitFor(t, env, child, exists)
+				require.Equal(t, "true", child.GetAnnotations()[AnnotationRetained])
+			})
+		}
+	}
+}
