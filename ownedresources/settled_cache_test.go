@@ -129,6 +129,25 @@ func TestSettledMissesNothing(t *testing.T) {
 				require.True(t, apierrors.IsNotFound(err), "it is pruned")
 			},
 		},
+		"ChildOfALateAdoption": {
+			reason: "A request that adopts an object which is not desired any more takes effect after the others were pruned.",
+			attack: func(t *testing.T, env *cacheEnv) { becomeOurs(t, env, &configMap{}) },
+			check:  wasPruned,
+		},
+		"ReferenceRestored": {
+			reason: "Somebody puts the owner reference on again, which somebody had taken off before.",
+			attack: func(t *testing.T, env *cacheEnv) {
+				becomeOurs(t, env, &configMap{ObjectMeta: metav1.ObjectMeta{Annotations: env.child(t, "built").Annotations}})
+			},
+			check: wasPruned,
+		},
+		"SetRestored": {
+			reason: "Somebody restores an annotation.",
+			attack: func(t *testing.T, env *cacheEnv) {
+				becomeOurs(t, env, &configMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: env.child(t, "built").OwnerReferences}})
+			},
+			check: wasPruned,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -480,4 +499,23 @@ func TestSettledExpandVolumes(t *testing.T) {
 	require.NoError(t, env.server.Update(t.Context(), owner))
 	env.showSilently(t)
 	require.False(t, env.isSettled(t), "the volume has to grow")
+}
+
+// becomeOurs creates an object of nobody, which becomes ours by an update after a pass.
+func becomeOurs(t *testing.T, env *cacheEnv, before *configMap) {
+	t.Helper()
+	before.Namespace, before.Name = budgetName.Namespace, "late"
+	require.NoError(t, env.server.Create(t.Context(), before))
+	env.converge(t)
+	require.True(t, env.isSettled(t))
+	late, ours := env.child(t, "late"), env.child(t, "built")
+	late.OwnerReferences, late.Annotations = ours.OwnerReferences, ours.Annotations
+	require.NoError(t, env.server.Update(t.Context(), late))
+	env.show(t)
+}
+
+func wasPruned(t *testing.T, env *cacheEnv) {
+	t.Helper()
+	err := env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: "late"}, &configMap{})
+	require.True(t, apierrors.IsNotFound(err), "it is pruned")
 }

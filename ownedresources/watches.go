@@ -158,7 +158,9 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 				return true
 			}
 			a.versions.observe(e.ObjectOld, e.ObjectNew)
-			a.writes.Observe(e.ObjectNew)
+			if ours := a.writes.Observe(e.ObjectNew); !ours && changesHands(e.ObjectOld, e.ObjectNew) {
+				a.owners.childAppeared(e.ObjectNew)
+			}
 			changed(e.ObjectOld)
 			changed(e.ObjectNew)
 			return true
@@ -169,6 +171,21 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 			return true
 		},
 	}
+}
+
+// changesHands reports whether an update may have made an object that of another owner or set.
+func changesHands(before, after client.Object) bool {
+	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
+	if (was == nil) != (is == nil) || was != nil && was.UID != is.UID {
+		return true
+	}
+	old, present := before.GetAnnotations(), after.GetAnnotations()
+	for _, key := range [...]string{AnnotationSet, AnnotationOwner, AnnotationObject, AnnotationRetained} {
+		if old[key] != present[key] {
+			return true
+		}
+	}
+	return (old[AnnotationApplied] == "") != (present[AnnotationApplied] == "")
 }
 
 // observeOwners forgets owners that were deleted, and that there was nothing to do for owners that have an event.
