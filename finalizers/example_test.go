@@ -130,6 +130,18 @@ func ExampleGiveUpAfter() {
 	// GaveUp <nil> 1
 }
 
+// A release gives the finalizer another name.
+func ExampleReplace() {
+	c, user := newUser()
+	user.Finalizers = []string{"example.com/former-name"}
+	fmt.Println(c.Update(context.Background(), user))
+	added, err := finalizers.Replace(context.Background(), c, user, []string{"example.com/former-name"}, "example.com/account")
+	fmt.Println(added, err, user.Finalizers)
+	// Output:
+	// <nil>
+	// true <nil> [example.com/account]
+}
+
 func ExampleRemove() {
 	c, user := newUser("example.com/former-name", "example.com/account")
 	for range 2 {

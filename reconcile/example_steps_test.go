@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
@@ -68,6 +69,27 @@ func ExampleRequested() {
 	// <nil>
 	// nothing to do
 	// <nil>
+}
+
+// A release renames the step "data" to "storage". The finalizer of an object from before is replaced.
+func ExampleFormerNames() {
+	ctx := context.Background()
+	children := ownedresources.Ensure(ownedresources.Build(func(b *budget) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: b.Name}}
+	}, ownedresources.Anywhere()))
+	c, request := store(nil)
+	b := &budget{}
+	if err := c.Get(ctx, request.NamespacedName, b); err != nil {
+		fmt.Println(err)
+	}
+	b.Finalizers = []string{"children.opblocks.dev/data"}
+	fmt.Println(c.Update(ctx, b))
+
+	_, err := reconcile.New(c, reconcile.Named("storage", children, reconcile.FormerNames("data"))).Reconcile(ctx, request)
+	fmt.Println(err, c.Get(ctx, request.NamespacedName, b), b.Finalizers)
+	// Output:
+	// <nil>
+	// <nil> <nil> [children.opblocks.dev/storage]
 }
 
 // After an hour of failures the finalizer is removed, and a warning event names what may be left.
