@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
 // memory is what a reconciler remembers of its objects from one pass to the next. Nothing depends on it after a restart. It
@@ -24,6 +26,9 @@ type remembered struct {
 	asked     asked           // the last request for a pass, see [RequestedAnnotation]
 	answered  map[string]bool // the names of the steps that have handled it
 	refused   time.Time       // when the first of the passes in a row ended to which something was forbidden; zero for none
+
+	statusSum  uint64          // of the last patch of the status, 0 if there was none
+	statusLoop *writeloop.Loop // nil unless that patch has repeated the one before
 }
 
 // quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, nothing was written, and no
@@ -35,7 +40,7 @@ type quietVersion struct {
 
 func (r *remembered) isEmpty() bool {
 	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == "" && r.quiet == (quietVersion{}) &&
-		r.refused.IsZero() && r.asked == (asked{})
+		r.refused.IsZero() && r.asked == (asked{}) && r.statusSum == 0
 }
 
 // forget drops all that is remembered of an object.

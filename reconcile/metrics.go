@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
 // metrics are those of one reconciler. The methods of a nil pointer do nothing.
@@ -17,11 +19,12 @@ type metrics struct {
 	durations  *prometheus.HistogramVec
 	results    *prometheus.CounterVec
 	conditions *conditionCollector
+	loops      *prometheus.GaugeVec // package ownedresources has it too
 }
 
 func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	m := &metrics{kind: kind}
-	var errs [3]error
+	var errs [4]error
 	m.durations, errs[0] = register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "opblocks_step_duration_seconds",
 		Help:    "How long a step took, by the kind of the object and the step.",
@@ -32,6 +35,7 @@ func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 		Help: "The number of runs of a step, by the kind of the object, the step and the result: succeeded, waiting, conflicted, failed, stalled.",
 	}, []string{"kind", "step", "result"}))
 	m.conditions, errs[2] = register(registry, newConditionCollector())
+	m.loops, errs[3] = register(registry, writeloop.NewMetric())
 	return m, errors.Join(errs[:]...)
 }
 
@@ -51,6 +55,14 @@ func (m *metrics) step(name string, start time.Time, o *outcome) {
 	}
 	m.durations.WithLabelValues(m.kind, name).Observe(time.Since(start).Seconds())
 	m.results.WithLabelValues(m.kind, name, o.state.String()).Inc()
+}
+
+// loopsOrNil returns the metric of write loops, or nil if there are no metrics.
+func (m *metrics) loopsOrNil() *prometheus.GaugeVec {
+	if m == nil {
+		return nil
+	}
+	return m.loops
 }
 
 // hasConditions reports whether there is nothing to set: the conditions of the object are there, or there are no metrics.

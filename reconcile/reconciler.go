@@ -197,6 +197,7 @@ func (r *Reconciler[T]) empty() T { return reflect.New(r.typ).Interface().(T) }
 
 // forget drops everything that is remembered of an object which is gone, or which is not ours.
 func (r *Reconciler[T]) forget(name types.NamespacedName) {
+	r.memory.endStatusLoop(name, r.metrics.loopsOrNil())
 	r.memory.forget(name)
 	r.writes.Forget(r.empty(), name)
 	r.metrics.forget(name)

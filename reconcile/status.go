@@ -231,7 +231,7 @@ func replaces(v any) bool {
 }
 
 // saveStatus writes the status if it differs from the one that was read. If observed is false, the observed generation does
-// not change. An error is logged, and retried by p.retry.
+// not change. A write that another writer undoes again and again is delayed. An error is logged, and retried by p.retry.
 func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	p.status.complete(p.before, p.obj, observed)
 	if p.status.equal(p.before, p.obj) {
@@ -245,9 +245,18 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 		return
 	}
 	was, is := p.readyOf(p.before), p.readyOf(p.obj)
-	err := p.writeStatus(ctx, p.fresh == uncertain)
+	data, err := p.status.patch(p.before, p.obj, p.fresh == uncertain)
+	sum, fields := statusSum(data)
+	if wait := p.slowDownStatus(ctx, sum, fields); wait > 0 {
+		p.retry = p.retry.merge(retry{after: wait})
+		return
+	}
+	if err == nil {
+		err = p.sendStatus(ctx, data)
+	}
 	switch {
 	case err == nil:
+		p.memory.countStatus(p.name, sum, p.clock.Now(), p.metrics.loopsOrNil())
 		if is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(is.Message, "Everything is as wanted"))
 		}
@@ -264,12 +273,17 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	}
 }
 
-// writeStatus sends what has changed of the status. Afterwards before is the answer of the API server.
+// writeStatus sends what has changed of the status at once. Afterwards before is the answer of the API server.
 func (p *pass[T]) writeStatus(ctx context.Context, locked bool) error {
 	data, err := p.status.patch(p.before, p.obj, locked)
 	if err != nil {
 		return err
 	}
+	return p.sendStatus(ctx, data)
+}
+
+// sendStatus sends a patch of the status.
+func (p *pass[T]) sendStatus(ctx context.Context, data []byte) error {
 	answer := p.empty()
 	answer.SetNamespace(p.name.Namespace)
 	answer.SetName(p.name.Name)
