@@ -179,8 +179,13 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if d.hold != "" && len(orphans) == 0 {
-		return Result{}, d.held("is not created")
+	if len(orphans) == 0 {
+		if d.hold != "" {
+			return Result{}, d.held("is not created")
+		}
+		if err := a.slowDownByName(d.owner, d.kind, d.object, creation, d.sum); err != nil {
+			return Result{}, err
+		}
 	}
 	if err := d.checkKeys(); err != nil {
 		return Result{}, err

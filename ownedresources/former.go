@@ -166,6 +166,7 @@ func (a *applier) removeMarked(ctx context.Context, o *owner, k *kind, obj clien
 		return true, fmt.Errorf("delete %s: %w", k.describe(obj), err)
 	}
 	if err == nil {
+		a.countByName(o, k, obj, deletion, sum{})
 		a.record(ctx, o, k, obj, outcomeDeleted, "")
 	}
 	return true, nil

@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -198,18 +199,26 @@ func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []writt
 		}
 		var deleting []string
 		var later, ours []written
+		var waits []*WaitingError
 		for _, w := range found {
 			if w.order < highest {
 				later = append(later, w)
 				continue
 			}
 			isOurs, err := s.delete(ctx, o, w)
+			if wait, ok := errors.AsType[*WaitingError](err); ok {
+				waits = append(waits, wait)
+				continue
+			}
 			if err != nil {
 				return found, fmt.Errorf("%s, %s: %w", w.kind.describe(w.object), why, err)
 			}
 			if isOurs {
 				ours, deleting = append(ours, w), append(deleting, w.kind.describe(w.object))
 			}
+		}
+		if len(waits) > 0 {
+			return found, joinWaits(waits)
 		}
 		if len(deleting) > 0 && len(later) > 0 {
 			return found, &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
@@ -246,6 +255,11 @@ func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours boo
 		return true, nil
 	}
 	a := s.applier
+	if o.object.GetDeletionTimestamp() == nil {
+		if err := a.slowDownByName(o, w.kind, w.object, deletion, sum{}); err != nil {
+			return true, err
+		}
+	}
 	m, marked := markOf(w.object, w.kind.gvk.GroupKind())
 	switch marked = marked && metav1.GetControllerOfNoCopy(w.object) == nil; {
 	case marked && m.uid != o.reference.UID:
@@ -276,6 +290,7 @@ func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours boo
 		return true, fmt.Errorf("delete: %w", err)
 	}
 	if err == nil {
+		a.countByName(o, w.kind, w.object, deletion, sum{})
 		a.record(ctx, o, w.kind, w.object, outcomeDeleted, "")
 	}
 	return true, nil

@@ -215,6 +215,9 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 	if d.hold != "" {
 		return nil, d.held("is not created")
 	}
+	if err := a.slowDownByName(d.owner, d.kind, d.object, creation, d.sum); err != nil {
+		return nil, err
+	}
 	if err := d.checkKeys(); err != nil {
 		return nil, err
 	}

@@ -144,6 +144,7 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 	gone := func(child client.Object) {
 		a.children.forget(child.GetUID())
 		a.owners.childDeleted(child)
+		s.childGone(child)
 		changed(child)
 	}
 	return predicate.Funcs{
@@ -201,12 +202,16 @@ func (s *ChildSet[T]) observeOwners() handler.EventHandler {
 			a.versions.observe(e.ObjectOld, e.ObjectNew)
 			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
 				a.owners.forgetUID(e.ObjectOld.GetUID())
+				a.loops.forget(e.ObjectOld.GetUID())
 			}
 			if a.owners.observe(e.ObjectNew.GetUID()) && e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
 				q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { a.owners.forget(e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
+			a.owners.forget(e.Object)
+			a.loops.forget(e.Object.GetUID())
+		},
 	}
 }
 

@@ -92,6 +92,7 @@ func (a *applier) post(ctx context.Context, d *desired) (client.Object, error) {
 	case err != nil:
 		return nil, fmt.Errorf("create %s: %w", d, withoutValues(err))
 	}
+	a.countByName(d.owner, d.kind, obj, creation, d.sum)
 	return d.kind.asLive(obj)
 }
 

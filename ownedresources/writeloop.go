@@ -167,6 +167,9 @@ func (l *nameLoops) add(key nameLoopKey, s sum, uid types.UID, now time.Time) {
 	defer l.mu.Unlock()
 	l.sweep(now)
 	loop := l.byName[key]
+	if key.write == creation {
+		l.drop(nameLoopKey{key.owner, key.child, deletion}) // it was not another writer who has created the child
+	}
 	if loop == nil && key.write == creation {
 		return
 	}

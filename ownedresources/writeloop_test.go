@@ -1,16 +1,20 @@
 package ownedresources
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
@@ -90,4 +94,109 @@ func TestWriteLoopEnds(t *testing.T) {
 	m.countWrite(d, "u", "spec.replicas", now)
 	m.forget("u")
 	require.Empty(t, m.byUID, "nothing is left of a deleted object")
+}
+
+// Two versions of an operator run at once. One creates a child that the other prunes.
+func TestSlowDownByName(t *testing.T) {
+	newEnv := func(t *testing.T) *cacheEnv {
+		t.Helper()
+		set := Ensure(hold("built", labelOf), hold("other", func(*budget) string { return "constant" }))
+		env := newCacheEnv(t, set)
+		set.applier.clock = env.clock
+		env.converge(t)
+		return env
+	}
+	late := func(t *testing.T, env *cacheEnv) *configMap {
+		t.Helper()
+		child := env.child(t, "built")
+		child.Name, child.UID, child.ResourceVersion = "late", "", ""
+		return child
+	}
+	exists := func(t *testing.T, env *cacheEnv, name string) bool {
+		t.Helper()
+		err := env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: name}, &configMap{})
+		require.NoError(t, client.IgnoreNotFound(err))
+		return err == nil
+	}
+	tests := map[string]struct {
+		reason  string
+		undo    func(t *testing.T, env *cacheEnv)
+		done    func(t *testing.T, env *cacheEnv) bool
+		message string
+	}{
+		"Creation": {
+			reason: "the other one deletes the child",
+			undo: func(t *testing.T, env *cacheEnv) {
+				require.NoError(t, env.server.Delete(t.Context(), env.child(t, "built")))
+			},
+			done:    func(t *testing.T, env *cacheEnv) bool { return exists(t, env, "built") },
+			message: "ConfigMap default/built is deleted again and again by another writer, so it is created less often",
+		},
+		"Deletion": {
+			reason:  "the other one creates a child that is not desired",
+			undo:    func(t *testing.T, env *cacheEnv) { require.NoError(t, env.server.Create(t.Context(), late(t, env))) },
+			done:    func(t *testing.T, env *cacheEnv) bool { return !exists(t, env, "late") },
+			message: "ConfigMap default/late is not desired and is created again and again by another writer, so it is deleted less often",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newEnv(t)
+			recorder := events.NewFakeRecorder(100)
+			pass := func() (after time.Duration) {
+				for range 3 { // the status that shows it is another event
+					env.show(t)
+					after = env.pass(t).RequeueAfter
+				}
+				return after
+			}
+			for range writeloop.Free + 1 {
+				tc.undo(t, env)
+				require.Zero(t, pass())
+				require.True(t, tc.done(t, env), tc.reason)
+			}
+			env.set.applier.recorder = recorder
+			tc.undo(t, env)
+			require.Equal(t, writeloop.MinDelay, pass())
+			require.False(t, tc.done(t, env), "it is delayed")
+			require.Equal(t, "Warning WriteLoop "+tc.message, <-recorder.Events)
+			require.Empty(t, recorder.Events, "one event per loop")
+			ready := meta.FindStatusCondition(env.owner(t).Status.Conditions, "Ready")
+			require.Equal(t, []string{"WriteLoop", tc.message}, []string{ready.Reason, ready.Message})
+			require.Len(t, shown(t, env.set.applier.metrics, "opblocks_write_loop"), 1)
+			require.True(t, exists(t, env, "other"))
+
+			env.clock.SetTime(env.clock.Now().Add(writeloop.MinDelay))
+			require.Zero(t, pass())
+			require.True(t, tc.done(t, env), "it is still done")
+			tc.undo(t, env)
+			require.Equal(t, 2*writeloop.MinDelay, pass(), "the next one comes later")
+
+			env.clock.SetTime(env.clock.Now().Add(2*writeloop.MinDelay + writeloop.Gap))
+			require.Zero(t, pass())
+			tc.undo(t, env)
+			require.Zero(t, pass(), "the loop has ended")
+			require.Empty(t, shown(t, env.set.applier.metrics, "opblocks_write_loop"))
+		})
+	}
+	t.Run("OwnDecisions", func(t *testing.T) {
+		env, wanted := newEnv(t), true
+		env.set.children[1].build = func(r *reconciliation[*budget]) error {
+			if wanted {
+				r.add(&configMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+			}
+			return nil
+		}
+		for i := range 4 * writeloop.Free {
+			wanted = i%2 == 0
+			owner := env.owner(t)
+			metav1.SetMetaDataAnnotation(&owner.ObjectMeta, "changed", strconv.Itoa(i))
+			require.NoError(t, env.server.Update(t.Context(), owner))
+			for range 3 {
+				env.show(t)
+				require.Zero(t, env.pass(t).RequeueAfter)
+			}
+			require.Equal(t, wanted, exists(t, env, "other"), "no other writer has undone anything")
+		}
+	})
 }
