@@ -56,7 +56,7 @@ func (d desiredNames) without(found []written) (undesired []written) {
 // It reports whether nothing was left to do.
 func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) (done bool, err error) {
 	digest := s.applier.owners.digest(desired)
-	if s.applier.owners.isPruned(o.reference.UID, digest) {
+	if s.applier.owners.isPruned(o.reference.UID, digest) && len(undesiredRuns(o, desired)) == 0 {
 		return true, nil
 	}
 	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, desired, digest) }
@@ -83,6 +83,9 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 		return err
 	}
 	if _, err := s.deleteInOrder(ctx, o, undesired, "no longer desired"); err != nil {
+		return err
+	}
+	if err := s.forgetRuns(ctx, o, desired, found); err != nil {
 		return err
 	}
 	left, err := s.listFormer(ctx, o)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // reconciliation is one call of [ChildSet.Reconcile]: what was built, and what became of it.
@@ -116,6 +118,9 @@ func (r *reconciliation[T]) build(i int) {
 	state.to, state.built = len(r.objects), err == nil
 	if err != nil {
 		r.fail(i, child.describe(), err)
+	}
+	if pass := passcontext.FromContext(r.ctx); err != nil && child.options.runOnce && pass != nil {
+		pass.KeepAnnotation(RunOncePrefix, r.owner.set) // nobody knows which Jobs it desires
 	}
 	for j := state.from; j < state.to; j++ {
 		r.check(j)

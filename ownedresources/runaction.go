@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // What is done for a Job of [RunOnce], as [nextRunAction] decides.
@@ -38,6 +41,9 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 		return Result{}, err
 	}
 	key := recordKey(RunOncePrefix, o, d.object)
+	if pass := passcontext.FromContext(ctx); pass != nil {
+		pass.KeepAnnotation(key, o.set) // the set that has written it may not desire the Job any more
+	}
 	for range maxRunActions {
 		var job *jobState
 		if live != nil {
@@ -60,13 +66,13 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 		case runCreate:
 			live, err = a.createRun(ctx, d)
 		case runClaim:
-			err = a.setRecord(ctx, o, key, runRecord{runStarted, child.content, job.uid}.String())
+			err = a.setRecord(ctx, o, key, runRecord{runStarted, child.content, job.uid, o.set}.String())
 		case runStart:
 			live, err = a.startRun(ctx, d, live)
 		case runRecordComplete:
-			err = a.setRecord(ctx, o, key, runRecord{end: runComplete, content: child.content}.String())
+			err = a.setRecord(ctx, o, key, runRecord{end: runComplete, content: child.content, set: o.set}.String())
 		case runRecordFailed:
-			err = a.setRecord(ctx, o, key, runRecord{end: runFailed, content: child.content}.String())
+			err = a.setRecord(ctx, o, key, runRecord{end: runFailed, content: child.content, set: o.set}.String())
 		case runRelease:
 			live, err = a.releaseRun(ctx, o, d.kind, live)
 		case runReplace:
@@ -266,6 +272,54 @@ func (a *applier) waitForFormerPods(ctx context.Context, d *desired) error {
 		}
 		return &WaitingError{reason: reasonPodsRunning, after: podRecheck, message: fmt.Sprintf(
 			"%s is not created while Pod %s of a former Job of this name runs: wait for its end, or delete it", d, client.ObjectKeyFromObject(&pods[i]))}
+	}
+	return nil
+}
+
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
+
+// undesiredRuns returns the keys of the owner's annotations about Jobs that this set has recorded and does not desire any more.
+func undesiredRuns(o *owner, desired desiredNames) (keys []string) {
+	if slices.ContainsFunc(desired.unbuilt, func(k *kind) bool { return k.gvk.GroupKind() == jobKind }) {
+		return nil
+	}
+	for key, value := range o.object.GetAnnotations() {
+		if !strings.HasPrefix(key, RunOncePrefix) {
+			continue
+		}
+		record := parseRunRecord(value)
+		if record.end != "" && record.set == o.set && !slices.ContainsFunc(desired.objects, func(d declared) bool {
+			return d.options.runOnce && recordKey(RunOncePrefix, o, d.object) == key
+		}) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// forgetRuns removes the owner's annotations about Jobs that this set does not desire any more. It waits until the Jobs are gone. If
+// another set of the pass desires a Job now, the annotation is left to that set.
+func (s *ChildSet[T]) forgetRuns(ctx context.Context, o *owner, desired desiredNames, found []written) error {
+	for _, key := range undesiredRuns(o, desired) {
+		if slices.ContainsFunc(found, func(w written) bool {
+			return w.kind.gvk.GroupKind() == jobKind && recordKey(RunOncePrefix, o, w.object) == key
+		}) {
+			continue
+		}
+		value := ""
+		if pass := passcontext.FromContext(ctx); pass != nil {
+			if _, unknown := pass.AnnotationKeptBy(RunOncePrefix); unknown {
+				continue
+			}
+			if set, kept := pass.AnnotationKeptBy(key); kept {
+				record := parseRunRecord(o.object.GetAnnotations()[key])
+				record.set = set
+				value = record.String()
+			}
+		}
+		if err := s.applier.setRecord(ctx, o, key, value); err != nil {
+			return err
+		}
 	}
 	return nil
 }

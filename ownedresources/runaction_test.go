@@ -1,16 +1,23 @@
 package ownedresources
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -160,4 +167,59 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 	former := job.UID
 	waitFor(t, env, job, func(j *batchv1.Job) bool { return j.UID != former })
 	require.Eventually(t, func() bool { return len(pods()) == 1 && pods()[0].UID != first.UID }, controlplane.Patience, 10*time.Millisecond)
+}
+
+// The owner's annotation about a Job that is complete goes when no set desires the Job any more, and not when another step takes
+// the Job over.
+func TestRunOnceIsForgotten(t *testing.T) {
+	env := newTestEnv(t)
+	wantedBy, missing := "one", false
+	build := func(step string) *Child[*configMap] {
+		input := From(func(context.Context, client.Reader, *configMap) (bool, error) {
+			if missing && step == "two" {
+				return false, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "settings")
+			}
+			return wantedBy == step, nil
+		}, Reads(&corev1.ConfigMap{}, func(*configMap) []types.NamespacedName { return nil }))
+		return BuildFrom(input, func(_ *configMap, wanted bool) (*batchv1.Job, error) {
+			if !wanted {
+				return nil, nil
+			}
+			return webJob(), nil
+		}, RunOnce())
+	}
+	r := reconcile.New(env.client, reconcile.Named("one", Ensure(build("one"))), reconcile.Named("two", Ensure(build("two")))).WithoutStatus()
+	pass := func() string {
+		for range 2 {
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(env.owner)})
+			require.NoError(t, err)
+		}
+		env.rereadOwner(t)
+		return env.owner.Annotations[RunOncePrefix+"web"]
+	}
+	require.Contains(t, pass(), "v1:started:")
+	env.completeJob(t)
+	record := pass()
+	require.Regexp(t, "^v1:complete:[0-9a-f]{32}:one$", record)
+	require.NoError(t, env.other.Delete(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+
+	wantedBy, missing = "two", true
+	require.Equal(t, record, pass(), "nobody knows what the second step desires")
+	missing = false
+	record = strings.TrimSuffix(record, "one") + "two"
+	require.Equal(t, record, pass(), "the second step desires it")
+	require.False(t, env.exists(t, webJob()), "it has run")
+	wantedBy = "nobody"
+	require.Empty(t, pass())
+	env.sent.Sent()
+	require.Empty(t, pass())
+	require.NotContains(t, env.sent.Sent(), "PATCH configmaps")
+	wantedBy = "one"
+	require.Contains(t, pass(), "v1:started:", "it has come back, so it runs again")
+	require.True(t, env.exists(t, webJob()))
+
+	wantedBy = "nobody" // while it runs
+	require.Empty(t, pass())
+	require.False(t, env.exists(t, webJob()))
 }

@@ -16,7 +16,8 @@ const (
 	// AnnotationContent is set on the Jobs of [RunOnce]. Its value is a hash of what has to run only once.
 	AnnotationContent = "opblocks.dev/content"
 	// RunOncePrefix and the name of a Job of [RunOnce] are the key of an annotation of the owner. Its value is
-	// v1:started:HASH:UID, v1:complete:HASH or v1:failed:HASH, with the Job's [AnnotationContent] and its UID.
+	// v1:started:HASH:UID, v1:complete:HASH or v1:failed:HASH, with the Job's [AnnotationContent] and its UID. The name of the set
+	// follows after a colon, if it has one.
 	RunOncePrefix = "run-once.opblocks.dev/"
 	// RunOnceFinalizer is a finalizer of the Jobs of [RunOnce]. It is removed when the owner's annotation says how the Job
 	// has ended.
@@ -53,6 +54,9 @@ const (
 // changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job that has
 // completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation [RunOncePrefix]
 // with the name of the Job.
+//
+// When the Job falls out of what is desired, it is deleted, and the annotation is removed. If it comes back, it runs again, also with
+// the same content.
 //
 // The Job is created suspended. It is started when the annotation of the owner names it, which is written with the owner's
 // resource version as precondition. So no process that sees the past, and no replica that is not the leader any more, starts
@@ -95,29 +99,36 @@ type runRecord struct {
 	end     runEnd
 	content string
 	uid     types.UID // of a Job that was started
+	set     string    // the name of the child set
 }
 
 const runRecordVersion = "v1"
 
 func (r runRecord) String() string {
-	value := runRecordVersion + ":" + string(r.end) + ":" + r.content
+	parts := []string{runRecordVersion, string(r.end), r.content}
 	if r.end == runStarted {
-		value += ":" + string(r.uid)
+		parts = append(parts, string(r.uid))
 	}
-	return value
+	if r.set != "" {
+		parts = append(parts, r.set)
+	}
+	return strings.Join(parts, ":")
 }
 
 // parseRunRecord returns the zero value for a value that is not well-formed.
 func parseRunRecord(value string) (r runRecord) {
-	parts := strings.SplitN(value, ":", 4)
-	if len(parts) < 3 || parts[0] != runRecordVersion {
+	version, rest, _ := strings.Cut(value, ":")
+	end, rest, ok := strings.Cut(rest, ":")
+	if version != runRecordVersion || !ok {
 		return r
 	}
-	switch end := runEnd(parts[1]); {
-	case end == runStarted && len(parts) == 4:
-		return runRecord{end, parts[2], types.UID(parts[3])}
-	case (end == runComplete || end == runFailed) && len(parts) == 3:
-		return runRecord{end: end, content: parts[2]}
+	content, rest, more := strings.Cut(rest, ":")
+	switch end := runEnd(end); {
+	case end == runStarted && more:
+		uid, set, _ := strings.Cut(rest, ":")
+		return runRecord{end, content, types.UID(uid), set}
+	case end == runComplete || end == runFailed:
+		return runRecord{end: end, content: content, set: rest}
 	}
 	return r
 }
@@ -128,6 +139,11 @@ func (r runRecord) ended(content string) bool {
 }
 
 func (r runRecord) is(end runEnd, content string) bool { return r.end == end && r.content == content }
+
+// names reports whether a Job of the content was started, and is this one.
+func (r runRecord) names(content string, job types.UID) bool {
+	return r.is(runStarted, content) && r.uid == job
+}
 
 // jobState is what is observed of a live Job.
 type jobState struct {
@@ -213,7 +229,7 @@ func nextRunAction(record runRecord, content string, job *jobState) runAction {
 		return runRelease
 	case record.ended(content):
 		return runNothing
-	case job.held && record != (runRecord{runStarted, content, job.uid}):
+	case job.held && !record.names(content, job.uid):
 		return runClaim
 	case job.held:
 		return runStart

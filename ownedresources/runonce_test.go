@@ -34,7 +34,7 @@ func TestNextRunAction(t *testing.T) {
 	ofOther := func(s *jobState) { s.content = other }
 	unknown := func(s *jobState) { s.content = "" }
 	never := runRecord{}
-	started, isComplete, isFailed := runRecord{runStarted, content, "x"}, runRecord{end: runComplete, content: content}, runRecord{end: runFailed, content: content}
+	started, isComplete, isFailed := runRecord{runStarted, content, "x", "set"}, runRecord{end: runComplete, content: content}, runRecord{end: runFailed, content: content}
 	cases := map[string]struct {
 		reason string
 		record runRecord
@@ -47,7 +47,7 @@ func TestNextRunAction(t *testing.T) {
 		"Complete":              {"It has run, and its time to live has removed it.", isComplete, nil, runNothing},
 		"Failed":                {"It has failed, and its time to live has removed it.", isFailed, nil, runNothing},
 		"Held":                  {"The owner does not name it.", never, job(held), runClaim},
-		"HeldAndAnotherNamed":   {"The owner names one that is gone.", runRecord{runStarted, content, "y"}, job(held), runClaim},
+		"HeldAndAnotherNamed":   {"The owner names one that is gone.", runRecord{runStarted, content, "y", "set"}, job(held), runClaim},
 		"HeldAndNamed":          {"The owner names it.", started, job(held), runStart},
 		"HeldAfterTheEnd":       {"A former leader has created it too late.", isComplete, job(held), runDiscard},
 		"HeldAfterAFailure":     {"The same for one that has failed.", isFailed, job(held), runDiscard},
@@ -84,12 +84,16 @@ func TestNextRunAction(t *testing.T) {
 }
 
 func TestRunRecord(t *testing.T) {
-	for _, r := range []runRecord{{runStarted, "abc", "u-i-d"}, {end: runComplete, content: "abc"}, {end: runFailed, content: "abc"}} {
-		require.Equal(t, r, parseRunRecord(r.String()))
+	for _, set := range []string{"", "jobs", "a:b"} {
+		for _, r := range []runRecord{{runStarted, "abc", "u-i-d", set}, {end: runComplete, content: "abc", set: set}, {end: runFailed, content: "abc", set: set}} {
+			require.Equal(t, r, parseRunRecord(r.String()))
+		}
 	}
-	require.Equal(t, "v1:started:abc:u-i-d", runRecord{runStarted, "abc", "u-i-d"}.String())
+	require.Equal(t, "v1:started:abc:u-i-d", runRecord{runStarted, "abc", "u-i-d", ""}.String())
+	require.Equal(t, "v1:started:abc:u-i-d:jobs", runRecord{runStarted, "abc", "u-i-d", "jobs"}.String())
+	require.Equal(t, "v1:complete:abc:jobs", runRecord{end: runComplete, content: "abc", set: "jobs"}.String())
 	require.Equal(t, "v1:complete:abc", runRecord{end: runComplete, content: "abc"}.String())
-	for _, broken := range []string{"", "v1", "v1:complete", "v1:complete:a:b", "v1:started:a", "v2:complete:a", "v1:whatever:a", "complete"} {
+	for _, broken := range []string{"", "v1", "v1:complete", "v1:started:a", "v2:complete:a", "v1:whatever:a", "complete"} {
 		require.Zero(t, parseRunRecord(broken), "%q: it has never run", broken)
 	}
 }

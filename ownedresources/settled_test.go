@@ -22,6 +22,8 @@ import (
 type cachedPass struct{ passcontext.Pass }
 
 func (cachedPass) AsCached(client.Object) bool                   { return true }
+func (cachedPass) KeepAnnotation(string, string)                 {}
+func (cachedPass) AnnotationKeptBy(string) (string, bool)        { return "", false }
 func (cachedPass) AfterSteps(do func(ctx context.Context) error) { _ = do(context.Background()) }
 
 // inPass returns the context of a step.

@@ -38,11 +38,12 @@ type pass[T client.Object] struct {
 	fresh  freshness
 	retry  retry
 
-	asked   asked   // what RequestedAnnotation requests
-	settled int     // how many steps, from the first, are left out because they would find nothing to do
-	running int     // the index of the step that runs
-	atEnd   []atEnd // what steps have registered by AfterSteps
-	notes   []note  // conditions that steps have set by SetCondition
+	asked   asked             // what RequestedAnnotation requests
+	settled int               // how many steps, from the first, are left out because they would find nothing to do
+	running int               // the index of the step that runs
+	atEnd   []atEnd           // what steps have registered by AfterSteps
+	notes   []note            // conditions that steps have set by SetCondition
+	kept    map[string]string // see KeepAnnotation
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.
@@ -280,6 +281,20 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do StepFunc[T
 // AfterSteps implements [passcontext.Pass].
 func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
 	p.atEnd = append(p.atEnd, atEnd{p.running, do})
+}
+
+// KeepAnnotation implements [passcontext.Pass].
+func (p *pass[T]) KeepAnnotation(key, step string) {
+	if p.kept == nil {
+		p.kept = map[string]string{}
+	}
+	p.kept[key] = step
+}
+
+// AnnotationKeptBy implements [passcontext.Pass].
+func (p *pass[T]) AnnotationKeptBy(key string) (step string, kept bool) {
+	step, kept = p.kept[key]
+	return step, kept
 }
 
 // SetCondition implements [passcontext.Pass].

@@ -20,6 +20,11 @@ type Pass interface {
 	// after the cleanup has succeeded, before the finalizer is removed.
 	AfterSteps(do func(ctx context.Context) error)
 
+	// KeepAnnotation notes that a step needs an annotation of the object, or all of a prefix: no other step may remove it at the end of
+	// the pass. AnnotationKeptBy returns the step that has noted that last for this key or prefix.
+	KeepAnnotation(key, step string)
+	AnnotationKeptBy(key string) (step string, kept bool)
+
 	// SetCondition sets a condition of the object at the end of the pass. Neither Ready nor the next pass depends on it. Of
 	// several conditions of one type the last one counts. If the step that sets it loses a race, the condition stays as it is.
 	SetCondition(condition metav1.Condition)
