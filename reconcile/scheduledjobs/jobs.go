@@ -1,6 +1,7 @@
 package scheduledjobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 // Jobs is a step of package reconcile that creates one Job for each due time of a schedule of a T. Use [New] to make one,
 // once and not in every pass. It is safe for concurrent use.
 //
-// It needs the verbs list, watch, create, patch and delete on Jobs, and get if a ConcurrencyPolicy is Forbid or Replace.
+// It needs the verbs list, watch, create, patch and delete on Jobs, and get unless each ConcurrencyPolicy is Allow.
 type Jobs[T client.Object] struct {
 	fields func(T) (Spec, *Status)
 	job    func(T, time.Time) (*batchv1.Job, error)
@@ -145,12 +146,13 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 // run, with the resource version. Then the Job is started. After a crash in between the run has either not started or is
 // recorded, even if the Job finished and was removed by its TTL meanwhile.
 func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run, due schedule.Decision) (waitsFor *run, err error) {
-	if spec.ConcurrencyPolicy == batchv1.ForbidConcurrent || spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
+	policy := cmp.Or(spec.ConcurrencyPolicy, DefaultConcurrencyPolicy)
+	if policy != batchv1.AllowConcurrent {
 		if runs, err = s.withLast(ctx, o, status, runs); err != nil {
 			return nil, err
 		}
 	}
-	plan := planStart(due.ScheduledTime, spec.ConcurrencyPolicy, runs)
+	plan := planStart(due.ScheduledTime, policy, runs)
 	if plan.waitsFor != nil {
 		if plan.waitsFor.state == held && status.forget(plan.waitsFor) { // somebody deleted it before it was started
 			err = reconcile.Checkpoint(ctx)

@@ -191,7 +191,6 @@ func TestPlanStart(t *testing.T) {
 		"First":            {reason: "there are no Jobs", policy: forbid},
 		"Finished":         {reason: "Jobs that finished are in nobody's way", policy: forbid, runs: []run{newRun(1, succeeded), newRun(2, failed)}},
 		"Allow":            {reason: "it starts beside another one", policy: allow, runs: []run{newRun(2, active)}},
-		"Default":          {reason: "no policy means Allow", runs: []run{newRun(2, active)}},
 		"Forbid":           {reason: "it waits for the other one", policy: forbid, runs: []run{newRun(2, active)}, waitsFor: []int{2}},
 		"ForbidDeleted":    {reason: "the pods of a Job that is being deleted may still run", policy: forbid, runs: []run{newRun(2, active, deleting)}, waitsFor: []int{2}},
 		"Replace":          {reason: "all others are deleted", policy: replace, runs: []run{newRun(1, active), newRun(2, active), newRun(0, succeeded)}, replaced: []int{1, 2}},

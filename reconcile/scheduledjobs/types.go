@@ -12,7 +12,8 @@ import (
 )
 
 // Spec is what a user sets of a schedule of Jobs. Embed it inline in a spec, or make it a field of its own; the markers are
-// those of controller-gen. The fields that CronJob has too have the same names and meanings.
+// those of controller-gen. The fields that CronJob has too have the same names and meanings, and but for ConcurrencyPolicy the same
+// defaults.
 type Spec struct {
 	// Schedule is when to run, in cron syntax: minute, hour, day of month, month, day of week; or a macro such as @daily; or
 	// an interval such as @every 12h.
@@ -27,9 +28,10 @@ type Spec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// ConcurrencyPolicy is what to do when a run is due while the Job of an earlier one has not finished: Allow starts it
-	// beside that, Forbid waits until no other Job runs, and Replace deletes that Job.
+	// beside that, Forbid waits until no other Job runs, and Replace deletes that Job. The default is Forbid, unlike that of CronJob:
+	// runs of one schedule work on the same data, and those of a slow Job would pile up.
 	// +kubebuilder:validation:Enum=Allow;Forbid;Replace
-	// +kubebuilder:default=Allow
+	// +kubebuilder:default=Forbid
 	// +optional
 	ConcurrencyPolicy batchv1.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 
@@ -45,6 +47,9 @@ type Spec struct {
 	// +optional
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
+
+// DefaultConcurrencyPolicy is the default of ConcurrencyPolicy. NewCronJob of package ownedresources sets the same.
+const DefaultConcurrencyPolicy = batchv1.ForbidConcurrent
 
 // The defaults of the history limits, which are those of CronJob.
 const (

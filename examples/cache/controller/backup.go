@@ -41,7 +41,7 @@ func backupSchedule(c *storev1alpha1.Cache) (scheduledjobs.Spec, *scheduledjobs.
 	if c.Spec.Backup == nil || volume.Reason == (&ownedresources.OwnershipError{}).Reason() {
 		return scheduledjobs.Spec{Suspend: true}, &c.Status.Backup
 	}
-	return scheduledjobs.Spec{Schedule: c.Spec.Backup.Schedule, ConcurrencyPolicy: batchv1.ForbidConcurrent}, &c.Status.Backup
+	return scheduledjobs.Spec{Schedule: c.Spec.Backup.Schedule}, &c.Status.Backup
 }
 
 // backupJob returns the Job that copies the data of the primary into a file, whose name is the time.
