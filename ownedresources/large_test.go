@@ -87,7 +87,7 @@ func TestApplyBesideAnItemWithoutAKey(t *testing.T) {
 				require.NoError(t, err)
 				env.live(t, live)
 				require.Equal(t, automounts, *live.AutomountServiceAccountToken)
-				require.Equal(t, []corev1.ObjectReference{{Namespace: "x"}}, live.Secrets, "it is of others")
+				require.Equal(t, []corev1.ObjectReference{{}}, live.Secrets, "it is of others; the API server stores names of secrets only")
 				require.NotContains(t, live.Labels, "dropped")
 				env.expect(t, want(automounts, ""), Unchanged, none...)
 			}
