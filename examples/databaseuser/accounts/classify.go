@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -34,8 +35,16 @@ const (
 var withoutPasswords = []uint16{accessDeniedToDatabase, noSuchUser, noSuchGrant, accessDeniedToTable, noSuchTableGrant, privilegeNeeded,
 	readOnly, cannotUser, nameTooLong, weakPassword, readOnlyTransaction}
 
-// do calls a function with a timeout and classifies its error. Errors of the caller's own context are returned unchanged.
+// do calls a function with a timeout and classifies its error, unless the breaker is open. Errors of the caller's own context
+// are returned unchanged.
 func (c *Client) do(ctx context.Context, call func(context.Context) error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return c.breaker.call(func() error { return c.ask(ctx, call) })
+}
+
+func (c *Client) ask(ctx context.Context, call func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	err := call(bounded)
@@ -70,6 +79,7 @@ func withoutText(err error) error {
 func (c *Client) reason(err error) string {
 	var (
 		server      *mysql.MySQLError
+		before      *beforeError
 		lookup      *net.DNSError
 		operation   *net.OpError
 		certificate x509.CertificateInvalidError
@@ -79,7 +89,11 @@ func (c *Client) reason(err error) string {
 	case errors.As(err, &server):
 		return server.Message
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Sprintf("no answer within %s", c.options.Timeout)
+		limit := c.options.Timeout
+		if errors.As(err, &before) {
+			limit = c.options.ConnectTimeout
+		}
+		return fmt.Sprintf("no answer within %s", limit)
 	case errors.As(err, &lookup):
 		return lookup.Name + ": " + lookup.Err
 	case errors.As(err, &operation):
@@ -105,10 +119,16 @@ func refused(err error, number uint16) bool {
 	return errors.As(err, &r) && r.Number == number
 }
 
-// connector marks errors of connecting: a refused login is not the refusal of a statement.
-type connector struct{ driver.Connector }
+// connector marks errors of connecting: a refused login is not the refusal of a statement. The timeout is for all of it: a
+// server that hangs accepts connections, and then does not greet.
+type connector struct {
+	driver.Connector
+	timeout time.Duration
+}
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
 	connection, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, &beforeError{err}

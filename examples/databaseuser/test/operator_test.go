@@ -40,7 +40,7 @@ type settings struct {
 func connect(t *testing.T, s *mariadb.Server, password func() (string, error)) *accounts.Client {
 	t.Helper()
 	c, err := accounts.New(accounts.Options{Address: s.Address(), User: s.Admin().User, Password: password,
-		Timeout: operatortest.Patience}) // the machine may be busy
+		Timeout: operatortest.Patience, ConnectTimeout: operatortest.Patience}) // the machine may be busy
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	return c
