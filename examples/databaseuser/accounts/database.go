@@ -15,7 +15,7 @@ type Database interface {
 	// what this package itself grants.
 	Powers(ctx context.Context, a Account) ([]string, error)
 
-	// Create creates an account. It returns [ErrExists] if the account exists, whatever its password, and if there is no such
+	// Create creates an account, with a mark if the settings have one. It returns [ErrExists] if the account exists, whatever its password, and if there is no such
 	// account, but the server has privileges for it.
 	Create(ctx context.Context, a Account, p Password, s Settings) error
 

@@ -89,6 +89,38 @@ func testDatabase(t *testing.T, db accounts.Database) {
 
 	require.NoError(t, db.Drop(ctx, a))
 	assert.Nil(t, lookup())
+
+	settings.Mark = "DatabaseUser 1-2-3"
+	require.NoError(t, db.Create(ctx, a, "first", settings))
+	assert.Equal(t, settings.Mark, lookup().Mark)
+	assert.Equal(t, settings.Limits, lookup().Limits)
+	assert.NotEqual(t, settings.Require, lookup().Require, "the mark is in its place")
+	require.NoError(t, db.SetPassword(ctx, a, "second"))
+	assert.Equal(t, settings.Mark, lookup().Mark, "it stays until the settings are set")
+	settings.Mark = ""
+	require.NoError(t, db.SetSettings(ctx, a, settings))
+	assert.Equal(t, settings, lookup().Settings, "the mark is gone")
+	require.NoError(t, db.Drop(ctx, a))
+}
+
+// TestMarked checks that nobody can log in to an account while it has a mark, not even with TLS and a certificate.
+func TestMarked(t *testing.T) {
+	s := sharedServer(t)
+	c := connect(t, s)
+	a := accounts.Account{User: "marked", Host: "%"}
+	require.NoError(t, c.Create(t.Context(), a, "secret", accounts.Settings{Mark: "DatabaseUser 1-2-3"}))
+	defer func() { assert.NoError(t, c.Drop(t.Context(), a)) }()
+	config := s.Login(mariadb.Credentials{User: a.User, Password: "secret"})
+	assert.ErrorContains(t, canConnect(t, config), "Access denied")
+	var err error
+	config.TLS, err = s.ClientTLS(true)
+	require.NoError(t, err)
+	assert.ErrorContains(t, canConnect(t, config), "Access denied")
+	powers, err := c.Powers(t.Context(), a)
+	require.NoError(t, err)
+	assert.Empty(t, powers)
+	require.NoError(t, c.SetSettings(t.Context(), a, accounts.Settings{}))
+	assert.NoError(t, canConnect(t, config))
 }
 
 // TestGrantIsForOneDatabase checks that a grant covers its database, and not others that match its name as a pattern.

@@ -33,9 +33,9 @@ func (c *Client) Lookup(ctx context.Context, a Account) (*State, error) {
 }
 
 func (c *Client) readAccount(ctx context.Context, a Account, s *State) error {
-	var plugin, stored, require string
+	var plugin, stored, require, subject string
 	var lowerCase int
-	err := c.db.QueryRowContext(ctx, selectAccount, a.User, a.Host).Scan(&plugin, &stored, &require,
+	err := c.db.QueryRowContext(ctx, selectAccount, a.User, a.Host).Scan(&plugin, &stored, &require, &subject,
 		&s.Limits.MaxUserConnections, &s.Limits.MaxConnectionsPerHour, &s.Limits.MaxQueriesPerHour, &s.Limits.MaxUpdatesPerHour,
 		&lowerCase)
 	if err != nil {
@@ -43,6 +43,9 @@ func (c *Client) readAccount(ctx context.Context, a Account, s *State) error {
 	}
 	s.Fingerprint, s.NamesIgnoreCase = NewFingerprint(plugin, stored), lowerCase != 0
 	s.Require = map[string]Require{"": RequireNone, "ANY": RequireSSL, "X509": RequireX509, "SPECIFIED": requireOther}[require]
+	if s.Require == requireOther {
+		s.Mark = Mark(subject)
+	}
 	lines, err := c.readLines(ctx, showCreateUser(a))
 	s.Locked = slices.ContainsFunc(lines, isLocked)
 	return err

@@ -14,7 +14,7 @@ const isMariaDB = `VERSION() LIKE '%MariaDB%'`
 // Queries of an account. mysql.user is a view on MariaDB and a table on MySQL.
 const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
 
-const selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, max_user_connections, max_connections, " +
+const selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, x509_subject, max_user_connections, max_connections, " +
 	"max_questions, max_updates, @@lower_case_table_names FROM mysql.user WHERE User = ? AND Host = ?"
 
 // selectHolders selects all accounts of a user name, the anonymous ones, and MariaDB's PUBLIC. The host may be empty: such an
@@ -83,7 +83,10 @@ func list(g Grant) string { return strings.Join(Normalize([]Grant{g})[0].Privile
 // options lists every setting: ALTER USER keeps those that it does not list.
 func options(s Settings) string {
 	require := map[Require]string{RequireSSL: "SSL", RequireX509: "X509"}[s.Require]
-	if require == "" {
+	switch {
+	case s.Mark != "":
+		require = "SUBJECT " + literal(string(s.Mark))
+	case require == "":
 		require = "NONE"
 	}
 	return fmt.Sprintf("REQUIRE %s WITH MAX_USER_CONNECTIONS %d MAX_CONNECTIONS_PER_HOUR %d MAX_QUERIES_PER_HOUR %d MAX_UPDATES_PER_HOUR %d",

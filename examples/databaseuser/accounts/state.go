@@ -1,5 +1,7 @@
 package accounts
 
+import "strings"
+
 // Require is what a connection needs besides the password.
 type Require string
 
@@ -23,6 +25,27 @@ type Limits struct {
 type Settings struct {
 	Require Require
 	Limits  Limits
+
+	// Mark names who creates the account. While an account has a mark, nobody can log in: the server requires a client
+	// certificate whose subject is the mark. SetSettings without a mark takes it off. With a mark, Require is ignored.
+	Mark Mark
+}
+
+// Mark is the subject of a client certificate that cannot exist: that of a certificate begins with a slash. It is the one free
+// text that both MariaDB and MySQL store with an account.
+type Mark string
+
+const maxMarkLength = 128
+
+// Validate returns an [*InvalidError] if the mark could be the subject of a certificate, or is not plain text.
+func (m Mark) Validate() error {
+	isPlain := func(r rune) bool {
+		return r == ' ' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	}
+	if len(m) > maxMarkLength || strings.ContainsFunc(string(m), func(r rune) bool { return !isPlain(r) }) {
+		return invalid("mark", "is not at most %d letters, digits, spaces and dashes", maxMarkLength)
+	}
+	return nil
 }
 
 // Validate returns an [*InvalidError] if the settings are not possible.
@@ -36,7 +59,7 @@ func (s Settings) Validate() error {
 	if least := min(l.MaxUserConnections, l.MaxConnectionsPerHour, l.MaxQueriesPerHour, l.MaxUpdatesPerHour); least < 0 {
 		return invalid("limits", "have %d among them", least)
 	}
-	return nil
+	return s.Mark.Validate()
 }
 
 // State is the state of an account on the server.

@@ -119,6 +119,10 @@ func TestGrantValidate(t *testing.T) {
 
 func TestSettingsValidate(t *testing.T) {
 	assert.NoError(t, accounts.Settings{}.Validate())
+	assert.NoError(t, accounts.Settings{Mark: "DatabaseUser 6129b447-4e43-46ac-83b9-e59dd3cefdae"}.Validate())
+	for _, mark := range []accounts.Mark{"/CN=alice", "a'b", "a\x00", accounts.Mark(strings.Repeat("x", 129))} {
+		assertInvalid(t, accounts.Settings{Mark: mark}.Validate(), "the mark is not at most 128 letters, digits, spaces and dashes", "a certificate may have it, or it needs quoting")
+	}
 	assertInvalid(t, accounts.Settings{Require: "tls"}.Validate(), "the requirement is none of none, ssl and x509", "not taken for none")
 	assertInvalid(t, accounts.Settings{Limits: accounts.Limits{MaxQueriesPerHour: -1}}.Validate(), "the limits have -1 among them", "no limit is 0")
 }

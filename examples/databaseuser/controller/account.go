@@ -19,7 +19,7 @@ import (
 const maxPowersShown = 3
 
 // account is the step that keeps the accounts of a DatabaseUser as specified. Each account is recorded in the status before
-// it is created. An account in the status is therefore ours, whatever happened since.
+// it is created, as pending, and confirmed before it can be used: see [ownership].
 type account struct {
 	*Operator
 	database checkpointed
@@ -54,13 +54,13 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
 		return provisionError(err)
 	}
-	absent, err := a.acquire(ctx, c, u, want)
+	all, err := a.acquire(ctx, c, u, want)
 	if err != nil {
 		return provisionError(err)
 	}
-	record := syncRecord{fingerprints: maps.Clone(last.fingerprints), refused: maps.Clone(last.refused)}
+	record := syncRecord{fingerprints: maps.Clone(last.fingerprints)}
 	defer func() { a.syncs.set(u, record) }()
-	if err := a.apply(ctx, u, want, absent, &record); err != nil {
+	if err := a.apply(ctx, u, want, all, &record); err != nil {
 		return provisionError(err)
 	}
 	record.generation, record.version, record.due = u.Generation, want.version, a.Clock.Now().Add(a.Resync)
@@ -77,77 +77,83 @@ func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1
 	return accounts.Password(value), version, err
 }
 
-// acquire records the specified accounts in the status as ours, and drops the recorded accounts that are no longer specified.
-// It returns the accounts that do not exist yet.
-func (a *account) acquire(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
+// acquire records the specified accounts in the status, and drops the recorded accounts that are no longer specified. It returns
+// what it has found of the specified accounts.
+func (a *account) acquire(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want desired) ([]found, error) {
 	switch other, err := a.betterClaim(ctx, c, u, want.accounts); {
 	case err != nil:
 		return nil, err
 	case other != nil:
 		return nil, a.wait(reasonClaimed, "DatabaseUser %s has the better claim to the account", other)
 	}
-	if absent, err = a.findAbsent(ctx, u, want); err != nil { // first: nothing is dropped if one of them cannot be ours
+	all, err := a.examine(ctx, c, u, want) // first: nothing is dropped if one of them cannot be ours
+	if err != nil {
 		return nil, err
 	}
+	if err := a.dropUnwanted(ctx, c, u, want.accounts); err != nil {
+		return nil, err
+	}
+	a.record(u, want, all)
+	return all, nil
+}
+
+// dropUnwanted drops the recorded accounts that are no longer specified.
+func (a *account) dropUnwanted(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account) error {
 	for _, m := range recordedAccounts(u) {
-		if slices.Contains(want.accounts, m) {
+		if slices.Contains(want, m) {
 			continue
 		}
 		if err := a.dropAccount(ctx, c, u, m); err != nil {
-			return nil, fmt.Errorf("drop account %s, which is no longer wanted: %w", m, err)
+			return fmt.Errorf("drop account %s, which is no longer wanted: %w", m, err)
 		}
 	}
-	if u.Status.User != u.Spec.User {
-		setRecordedGrants(u, nil) // they are dropped with the accounts
-	}
-	if !slices.Equal(recordedAccounts(u), want.accounts) {
-		u.Status.PasswordVersion = "" // the new ones have none yet
-	}
-	u.Status.Target, u.Status.User, u.Status.Hosts = a.Target, u.Spec.User, nil
-	for _, w := range want.accounts {
-		u.Status.Hosts = append(u.Status.Hosts, w.Host)
-	}
-	setRecordedGrants(u, accounts.Normalize(append(recordedGrants(u), want.grants...)))
-	return absent, nil
+	return nil
 }
 
-// findAbsent returns the specified accounts that do not exist, or an error if one of them must not become ours.
-func (a *account) findAbsent(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired) (absent []accounts.Account, err error) {
-	created := u.Status.PasswordVersion != "" // whatever is recorded
-	var acquired []accounts.Account
+// found is a specified account as it was found on the server.
+type found struct {
+	accounts.Account
+	state   *accounts.State // nil if there is no such account
+	pending bool            // it is to be created or adopted
+}
+
+// examine looks the specified accounts up. It returns an error if one of them must not become ours.
+func (a *account) examine(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want desired) (all []found, err error) {
+	var acquired []found
 	for _, w := range want.accounts {
-		isRecorded := a.hasAccount(u, w)
-		if isRecorded && created {
-			continue
-		}
 		state, err := a.database.Lookup(ctx, w)
-		if err == nil && state != nil && !isRecorded {
-			unrecord(u, w)
+		if err != nil {
+			return nil, err
 		}
+		f := found{w, state, true}
+		ours, err := a.isOurs(ctx, c, u, w, state)
 		switch {
 		case err != nil:
 			return nil, err
-		case state == nil:
-			absent = append(absent, w)
-		case isRecorded && state.Fingerprint.Is(want.Password): // created just before a crash
-			continue
-		case !isRecorded && !u.Spec.Adopt:
+		case ours:
+			f.pending = state.Mark == markOf(u)
+		case state != nil && !u.Spec.Adopt:
+			unrecord(u, w)
 			return nil, a.accountExists(w)
-		case !isRecorded && state.Locked:
+		case state != nil && state.Locked:
+			unrecord(u, w)
 			return nil, a.wait(reasonExists, "account %s is locked: it is not taken over, not even by spec.adopt; choose another name, or ask an administrator of the database to unlock it", w)
+		default:
+			acquired = append(acquired, f)
 		}
-		acquired = append(acquired, w)
+		all = append(all, f)
 	}
-	for _, w := range acquired { // whoever may write DatabaseUsers would get these powers
-		powers, err := a.database.Powers(ctx, w)
+	for _, f := range acquired { // whoever may write DatabaseUsers would get these powers
+		powers, err := a.database.Powers(ctx, f.Account)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(powers) > 0:
-			return nil, a.tooPowerful(w, slices.Contains(absent, w), powers)
+			unrecord(u, f.Account)
+			return nil, a.tooPowerful(f.Account, f.state == nil, powers)
 		}
 	}
-	return absent, nil
+	return all, nil
 }
 
 func (a *account) tooPowerful(w accounts.Account, isAbsent bool, powers []string) error {
@@ -174,7 +180,7 @@ func (a *account) cannotCreate(w accounts.Account) error {
 
 // release drops the accounts of a DatabaseUser whose label now names another target. Until the status is cleared, the operator
 // for that target writes the conditions.
-func (a *account) release(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {
+func (a *account) release(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
 	target := u.Labels[userv1alpha1.TargetLabel]
 	switch err := provisionError(a.dropAccounts(ctx, c, u)); {
 	case err != nil && target == "":
@@ -198,7 +204,7 @@ func (a *account) Finalize(ctx context.Context, c client.Client, u *userv1alpha1
 }
 
 // dropAccounts drops the recorded accounts, unless the deletion policy retains them.
-func (a *account) dropAccounts(ctx context.Context, c client.Reader, u *userv1alpha1.DatabaseUser) error {
+func (a *account) dropAccounts(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
 	if u.Spec.DeletionPolicy != userv1alpha1.DeletionRetain && a.isRecorded(u) {
 		for _, m := range recordedAccounts(u) {
 			if err := a.dropAccount(ctx, c, u, m); err != nil {

@@ -5,34 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 )
 
-// apply makes the accounts as specified. All of them are ours by now; absent are those that do not exist yet.
-func (a *account) apply(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, absent []accounts.Account, record *syncRecord) error {
+// apply makes the accounts as specified. All of them are recorded in the status.
+func (a *account) apply(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, all []found, record *syncRecord) error {
 	if record.fingerprints == nil {
 		record.fingerprints = map[string]accounts.Fingerprint{}
 	}
-	if record.refused == nil {
-		record.refused = map[string]bool{}
-	}
-	var states []*accounts.State
-	for _, w := range want.accounts {
-		var state *accounts.State
-		if !slices.Contains(absent, w) {
-			var err error
-			if state, err = a.database.Lookup(ctx, w); err != nil {
-				return err
-			}
-		}
-		state, err := a.applyAccount(ctx, u, w, want, state, record)
-		if err != nil {
+	changed := make([]bool, len(all))
+	for i := range all {
+		var err error
+		if changed[i], err = a.applyPassword(ctx, u, want, &all[i], record); err != nil {
 			return err
 		}
-		states = append(states, state)
+	}
+	confirm(u, want.version)
+	states := make([]*accounts.State, len(all))
+	for i := range all {
+		var err error
+		if states[i], err = a.applySettings(ctx, want, all[i], changed[i]); err != nil {
+			return err
+		}
+		record.fingerprints[all[i].Host] = states[i].Fingerprint
 	}
 	err := a.applyGrants(ctx, u, want, states)
 	u.Status.PasswordVersion = want.version // not earlier: a checkpoint would write it in a request of its own
@@ -52,68 +49,59 @@ func (a *account) checkLocks(all []accounts.Account, states []*accounts.State) e
 	return nil
 }
 
-// applyAccount makes an account and its settings as specified, and returns its state.
-func (a *account) applyAccount(ctx context.Context, u *userv1alpha1.DatabaseUser, w accounts.Account, want desired,
-	state *accounts.State, record *syncRecord) (*accounts.State, error) {
-	last, known := record.fingerprints[w.Host]
-	var err error
-	written := true
-	switch {
-	case state == nil:
-		err = a.database.Create(ctx, w, want.Password, want.settings)
-		_, refused := errors.AsType[*accounts.StatementError](err)
-		record.refused[w.Host] = refused
-	case u.Status.PasswordVersion != want.version, known && last != state.Fingerprint, state.Fingerprint.Differs(want.Password):
-		err = a.database.SetPassword(ctx, w, want.Password)
-	default:
-		written = false
-	}
-	if errors.Is(err, accounts.ErrExists) {
-		state, err = a.createdByReplica(ctx, w, want, err)
-	}
-	switch {
-	case errors.Is(err, accounts.ErrExists) && state == nil:
-		record.refused[w.Host] = true // it stays recorded: without that, each pass would write the status twice
-		return nil, a.cannotCreate(w)
-	case errors.Is(err, accounts.ErrExists): // somebody else has created it since the lookup
-		unrecord(u, w)
-		return nil, a.accountExists(w)
-	case err != nil:
-		return nil, err
-	}
-	if state != nil && state.Settings != normalized(want.settings) {
-		if err := a.database.SetSettings(ctx, w, want.settings); err != nil {
-			return nil, err
+// applyPassword creates an account, with our mark, or sets its password if it may be another one. It reports whether it did
+// anything.
+func (a *account) applyPassword(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, f *found, record *syncRecord) (bool, error) {
+	if f.state == nil {
+		marked := want.settings
+		marked.Mark = markOf(u)
+		err := a.database.Create(ctx, f.Account, want.Password, marked)
+		if !errors.Is(err, accounts.ErrExists) {
+			return true, err
 		}
-		written = true
-	}
-	if written {
-		if state, err = a.database.Lookup(ctx, w); err != nil || state == nil {
-			return nil, cmp.Or(err, fmt.Errorf("account %s was dropped by somebody else just now", w))
+		if f.state, err = a.createdSince(ctx, u, f.Account); err != nil {
+			return false, err
 		}
 	}
-	record.fingerprints[w.Host] = state.Fingerprint
-	return state, nil
+	last, known := record.fingerprints[f.Host]
+	if f.pending || u.Status.PasswordVersion != want.version || known && last != f.state.Fingerprint || f.state.Fingerprint.Differs(want.Password) {
+		return true, a.database.SetPassword(ctx, f.Account, want.Password)
+	}
+	return false, nil
 }
 
-// createdByReplica returns the state of an account that was created since the lookup, or nil if there is still none. The error is
-// nil if another replica of this operator created it and has ended since: then it has the specified password. Otherwise it
-// returns the error exists.
-func (a *account) createdByReplica(ctx context.Context, w accounts.Account, want desired, exists error) (*accounts.State, error) {
+// createdSince returns the state of an account that was created since the lookup: for u, by another replica of this operator that
+// has ended since, or by somebody else, which is an error. It is also an error if there is no such account after all.
+func (a *account) createdSince(ctx context.Context, u *userv1alpha1.DatabaseUser, w accounts.Account) (*accounts.State, error) {
 	state, err := a.database.Lookup(ctx, w)
 	switch {
 	case err != nil:
 		return nil, err
-	case state == nil || !state.Fingerprint.Is(want.Password):
-		return state, exists
-	}
-	switch powers, err := a.database.Powers(ctx, w); {
-	case err != nil:
-		return nil, err
-	case len(powers) > 0:
-		return state, exists
+	case state == nil: // it stays recorded: without that, each pass would write the status twice
+		return nil, a.cannotCreate(w)
+	case state.Mark != markOf(u):
+		unrecord(u, w)
+		return nil, a.accountExists(w)
 	}
 	return state, nil
+}
+
+// applySettings makes the settings of an account as specified, which takes off the mark, and returns its state.
+func (a *account) applySettings(ctx context.Context, want desired, f found, changed bool) (*accounts.State, error) {
+	if f.state == nil || f.state.Settings != normalized(want.settings) {
+		if err := a.database.SetSettings(ctx, f.Account, want.settings); err != nil {
+			return nil, err
+		}
+		changed = true
+	}
+	if !changed {
+		return f.state, nil
+	}
+	state, err := a.database.Lookup(ctx, f.Account)
+	if err == nil && state == nil {
+		err = fmt.Errorf("account %s was dropped by somebody else just now", f.Account)
+	}
+	return state, err
 }
 
 func normalized(s accounts.Settings) accounts.Settings {

@@ -60,44 +60,19 @@ func (a *account) others(ctx context.Context, r client.Reader, u *userv1alpha1.D
 	return others, err
 }
 
-// betterClaim returns the DatabaseUser that precedes u for one of the accounts, or nil. The one that has created the account
-// comes first, then the older one, then the first by name.
+// betterClaim returns the DatabaseUser that precedes u for one of the accounts, or nil. First comes the one whose account is
+// confirmed, then the one whose account is pending, then the older one, then the first by name.
 func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
 	others, err := a.others(ctx, r, u, u.Spec.User)
 	for _, other := range others {
 		for _, w := range want {
-			own, theirs := a.hasAccount(u, w), a.hasAccount(other, w)
-			if theirs && !own || theirs == own && specifies(other, w) && isOlder(other, u) {
+			own, theirs := a.ownershipOf(u, w), a.ownershipOf(other, w)
+			if theirs > own || theirs == own && specifies(other, w) && isOlder(other, u) {
 				return &types.NamespacedName{Namespace: other.Namespace, Name: other.Name}, nil
 			}
 		}
 	}
 	return nil, err
-}
-
-// dropAccount drops an account, unless another DatabaseUser has recorded and specifies it too: both may have acquired it at the
-// same time.
-func (a *account) dropAccount(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, m accounts.Account) error {
-	if !a.hasAccount(u, m) {
-		return nil
-	}
-	others, err := a.others(ctx, r, u, m.User)
-	if err != nil {
-		return err
-	}
-	for _, other := range others {
-		if a.hasAccount(other, m) && a.isTarget(other) && specifies(other, m) {
-			return nil
-		}
-	}
-	return a.database.Drop(ctx, m)
-}
-
-// hasAccount reports whether the status of u records the account, in this database, and the server has not refused to create
-// it since. Else a password that the server refuses would reserve a name: an account that somebody else creates by this name
-// would be taken for ours.
-func (o *Operator) hasAccount(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
-	return o.isRecorded(u) && u.Status.User == w.User && slices.Contains(u.Status.Hosts, w.Host) && !o.syncs.get(u).refused[w.Host]
 }
 
 // specifies reports whether the spec of u asks for the account.

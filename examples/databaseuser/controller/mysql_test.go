@@ -41,10 +41,10 @@ func TestMySQLPlugin(t *testing.T) {
 // may be another one by now.
 func TestMySQLPluginAfterCrash(t *testing.T) {
 	recorded := sample()
-	recorded.Status = userv1alpha1.DatabaseUserStatus{User: "alice", Hosts: []string{"%"}, Target: "Shop"}
+	recorded.Status = userv1alpha1.DatabaseUserStatus{User: "alice", Hosts: []string{"%"}, PendingHosts: []string{"%"}, Target: "Shop"}
 	h := newHarness(t, recorded, secret("swordfish"))
 	h.database.Plugin = "caching_sha2_password"
-	require.NoError(t, h.database.Create(t.Context(), alice, "an earlier one", accounts.Settings{}))
+	require.NoError(t, h.database.Create(t.Context(), alice, "an earlier one", accounts.Settings{Mark: "DatabaseUser sample-uid"}))
 	ready, _ := h.reconcile(t)
 	assert.Equal(t, "ProvisionSucceeded", ready.Reason, ready.Message)
 	assert.Equal(t, "swordfish", h.database.Password(alice))

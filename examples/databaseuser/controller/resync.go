@@ -25,8 +25,6 @@ type syncRecord struct {
 	due        time.Time
 	// fingerprints are what the server stored for the password, by host. They never leave this process.
 	fingerprints map[string]accounts.Fingerprint
-	// refused are the hosts whose account the server has refused to create: what is recorded in the status is not there.
-	refused map[string]bool
 }
 
 func (s *syncRecords) get(u *userv1alpha1.DatabaseUser) syncRecord {

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +24,7 @@ const (
 	reasonReleased    = "Released"
 	reasonEmpty       = "PasswordEmpty"
 	reasonAbandoned   = "Abandoned"
+	reasonLeft        = "AccountLeft" // of an event only
 )
 
 // succeeded returns the result of a pass after which the accounts are as specified, with the time until the next resync.
@@ -89,13 +89,6 @@ func recordedAccounts(u *userv1alpha1.DatabaseUser) []accounts.Account {
 		all = append(all, accounts.Account{User: u.Status.User, Host: host})
 	}
 	return all
-}
-
-// unrecord removes an account from the status: it is not ours.
-func unrecord(u *userv1alpha1.DatabaseUser, w accounts.Account) {
-	if u.Status.User == w.User {
-		u.Status.Hosts = slices.DeleteFunc(slices.Clone(u.Status.Hosts), func(host string) bool { return host == w.Host })
-	}
 }
 
 // recordedGrants returns the grants in the status.

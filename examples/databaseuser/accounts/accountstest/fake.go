@@ -191,7 +191,10 @@ func (d *Database) begin(method string, a accounts.Account, others ...interface{
 }
 
 func (d *Database) set(a accounts.Account, s accounts.Settings) {
-	if s.Require == "" {
+	switch {
+	case s.Mark != "":
+		s.Require = "specified" // as [accounts.Client] reads it
+	case s.Require == "":
 		s.Require = accounts.RequireNone
 	}
 	d.accounts[a].Settings = s

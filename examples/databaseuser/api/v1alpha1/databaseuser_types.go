@@ -137,7 +137,7 @@ const (
 )
 
 // DatabaseUserStatus is the observed state of a DatabaseUser. User, hosts and target are written before an account is created:
-// an account that is recorded here was created, or adopted, for this DatabaseUser.
+// an account that is recorded here, and whose host is not pending, was created, or adopted, for this DatabaseUser.
 type DatabaseUserStatus struct {
 	// ObservedGeneration is the generation of the spec that this status was written for.
 	// +optional
@@ -156,6 +156,12 @@ type DatabaseUserStatus struct {
 	// +optional
 	Hosts []string `json:"hosts,omitempty"`
 
+	// PendingHosts are those of the hosts whose account is about to be created or adopted. It is not known yet whether this has
+	// happened: such an account is changed or dropped only if the server shows that it was created for this DatabaseUser.
+	// +listType=atomic
+	// +optional
+	PendingHosts []string `json:"pendingHosts,omitempty"`
+
 	// Grants that were applied, sorted, one for each database or table.
 	// +listType=atomic
 	// +optional
@@ -165,7 +171,8 @@ type DatabaseUserStatus struct {
 	// +optional
 	Target string `json:"target,omitempty"`
 
-	// PasswordVersion is the version of the Secret that the password is from, as UID/resourceVersion.
+	// PasswordVersion is the version of the Secret that the password is from, as UID/resourceVersion. It is empty until there is
+	// an account that is not pending.
 	// +optional
 	PasswordVersion string `json:"passwordVersion,omitempty"`
 

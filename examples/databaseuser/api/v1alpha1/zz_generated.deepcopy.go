@@ -146,6 +146,11 @@ func (in *DatabaseUserStatus) DeepCopyInto(out *DatabaseUserStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.PendingHosts != nil {
+		in, out := &in.PendingHosts, &out.PendingHosts
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Grants != nil {
 		in, out := &in.Grants, &out.Grants
 		*out = make([]AppliedGrant, len(*in))
