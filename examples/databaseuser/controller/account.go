@@ -54,6 +54,8 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
 		return provisionError(err)
 	}
+	before := recordedAccounts(u)
+	defer func() { a.claims.keep(u, append(before, recordedAccounts(u)...)) }()
 	all, err := a.acquire(ctx, c, u, want)
 	if err != nil {
 		return provisionError(err)
@@ -80,11 +82,8 @@ func (a *account) password(ctx context.Context, c client.Client, u *userv1alpha1
 // acquire records the specified accounts in the status, and drops the recorded accounts that are no longer specified. It returns
 // what it has found of the specified accounts.
 func (a *account) acquire(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want desired) ([]found, error) {
-	switch other, err := a.betterClaim(ctx, c, u, want.accounts); {
-	case err != nil:
+	if err := a.claim(ctx, c, u, want.accounts); err != nil {
 		return nil, err
-	case other != nil:
-		return nil, a.wait(reasonClaimed, "DatabaseUser %s has the better claim to the account", other)
 	}
 	all, err := a.examine(ctx, c, u, want) // first: nothing is dropped if one of them cannot be ours
 	if err != nil {
@@ -93,7 +92,10 @@ func (a *account) acquire(ctx context.Context, c client.Client, u *userv1alpha1.
 	if err := a.dropUnwanted(ctx, c, u, want.accounts); err != nil {
 		return nil, err
 	}
-	a.record(u, want, all)
+	before := recordedAccounts(u)
+	if a.record(u, want, all); slices.ContainsFunc(before, func(m accounts.Account) bool { return !slices.Contains(want.accounts, m) }) {
+		return all, a.letGo(ctx, u)
+	}
 	return all, nil
 }
 

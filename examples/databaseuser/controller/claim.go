@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/reconcile"
 )
 
 // IndexUsers returns the values of a DatabaseUser in [UserIndex]: the specified user name and the recorded one.
@@ -60,6 +62,26 @@ func (a *account) others(ctx context.Context, r client.Reader, u *userv1alpha1.D
 	return others, err
 }
 
+// claim makes u hold the accounts, in the memory of this process, or returns a wait for the DatabaseUser that precedes it.
+func (a *account) claim(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account) error {
+	other, err := a.betterClaim(ctx, c, u, want)
+	if err != nil {
+		return err
+	}
+	if other != nil {
+		if err := a.yield(ctx, c, u, want); err != nil {
+			return err
+		}
+		return a.wait(reasonClaimed, claimed, other)
+	}
+	if other := a.claims.take(u, want, a.remains(ctx, c)); other != nil {
+		return reconcile.Wait(reasonClaimed, time.Second, claimed, other) // soon the cache shows why
+	}
+	return nil
+}
+
+const claimed = "DatabaseUser %s has the better claim to the account"
+
 // betterClaim returns the DatabaseUser that precedes u for one of the accounts, or nil. First comes the one whose account is
 // confirmed, then the one whose account is pending, then the older one, then the first by name.
 func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
@@ -73,6 +95,65 @@ func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alp
 		}
 	}
 	return nil, err
+}
+
+// yield drops the accounts that u is to give up before it gets others, if DatabaseUsers wait for each other in a circle and u is the
+// first of them. It happens after their names were swapped: each waits for an account that another one gives up.
+func (a *account) yield(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account) error {
+	if first, err := a.isFirstInCircle(ctx, c, u); err != nil || !first {
+		return err
+	}
+	if err := a.dropUnwanted(ctx, c, u, want); err != nil {
+		return err
+	}
+	unrecordUnwanted(u, want)
+	return a.letGo(ctx, u)
+}
+
+// letGo writes the status, which does not record the dropped accounts any more, and lets others have these.
+func (a *account) letGo(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
+	if err := reconcile.Checkpoint(ctx); err != nil {
+		return err
+	}
+	a.claims.keep(u, recordedAccounts(u))
+	return nil
+}
+
+// isFirstInCircle reports whether u waits for itself, through others that wait for accounts which each of them gives up, and none
+// of those is older. If one of them keeps an account, dropping accounts would help nobody.
+func (a *account) isFirstInCircle(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) (bool, error) {
+	isCircle, seen := false, map[types.UID]bool{}
+	for queue := []*userv1alpha1.DatabaseUser{u}; len(queue) > 0; queue = queue[1:] {
+		waiting := queue[0]
+		others, err := a.others(ctx, r, waiting, waiting.Spec.User)
+		if err != nil {
+			return false, err
+		}
+		for _, other := range others {
+			switch has, keeps := a.blocks(other, waiting); {
+			case !has || seen[other.UID]:
+				continue
+			case keeps, other.UID != u.UID && isOlder(other, u):
+				return false, nil
+			case other.UID == u.UID:
+				isCircle = true
+			default:
+				queue = append(queue, other)
+			}
+			seen[other.UID] = true
+		}
+	}
+	return isCircle, nil
+}
+
+// blocks reports whether a DatabaseUser has an account that the waiting one specifies, and whether it keeps one of them.
+func (a *account) blocks(other, waiting *userv1alpha1.DatabaseUser) (has, keeps bool) {
+	for _, w := range recordedAccounts(other) {
+		if specifies(waiting, w) && a.ownershipOf(other, w) > a.ownershipOf(waiting, w) {
+			has, keeps = true, keeps || specifies(other, w)
+		}
+	}
+	return has, keeps
 }
 
 // specifies reports whether the spec of u asks for the account.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
@@ -50,7 +51,12 @@ type Operator struct {
 
 	recorder events.EventRecorder
 	syncs    syncRecords
+	claims   claims
 }
+
+// workers is the number of passes at a time. A pass that waits for the database does not keep those waiting that do not need
+// it. The client of the database has as many connections.
+const workers = 4
 
 // Steps returns the steps of a pass over a DatabaseUser.
 func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
@@ -71,7 +77,8 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &userv1alpha1.DatabaseUser{}, UserIndex, IndexUsers); err != nil {
 		return err
 	}
-	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithPredicates(o.events()).WithFilter(o.Serves).Complete()
+	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithPredicates(o.events()).WithFilter(o.Serves).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers}).Complete()
 }
 
 // events passes events of the DatabaseUsers whose label names this operator's target, as the article's operator does, also if

@@ -107,3 +107,29 @@ func TestSurvivesEveryFault(t *testing.T) {
 	}, reconciletest.Depth(2), reconciletest.LimitPairs(100))
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }
+
+// TestSwapSurvivesEveryFault exchanges the names of two DatabaseUsers, and deletes both.
+func TestSwapSurvivesEveryFault(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, userv1alpha1.AddToScheme(scheme))
+	pair := rivals(false, [2]string{"first", "alice"}, [2]string{"second", "bob"})
+	first, second := pair[0].(*userv1alpha1.DatabaseUser), pair[2].(*userv1alpha1.DatabaseUser)
+	rename := func(u *userv1alpha1.DatabaseUser, name string) reconciletest.Action {
+		return reconciletest.Change(u, func(u *userv1alpha1.DatabaseUser) { u.Spec.User = name })
+	}
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"../config/crd/bases"},
+		Objects:  []client.Object{pair[1], pair[3]},
+		External: func() reconciletest.External { return server{&accountstest.Database{}} },
+		Start: func(p *reconciletest.Process) error {
+			operator := &controller.Operator{Database: connection{p.External().(server).Database, p}, Target: "shop", Resync: 10 * time.Minute}
+			return operator.SetupWithManager(p.Manager(controller.Cache()))
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(first), reconciletest.Create(second),
+			rename(first, "bob"), rename(second, "alice"),
+			reconciletest.Delete(first), reconciletest.Delete(second),
+		},
+	})
+}

@@ -103,6 +103,21 @@ func unrecord(u *userv1alpha1.DatabaseUser, w accounts.Account) {
 	u.Status.PendingHosts = slices.DeleteFunc(slices.Clone(u.Status.PendingHosts), isHost)
 }
 
+// unrecordUnwanted removes the accounts from the status in memory that are not among the wanted ones.
+func unrecordUnwanted(u *userv1alpha1.DatabaseUser, want []accounts.Account) {
+	for _, m := range recordedAccounts(u) {
+		if !slices.Contains(want, m) {
+			unrecord(u, m)
+		}
+	}
+	if len(u.Status.Hosts) == len(u.Status.PendingHosts) { // none is left that has a password
+		u.Status.PasswordVersion = ""
+	}
+	if len(u.Status.Hosts) == 0 {
+		u.Status.User, u.Status.Grants = "", nil
+	}
+}
+
 // dropAccount drops a recorded account. It leaves an account that is not known to be ours, and one that another DatabaseUser has
 // and specifies too.
 func (a *account) dropAccount(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, m accounts.Account) error {

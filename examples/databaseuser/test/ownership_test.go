@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
@@ -79,4 +80,56 @@ func TestSecretChangesAfterCrash(t *testing.T) {
 	assert.NoError(t, db.login(n.unique("kept"), "marlin"))
 	n.Gone(t, n.user("deleted"))
 	assert.Equal(t, []string{n.unique("kept") + "@%"}, db.accounts(t, n))
+}
+
+// TestSwappedNames exchanges the names of two DatabaseUsers.
+func TestSwappedNames(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	n.operate(t, db.Server)
+	for _, name := range []string{"alice", "bob"} {
+		n.setPassword(t, name, "password of "+name)
+		n.create(t, name)
+		n.provisioned(t, name)
+	}
+	n.set(t, "alice", func(s *spec) { s.User = n.unique("bob") })
+	n.settled(t, "alice", "AccountClaimed")
+	assert.NoError(t, db.login(n.unique("alice"), "password of alice"), "it is kept while the other one keeps its own")
+	n.set(t, "bob", func(s *spec) { s.User = n.unique("alice") })
+	n.provisioned(t, "alice")
+	n.provisioned(t, "bob")
+	assert.NoError(t, db.login(n.unique("bob"), "password of alice"))
+	assert.NoError(t, db.login(n.unique("alice"), "password of bob"))
+}
+
+// TestSlowDatabase checks that a pass that waits for the database keeps neither those waiting that it answers, nor those that do
+// not need it.
+func TestSlowDatabase(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "retained", "swordfish")
+	n.create(t, "retained", retain)
+	n.provisioned(t, "retained")
+	entered, release := make(chan struct{}), make(chan struct{})
+	o.calls.intercept(func(_ string, a accounts.Account) error {
+		if a.User == n.unique("slow") {
+			close(entered)
+			<-release
+			o.calls.intercept(nil)
+		}
+		return nil
+	})
+	n.setPassword(t, "slow", "swordfish")
+	n.create(t, "slow")
+	<-entered
+	n.create(t, "incomplete", func(u *userv1alpha1.DatabaseUser) { u.Spec.Password = nil })
+	n.settled(t, "incomplete", "SecretNotFound")
+	n.setPassword(t, "fast", "swordfish")
+	n.create(t, "fast")
+	n.provisioned(t, "fast")
+	n.delete(t, "retained")
+	n.Gone(t, n.user("retained"))
+	close(release)
+	n.provisioned(t, "slow")
 }
