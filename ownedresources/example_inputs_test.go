@@ -113,6 +113,50 @@ func ExampleVersionHash() {
 	// theme deleted - new pods: false - child Deployment: ConfigMap theme: not found; Deployment shop/web: Replicas: 0/1
 }
 
+// The pods are replaced when the content of the theme changes, and not when somebody labels it. The hash is keyed, so it tells nothing
+// about the content.
+func ExampleContentHash() {
+	ctx := context.Background()
+	c := fake.NewFakeClient(theme("green"))
+	key := ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Secret {
+		s := ownedresources.NewSecret(cm, nil)
+		s.Name += "-hash-key"
+		return s
+	}, ownedresources.Generate("key", 32))
+	content := ownedresources.ContentHash(key, "key", ownedresources.Reads(&corev1.ConfigMap{}, themeName))
+	children := ownedresources.Ensure(key, ownedresources.BuildFrom(content, func(cm *corev1.ConfigMap, hash string) (*appsv1.Deployment, error) {
+		d := ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
+		d.Spec.Template.Annotations = map[string]string{usesTheme: hash}
+		return d, nil
+	}))
+	var before string
+	reconcile := func(what string) {
+		err := children.Reconcile(ctx, c, owner)
+		var d appsv1.Deployment
+		if err := c.Get(ctx, client.ObjectKeyFromObject(owner), &d); err != nil {
+			fmt.Println(err)
+		}
+		hash := d.Spec.Template.Annotations[usesTheme]
+		fmt.Println(what, "- new pods:", hash != before, "-", err)
+		before = hash
+	}
+	reconcile("created")
+	labelled := theme("green")
+	labelled.Labels = map[string]string{"season": "winter"}
+	if err := c.Update(ctx, labelled); err != nil {
+		fmt.Println(err)
+	}
+	reconcile("theme labelled")
+	if err := c.Update(ctx, theme("blue")); err != nil {
+		fmt.Println(err)
+	}
+	reconcile("theme changed")
+	// Output:
+	// created - new pods: true - Deployment shop/web: Replicas: 0/1
+	// theme labelled - new pods: false - Deployment shop/web: Replicas: 0/1
+	// theme changed - new pods: true - Deployment shop/web: Replicas: 0/1
+}
+
 // The settings contain the address of the Service, which the API server allocates.
 func ExampleLive() {
 	ctx, c := context.Background(), fake.NewFakeClient()
