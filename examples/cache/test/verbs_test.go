@@ -59,6 +59,7 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 		operatortest.LifecycleStep{Until: u.deleteJobs},
 		operatortest.LifecycleStep{Until: u.hasJob},
 		operatortest.LifecycleStep{Do: u.edit(func(s *storev1alpha1.CacheSpec) { s.Priority, s.Backup = nil, nil }), Until: u.unused},
+		operatortest.LifecycleStep{Do: u.adoptPod, Until: u.exist()},
 		operatortest.LifecycleStep{Do: u.edit(func(s *storev1alpha1.CacheSpec) { s.Storage = gi("2") }), Until: u.isReplaced},
 		operatortest.LifecycleStep{Do: u.deleteWhileReplaced, Until: u.absent(u.cache("web"), &corev1.Pod{ObjectMeta: u.Meta("web-0")})},
 	)
@@ -231,9 +232,23 @@ func (u *user) isReplaced(ctx context.Context) error {
 	return nil
 }
 
+// adoptPod makes the StatefulSet the controller of the pod, as its controller would.
+func (u *user) adoptPod(ctx context.Context) error {
+	set, pod := &appsv1.StatefulSet{ObjectMeta: u.Meta("web")}, &corev1.Pod{ObjectMeta: u.Meta("web-0")}
+	if err := u.exist(set, pod)(ctx); err != nil {
+		return err
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	return u.Update(ctx, pod)
+}
+
 // deleteWhileReplaced deletes the Cache while its StatefulSet is being replaced, and orphans the pod as the garbage collector would.
 func (u *user) deleteWhileReplaced(ctx context.Context) error {
 	if err := u.Delete(ctx, u.cache("web")); err != nil {
+		return err
+	}
+	withoutOwners := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))
+	if err := u.Patch(ctx, &corev1.Pod{ObjectMeta: u.Meta("web-0")}, withoutOwners); err != nil {
 		return err
 	}
 	set := &appsv1.StatefulSet{ObjectMeta: u.Meta("web")}
