@@ -14,7 +14,8 @@ const (
 	// Gap ends a loop: only writes that follow each other within this time, beyond the delay, belong to one.
 	Gap = time.Minute
 	// Free is how many writes may precede one that is made at once. Later ones are delayed.
-	Free     = 5
+	Free = 5
+	// MinDelay is the first delay, and MaxDelay the longest.
 	MinDelay = 2 * time.Second
 	MaxDelay = 5 * time.Minute
 )
