@@ -288,7 +288,7 @@ func undesiredRuns(o *owner, desired desiredNames) (keys []string) {
 			continue
 		}
 		record := parseRunRecord(value)
-		if record.end != "" && record.set == o.set && !slices.ContainsFunc(desired.objects, func(d declared) bool {
+		if record.end != "" && o.isSet(record.set) && !slices.ContainsFunc(desired.objects, func(d declared) bool {
 			return d.options.runOnce && recordKey(RunOncePrefix, o, d.object) == key
 		}) {
 			keys = append(keys, key)

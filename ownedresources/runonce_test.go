@@ -223,3 +223,29 @@ func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
 	require.Empty(t, job.Annotations[annotationHeld])
 	require.Contains(t, job.Finalizers, RunOnceFinalizer)
 }
+
+func TestUndesiredRuns(t *testing.T) {
+	cases := map[string]struct {
+		reason, name, value string
+		undesired           bool
+	}{
+		"Ours":         {"Nobody else removes it.", "old", "v1:complete:abc:jobs", true},
+		"Started":      {"Its Job may be gone too.", "old", "v1:started:abc:uid:jobs", true},
+		"FormerName":   {"A release has renamed the step.", "old", "v1:complete:abc:migrations", true},
+		"OfAnotherSet": {"That set knows whether it desires the Job.", "old", "v1:complete:abc:other", false},
+		"Desired":      {"The Job must not run again.", "web", "v1:complete:abc:jobs", false},
+		"NotOurs":      {"This package does not write such a value.", "old", "jobs", false},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			key := RunOncePrefix + test.name
+			o := &owner{namespace: "shop", set: "jobs", formerSets: []string{"migrations"}, object: &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: test.value, "note": test.value}},
+			}}
+			job := contentJob()
+			job.Namespace = "shop"
+			got := undesiredRuns(o, desiredNames{objects: []declared{{object: job, options: &childOptions{runOnce: true}}}})
+			require.Equal(t, test.undesired, len(got) == 1 && got[0] == key, test.reason)
+		})
+	}
+}
