@@ -177,7 +177,7 @@ func alwaysData(*budget) *corev1.ConfigMap { return namedConfigMap("", "always")
 
 // listedData returns a ConfigMap for each name in the owner's annotation.
 func listedData(owner *budget) (all []*corev1.ConfigMap, err error) {
-	for _, name := range strings.Fields(owner.Annotations["names"]) {
+	for name := range strings.FieldsSeq(owner.Annotations["names"]) {
 		all = append(all, namedConfigMap("", name))
 	}
 	return all, nil
