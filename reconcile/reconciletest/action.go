@@ -38,7 +38,7 @@ func Create(obj client.Object) Action {
 }
 
 // Change returns an action that reads the object, calls change with it and updates it, its status too. Of obj only its Go
-// type, namespace and name are used. T must be a type of the scenario's scheme, not an unstructured object.
+// type, namespace and name are used, and the kind if it is unstructured.
 func Change[T client.Object](obj T, change func(T)) Action {
 	if isNil(obj) || change == nil {
 		return Action{err: errors.New("Change with nil: give it an object and a function")}
@@ -47,6 +47,7 @@ func Change[T client.Object](obj T, change func(T)) Action {
 		Name: "change " + simulation.Describe(obj),
 		Do: func(ctx context.Context, c client.Client) error {
 			now := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(T)
+			now.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 			if err := c.Get(ctx, client.ObjectKeyFromObject(obj), now); err != nil {
 				return err
 			}

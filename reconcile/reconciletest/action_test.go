@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,4 +69,18 @@ func TestActionNeedsWhatTheOperatorCreates(t *testing.T) {
 		}
 	}, reconciletest.Create(shop()), reconciletest.Delete(config("b")))
 	reconciletest.Explore(t, s, reconciletest.Depth(2))
+}
+
+// An object without a Go type is changed like any other.
+func TestChangeUnstructured(t *testing.T) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(shopVersion.WithKind("Shop"))
+	u.SetNamespace("default")
+	u.SetName("web")
+	s := of(idle, reconciletest.Create(shop()), reconciletest.Change(u, func(u *unstructured.Unstructured) {
+		u.Object["spec"] = map[string]any{"motto": "changed"}
+	}))
+	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
+		assert.Equal(t, "changed", get(t, env, shop()).Spec.Motto)
+	})
 }
