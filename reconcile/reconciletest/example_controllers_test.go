@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -75,6 +76,61 @@ func ExampleSimulatedController() {
 	})
 	// Output:
 	// ""
+}
+
+// completeJobs is another controller. It takes one step: a Job that has not finished is completed.
+func completeJobs(ctx context.Context, c client.Client) error {
+	var jobs batchv1.JobList
+	if err := c.List(ctx, &jobs); err != nil {
+		return err
+	}
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		if len(job.Status.Conditions) > 0 {
+			continue
+		}
+		job.Status.StartTime, job.Status.CompletionTime, job.Status.Succeeded = new(metav1.Now()), new(metav1.Now()), 1
+		job.Status.Conditions = []batchv1.JobCondition{
+			{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
+		}
+		return c.Status().Update(ctx, job)
+	}
+	return nil
+}
+
+// oneJob returns an error if two Jobs exist at once, which must never happen.
+func oneJob(env *reconciletest.Env) error {
+	var jobs batchv1.JobList
+	if err := env.List(context.Background(), &jobs); err != nil {
+		return err
+	}
+	if n := len(jobs.Items); n > 1 {
+		return fmt.Errorf("there are %d Jobs at once", n)
+	}
+	return nil
+}
+
+// migrated returns an error if the Shop has not been opened in the end.
+func migrated(env *reconciletest.Env) error {
+	s := shop()
+	if err := env.Get(context.Background(), client.ObjectKeyFromObject(s), s); err != nil {
+		return err
+	}
+	if s.Status.Phase != "Complete" {
+		return fmt.Errorf("the phase of the Shop is %q in the end: want Complete", s.Status.Phase)
+	}
+	return nil
+}
+
+// Always and Finally say what comparisons with the run without faults cannot: what must never be, and what must be in the end.
+func ExampleScenario() {
+	t := new(testing.T)
+	scenario := migrates(reconciletest.SimulatedController{For: &batchv1.Job{}, Step: completeJobs})
+	scenario.Always, scenario.Finally = oneJob, migrated
+	for _, f := range reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(20)).Failures {
+		fmt.Println(f.Err)
+	}
+	// Output:
 }
 
 // cloud is a fake of a cloud, in which a machine is ready 30 seconds after it was created.

@@ -21,6 +21,14 @@ func ExampleExplore() {
 	// Output: func(*testing.T)
 }
 
+// While a scenario is written, the runs without faults are enough. They also ask for rights that nothing needs.
+func ExampleWithoutFaults() {
+	t := new(testing.T) // in a test it is the function's own
+	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.WithoutFaults())
+	fmt.Println(len(report.Failures), "failures,", len(report.Survived), "faults")
+	// Output: 0 failures, 0 faults
+}
+
 // If all single faults are survived, pairs of faults are tried as well, here a sample.
 func ExampleDepth() {
 	t := new(testing.T) // in a test it is the function's own
@@ -79,7 +87,7 @@ func ExampleIgnoreAll() {
 func ExampleDeployments() {
 	controllers := []reconciletest.SimulatedController{
 		reconciletest.Deployments(), reconciletest.StatefulSets(), reconciletest.DaemonSets(), reconciletest.CronJobs(),
-		reconciletest.PersistentVolumeClaims(),
+		reconciletest.PersistentVolumeClaims(), reconciletest.Services(),
 		reconciletest.Jobs(func(*batchv1.Job) reconciletest.JobOutcome { return reconciletest.JobCompletes }),
 		{For: &corev1.Pod{}}, // pods of your operator's own: nothing is simulated for them
 	}
@@ -92,6 +100,7 @@ func ExampleDeployments() {
 	// *v1.DaemonSet
 	// *v1.CronJob
 	// *v1.PersistentVolumeClaim
+	// *v1.Service
 	// *v1.Job
 	// *v1.Pod
 }
