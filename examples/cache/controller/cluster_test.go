@@ -14,6 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// The controllers in this file replace default ones of package reconciletest, which an operator of your own can use as they are. The
+// default one of StatefulSets deletes claims as the retention policy says. So when a fault deletes the StatefulSet by another writer, the
+// claims go, as they would in a cluster: a rightful difference, which this exploration would have to leave out together with wrong ones.
+
 // statefulSets is a simulated controller of StatefulSets. It also binds claims, and lets their volumes grow.
 func statefulSets(ctx context.Context, c client.Client) error {
 	var all appsv1.StatefulSetList
