@@ -53,6 +53,8 @@
 //     nothing. If it changes something, a watch may be missing, and the failure names the change that triggered no
 //     pass. If a fault happens in that pass, the operator has to become quiet again, and the check is repeated. After
 //     [DoExternal] this is not checked, since the operator may not know of the change yet.
+//   - A pass that reads an object by its name in the cache finds the object if it exists. If the cache's selector or namespaces leave
+//     the object out, the pass has to read it past the cache. The object that is reconciled does not count.
 //   - No object is written more than twice as often as without the fault, plus ten times. No object that the operator
 //     created is deleted more often. Objects with generated names are counted together if they have the same kind,
 //     prefix and owner, and those beyond the largest number without faults may be deleted. No Job or Pod that the

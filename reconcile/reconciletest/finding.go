@@ -14,6 +14,8 @@ const (
 	// DoesNotSurvive: after a fault something is wrong that is right without it, or harm was done.
 	DoesNotSurvive FindingKind = "does not survive"
 	// DoesNotRest: the operator works on although nothing has changed, does not become quiet, or ends in errors.
+	// Or a pass does not find an object by its name in the cache, since the cache's options leave out the object, which exists, and
+	// the pass does not read it past the cache.
 	DoesNotRest FindingKind = "does not come to rest"
 	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
 	// actions, and to a third one in this run. Either may be wrong, and none is blamed.

@@ -94,6 +94,7 @@ func TestManagerRestrictsItsCache(t *testing.T) {
 						assert.Equal(t, "ours", item.Name)
 					}
 					assert.Error(t, mgr.GetClient().Get(ctx, client.ObjectKeyFromObject(theirs), config("")))
+					assert.NoError(t, mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(theirs), config("")), "it exists")
 					return ctrl.Result{}, nil
 				}))
 		},
