@@ -101,7 +101,7 @@ func TestDatabaseSurvivesEveryFault(t *testing.T) {
 		},
 	}, reconciletest.Limit(100))
 	reconciletest.AssertRole(t, "testdata/rbac/role.yaml", []*reconciletest.Report{report},
-		"delete pods", // for a Shop that is deleted while its StatefulSet is replaced
+		"delete pods",                                                          // for a Shop that is deleted while its StatefulSet is replaced
 		"patch services", "delete services", "patch secrets", "delete secrets") // nobody edits them, and they are always wanted
 }
 
