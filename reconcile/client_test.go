@@ -79,7 +79,7 @@ func TestStepClient(t *testing.T) {
 		"WatchedMetadata":      {"the metadata is part of the whole object that the cache has", get(metadataOf("Pod")), cached},
 		"ListOfWatchedUntyped": {"the cache holds typed objects", list(untypedList("Pod")), live},
 		"MetadataIsWatched":    {"the whole object is not in the cache, though another step reads it", get(&corev1.Endpoints{}), live}, //nolint:staticcheck // any kind
-		"ListOfWhatIsMetadata": {"one request would read the contents of all objects", list(&corev1.EndpointsList{}), refused},         //nolint:staticcheck // any kind
+		"ListOfWhatIsMetadata": {"one request would read the contents of all objects", list(&corev1.EndpointsList{}), refused},
 		"Untyped":              {"the cache has the whole object", get(untyped("Node")), cached},
 		"UntypedMetadata":      {"the metadata is part of the whole object", get(metadataOf("Node")), cached},
 		"UntypedReadTyped":     {"the cache holds untyped objects: an informer of typed ones may be behind", get(&corev1.Node{}), live},

@@ -3,6 +3,7 @@ package references
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +71,7 @@ func (r *Reader) getMetadata(ctx context.Context, name client.ObjectKey, into *m
 	if err != nil {
 		return err
 	}
-	if err := r.Cache.Get(ctx, name, whole, append(opts[:len(opts):len(opts)], client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.Cache.Get(ctx, name, whole, append(slices.Clip(opts), client.UnsafeDisableDeepCopy)...); err != nil {
 		return err
 	}
 	copyMetadata(whole, into, gvk)
@@ -83,7 +84,7 @@ func (r *Reader) listMetadata(ctx context.Context, into *metav1.PartialObjectMet
 	if err != nil {
 		return err
 	}
-	if err := r.Cache.List(ctx, whole, append(opts[:len(opts):len(opts)], client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.Cache.List(ctx, whole, append(slices.Clip(opts), client.UnsafeDisableDeepCopy)...); err != nil {
 		return err
 	}
 	into.ListMeta = metav1.ListMeta{ResourceVersion: whole.GetResourceVersion(), Continue: whole.GetContinue(), RemainingItemCount: whole.GetRemainingItemCount()}
