@@ -101,8 +101,10 @@ func TestDatabaseSurvivesEveryFault(t *testing.T) {
 		},
 	}, reconciletest.Limit(100))
 	reconciletest.AssertRole(t, "testdata/rbac/role.yaml", []*reconciletest.Report{report},
-		"delete pods",                                                          // for a Shop that is deleted while its StatefulSet is replaced
-		"patch services", "delete services", "patch secrets", "delete secrets") // nobody edits them, and they are always wanted
+		// A pod is deleted if the Shop is deleted while its StatefulSet is replaced.
+		"delete pods",
+		// Nobody edits Services and Secrets, and they are always wanted.
+		"patch services", "delete services", "patch secrets", "delete secrets")
 }
 
 func TestDatabaseName(t *testing.T) {
