@@ -15,8 +15,9 @@ const (
 	Gap = time.Minute
 	// Free is how many writes may precede one that is made at once. Later ones are delayed.
 	Free = 5
-	// MinDelay is the first delay, and MaxDelay the longest.
+	// MinDelay is the first delay.
 	MinDelay = 2 * time.Second
+	// MaxDelay is the longest delay.
 	MaxDelay = 5 * time.Minute
 )
 
