@@ -166,6 +166,7 @@ func lifecycle(t *testing.T, of *operatortest.User) *operatortest.Lifecycle {
 			{Until: operatortest.Shows(of, u.Service("old"), func(s *corev1.Service) bool { return s.Annotations[ownedresources.AnnotationApplied] != "" })},
 			{Do: u.CreateAll(named(operatortest.Unseen)), Until: u.reason(operatortest.Unseen, "ServiceReady", "OwnedByAnother")},
 			{Until: u.reason(operatortest.Unseen, conditions.Ready, "OwnedByAnother")},
+			{Do: u.CreateAll(named(operatortest.Refused)), Until: u.reason(operatortest.Refused, "ServiceReady", conditions.ReasonSucceeded)},
 			{Do: u.CreateAll(named(operatortest.Vanishing)), Until: u.Absent(u.app(operatortest.Vanishing))},
 		},
 	}

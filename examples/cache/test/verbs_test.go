@@ -51,7 +51,7 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 	namespaced := slices.DeleteFunc(slices.Clone(all), func(child client.Object) bool { return child.GetNamespace() == "" })
 	steps = append(steps,
 		u.relabel(all...),
-		u.relabel(u.Service("web")), // the second event about the Service is as the first
+		operatortest.LifecycleStep{Do: u.CreateAll(u.cache(operatortest.Refused)), Until: u.exist(u.Service(operatortest.Refused))},
 		u.unblock(namespaced...),
 	)
 	steps = append(steps,

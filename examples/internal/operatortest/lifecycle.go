@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +23,8 @@ const (
 	Unseen = "unseen"
 	// Vanishing is the name of an object that is deleted right before the operator writes its status.
 	Vanishing = "vanishing"
-	// Refused is the name of objects that the API server fails to create, and whose status it fails to write, for some tries. Each
-	// time it says something else. The events of that regard the same version of an object: client-go takes them for a series.
+	// Refused is the name of objects that the API server fails to create, and whose status it fails to write, for some tries of each
+	// kind. Each time it says something else. The events of that regard the same version of an object: client-go takes them for a series.
 	Refused = "refused"
 )
 
@@ -90,10 +92,11 @@ func (u *User) hasEvents(ctx context.Context) error {
 // disturb returns functions that disturb the operator at objects of the names [Unseen], [Vanishing] and [Refused]. It sets
 // vanished once an object of that name is deleted.
 func (u *User) disturb(vanished *atomic.Bool) interceptor.Funcs {
-	var failures atomic.Int32
+	var failures sync.Map // reflect.Type → *atomic.Int32
 	refuse := func(obj client.Object) error {
 		if obj.GetName() == Refused {
-			if n := failures.Add(1); n <= tries {
+			ofType, _ := failures.LoadOrStore(reflect.TypeOf(obj), &atomic.Int32{})
+			if n := ofType.(*atomic.Int32).Add(1); n <= tries {
 				return apierrors.NewInternalError(fmt.Errorf("try %d", n))
 			}
 		}

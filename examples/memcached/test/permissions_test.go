@@ -114,7 +114,6 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 		Steps: []operatortest.LifecycleStep{
 			{Do: u.CreateAll(u.memcached("cache", 1)), Until: u.reason("cache", "ServiceReady", conditions.ReasonSucceeded)},
 			resize(2),
-			resize(3), // the event of it is that of the last step once more
 			{
 				Do:    operatortest.Edit(of, u.Service("cache"), func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "other"} }),
 				Until: operatortest.Shows(of, u.Service("cache"), func(s *corev1.Service) bool { return s.Spec.Selector["app"] == "memcached" }),
@@ -130,6 +129,7 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 			{Until: operatortest.Shows(of, u.Deployment("old"), func(d *appsv1.Deployment) bool { return d.Annotations[ownedresources.AnnotationApplied] != "" })},
 			{Do: u.CreateAll(u.memcached(operatortest.Unseen, 1)), Until: u.reason(operatortest.Unseen, conditions.Ready, "OwnedByAnother")},
 			{Until: u.reason(operatortest.Unseen, "ServiceReady", "OwnedByAnother")},
+			{Do: u.CreateAll(u.memcached(operatortest.Refused, 1)), Until: u.reason(operatortest.Refused, "ServiceReady", conditions.ReasonSucceeded)},
 			{Do: u.CreateAll(u.memcached(operatortest.Vanishing, 1)), Until: u.Absent(u.memcached(operatortest.Vanishing, 0))},
 		},
 	}
