@@ -31,7 +31,7 @@ type Settings struct {
 	Mark Mark
 }
 
-// Mark is the subject of a client certificate that cannot exist: that of a certificate begins with a slash. It is the one free
+// Mark is the subject of a client certificate that cannot exist: the subject of a certificate begins with a slash. It is the one free
 // text that both MariaDB and MySQL store with an account.
 type Mark string
 

@@ -19,7 +19,7 @@ import (
 type claims struct {
 	mu      sync.Mutex
 	holders map[accounts.Account]holder
-	purgeAt int // the number of accounts at which those of holders that are gone are removed
+	purgeAt int // the number of accounts at which the accounts of holders that are gone are removed
 }
 
 // holder is the DatabaseUser that holds an account.
