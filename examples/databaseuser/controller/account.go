@@ -48,7 +48,7 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 		return provisionError(err)
 	}
 	last, now := a.syncs.last(ctx, u), a.Clock.Now()
-	if last.generation == u.Generation && last.version == version && now.Before(last.due) && a.isRecorded(u) {
+	if last.generation == u.Generation && last.version == version && u.Status.PasswordVersion == version && now.Before(last.due) && a.isRecorded(u) {
 		return succeeded(last.due.Sub(now)) // not a whole interval: events would put the resync off
 	}
 	if want.Password, want.version, err = a.password(ctx, c, u); err != nil {
@@ -190,7 +190,9 @@ func (a *account) release(ctx context.Context, c client.Client, u *userv1alpha1.
 	case err != nil:
 		return reconcile.KeepConditions(err)
 	}
-	u.Status = userv1alpha1.DatabaseUserStatus{ObservedGeneration: u.Status.ObservedGeneration, Conditions: u.Status.Conditions}
+	u.Status = userv1alpha1.DatabaseUserStatus{
+		ObservedGeneration: u.Status.ObservedGeneration, LastHandledReconcileAt: u.Status.LastHandledReconcileAt, Conditions: u.Status.Conditions,
+	}
 	if target == "" {
 		return reconcile.Wait(reasonReleased, 0, "nobody serves this DatabaseUser: it has no label %q", userv1alpha1.TargetLabel)
 	}

@@ -97,8 +97,9 @@ func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alp
 	return nil, err
 }
 
-// yield drops the accounts that u is to give up before it gets others, if DatabaseUsers wait for each other in a circle and u is the
-// first of them. It happens after their names were swapped: each waits for an account that another one gives up.
+// yield drops the accounts of u that its spec no longer wants, before u gets others, if DatabaseUsers wait for each other in a
+// circle and u is the first of the circle. Such a circle is there after two names were swapped: each DatabaseUser waits for an
+// account that the other one no longer wants.
 func (a *account) yield(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account) error {
 	if first, err := a.isFirstInCircle(ctx, c, u); err != nil || !first {
 		return err
@@ -119,8 +120,9 @@ func (a *account) letGo(ctx context.Context, u *userv1alpha1.DatabaseUser) error
 	return nil
 }
 
-// isFirstInCircle reports whether u waits for itself, through others that wait for accounts which each of them gives up, and none
-// of those is older. If one of them keeps an account, dropping accounts would help nobody.
+// isFirstInCircle reports whether u is the oldest DatabaseUser of a circle. In a circle, each DatabaseUser waits for accounts that the next
+// one has and no longer wants. If a DatabaseUser of the circle still wants such an account, it keeps the account, and dropping others
+// would not help.
 func (a *account) isFirstInCircle(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) (bool, error) {
 	isCircle, seen := false, map[types.UID]bool{}
 	for queue := []*userv1alpha1.DatabaseUser{u}; len(queue) > 0; queue = queue[1:] {

@@ -156,8 +156,9 @@ type DatabaseUserStatus struct {
 	// +optional
 	Hosts []string `json:"hosts,omitempty"`
 
-	// PendingHosts are those of the hosts whose account is about to be created or adopted. It is not known yet whether this has
-	// happened: such an account is changed or dropped only if the server shows that it was created for this DatabaseUser.
+	// PendingHosts are the hosts whose account is about to be created or adopted. Until the creation is confirmed, an account of
+	// this name may belong to somebody else. So the account of a pending host is changed or dropped only if the server shows that it was
+	// created for this DatabaseUser.
 	// +listType=atomic
 	// +optional
 	PendingHosts []string `json:"pendingHosts,omitempty"`
