@@ -187,7 +187,7 @@ func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
 			return Result{}, err
 		}
 	}
-	if err := d.checkKeys(); err != nil {
+	if err := d.checkValues(); err != nil {
 		return Result{}, err
 	}
 	if d.binding != byReference { // the garbage collector would not delete it
@@ -291,7 +291,7 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 			return Result{}, err
 		}
 	}
-	if err := d.checkKeys(); err != nil {
+	if err := d.checkValues(); err != nil {
 		return Result{}, err
 	}
 	if d.options.expandVolumes {

@@ -138,10 +138,10 @@ func kindName(owner client.Object) string {
 }
 
 // LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A
-// name that fits is returned as it is; a longer one is cut and ends in a hash of the whole name, so that different names
-// have different values.
+// name of at most 62 characters is returned as it is. A longer one is cut and ends in a hash of the whole name: the value then has
+// 63 characters, so that no other name has it.
 func LabelValue(name string) string {
-	if len(name) <= validation.LabelValueMaxLength {
+	if len(name) < validation.LabelValueMaxLength {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -173,21 +173,25 @@ func (a *applier) desire(o *owner, obj client.Object, options *childOptions) (*d
 	return &desired{kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: options, generate: generate}, nil
 }
 
-// checkKeys returns an error if two items of a list have the same key. The API server would create such an object, and
-// would then refuse every apply of it.
-func (d *desired) checkKeys() error {
+// checkValues returns an error for what the API server would accept, and should not get: two items of a list with the same key, as
+// it would then refuse every apply of the object, and a quantity that keeps it computing.
+func (d *desired) checkValues() error {
 	tree, err := d.tree(byCreate)
 	if err != nil {
 		return err
 	}
-	path := d.kind.comparer.Schema().Duplicate(tree)
-	if path == "" {
+	schema := d.kind.comparer.Schema()
+	wrong := &field.Error{BadValue: field.OmitValueType{}}
+	if path := schema.Duplicate(tree); path != "" {
+		const remedy = "another item of the list has this key, by which items are told apart: give each item its own key"
+		wrong.Type, wrong.Field, wrong.Detail = field.ErrorTypeDuplicate, path, remedy
+	} else if path := schema.HugeQuantity(tree); path != "" {
+		const remedy = "the exponent or the length of this quantity is out of all bounds: choose one such as 500m, 2 or 10Gi"
+		wrong.Type, wrong.Field, wrong.Detail = field.ErrorTypeInvalid, path, remedy
+	} else {
 		return nil
 	}
-	const remedy = "another item of the list has this key, by which items are told apart: give each item its own key"
-	return fmt.Errorf("%s is not written: %w", d, apierrors.NewInvalid(d.kind.gvk.GroupKind(), d.object.GetName(), field.ErrorList{
-		&field.Error{Type: field.ErrorTypeDuplicate, Field: path, Detail: remedy, BadValue: field.OmitValueType{}},
-	}))
+	return fmt.Errorf("%s is not written: %w", d, apierrors.NewInvalid(d.kind.gvk.GroupKind(), d.object.GetName(), field.ErrorList{wrong}))
 }
 
 // normalize returns the object as it is compared and sent, without and with the fields of [CreateOnly].

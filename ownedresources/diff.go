@@ -72,7 +72,7 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 	if err != nil {
 		return Change{}, err
 	}
-	if err := d.checkKeys(); err != nil {
+	if err := d.checkValues(); err != nil {
 		return Change{}, err
 	}
 	change := Change{Object: obj, Operation: Unchanged}

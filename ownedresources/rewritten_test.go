@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -143,7 +144,7 @@ func TestEmptyRuleIsNoEmptyList(t *testing.T) {
 	withoutMemory(t, env, want)
 }
 
-func TestDuplicateKeys(t *testing.T) {
+func TestRefusedValues(t *testing.T) {
 	tests := map[string]struct {
 		change func(*corev1.PodSpec)
 		path   string
@@ -159,6 +160,12 @@ func TestDuplicateKeys(t *testing.T) {
 				p.Containers[0].Ports = append(p.Containers[0].Ports, corev1.ContainerPort{Name: "other", ContainerPort: 8080, Protocol: "TCP"})
 			},
 			path: "spec.template.spec.containers[name=web].ports[containerPort=8080,protocol=TCP]",
+		},
+		"Quantity": {
+			change: func(p *corev1.PodSpec) {
+				p.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1e999999999")}
+			},
+			path: "spec.template.spec.containers[name=web].resources.limits[cpu]: Invalid value: the exponent",
 		},
 		"ImagePullSecrets": {
 			change: func(p *corev1.PodSpec) {

@@ -224,7 +224,7 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 	if err := a.slowDownByName(d.owner, d.kind, d.object, creation, d.sum); err != nil {
 		return nil, err
 	}
-	if err := d.checkKeys(); err != nil {
+	if err := d.checkValues(); err != nil {
 		return nil, err
 	}
 	if err := a.waitForFormerPods(ctx, d); err != nil {

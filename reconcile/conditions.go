@@ -187,8 +187,9 @@ func (p *pass[T]) readyOf(obj T) metav1.Condition {
 	return ready
 }
 
-// measured returns the conditions of an object that the metrics show. For a history it returns only the last entry: the
-// others are past, and two series of the same type would be an error.
+// measured returns the conditions of an object that the metrics show, of which no two have the same type: two series with the same
+// labels would be an error of the whole page of metrics. If a type occurs twice, the first counts. For a history it returns only
+// the last entry: the others are past.
 func (r *Reconciler[T]) measured(obj client.Object) []metav1.Condition {
 	list, err := r.status.list(obj)
 	if list == nil || err != nil {
@@ -198,5 +199,10 @@ func (r *Reconciler[T]) measured(obj client.Object) []metav1.Condition {
 	if r.history != nil && len(all) > 0 {
 		return all[len(all)-1:]
 	}
-	return all
+	known := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(all), func(c metav1.Condition) bool {
+		twice := known[c.Type]
+		known[c.Type] = true
+		return twice
+	})
 }

@@ -311,6 +311,16 @@ func TestWithHistoryMetrics(t *testing.T) {
 	require.Equal(t, b.Status.Conditions[1:], h.measured(b), "only the last entry is about the present")
 }
 
+// Whoever may write the status may repeat a type, unless the schema forbids it.
+func TestMetricsOfATypeThatOccursTwice(t *testing.T) {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
+	b := newBudget()
+	b.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True"}, {Type: "Other", Status: "True"}, {Type: "Ready", Status: "False"}}
+	require.NoError(t, h.prepare())
+	require.Equal(t, b.Status.Conditions[:2], h.measured(b), "the first one counts")
+	require.Len(t, b.Status.Conditions, 3, "the status is left as it is")
+}
+
 // A step may set a condition that does not count. A step that lost a race sets none.
 func TestSetCondition(t *testing.T) {
 	var lost error

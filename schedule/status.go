@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +83,8 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, options O
 // and adds the missed scheduled times to MissedRuns.
 func (s *Status) Record(d Decision) {
 	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
-	s.MissedRuns += int64(d.Missed)
+	// Whoever may write the status may have set any number.
+	s.MissedRuns += min(int64(d.Missed), math.MaxInt64-max(0, s.MissedRuns))
 }
 
 // Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next

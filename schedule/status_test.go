@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -42,6 +43,10 @@ func TestStatusDecide(t *testing.T) {
 	s.Record(d)
 	require.EqualValues(t, 3, s.MissedRuns)
 	next("2026-03-06 04:00")
+
+	s.MissedRuns = math.MaxInt64 - 1
+	s.Record(d)
+	require.EqualValues(t, math.MaxInt64, s.MissedRuns, "a number that somebody wrote does not overflow")
 
 	since := s.ScheduleSince
 	options.StartingDeadlineSeconds, options.SpreadSeconds = nil, 60

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +38,13 @@ func (r Schema) duplicate(at diff.Path, tree any) diff.Path {
 		if !r.IsAssociative() {
 			return nil
 		}
+		find := r.finder(value)
 		for i, item := range value {
 			name := r.ItemName(item, true)
 			if len(r.Keys()) == 0 {
 				name = ScalarText(item)
 			}
-			if r.find(item, value[:i]) >= 0 {
+			if first := find(item); first >= 0 && first < i {
 				return at.Item(name)
 			}
 			if found := r.Element().duplicate(at.Item(name), item); found != nil {
@@ -111,20 +113,72 @@ func (r Schema) ItemName(item any, defaults bool) string {
 	return strings.Join(keys, ",")
 }
 
-// find returns the index of the item in a list with the same keys, or with the same value if the list is a set. It returns
-// -1 if there is none.
-func (r Schema) find(item any, in []any) int {
-	elem, keys := r.Element(), r.Keys()
-	wanted, isMap := item.(map[string]any)
-	return slices.IndexFunc(in, func(other any) bool {
-		if len(keys) == 0 {
-			return SameScalar(item, other, elem.IsQuantity())
+// finder returns a function that returns the index of the first item in a list with the same keys as an item, or with the same
+// value if the list is a set. The function returns -1 if there is none.
+func (r Schema) finder(in []any) func(item any) int {
+	if len(r.Keys()) == 0 && r.Element().IsQuantity() {
+		return func(item any) int {
+			return slices.IndexFunc(in, func(other any) bool { return SameScalar(item, other, true) })
 		}
-		fields, _ := other.(map[string]any)
-		return isMap && !slices.ContainsFunc(keys, func(k string) bool {
-			return !SameScalar(elem.KeyOr(wanted[k], k), elem.KeyOr(fields[k], k), false)
-		})
-	})
+	}
+	first := make(map[string]int, len(in)) // whoever writes a custom resource may make lists long
+	for i, item := range slices.Backward(in) {
+		if identity, ok := r.identity(item); ok {
+			first[identity] = i
+		}
+	}
+	return func(item any) int {
+		if identity, ok := r.identity(item); ok {
+			if i, found := first[identity]; found {
+				return i
+			}
+		}
+		return -1
+	}
+}
+
+// identity returns a text that items of the list have in common if and only if they have the same keys, or the same value if the
+// list is a set. It reports false for an item that equals no other one.
+func (r Schema) identity(item any) (text string, ok bool) {
+	keys := r.Keys()
+	if len(keys) == 0 {
+		return scalarIdentity(item)
+	}
+	fields, isMap := item.(map[string]any)
+	if !isMap {
+		return "", false
+	}
+	var all strings.Builder
+	for _, k := range keys {
+		one, ok := scalarIdentity(r.Element().KeyOr(fields[k], k))
+		if !ok {
+			return "", false
+		}
+		fmt.Fprintf(&all, "%d:%s", len(one), one)
+	}
+	return all.String(), true
+}
+
+// scalarIdentity returns a text that two scalars have in common if and only if [SameScalar] finds them the same.
+func scalarIdentity(v any) (text string, ok bool) {
+	switch v := v.(type) {
+	case map[string]any, []any:
+		return "", false
+	case string:
+		return "text " + v, true
+	}
+	text = ScalarText(v)
+	if isNumber(v) {
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return "number " + strconv.FormatInt(i, 10), true
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		if err == nil && math.Abs(f) < 1<<63 && f == math.Trunc(f) {
+			return "number " + strconv.FormatInt(int64(f), 10), true
+		}
+		return fmt.Sprint("number ", f), err == nil
+	}
+	return fmt.Sprintf("%T %s", v, text), true
 }
 
 // below returns the schema below a step.
@@ -187,8 +241,10 @@ func (r Schema) foreignBelow(want, have any, at []Step) (found [][]Step) {
 			}
 		}
 	case []any:
+		items, _ := want.([]any)
+		find := r.finder(items)
 		for i := range have {
-			if r.counterpart(want, have, i) == nil {
+			if find(have[i]) < 0 {
 				found = append(found, append(at, i))
 			}
 		}
@@ -206,7 +262,7 @@ func (r Schema) counterpart(want, have any, step Step) any {
 	if live == nil || !r.IsAssociative() {
 		return nil
 	}
-	if at := r.find(live, items); at >= 0 {
+	if at := r.finder(items)(live); at >= 0 {
 		return items[at]
 	}
 	return nil
@@ -236,9 +292,11 @@ func (r Schema) FillEmpty(want, have any) {
 		if !r.IsAssociative() {
 			return
 		}
+		items, _ := want.([]any)
+		find := r.finder(items)
 		for i := range have {
-			if w := r.counterpart(want, have, i); w != nil {
-				r.Element().FillEmpty(w, have[i])
+			if w := find(have[i]); w >= 0 {
+				r.Element().FillEmpty(items[w], have[i])
 			}
 		}
 	}

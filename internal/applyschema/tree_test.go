@@ -1,6 +1,11 @@
 package applyschema
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +102,66 @@ func TestDuplicate(t *testing.T) {
 			require.Equal(t, tc.want, builtInSchema(t, tc.kind).Duplicate(tree(t, tc.tree)), tc.reason)
 		})
 	}
+}
+
+// TestIdentity checks that the texts by which items are found are equal if and only if the values are.
+func TestIdentity(t *testing.T) {
+	values := []any{nil, "", "80", "null", true, false, "true", 80, int64(80), 80.0, 80.5, json.Number("80"), json.Number("80.5"), json.Number("8e1"),
+		uint64(math.MaxUint64), 1e300, -80, map[string]any{}, []any{}}
+	for _, a := range values {
+		for _, b := range values {
+			x, xOK := scalarIdentity(a)
+			y, yOK := scalarIdentity(b)
+			require.Equal(t, SameScalar(a, b, false), xOK && yOK && x == y, "%T %v and %T %v", a, a, b, b)
+		}
+	}
+}
+
+// BenchmarkDuplicate measures lists of which the larger one has ten times as many items, and needs ten times as long.
+func BenchmarkDuplicate(b *testing.B) {
+	s, err := BuiltIn.Of(deploymentKind)
+	require.NoError(b, err)
+	for _, n := range []int{1_000, 10_000} {
+		env := make([]any, n)
+		for i := range env {
+			env[i] = map[string]any{"name": fmt.Sprint("V", i)}
+		}
+		container := map[string]any{"name": "web", "env": env}
+		tree := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{container}}}}}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				require.Empty(b, s.Duplicate(tree))
+			}
+		})
+	}
+}
+
+func TestHugeQuantity(t *testing.T) {
+	tests := map[string]struct {
+		reason, quantity string
+		huge             bool
+	}{
+		"Plain":    {"It is usual.", "2", false},
+		"Milli":    {"It has a suffix.", "1500m", false},
+		"Binary":   {"It has a suffix.", "10Gi", false},
+		"Exa":      {"E is a suffix too, without a number behind it.", "8E", false},
+		"Exbi":     {"So is Ei.", "7Ei", false},
+		"Exponent": {"Nobody writes that, and the server takes it.", "1e30", false},
+		"Negative": {"The exponent has a sign.", "1e-9", false},
+		"Huge":     {"The server computes for half a minute.", "1e999999999", true},
+		"Tiny":     {"So it does for small ones.", "1E-999999999", true},
+		"NoNumber": {"The exponent fits no integer.", "1e99999999999999999999", true},
+		"Long":     {"A long number costs too.", strings.Repeat("9", 65), true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := map[bool]string{true: "spec.template.spec.containers[name=a].resources.limits[cpu]"}[tc.huge]
+			have := tree(t, "{spec: {template: {spec: {containers: [{name: a, image: 1e999999999, resources: {limits: {cpu: "+strconv.Quote(tc.quantity)+"}}}]}}}}")
+			require.Equal(t, want, builtInSchema(t, deploymentKind).HugeQuantity(have), tc.reason)
+		})
+	}
+	claim := tree(t, "{spec: {resources: {requests: {storage: 1e999999999}}}}")
+	require.Equal(t, "spec.resources.requests[storage]", builtInSchema(t, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")).HugeQuantity(claim))
 }
 
 func TestKeyless(t *testing.T) {
