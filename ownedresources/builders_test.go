@@ -297,3 +297,12 @@ func TestJobPodsAreNotSelected(t *testing.T) {
 	require.Empty(t, cronJob.Spec.JobTemplate.Spec.Template.Labels)
 	require.Equal(t, Labels(owner), cronJob.Spec.JobTemplate.Labels, "the Jobs themselves are found by them")
 }
+
+func TestLabelValue(t *testing.T) {
+	long := strings.Repeat("a", 100)
+	value := LabelValue(long)
+	require.Len(t, value, 63)
+	require.NotEqual(t, value, LabelValue(value), "an object may have this name, and is another one")
+	require.NotEqual(t, value, LabelValue(long+"a"))
+	require.Equal(t, long[:62], LabelValue(long[:62]), "it fits")
+}
