@@ -111,6 +111,15 @@ func (h *harness) set(t *testing.T, name string, edit func(*eruv1.EruSpec)) *eru
 	return h.pass(t, name)
 }
 
+// forge edits the status of an Eru, as a user with the right to write it can.
+func (h *harness) forge(t *testing.T, name string, edit func(*eruv1.EruStatus)) {
+	t.Helper()
+	eru := &eruv1.Eru{}
+	require.NoError(t, h.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, eru))
+	edit(&eru.Status)
+	require.NoError(t, h.Status().Update(t.Context(), eru))
+}
+
 func (h *harness) deployment(t *testing.T, name string) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
