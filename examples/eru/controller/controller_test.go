@@ -293,7 +293,7 @@ func TestStart(t *testing.T) {
 			reason: "the pods are new already", edit: restarted("2026-03-02T04:00:01Z"), late: time.Minute,
 			want: "Running: Restarted false SkippedAlreadyRestarted",
 		},
-		"by hand before": {reason: "that was not for this time", edit: restarted("2026-03-02T03:59:59Z"), want: "Running: Scheduled true Scheduled", isRestart: true, inProgress: true},
+		"by hand before": {reason: "that was not for this time", edit: restarted("2026-03-02T03:59:00Z"), want: "Running: Scheduled true Scheduled", isRestart: true, inProgress: true},
 		"paused": {
 			reason: "nothing would be rolled out", edit: func(d *appsv1.Deployment) { d.Spec.Paused = true },
 			want: "Running: Restarted false SkippedDeploymentPaused",
