@@ -44,7 +44,7 @@ func main() {
 		return nil
 	})
 	maxConcurrent := flag.Int("max-concurrent-restarts", 0, "Maximum number of Deployments that roll out at a time because of this operator; 0 means no limit.")
-	minInterval := flag.Duration("min-interval", time.Minute, "Shortest interval that a schedule may have, since each due time replaces all pods of a Deployment; 0 means no limit.")
+	minInterval := flag.Duration("min-interval", time.Minute, "Shortest interval that a schedule may have, and shortest time between two restarts of a Deployment, since each replaces all its pods; 0 means no limit.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()

@@ -111,6 +111,15 @@ func (h *harness) set(t *testing.T, name string, edit func(*eruv1.EruSpec)) *eru
 	return h.pass(t, name)
 }
 
+// forge edits the status of an Eru, as a user with the right to write it can.
+func (h *harness) forge(t *testing.T, name string, edit func(*eruv1.EruStatus)) {
+	t.Helper()
+	eru := &eruv1.Eru{}
+	require.NoError(t, h.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, eru))
+	edit(&eru.Status)
+	require.NoError(t, h.Status().Update(t.Context(), eru))
+}
+
 func (h *harness) deployment(t *testing.T, name string) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
@@ -284,7 +293,7 @@ func TestStart(t *testing.T) {
 			reason: "the pods are new already", edit: restarted("2026-03-02T04:00:01Z"), late: time.Minute,
 			want: "Running: Restarted false SkippedAlreadyRestarted",
 		},
-		"by hand before": {reason: "that was not for this time", edit: restarted("2026-03-02T03:59:59Z"), want: "Running: Scheduled true Scheduled", isRestart: true, inProgress: true},
+		"by hand before": {reason: "that was not for this time", edit: restarted("2026-03-02T03:59:00Z"), want: "Running: Scheduled true Scheduled", isRestart: true, inProgress: true},
 		"paused": {
 			reason: "nothing would be rolled out", edit: func(d *appsv1.Deployment) { d.Spec.Paused = true },
 			want: "Running: Restarted false SkippedDeploymentPaused",

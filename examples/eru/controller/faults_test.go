@@ -50,7 +50,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reports = append(reports, reconciletest.Explore(t, reconciletest.Scenario{
 				Scheme: scheme, CRDs: []string{"../config/crd/bases"},
 				Start: func(p *reconciletest.Process) error {
-					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}})
+					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}, MinInterval: time.Minute})
 				},
 				Actions: actions, Ignore: earlier,
 			}, reconciletest.Depth(2), reconciletest.LimitPairs(100)))

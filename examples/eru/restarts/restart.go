@@ -26,7 +26,8 @@ type Restarts struct {
 	Clock clock.PassiveClock
 	// MaxConcurrent is the maximum number of Deployments that roll out at a time because of this operator. 0 means no limit.
 	MaxConcurrent int
-	// MinInterval is the shortest interval that a schedule may have. 0 means no limit.
+	// MinInterval is the shortest interval that a schedule may have, and the shortest time between two restarts of a Deployment,
+	// however many Erus it has. 0 means no limit.
 	MinInterval time.Duration
 	// Lateness observes how many seconds after its place in the spread each restart starts. It may be nil.
 	Lateness prometheus.Observer
@@ -45,6 +46,10 @@ const fieldManager = client.FieldOwner("eru-operator")
 // Start restarts the Deployment for a due time, or records why it does not. The due time is written to the Deployment: after
 // a crash before the status is written, it shows that this restart is done.
 func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment, due schedule.Decision) error {
+	now := r.Clock.Now()
+	d = withoutFutureRestart(d, now)
+	last, restarted := workload.RestartedAt(d)
+	isDone := restarted && last.Equal(due.ScheduledTime)
 	blocker, err := workload.CheckRestart(d, due.ScheduledTime, c.Scheme())
 	replace := blocker.Reason == workload.BlockedRolloutInProgress && eru.Spec.ConcurrencyPolicy == eruv1.ReplaceConcurrent
 	switch {
@@ -55,23 +60,25 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	case blocker.Reason != "" && !replace:
 		return r.Skip(eru, due, blocker.Reason, blocker.Message)
 	}
+	if until := r.nextAllowed(d, now); until.After(now) && !isDone {
+		return r.delay(eru, due, until)
+	}
 	switch may, err := r.Queue().MayStart(ctx, c, eru); {
 	case err != nil:
 		return err
 	case !may:
 		return reconcile.Wait("WaitingForTurn", time.Minute, "others restart or come first")
 	}
-	restarted, err := workload.Restart(ctx, c, d, due.ScheduledTime, fieldManager)
-	if err != nil {
-		return err
-	}
-	if restarted {
+	if !isDone {
+		if err := r.restart(ctx, c, d, due.ScheduledTime); err != nil {
+			return err
+		}
 		if r.Lateness != nil {
 			r.Lateness.Observe(r.Clock.Since(due.ScheduledTime.Add(eru.Spec.Offset(eru.UID))).Seconds())
 		}
 		emitEvent(ctx, eru, d, corev1.EventTypeNormal, "Restarted", "The pods are replaced, as was due at "+timestamp(due.ScheduledTime))
 	}
-	eru.Status.Record(due)
+	record(eru, due)
 	eru.Status.LastRestartTime = new(metav1.NewTime(r.Clock.Now().Truncate(time.Second)))
 	eru.Status.LastRolloutResult = eruv1.RolloutInProgress
 	return nil
@@ -79,8 +86,18 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 
 // Skip records that there is no restart for a due time.
 func (r Restarts) Skip(eru *eruv1.Eru, due schedule.Decision, reason, message string) error {
-	eru.Status.Record(due)
+	record(eru, due)
 	return eru.AddCondition(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.ScheduledTime)+": "+message)
+}
+
+// maxMissedRuns limits MissedRuns: somebody may have written the largest number to the status, and the sum would be negative. A
+// JSON patch holds all whole numbers up to 2^53.
+const maxMissedRuns = 1 << 53
+
+// record records that a due time needs no restart any more.
+func record(eru *eruv1.Eru, due schedule.Decision) {
+	eru.Status.MissedRuns = min(eru.Status.MissedRuns, maxMissedRuns-int64(due.Missed))
+	eru.Status.Record(due)
 }
 
 // ObserveRollout records the result of the last restart once it is known, which takes an hour at most.

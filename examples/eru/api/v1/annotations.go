@@ -9,6 +9,10 @@ import (
 // AnnotationEru with the value "true" on a Deployment requests an Eru of the same name.
 const AnnotationEru = "mtsre.meitu.com/eru"
 
+// AnnotationLastRestart on a Deployment is when the operator last restarted it, in the format of RFC 3339. It is the time of the
+// start, not the due time.
+const AnnotationLastRestart = "mtsre.meitu.com/lastRestart"
+
 // Annotations of an Eru. Each holds a field of its spec as JSON.
 const (
 	AnnotationDeploymentName = "mtsre.meitu.com/deploymentName"
