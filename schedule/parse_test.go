@@ -134,6 +134,7 @@ func TestParseInvalid(t *testing.T) {
 		"Root":      {"An absolute path is not a zone.", "@daily", "/etc/localtime", `timeZone "/etc/localtime": ` + place},
 		"Folder":    {"It is a folder of the database.", "@daily", "Europe", `timeZone "Europe": ` + place},
 		"Right":     {"It counts leap seconds, and exists on some machines only.", "@daily", "right/Europe/Berlin", `timeZone "right/Europe/Berlin": ` + place},
+		"Rules":     {"It is a file of the system, and differs between machines.", "@daily", "posixrules", `timeZone "posixrules": ` + place},
 		"ZoneSpace": {"Spaces are not trimmed.", "@daily", " UTC", `timeZone " UTC": ` + place},
 		"ZoneTenK":  {"A long name is not looked up.", "@daily", strings.Repeat("A/", 5000), `timeZone "` + strings.Repeat("A/", 30) + `"…: ` + place},
 	}

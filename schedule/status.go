@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,13 +77,16 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, options O
 	})
 }
 
+// maxMissedRuns limits MissedRuns: whoever may write the status may have set the largest number, and the sum would be negative. JSON
+// patches hold all whole numbers up to 2^53.
+const maxMissedRuns = 1 << 53
+
 // Record records a decision whose verdict is [Start] or [TooLate], so that its scheduled time is not due again. Call it
 // when the run was started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime,
-// and adds the missed scheduled times to MissedRuns.
+// and adds the missed scheduled times to MissedRuns, which ends at 2^53.
 func (s *Status) Record(d Decision) {
 	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
-	// Whoever may write the status may have set any number.
-	s.MissedRuns += min(int64(d.Missed), math.MaxInt64-max(0, s.MissedRuns))
+	s.MissedRuns = min(s.MissedRuns, maxMissedRuns-int64(d.Missed)) + int64(d.Missed)
 }
 
 // Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next

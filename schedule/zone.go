@@ -14,7 +14,7 @@ const maxTimeZone = 64
 // not the user's.
 func loadTimeZone(name string) (*time.Location, error) {
 	const remedy = `write a name of the IANA database, such as "Europe/Berlin" or "UTC"`
-	valid := len(name) <= maxTimeZone && !strings.EqualFold(name, "Local") &&
+	valid := len(name) <= maxTimeZone && !strings.EqualFold(name, "Local") && name != "posixrules" &&
 		// The database of the system may have these beside the names, the embedded one has not; right/ counts leap seconds.
 		!strings.HasPrefix(name, "posix/") && !strings.HasPrefix(name, "right/") &&
 		strings.Trim(name, "/_+-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""

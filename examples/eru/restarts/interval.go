@@ -16,6 +16,10 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
+// slack is how much sooner than the minimum interval after the last start a restart may start. Without it, an Eru whose schedule has
+// that interval would be late for ever after one restart that started a little late.
+const slack = 10 * time.Second
+
 // reasonDelayed is the reason of the condition Restarted while the minimum interval delays a restart.
 const reasonDelayed = "DelayedByMinInterval"
 
@@ -39,15 +43,17 @@ func (r Restarts) restart(ctx context.Context, c client.Client, d *appsv1.Deploy
 // A restart by hand counts too. A value that is not a time is ignored, and so is a time in the future, which is not the time of a
 // restart: it would delay all restarts until then.
 func (r Restarts) nextAllowed(d *appsv1.Deployment, now time.Time) time.Time {
-	last, _ := workload.RestartedAt(withoutFutureRestart(d, now))
+	var next time.Time
+	if last, known := workload.RestartedAt(withoutFutureRestart(d, now)); known {
+		next = last.Add(r.MinInterval)
+	}
 	started, err := time.Parse(time.RFC3339, d.Annotations[eruv1.AnnotationLastRestart])
-	if err == nil && started.After(last) && !started.After(now) {
-		last = started
+	if err == nil && !started.After(now) {
+		if after := started.Add(r.MinInterval - min(slack, r.MinInterval/2)); after.After(next) {
+			next = after
+		}
 	}
-	if last.IsZero() {
-		return last
-	}
-	return last.Add(r.MinInterval)
+	return next
 }
 
 // withoutFutureRestart returns d. If its restartedAt is in the future, it returns a copy without restartedAt: otherwise each

@@ -78,7 +78,7 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 		}
 		emitEvent(ctx, eru, d, corev1.EventTypeNormal, "Restarted", "The pods are replaced, as was due at "+timestamp(due.ScheduledTime))
 	}
-	record(eru, due)
+	eru.Status.Record(due)
 	eru.Status.LastRestartTime = new(metav1.NewTime(r.Clock.Now().Truncate(time.Second)))
 	eru.Status.LastRolloutResult = eruv1.RolloutInProgress
 	return nil
@@ -86,18 +86,8 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 
 // Skip records that there is no restart for a due time.
 func (r Restarts) Skip(eru *eruv1.Eru, due schedule.Decision, reason, message string) error {
-	record(eru, due)
-	return eru.AddCondition(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.ScheduledTime)+": "+message)
-}
-
-// maxMissedRuns limits MissedRuns: somebody may have written the largest number to the status, and the sum would be negative. A
-// JSON patch holds all whole numbers up to 2^53.
-const maxMissedRuns = 1 << 53
-
-// record records that a due time needs no restart any more.
-func record(eru *eruv1.Eru, due schedule.Decision) {
-	eru.Status.MissedRuns = min(eru.Status.MissedRuns, maxMissedRuns-int64(due.Missed))
 	eru.Status.Record(due)
+	return eru.AddCondition(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.ScheduledTime)+": "+message)
 }
 
 // ObserveRollout records the result of the last restart once it is known, which takes an hour at most.
