@@ -133,7 +133,8 @@ func (a *account) applyGrants(ctx context.Context, u *userv1alpha1.DatabaseUser,
 			}
 		}
 	}
-	setRecordedGrants(u, accounts.Normalize(kept)) // also if some were refused: else a spec that changes makes the record longer and longer
+	// Also if some were refused: else a spec that changes often makes the record longer and longer.
+	setRecordedGrants(u, accounts.Normalize(kept))
 	return errors.Join(errs...)
 }
 

@@ -115,8 +115,8 @@ func TestForgedGrants(t *testing.T) {
 	assert.Empty(t, u.Status.Grants)
 }
 
-// TestRefusedGrantsAreForgotten checks that grants which the server has refused are not recorded any more when the spec does not list
-// them: else whoever changes the spec often could make the status, and the work of each pass, as long as they like.
+// TestRefusedGrantsAreForgotten checks that grants which the server has refused are not recorded any more when the spec does not
+// list them: else whoever changes the spec often could make the status, and the work of each pass, as long as they like.
 func TestRefusedGrantsAreForgotten(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.reconcile(t)

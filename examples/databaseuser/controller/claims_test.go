@@ -52,8 +52,8 @@ func (g *gate) Lookup(ctx context.Context, a accounts.Account) (*accounts.State,
 	return g.Database.Lookup(ctx, a)
 }
 
-// TestClaimDuringAPass has two DatabaseUsers that may adopt accounts of the same name. While a pass over the first one works, neither the
-// status nor the database shows it. The second one waits all the same, though it is older.
+// TestClaimDuringAPass has two DatabaseUsers that may adopt accounts of the same name. While a pass over the first one works, neither
+// the status nor the database shows it. The second one waits all the same, though it is older.
 func TestClaimDuringAPass(t *testing.T) {
 	for name, host := range map[string]string{"same account": "%", "same name, more specific host": "10.%"} {
 		t.Run(name, func(t *testing.T) { testClaimDuringAPass(t, accounts.Account{User: "alice", Host: host}) })

@@ -15,10 +15,10 @@ import (
 // maxShown limits the length of a message.
 const maxShown = 3
 
-// judge returns an error if one of the accounts must not be created or adopted: whoever may write DatabaseUsers would get what it can
-// do. The user name is what belongs to somebody. The server lets a connection in as the account with the most specific host, and lets
-// this account use the privileges that others of its name have in databases. So a new account takes logins from the others of its
-// name, and gets their privileges.
+// judge returns an error if one of the accounts must not be created or adopted: whoever may write DatabaseUsers would get what
+// it can do. The user name is what belongs to somebody. The server lets a connection in as the account with the most specific
+// host, and lets this account use the privileges that others of its name have in databases. So a new account takes logins from
+// the others of its name, and gets their privileges.
 func (a *account) judge(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account, acquired []found) error {
 	if len(acquired) == 0 {
 		return nil
@@ -72,8 +72,8 @@ func (a *account) strangers(ctx context.Context, c client.Client, u *userv1alpha
 	return strangers, nil
 }
 
-// refuseNamesakes returns a wait if accounts of the same name belong to another DatabaseUser, or to somebody else and spec.adopt is not
-// set. The accounts that were about to be acquired are not recorded any more.
+// refuseNamesakes returns a wait if accounts of the same name belong to another DatabaseUser, or to somebody else and spec.adopt
+// is not set. The accounts that were about to be acquired are not recorded any more.
 func (a *account) refuseNamesakes(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, acquired []found, strangers []accounts.Account) error {
 	others, err := a.others(ctx, c, u, u.Spec.User)
 	if err != nil {
