@@ -17,11 +17,11 @@ type leftover struct {
 	grant  grantLine
 }
 
-// readLeftovers returns the rows that may hold for an account, although no account has them.
+// readLeftovers returns the rows that may hold for an account, although no account has them. Each query has a timeout of its own.
 func (c *Client) readLeftovers(ctx context.Context, a Account, isMariaDB bool) ([]leftover, error) {
 	var all []leftover
 	for _, table := range []string{"mysql.db", "mysql.tables_priv", "mysql.procs_priv", "mysql.proxies_priv"} {
-		found, err := c.readRows(ctx, table, selectLeftovers(table), a.User)
+		found, err := c.rows(ctx, table, selectLeftovers(table), a.User)
 		if err != nil {
 			return nil, err
 		}
@@ -30,8 +30,16 @@ func (c *Client) readLeftovers(ctx context.Context, a Account, isMariaDB bool) (
 	if !isMariaDB { // MySQL stores roles elsewhere
 		return all, nil
 	}
-	found, err := c.readRows(ctx, "mysql.roles_mapping", selectRolesMapping, a.User, a.Host)
+	found, err := c.rows(ctx, "mysql.roles_mapping", selectRolesMapping, a.User, a.Host)
 	return append(all, found...), err
+}
+
+func (c *Client) rows(ctx context.Context, table, query string, args ...any) (all []leftover, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		all, err = c.readRows(ctx, table, query, args...)
+		return err
+	})
+	return all, err
 }
 
 func (c *Client) readRows(ctx context.Context, table, query string, args ...any) ([]leftover, error) {

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,41 +13,68 @@ import (
 // The server lets an account use not only its own privileges: those in databases hold for every account of the same user name
 // whose host matches the connection, so that bob@10.1.2.3 has those of bob@10.% too. Those of the anonymous user hold for
 // everybody, and PUBLIC is a role of everybody. Rows in the server's tables hold even if there is no such account any more.
-func (c *Client) Powers(ctx context.Context, a Account) ([]string, error) {
+//
+// Each query has a timeout of its own, so that many accounts do not look like a server that does not answer.
+func (c *Client) Powers(ctx context.Context, a Account, strangers ...Account) ([]string, error) {
 	if err := c.validate(a); err != nil {
 		return nil, err
 	}
+	holders, mariaDB, err := c.accountsBy(ctx, selectHolders, a.User)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(holders) > MaxJudged:
+		return []string{fmt.Sprintf("perhaps those of more than %d accounts, which are too many to judge", MaxJudged)}, nil
+	}
 	var found []string
-	err := c.do(ctx, func(ctx context.Context) error {
-		var mariaDB bool
-		if err := c.db.QueryRowContext(ctx, "SELECT "+isMariaDB).Scan(&mariaDB); err != nil {
-			return err
-		}
-		holders, err := c.readHolders(ctx, a, mariaDB)
+	for _, h := range holders {
+		isStranger := slices.Contains(strangers, h)
+		lines, err := c.lines(ctx, showGrants(h))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, h := range holders {
-			lines, err := c.readLines(ctx, showGrants(h))
-			if err != nil {
-				return err
-			}
-			slices.Sort(lines) // the server's order changes with the grants of others, and what users see must not
-			found = append(found, powers(a, h, lines)...)
+		slices.Sort(lines) // the server's order changes with the grants of others, and what users see must not
+		found = append(found, powers(a, h, lines, isStranger)...)
+		if !isStranger {
+			continue
 		}
-		leftovers, err := c.readLeftovers(ctx, a, mariaDB)
-		for _, l := range leftovers {
-			found = appendPowers(found, l.grant.powers(l.holder == a), of(a, l.holder), " by a row in "+l.table)
+		if lines, err = c.lines(ctx, showCreateUser(h)); err != nil {
+			return nil, err
 		}
-		return err
-	})
+		if slices.ContainsFunc(lines, isLocked) {
+			found = append(found, "those of "+h.shown()+", which is locked")
+		}
+	}
+	leftovers, err := c.readLeftovers(ctx, a, mariaDB)
+	for _, l := range leftovers {
+		found = appendPowers(found, l.grant.powers(l.holder == a), of(a, l.holder), " by a row in "+l.table)
+	}
 	return found, err
 }
 
-// readHolders returns the accounts whose privileges may hold for an account. Roles are not among them, except PUBLIC: what a role
-// has holds for its members only.
-func (c *Client) readHolders(ctx context.Context, a Account, isMariaDB bool) ([]Account, error) {
-	rows, err := c.db.QueryContext(ctx, selectHolders(isMariaDB), a.User)
+// AccountsOf implements [Database].
+func (c *Client) AccountsOf(ctx context.Context, user string) ([]Account, error) {
+	if err := c.validate(Account{User: user, Host: "%"}); err != nil {
+		return nil, err
+	}
+	all, _, err := c.accountsBy(ctx, selectAccounts, user)
+	return all, err
+}
+
+// accountsBy returns the accounts that a query selects by a user name, and whether the server is MariaDB.
+func (c *Client) accountsBy(ctx context.Context, query func(isMariaDB bool) string, user string) (all []Account, mariaDB bool, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		if err := c.db.QueryRowContext(ctx, "SELECT "+isMariaDB).Scan(&mariaDB); err != nil {
+			return err
+		}
+		all, err = c.readAccounts(ctx, query(mariaDB), user)
+		return err
+	})
+	return all, mariaDB, err
+}
+
+func (c *Client) readAccounts(ctx context.Context, query, user string) ([]Account, error) {
+	rows, err := c.db.QueryContext(ctx, query, user)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +88,15 @@ func (c *Client) readHolders(ctx context.Context, a Account, isMariaDB bool) ([]
 		all = append(all, h)
 	}
 	return all, rows.Err()
+}
+
+// lines calls readLines with a timeout of its own.
+func (c *Client) lines(ctx context.Context, statement string) (lines []string, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		lines, err = c.readLines(ctx, statement)
+		return err
+	})
+	return lines, err
 }
 
 // readLines returns the first column of the rows of a statement that has no parameters.
@@ -88,13 +125,13 @@ var harmless = append(Privileges(false), "ALL PRIVILEGES", "USAGE", "DELETE HIST
 
 // powers returns what account a can do, besides using databases, because of the lines that SHOW GRANTS has for the account
 // holder. It is empty if they are only privileges in databases other than the server's own, without GRANT OPTION. What it does
-// not understand counts as a power.
-func powers(a, holder Account, lines []string) []string {
+// not understand counts as a power. All that a stranger can do counts, as if account a could do it.
+func powers(a, holder Account, lines []string, isStranger bool) []string {
 	var found []string
 	for _, line := range lines {
 		what := []string{"something unknown in the list of the server"}
 		if g, ok := parseGrantLine(line); ok {
-			what = g.powers(holder == a || holder == public)
+			what = g.powers(holder == a || holder == public || isStranger)
 		}
 		found = appendPowers(found, what, of(a, holder), "")
 	}

@@ -1,12 +1,17 @@
 package accounts_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
 
 // TestPowers judges lines of SHOW GRANTS. Those of MySQL are from its manual: no server is asked here.
@@ -20,8 +25,10 @@ func TestPowers(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		holder accounts.Account // default: bob
-		lines  []string
-		want   []string
+		// stranger is true if the holder belongs to somebody else.
+		stranger bool
+		lines    []string
+		want     []string
 	}{
 		"Nothing": {
 			reason: "an account may log in", lines: []string{"GRANT USAGE ON *.* TO `bob`@`%` IDENTIFIED BY PASSWORD '*00' REQUIRE X509 WITH MAX_USER_CONNECTIONS 3"},
@@ -77,6 +84,15 @@ func TestPowers(t *testing.T) {
 			lines: []string{"GRANT SUPER ON *.* TO `bob`@`10.%`", "GRANT `admin` TO `bob`@`10.%`", "GRANT SELECT ON `shop`.* TO `bob`@`10.%`", "GRANT ALL PRIVILEGES ON `mysql`.* TO `bob`@`10.%`"},
 			want:  []string{"ALL PRIVILEGES on mysql.* of 'bob'@'10.%'"},
 		},
+		"Stranger": {
+			reason: "the account takes its logins, and so all that it can do counts", holder: other, stranger: true,
+			lines: []string{"GRANT SUPER ON *.* TO `bob`@`10.%`", "GRANT `admin` TO `bob`@`10.%`", "GRANT SELECT ON `shop`.* TO `bob`@`10.%`"},
+			want:  []string{"SUPER on *.* of 'bob'@'10.%'", "the role admin of 'bob'@'10.%'"},
+		},
+		"StrangerInDatabases": {
+			reason: "to use databases is what a DatabaseUser is for", holder: other, stranger: true,
+			lines: []string{"GRANT USAGE ON *.* TO `bob`@`10.%`", "GRANT SELECT ON `shop`.* TO `bob`@`10.%`"},
+		},
 		"Anonymous": {
 			reason: "they are everybody's", holder: nobody,
 			lines: []string{"GRANT RELOAD ON *.* TO ``@`%`", "GRANT INSERT ON `mysql`.* TO ``@`%`"}, want: []string{"INSERT on mysql.* of ''@'%'"},
@@ -93,7 +109,7 @@ func TestPowers(t *testing.T) {
 			if holder == (accounts.Account{}) {
 				holder = bob
 			}
-			if diff := cmp.Diff(tc.want, accounts.PowersOf(bob, holder, tc.lines)); diff != "" {
+			if diff := cmp.Diff(tc.want, accounts.PowersOf(bob, holder, tc.lines, tc.stranger)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -111,4 +127,44 @@ func TestIsLocked(t *testing.T) {
 	} {
 		assert.Equal(t, want, accounts.IsLocked(line), line)
 	}
+}
+
+// TestTooManyToJudge has more accounts of a user name than are judged: Powers says so, and asks for the privileges of none.
+func TestTooManyToJudge(t *testing.T) {
+	s := startServer(t, mariadb.WithGeneralLog())
+	root, c := openRoot(t, s), connect(t, s)
+	a := accounts.Account{User: "many", Host: "127.0.0.1"}
+	var all []accounts.Account
+	for i := range accounts.MaxJudged {
+		all = append(all, accounts.Account{User: "many", Host: fmt.Sprintf("10.0.0.%02d", i)})
+		execute(t, root, "CREATE USER `many`@`"+all[i].Host+"`")
+	}
+	execute(t, root, "CREATE USER `Many`", "CREATE USER `man_`", "CREATE ROLE `many`", "GRANT SUPER ON *.* TO many@'10.0.0.00'", "ALTER USER many@'10.0.0.01' ACCOUNT LOCK")
+	found, err := c.AccountsOf(t.Context(), "many")
+	require.NoError(t, err)
+	assert.Equal(t, all, found, "neither a role nor a name that differs in case")
+	powers, err := c.Powers(t.Context(), a, all...)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"SUPER on *.* of 'many'@'10.0.0.00'", "those of 'many'@'10.0.0.01', which is locked"}, powers)
+	powers, err = c.Powers(t.Context(), a)
+	require.NoError(t, err)
+	assert.Empty(t, powers, "what another account can do on the server as a whole counts only for a stranger")
+
+	execute(t, root, "CREATE USER `many`@`%`", "CREATE USER `many`@`11.%`")
+	found, err = c.AccountsOf(t.Context(), "many")
+	require.NoError(t, err)
+	assert.Len(t, found, accounts.MaxJudged+1, "which is enough to see that there are too many")
+	asked := showGrants(t, s)
+	powers, err = c.Powers(t.Context(), a, all...)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"perhaps those of more than 64 accounts, which are too many to judge"}, powers)
+	assert.Equal(t, asked, showGrants(t, s))
+}
+
+// showGrants returns how often somebody has asked for the privileges of an account.
+func showGrants(t *testing.T, s *mariadb.Server) int {
+	t.Helper()
+	log, err := os.ReadFile(s.GeneralLog())
+	require.NoError(t, err)
+	return strings.Count(string(log), "SHOW GRANTS FOR")
 }

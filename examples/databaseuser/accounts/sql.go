@@ -17,15 +17,26 @@ const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_p
 const selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, x509_subject, max_user_connections, max_connections, " +
 	"max_questions, max_updates, @@lower_case_table_names FROM mysql.user WHERE User = ? AND Host = ?"
 
-// selectHolders selects all accounts of a user name, the anonymous ones, and MariaDB's PUBLIC. The host may be empty: such an
-// account is for every host. On MariaDB, roles have no host either. MySQL's roles are accounts.
+// selectAccounts selects the accounts of a user name, whose case matters. The host may be empty: such an account is
+// for every host. On MariaDB, roles have no host either. MySQL's roles are accounts.
+func selectAccounts(isMariaDB bool) string {
+	if !isMariaDB {
+		return "SELECT User, Host FROM mysql.user WHERE User = ? ORDER BY Host" + limitJudged
+	}
+	return "SELECT User, Host FROM mysql.user WHERE User = ? AND is_role = 'N' ORDER BY Host" + limitJudged
+}
+
+// selectHolders selects the accounts of a user name, the anonymous ones, and MariaDB's PUBLIC.
 func selectHolders(isMariaDB bool) string {
 	if !isMariaDB {
-		return "SELECT User, Host FROM mysql.user WHERE User = ? OR User = '' ORDER BY User DESC, Host"
+		return "SELECT User, Host FROM mysql.user WHERE User = ? OR User = '' ORDER BY User DESC, Host" + limitJudged
 	}
 	return "SELECT User, Host FROM mysql.user WHERE (User = ? OR User = '') AND is_role = 'N' OR User = 'PUBLIC' AND Host = '' " +
-		"ORDER BY User DESC, Host"
+		"ORDER BY User DESC, Host" + limitJudged
 }
+
+// limitJudged selects one row more than are judged, which shows that there are too many.
+var limitJudged = fmt.Sprint(" LIMIT ", MaxJudged+1)
 
 // selectLeftovers selects the rows of a table, such as mysql.db, of a user name and of the anonymous user that belong to no
 // account and to no role. It selects all columns: which privileges there are depends on the server. The rows are sorted by their

@@ -83,10 +83,11 @@ func (s State) Missing(want []Grant) []Grant {
 	return Subtract(want, s.Grants)
 }
 
-// Surplus returns what was granted and is no longer wanted.
+// Surplus returns what the account has of what was granted to it, and what is no longer wanted.
 func (s State) Surplus(granted, want []Grant) []Grant {
 	if s.NamesIgnoreCase {
 		granted, want = lower(granted), lower(want)
 	}
-	return Subtract(granted, want)
+	theirs := Subtract(s.Grants, granted) // others have granted it
+	return Subtract(s.Grants, append(theirs, want...))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,9 +13,6 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/reconcile"
 )
-
-// maxPowersShown limits the length of a message.
-const maxPowersShown = 3
 
 // account is the step that keeps the accounts of a DatabaseUser as specified. Each account is recorded in the status before
 // it is created, as pending, and confirmed before it can be used: see [ownership].
@@ -145,28 +141,7 @@ func (a *account) examine(ctx context.Context, c client.Client, u *userv1alpha1.
 		}
 		all = append(all, f)
 	}
-	for _, f := range acquired { // whoever may write DatabaseUsers would get these powers
-		powers, err := a.database.Powers(ctx, f.Account)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(powers) > 0:
-			unrecord(u, f.Account)
-			return nil, a.tooPowerful(f.Account, f.state == nil, powers)
-		}
-	}
-	return all, nil
-}
-
-func (a *account) tooPowerful(w accounts.Account, isAbsent bool, powers []string) error {
-	what := strings.Join(powers[:min(len(powers), maxPowersShown)], ", ")
-	if more := len(powers) - maxPowersShown; more > 0 {
-		what += fmt.Sprintf(" and %d more", more)
-	}
-	if isAbsent {
-		return a.wait(reasonExists, "account %s would have privileges of others, beyond the use of databases: %s; it is not created; choose another name", w, what)
-	}
-	return a.wait(reasonExists, "account %s has privileges beyond the use of databases: %s; it is not taken over, not even by spec.adopt; choose another name", w, what)
+	return all, a.judge(ctx, c, u, want.accounts, acquired)
 }
 
 func (a *account) accountExists(w accounts.Account) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
@@ -109,32 +110,37 @@ func normalized(s accounts.Settings) accounts.Settings {
 	return s
 }
 
-// applyGrants revokes and grants all that it can, and returns an error for each grant that failed.
+// applyGrants revokes and grants all that it can, and returns an error for each statement that the server refuses. It stops at any
+// other error, such as a conflict: each further statement would meet the same error, after a request of its own.
 func (a *account) applyGrants(ctx context.Context, u *userv1alpha1.DatabaseUser, want desired, states []*accounts.State) error {
 	var errs []error
+	recorded, kept := recordedGrants(u), slices.Clone(want.grants)
 	for i, w := range want.accounts {
-		for _, g := range states[i].Surplus(recordedGrants(u), want.grants) {
-			errs = append(errs, inField("revoke "+g.String(), a.database.Revoke(ctx, w, g)))
-			if unreachable(errs) {
-				return errors.Join(errs...)
+		for _, g := range states[i].Surplus(recorded, want.grants) {
+			if err := a.database.Revoke(ctx, w, g); err != nil {
+				errs, kept = append(errs, inField("revoke "+g.String(), err)), append(kept, g)
+				if !isRefusal(err) {
+					return errors.Join(errs...)
+				}
 			}
 		}
 		for _, g := range states[i].Missing(want.grants) {
-			errs = append(errs, inField("grant "+g.String(), a.database.Grant(ctx, w, g)))
-			if unreachable(errs) {
-				return errors.Join(errs...)
+			if err := a.database.Grant(ctx, w, g); err != nil {
+				errs = append(errs, inField("grant "+g.String(), err))
+				if !isRefusal(err) {
+					return errors.Join(errs...)
+				}
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	setRecordedGrants(u, want.grants)
-	return nil
+	// Also if some were refused: else a spec that changes often makes the record longer and longer.
+	setRecordedGrants(u, accounts.Normalize(kept))
+	return errors.Join(errs...)
 }
 
-// unreachable reports whether the last error is that the database cannot be reached. Then all further calls would time out.
-func unreachable(errs []error) bool {
-	_, is := errors.AsType[*accounts.UnreachableError](errs[len(errs)-1])
-	return is
+// isRefusal reports whether an error is of one statement only: the server refuses it, or it cannot be sent.
+func isRefusal(err error) bool {
+	_, isStatement := errors.AsType[*accounts.StatementError](err)
+	_, isInvalid := errors.AsType[*accounts.InvalidError](err)
+	return isStatement || isInvalid
 }

@@ -24,18 +24,27 @@ func IndexUsers(obj client.Object) []string {
 	return slices.Compact([]string{u.Spec.User, u.Status.User})
 }
 
-// enqueueSameUser enqueues all other DatabaseUsers of the same user name: they may wait for the account of this one.
-func enqueueSameUser(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) []ctrl.Request {
+// enqueueSameUser enqueues the DatabaseUsers that may go on because of a change of u: those that have a user name of u, and the
+// oldest of those that want it. The others of the name would only wait for that one, however many there are.
+func (o *Operator) enqueueSameUser(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) []ctrl.Request {
 	var requests []ctrl.Request
 	for _, name := range IndexUsers(u) {
 		others, err := usersNamed(ctx, r, name)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Cannot list the DatabaseUsers of a user name")
 		}
+		var next *userv1alpha1.DatabaseUser
 		for i := range others {
-			if key := client.ObjectKeyFromObject(&others[i]); key != client.ObjectKeyFromObject(u) {
-				requests = append(requests, ctrl.Request{NamespacedName: key})
+			switch other := &others[i]; {
+			case client.ObjectKeyFromObject(other) == client.ObjectKeyFromObject(u):
+			case other.Status.User == name && len(other.Status.Hosts) > 0:
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+			case o.isTarget(other) && wants(other, name) && (next == nil || isOlder(other, next)):
+				next = other
 			}
+		}
+		if next != nil {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(next)})
 		}
 	}
 	return requests
@@ -69,46 +78,78 @@ func (a *account) claim(ctx context.Context, c client.Client, u *userv1alpha1.Da
 		return err
 	}
 	if other != nil {
-		if err := a.yield(ctx, c, u, want); err != nil {
-			return err
-		}
-		return a.wait(reasonClaimed, claimed, other)
+		return a.yield(ctx, c, u, want, other)
 	}
-	if other := a.claims.take(u, want, a.remains(ctx, c)); other != nil {
+	if other := a.claims.take(u, want, a.acquires(u, want), a.remains(ctx, c)); other != nil {
 		return reconcile.Wait(reasonClaimed, time.Second, claimed, other) // soon the cache shows why
 	}
 	return nil
 }
 
-const claimed = "DatabaseUser %s has the better claim to the account"
+const claimed = "DatabaseUser %s has the better claim to the user name"
 
-// betterClaim returns the DatabaseUser that precedes u for one of the accounts, or nil. First comes the one whose account is
-// confirmed, then the one whose account is pending, then the older one, then the first by name.
+// betterClaim returns the DatabaseUser that precedes u, or nil. If several do, it returns the one that precedes the others, so that
+// the condition does not change from pass to pass.
 func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
 	others, err := a.others(ctx, r, u, u.Spec.User)
+	var first *userv1alpha1.DatabaseUser
 	for _, other := range others {
-		for _, w := range want {
-			own, theirs := a.ownershipOf(u, w), a.ownershipOf(other, w)
-			if theirs > own || theirs == own && specifies(other, w) && isOlder(other, u) {
-				return &types.NamespacedName{Namespace: other.Namespace, Name: other.Name}, nil
-			}
+		if a.precedes(other, u, want) && (first == nil || a.isBefore(other, first, u.Spec.User)) {
+			first = other
 		}
 	}
-	return nil, err
+	if first == nil {
+		return nil, err
+	}
+	return &types.NamespacedName{Namespace: first.Namespace, Name: first.Name}, err
 }
 
-// yield drops the accounts of u that its spec no longer wants, before u gets others, if DatabaseUsers wait for each other in a
-// circle and u is the first of the circle. Such a circle is there after two names were swapped: each DatabaseUser waits for an
-// account that the other one no longer wants.
-func (a *account) yield(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account) error {
-	if first, err := a.isFirstInCircle(ctx, c, u); err != nil || !first {
-		return err
+// precedes reports whether u waits for another DatabaseUser. The user name belongs to the one that has a confirmed account of this
+// name, on whatever host, then to the one that has a pending account, then to the older one, then to the first by name. If all
+// accounts of u are confirmed, u acquires none, and waits only for an older one that has the same account.
+func (a *account) precedes(other, u *userv1alpha1.DatabaseUser, want []accounts.Account) bool {
+	if !a.acquires(u, want) {
+		return slices.ContainsFunc(want, func(w accounts.Account) bool {
+			return a.ownershipOf(other, w) == confirmed && specifies(other, w) && isOlder(other, u)
+		})
 	}
-	if err := a.dropUnwanted(ctx, c, u, want); err != nil {
-		return err
+	own, theirs := a.ownershipOfName(u, u.Spec.User), a.ownershipOfName(other, u.Spec.User)
+	return theirs == confirmed || theirs > own || theirs == own && wants(other, u.Spec.User) && isOlder(other, u)
+}
+
+// acquires reports whether u wants an account that is not confirmed.
+func (a *account) acquires(u *userv1alpha1.DatabaseUser, want []accounts.Account) bool {
+	return slices.ContainsFunc(want, func(w accounts.Account) bool { return a.ownershipOf(u, w) != confirmed })
+}
+
+// isBefore orders by what the DatabaseUsers have of a user name, then by age.
+func (a *account) isBefore(one, other *userv1alpha1.DatabaseUser, name string) bool {
+	if has, otherHas := a.ownershipOfName(one, name), a.ownershipOfName(other, name); has != otherHas {
+		return has > otherHas
 	}
-	unrecordUnwanted(u, want)
-	return a.letGo(ctx, u)
+	return isOlder(one, other)
+}
+
+// yield returns the wait of u for another DatabaseUser. Before that, it drops the accounts of u that its spec no longer wants, if
+// DatabaseUsers wait for each other in a circle and u is the first of the circle. Such a circle is there after two names were
+// swapped: each DatabaseUser waits for a name that the other one no longer wants.
+func (a *account) yield(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account, other *types.NamespacedName) error {
+	at, err := a.placeInCircle(ctx, c, u)
+	switch {
+	case err != nil:
+		return err
+	case at == unknownPlace:
+		return a.wait(reasonClaimed, claimed+"; more than %d DatabaseUsers wait for each other: if they do so in a circle, give one of them a name that nobody has", other, maxCircle)
+	case at == firstOfCircle:
+		if err := a.dropUnwanted(ctx, c, u, want); err != nil {
+			return err
+		}
+		unrecordUnwanted(u, want)
+		if err := a.letGo(ctx, u); err != nil {
+			return err
+		}
+	}
+	return a.wait(reasonClaimed, claimed, other)
 }
 
 // letGo writes the status, which does not record the dropped accounts any more, and lets others have these.
@@ -120,47 +161,59 @@ func (a *account) letGo(ctx context.Context, u *userv1alpha1.DatabaseUser) error
 	return nil
 }
 
-// isFirstInCircle reports whether u is the oldest DatabaseUser of a circle. In a circle, each DatabaseUser waits for accounts that the next
-// one has and no longer wants. If a DatabaseUser of the circle still wants such an account, it keeps the account, and dropping others
-// would not help.
-func (a *account) isFirstInCircle(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) (bool, error) {
-	isCircle, seen := false, map[types.UID]bool{}
+// place is the place of a DatabaseUser among those that wait for each other.
+type place int
+
+const (
+	notFirst      place = iota // there is not a circle, or an older DatabaseUser is in it
+	firstOfCircle              // the DatabaseUser is the oldest of a circle
+	unknownPlace               // more DatabaseUsers wait than are looked at
+)
+
+// maxCircle is the largest number of DatabaseUsers in a circle that is resolved. Each of them looks at all of them.
+const maxCircle = 16
+
+// placeInCircle returns the place of u. In a circle, each DatabaseUser waits for a user name that the next one has and no longer
+// wants. If a DatabaseUser of the circle still wants such a name, it keeps the name, and dropping others would not help.
+func (a *account) placeInCircle(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) (place, error) {
+	found, isOldest, seen := notFirst, true, map[types.UID]bool{}
 	for queue := []*userv1alpha1.DatabaseUser{u}; len(queue) > 0; queue = queue[1:] {
 		waiting := queue[0]
 		others, err := a.others(ctx, r, waiting, waiting.Spec.User)
 		if err != nil {
-			return false, err
+			return notFirst, err
 		}
 		for _, other := range others {
-			switch has, keeps := a.blocks(other, waiting); {
-			case !has || seen[other.UID]:
+			switch {
+			case seen[other.UID] || a.ownershipOfName(other, waiting.Spec.User) <= a.ownershipOfName(waiting, waiting.Spec.User):
 				continue
-			case keeps, other.UID != u.UID && isOlder(other, u):
-				return false, nil
+			case wants(other, waiting.Spec.User):
+				return notFirst, nil
+			case len(seen) == maxCircle:
+				return unknownPlace, nil
 			case other.UID == u.UID:
-				isCircle = true
+				found = firstOfCircle
 			default:
+				isOldest = isOldest && isOlder(u, other)
 				queue = append(queue, other)
 			}
 			seen[other.UID] = true
 		}
 	}
-	return isCircle, nil
+	if !isOldest {
+		return notFirst, nil
+	}
+	return found, nil
 }
 
-// blocks reports whether a DatabaseUser has an account that the waiting one specifies, and whether it keeps one of them.
-func (a *account) blocks(other, waiting *userv1alpha1.DatabaseUser) (has, keeps bool) {
-	for _, w := range recordedAccounts(other) {
-		if specifies(waiting, w) && a.ownershipOf(other, w) > a.ownershipOf(waiting, w) {
-			has, keeps = true, keeps || specifies(other, w)
-		}
-	}
-	return has, keeps
+// wants reports whether the spec of u asks for accounts of a user name.
+func wants(u *userv1alpha1.DatabaseUser, name string) bool {
+	return u.DeletionTimestamp == nil && u.Spec.User == name
 }
 
 // specifies reports whether the spec of u asks for the account.
 func specifies(u *userv1alpha1.DatabaseUser, w accounts.Account) bool {
-	return u.DeletionTimestamp == nil && u.Spec.User == w.User &&
+	return wants(u, w.User) &&
 		slices.ContainsFunc(hosts(u), func(host string) bool {
 			canonical, err := accounts.CanonicalHost(host)
 			return err == nil && canonical == w.Host

@@ -30,17 +30,19 @@ type holder struct {
 
 const minPurgeAt = 64
 
-// take makes u hold the accounts, all of them or none. If another DatabaseUser holds one, take returns its name. A holder for
-// which remains returns false holds nothing any more.
-func (c *claims) take(u *userv1alpha1.DatabaseUser, want []accounts.Account, remains func(holder) bool) *types.NamespacedName {
+// take makes u hold the accounts, all of them or none. If another DatabaseUser holds one of them, take returns its name. If u
+// acquires an account, it is enough that the other one holds any account of the user name. A holder for which remains returns false
+// holds nothing any more.
+func (c *claims) take(u *userv1alpha1.DatabaseUser, want []accounts.Account, acquires bool, remains func(holder) bool) *types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.holders) >= max(c.purgeAt, minPurgeAt) {
 		maps.DeleteFunc(c.holders, func(_ accounts.Account, h holder) bool { return !remains(h) })
 		c.purgeAt = 2 * len(c.holders)
 	}
-	for _, w := range want {
-		if h, held := c.holders[w]; held && h.uid != u.UID && remains(h) {
+	for w, h := range c.holders {
+		isRival := h.uid != u.UID && w.User == u.Spec.User && (acquires || slices.Contains(want, w))
+		if isRival && remains(h) {
 			return &h.NamespacedName
 		}
 	}

@@ -52,10 +52,18 @@ func (g *gate) Lookup(ctx context.Context, a accounts.Account) (*accounts.State,
 	return g.Database.Lookup(ctx, a)
 }
 
-// TestClaimDuringAPass has two DatabaseUsers that may adopt the same account. While a pass over the first one works, neither the
-// status nor the database shows it. The second one waits all the same, though it is older.
+// TestClaimDuringAPass has two DatabaseUsers that may adopt accounts of the same name. While a pass over the first one works, neither
+// the status nor the database shows it. The second one waits all the same, though it is older.
 func TestClaimDuringAPass(t *testing.T) {
-	h := newHarness(t, rivals(true, [2]string{"older", "alice"}, [2]string{"younger", "alice"})...)
+	for name, host := range map[string]string{"same account": "%", "same name, more specific host": "10.%"} {
+		t.Run(name, func(t *testing.T) { testClaimDuringAPass(t, accounts.Account{User: "alice", Host: host}) })
+	}
+}
+
+func testClaimDuringAPass(t *testing.T, account accounts.Account) {
+	both := rivals(true, [2]string{"older", "alice"}, [2]string{"younger", "alice"})
+	both[2].(*userv1alpha1.DatabaseUser).Spec.Hosts = []string{account.Host}
+	h := newHarness(t, both...)
 	require.NoError(t, h.Delete(t.Context(), &userv1alpha1.DatabaseUser{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "older"}}))
 	require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
 	g := &gate{Database: h.database, entered: make(chan struct{}), release: make(chan struct{})}
@@ -70,11 +78,11 @@ func TestClaimDuringAPass(t *testing.T) {
 	h.database.Calls()
 	ready := h.reconcileNamed(t, "older")
 	assert.Equal(t, "AccountClaimed", ready.Reason, ready.Message)
-	assert.Equal(t, "DatabaseUser default/younger has the better claim to the account", ready.Message)
+	assert.Equal(t, "DatabaseUser default/younger has the better claim to the user name", ready.Message)
 	assert.Empty(t, h.database.Calls())
 	close(g.release)
 	require.NoError(t, <-done)
-	assert.Equal(t, "younger", h.database.Password(alice))
+	assert.Equal(t, "younger", h.database.Password(account))
 	assert.Equal(t, "AccountClaimed", h.reconcileNamed(t, "older").Reason)
 
 	// Somebody removes the one that holds the account, with its finalizer.

@@ -168,7 +168,7 @@ func TestOlderWins(t *testing.T) {
 			}
 			assert.Equal(t, map[string]string{
 				older.Name:   "ProvisionSucceeded: The user provisioning has succeeded.",
-				younger.Name: "AccountClaimed: DatabaseUser default/sample has the better claim to the account",
+				younger.Name: "AccountClaimed: DatabaseUser default/sample has the better claim to the user name",
 			}, reasons)
 		})
 	}

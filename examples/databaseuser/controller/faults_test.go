@@ -53,8 +53,13 @@ func (c connection) Lookup(ctx context.Context, a accounts.Account) (state *acco
 	return state, err
 }
 
-func (c connection) Powers(ctx context.Context, a accounts.Account) (powers []string, err error) {
-	err = do(ctx, c.process.Query, "ask for powers of", a, func() (err error) { powers, err = c.Database.Powers(ctx, a); return err })
+func (c connection) AccountsOf(ctx context.Context, user string) (all []accounts.Account, err error) {
+	err = do(ctx, c.process.Query, "list accounts of", accounts.Account{User: user}, func() (err error) { all, err = c.Database.AccountsOf(ctx, user); return err })
+	return all, err
+}
+
+func (c connection) Powers(ctx context.Context, a accounts.Account, strangers ...accounts.Account) (powers []string, err error) {
+	err = do(ctx, c.process.Query, "ask for powers of", a, func() (err error) { powers, err = c.Database.Powers(ctx, a, strangers...); return err })
 	return powers, err
 }
 

@@ -36,6 +36,15 @@ func (o *Operator) ownershipOf(u *userv1alpha1.DatabaseUser, w accounts.Account)
 	return confirmed
 }
 
+// ownershipOfName returns what the status of u says of a user name: the most that it says of an account of this name.
+func (o *Operator) ownershipOfName(u *userv1alpha1.DatabaseUser, name string) ownership {
+	most := unrecorded
+	for _, host := range u.Status.Hosts {
+		most = max(most, o.ownershipOf(u, accounts.Account{User: name, Host: host}))
+	}
+	return most
+}
+
 // isUnconfirmed reports whether the status is from a version of the operator that did not record pending hosts, and that has
 // not reported success since it recorded the accounts. Some of them may not have been created.
 func isUnconfirmed(u *userv1alpha1.DatabaseUser) bool {

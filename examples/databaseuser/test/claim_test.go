@@ -30,7 +30,7 @@ func TestTwoForOneAccount(t *testing.T) {
 	o := n.operate(t, db.Server, both)
 	n.provisioned(t, "first")
 	claimed := ready(m.settled(t, "second", "AccountClaimed"))
-	assert.Equal(t, "DatabaseUser "+n.Namespace+"/first has the better claim to the account", claimed.Message)
+	assert.Equal(t, "DatabaseUser "+n.Namespace+"/first has the better claim to the user name", claimed.Message)
 	assert.NoError(t, db.login(user, "one"))
 
 	// Who has the account keeps it, though another one is older.

@@ -70,6 +70,15 @@ func (m mortalDatabase) Lookup(ctx context.Context, a accounts.Account) (*accoun
 	return state, err
 }
 
+func (m mortalDatabase) AccountsOf(ctx context.Context, user string) ([]accounts.Account, error) {
+	var all []accounts.Account
+	err := m.process.Read(func() (err error) {
+		all, err = m.Database.AccountsOf(ctx, user)
+		return err
+	})
+	return all, err
+}
+
 func (m mortalDatabase) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {
 	return m.process.Write(func() error { return m.Database.Create(ctx, a, p, s) })
 }

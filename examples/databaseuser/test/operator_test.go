@@ -122,11 +122,18 @@ func (c *calls) Lookup(ctx context.Context, a accounts.Account) (*accounts.State
 	return c.Database.Lookup(ctx, a)
 }
 
-func (c *calls) Powers(ctx context.Context, a accounts.Account) ([]string, error) {
+func (c *calls) AccountsOf(ctx context.Context, user string) ([]accounts.Account, error) {
+	if err := c.begin("AccountsOf", accounts.Account{User: user}); err != nil {
+		return nil, err
+	}
+	return c.Database.AccountsOf(ctx, user)
+}
+
+func (c *calls) Powers(ctx context.Context, a accounts.Account, strangers ...accounts.Account) ([]string, error) {
 	if err := c.begin("Powers", a); err != nil {
 		return nil, err
 	}
-	return c.Database.Powers(ctx, a)
+	return c.Database.Powers(ctx, a, strangers...)
 }
 
 func (c *calls) Create(ctx context.Context, a accounts.Account, p accounts.Password, s accounts.Settings) error {

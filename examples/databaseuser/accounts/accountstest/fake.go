@@ -8,6 +8,7 @@ import (
 	"crypto/sha1" //nolint:gosec // see setPassword
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
@@ -86,13 +87,35 @@ func (d *Database) Lookup(_ context.Context, a accounts.Account) (*accounts.Stat
 	return &s, nil
 }
 
-// Powers implements [accounts.Database].
-func (d *Database) Powers(_ context.Context, a accounts.Account) ([]string, error) {
+// AccountsOf implements [accounts.Database].
+func (d *Database) AccountsOf(_ context.Context, user string) ([]accounts.Account, error) {
+	defer d.mu.Unlock()
+	if err := d.begin("AccountsOf", accounts.Account{User: user, Host: "%"}); err != nil {
+		return nil, err
+	}
+	var all []accounts.Account
+	for a := range d.accounts {
+		if a.User == user {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b accounts.Account) int { return strings.Compare(a.Host, b.Host) })
+	return all[:min(len(all), accounts.MaxJudged+1)], nil
+}
+
+// Powers implements [accounts.Database]. What a stranger can do is what SetPowers has set for it.
+func (d *Database) Powers(_ context.Context, a accounts.Account, strangers ...accounts.Account) ([]string, error) {
 	defer d.mu.Unlock()
 	if err := d.begin("Powers", a); err != nil {
 		return nil, err
 	}
-	return slices.Clone(d.powers[a]), nil
+	powers := slices.Clone(d.powers[a])
+	for _, s := range strangers {
+		for _, p := range d.powers[s] {
+			powers = append(powers, p+" of "+s.String())
+		}
+	}
+	return powers, nil
 }
 
 // Create implements [accounts.Database].

@@ -56,8 +56,9 @@ type DatabaseUserSpec struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// Adopt takes over an account that exists and was not created for this DatabaseUser: its password, limits and
-	// requirement are changed, and it is dropped with the DatabaseUser. An account that can do more than use databases, or
-	// that is locked, is never taken over. Default: existing accounts are left alone.
+	// requirement are changed, and it is dropped with the DatabaseUser. It also creates an account although somebody else has
+	// accounts of the same user name for other hosts. In both cases, accounts that can do more than use databases, or that are
+	// locked, are refused. Default: existing accounts are left alone, and their user names are not used.
 	// +optional
 	Adopt bool `json:"adopt,omitempty"`
 }
