@@ -25,7 +25,7 @@ func deployment(app *appv1.App, configuration string) (*appsv1.Deployment, error
 		Name:            app.Name,
 		Image:           spec.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		Resources:       spec.Resources,
+		Resources:       spec.Resources.Core(),
 		Env:             lastOfEachName(spec.Envs),
 		EnvFrom:         spec.EnvFrom,
 		Ports:           ownedresources.ContainerPorts(spec.Ports...),

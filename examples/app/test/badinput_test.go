@@ -78,7 +78,6 @@ func TestRefused(t *testing.T) {
 	}{
 		"env-name":                       {edit: func(s *appv1.AppSpec) { s.Envs = []corev1.EnvVar{{Name: "A=B"}} }, want: "Invalid", says: `env[0].name: Invalid value: "A=B": a valid environment variable name must consist only of printable ASCII characters other than '='`},
 		"env-unnamed":                    {edit: func(s *appv1.AppSpec) { s.Envs = []corev1.EnvVar{{Value: "x"}} }, want: "Invalid", says: "env[0].name: Required value"},
-		"target-port":                    {edit: func(s *appv1.AppSpec) { s.Ports[0].TargetPort = intstr.FromInt32(70000) }, want: "Invalid", says: "containerPort: Invalid value: 70000"},
 		"target-name":                    {edit: func(s *appv1.AppSpec) { s.Ports[0].TargetPort = intstr.FromString("Web Server") }, want: "Invalid", says: "ports[0].name"},
 		"limits":                         {edit: func(s *appv1.AppSpec) { s.Resources.Claims = []corev1.ResourceClaim{{Name: "none"}} }, want: "Invalid", says: "resources.claims"},
 		"probe":                          {edit: func(s *appv1.AppSpec) { s.LivenessProbe = &corev1.Probe{} }, want: "Invalid", says: "livenessProbe: Required value: must specify a handler type"},

@@ -33,7 +33,7 @@ func actions(u *user) []operatortest.Action {
 		}},
 		{Name: "given a limit", Do: func(t *testing.T) {
 			operatortest.Change(t, u, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) {
-				m.Spec.Resources = &corev1.ResourceRequirements{}
+				m.Spec.Resources = &cachev1alpha1.ResourceRequirements{}
 				m.Spec.MaxConnections = 7
 			})
 		}},
