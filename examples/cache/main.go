@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -45,6 +46,8 @@ func main() {
 		operator.Registry, err = registry.New(value, nil)
 		return err
 	})
+	flag.DurationVar(&operator.MinBackupInterval, "min-backup-interval", time.Minute,
+		"Shortest interval that a schedule of backups may have, since each due time creates a Job; 0 means no limit.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()

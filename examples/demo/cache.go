@@ -17,7 +17,7 @@ func cache(t *tour) {
 	t.title("cache: install the operator")
 	t.kubectl("apply", "--server-side", "--kustomize", cacheFolder+"/default", "--selector", "app.kubernetes.io/component!=manager")
 	t.serve(cacheFolder + "/crd/bases/*.yaml")
-	t.runOperator("cache", "cache-system", "cache-controller-manager")
+	t.runOperator("cache", "cache-system", "cache-controller-manager", "--min-backup-interval=5s")
 
 	t.title("cache: two pods, and a password")
 	t.kubectl("create", "--filename", cacheSample)
@@ -34,7 +34,7 @@ func cache(t *tour) {
 
 	t.title("cache: the volumes grow, and the pods stay")
 	t.setCache(`{"spec":{"storage":"2Gi"}}`)
-	t.until("each volume has 2Gi", contains("2Gi 2Gi"), "get", "persistentvolumeclaims", "data-cache-sample-0", "data-cache-sample-1",
+	t.until("each volume has 2Gi", contains("2Gi 2Gi"), "get", "persistentvolumeclaims", "cache-data-cache-sample-0", "cache-data-cache-sample-1",
 		"--output=jsonpath={.items[*].spec.resources.requests.storage}")
 	t.until("the StatefulSet has 2Gi, too", contains("2Gi"), "get", "statefulset", "cache-sample",
 		"--output=jsonpath={.spec.volumeClaimTemplates[*].spec.resources.requests.storage}")

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,7 +23,7 @@ func deployment(app *appv1.App, configuration string) (*appsv1.Deployment, error
 		Name:            app.Name,
 		Image:           spec.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		Resources:       spec.Resources,
+		Resources:       spec.Resources.Core(),
 		Env:             lastOfEachName(spec.Envs),
 		EnvFrom:         spec.EnvFrom,
 		Ports:           ownedresources.ContainerPorts(spec.Ports...),
@@ -45,10 +43,14 @@ func deployment(app *appv1.App, configuration string) (*appsv1.Deployment, error
 
 // lastOfEachName returns the last variable of each name. It keeps the order: a value may refer to variables before it.
 func lastOfEachName(envs []corev1.EnvVar) []corev1.EnvVar {
+	last := make(map[string]int, len(envs))
+	for i := range envs {
+		last[envs[i].Name] = i
+	}
 	var kept []corev1.EnvVar
-	for i, env := range envs {
-		if !slices.ContainsFunc(envs[i+1:], func(later corev1.EnvVar) bool { return later.Name == env.Name }) {
-			kept = append(kept, env)
+	for i := range envs {
+		if last[envs[i].Name] == i {
+			kept = append(kept, envs[i])
 		}
 	}
 	return kept

@@ -32,13 +32,21 @@ func updateStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 	}
 	all := slices.SortedFunc(slices.Values(d.Status.Conditions), // their order changes
 		func(a, b appsv1.DeploymentCondition) int { return cmp.Compare(a.Type, b.Type) })
+	for i := range all { // a Deployment's condition may lack times, and the schema of an App refuses null
+		for _, at := range []*metav1.Time{&all[i].LastUpdateTime, &all[i].LastTransitionTime} {
+			if at.IsZero() {
+				*at = d.CreationTimestamp
+			}
+		}
+	}
 	for _, condition := range app.Status.Conditions {
 		if slices.Contains(ownConditions, condition.Type) {
 			all = append(all, condition)
 		}
 	}
 	generation := app.Status.ObservedGeneration
-	app.Status.DeploymentStatus = d.Status
+	// This compiles only while appsv1.DeploymentStatus has no other fields: a new one has to be added to that of the App.
+	app.Status.DeploymentStatus = appv1.DeploymentStatus(d.Status)
 	app.Status.ObservedGeneration, app.Status.Conditions = generation, all
 	app.Status.Selector = labels.Set(podLabels(app)).String()
 	return nil

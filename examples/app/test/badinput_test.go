@@ -2,6 +2,7 @@ package test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,8 @@ func TestSchema(t *testing.T) {
 		"external name":       {set: map[string]any{"serviceType": "ExternalName"}, want: "spec.serviceType: Unsupported value", reason: "it leads elsewhere"},
 		"reference twice":     {set: map[string]any{"configMapRefs": list(map[string]any{"name": "a"}, map[string]any{"name": "a"})}, want: "Duplicate value", reason: "once is enough"},
 		"nameless reference":  {set: map[string]any{"secretRefs": list(map[string]any{})}, want: "every reference needs a name", reason: "it refers to nothing"},
+		"many envs":           {set: map[string]any{"envs": slices.Repeat(list(map[string]any{"name": "A"}), 1001)}, want: "spec.envs: Too many", reason: "no container needs as many"},
+		"many sources":        {set: map[string]any{"envFrom": slices.Repeat(list(map[string]any{}), 101)}, want: "spec.envFrom: Too many", reason: "no container needs as many"},
 		"percent or a number": {set: map[string]any{"minAvailable": true}, want: "spec.minAvailable", reason: "neither"},
 	}
 	for name, tc := range tests {
@@ -78,7 +81,6 @@ func TestRefused(t *testing.T) {
 	}{
 		"env-name":                       {edit: func(s *appv1.AppSpec) { s.Envs = []corev1.EnvVar{{Name: "A=B"}} }, want: "Invalid", says: `env[0].name: Invalid value: "A=B": a valid environment variable name must consist only of printable ASCII characters other than '='`},
 		"env-unnamed":                    {edit: func(s *appv1.AppSpec) { s.Envs = []corev1.EnvVar{{Value: "x"}} }, want: "Invalid", says: "env[0].name: Required value"},
-		"target-port":                    {edit: func(s *appv1.AppSpec) { s.Ports[0].TargetPort = intstr.FromInt32(70000) }, want: "Invalid", says: "containerPort: Invalid value: 70000"},
 		"target-name":                    {edit: func(s *appv1.AppSpec) { s.Ports[0].TargetPort = intstr.FromString("Web Server") }, want: "Invalid", says: "ports[0].name"},
 		"limits":                         {edit: func(s *appv1.AppSpec) { s.Resources.Claims = []corev1.ResourceClaim{{Name: "none"}} }, want: "Invalid", says: "resources.claims"},
 		"probe":                          {edit: func(s *appv1.AppSpec) { s.LivenessProbe = &corev1.Probe{} }, want: "Invalid", says: "livenessProbe: Required value: must specify a handler type"},

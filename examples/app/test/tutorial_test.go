@@ -232,7 +232,7 @@ func createTutorialChildren(t *testing.T, u *user, app *appv1.App) {
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
 				Name:            app.Name,
 				Image:           app.Spec.Image,
-				Resources:       app.Spec.Resources,
+				Resources:       app.Spec.Resources.Core(),
 				Ports:           []corev1.ContainerPort{{ContainerPort: app.Spec.Ports[0].TargetPort.IntVal}},
 				ImagePullPolicy: corev1.PullIfNotPresent,
 				Env:             app.Spec.Envs,

@@ -71,8 +71,8 @@ func ensurePod(ctx context.Context, c client.Client, set *appsv1.StatefulSet, po
 	case apierrors.IsNotFound(err):
 		pod.Labels, pod.Annotations, pod.Spec = template.Labels, template.Annotations, template.Spec
 		pod.OwnerReferences = []metav1.OwnerReference{reference}
-		pod.Spec.Volumes = append(slices.Clone(pod.Spec.Volumes), corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + pod.Name},
+		pod.Spec.Volumes = append(slices.Clone(pod.Spec.Volumes), corev1.Volume{Name: "cache-data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "cache-data-" + pod.Name},
 		}})
 		return c.Create(ctx, pod)
 	case err != nil:

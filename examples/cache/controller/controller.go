@@ -2,6 +2,8 @@
 package controller
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
@@ -38,6 +40,8 @@ import (
 type Operator struct {
 	// Registry is told of each Cache, unless it is nil.
 	Registry *registry.Client
+	// MinBackupInterval is the shortest interval that a schedule of backups may have. 0 means no limit.
+	MinBackupInterval time.Duration
 	// Clock is the clock of the backups. Default: clock.RealClock{}.
 	Clock clock.PassiveClock
 }
@@ -53,7 +57,8 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 		reconcile.Named("backup-volume", ownedresources.Ensure(
 			ownedresources.Build(backupVolume, ownedresources.Retain(keepBackups), ownedresources.AdoptRetained())),
 			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
-		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()))),
+		reconcile.Named("backup-interval", reconcile.Func(o.checkBackupInterval)),
+		reconcile.Named("backup", scheduledjobs.New(o.backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()))),
 		reconcile.Named("registration", &registration{o.Registry}, o.registrationOptions()...),
 	}
 }

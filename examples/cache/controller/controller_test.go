@@ -203,6 +203,8 @@ func TestRefusals(t *testing.T) {
 		"two lines":     {"it would be two settings", "a", "yes\nport 1", "", "InvalidSettings", `setting "appendonly" has more than one line`},
 		"unknown field": {"it would be ignored", "a", "", `{"spec":{"imagez":1}}`, "InvalidPodTemplate", "spec.podTemplate.spec.imagez"},
 		"selector":      {"the API server would refuse it", "a", "", `{"metadata":{"labels":{"app.kubernetes.io/name":"b"}}}`, "InvalidPodTemplate", "app.kubernetes.io/name"},
+		"finalizers":    {"the pods would stay when the Cache is deleted", "a", "", `{"metadata":{"finalizers":["example.com/keep"]}}`, "InvalidPodTemplate", "spec.podTemplate.metadata.finalizers"},
+		"owners":        {"the pods would go with another object, or stay", "a", "", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":"c"}]}}`, "InvalidPodTemplate", "spec.podTemplate.metadata.ownerReferences"},
 		"account":       {"the pods would get its token", "a", "", `{"spec":{"serviceAccountName":"admin"}}`, "InvalidPodTemplate", "spec.podTemplate.spec.serviceAccountName: Forbidden"},
 		"older name":    {"the API server reads it too", "a", "", `{"spec":{"serviceAccount":"admin"}}`, "InvalidPodTemplate", "spec.podTemplate.spec.serviceAccount: Forbidden"},
 	}
@@ -277,6 +279,28 @@ func TestBackupVolumeOfSomebodyElse(t *testing.T) {
 			h.named(t, "cache-sample-backups", claim)
 			assert.Equal(t, theirs, len(claim.OwnerReferences) == 0)
 			assert.Equal(t, theirs, claim.Spec.Resources.Requests == nil)
+		})
+	}
+}
+
+func TestBackupInterval(t *testing.T) {
+	tests := map[string]struct{ reason, schedule, want, message string }{
+		"second":     {"there would be a Job every second", "@every 1s", "InvalidSchedule", "at least 1m0s is allowed"},
+		"59 seconds": {"it is less than a minute", "@every 59s", "InvalidSchedule", "at least 1m0s is allowed"},
+		"minute":     {"it is the shortest interval that is allowed", "@every 1m", "", ""},
+		"fields":     {"five fields have a minute at least", "* * * * *", "", ""},
+		"wrong":      {"it is not a schedule", "* * *", "InvalidSchedule", "it has 3 fields"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := identified(func(s *storev1alpha1.CacheSpec) { s.Backup = &storev1alpha1.BackupSpec{Schedule: tc.schedule} })
+			h := newHarness(t, c)
+			h.reconciler = reconcile.New(h.counting(), (&controller.Operator{MinBackupInterval: time.Minute}).Steps()...)
+			c = h.reconcile(t, c)
+			stalled, _ := conditions.Get(c.Status.Conditions, conditions.Stalled)
+			assert.Equal(t, tc.want, stalled.Reason, tc.reason)
+			assert.Contains(t, stalled.Message, tc.message, tc.reason)
+			assert.Equal(t, tc.want != "", c.Status.Backup.NextScheduleTime == nil, tc.reason)
 		})
 	}
 }

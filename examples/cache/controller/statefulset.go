@@ -28,6 +28,15 @@ const (
 	defaultStorage = "1Gi"
 )
 
+// dataName is the name of the volume with the data. The claim of a pod is called cache-data-NAME-0. A StatefulSet uses a claim
+// that has this name already, and deletes it with itself, whoever created it. With the usual name data, the Cache db would take
+// the claim data-db-0 of a Deployment, and the Cache a-b the claim data-a-b-0 of the StatefulSet b.
+const dataName = "cache-data"
+
+// protected are the fields that a podTemplate cannot change: another account has other permissions, and pods with finalizers or
+// with another owner stay when the Cache is deleted.
+var protected = overlay.Protect("spec.serviceAccountName", "metadata.finalizers", "metadata.ownerReferences")
+
 // script starts the server. The first pod is the primary; the others copy from it. What is set here overrides the file.
 const script = `exec redis-server /etc/cache/` + settingsFile + ` --port 6379 --dir /data --requirepass "$PASSWORD" --masterauth "$PASSWORD" ` +
 	`$([ "$POD" = "$NAME-0" ] || echo --replicaof "$PRIMARY" 6379)`
@@ -53,7 +62,7 @@ func statefulSet(c *storev1alpha1.Cache, in statefulSetInputs) (*appsv1.Stateful
 		pod.PriorityClassName = priorityClassName(c)
 		s.Spec.Template.Annotations[annotationPriority] = strconv.Itoa(int(*c.Spec.Priority))
 	}
-	s.Spec.Template, err = c.Spec.PodTemplate.Apply(s.Spec.Template, s.Spec.Selector, overlay.Protect("spec.serviceAccountName"))
+	s.Spec.Template, err = c.Spec.PodTemplate.Apply(s.Spec.Template, s.Spec.Selector, protected)
 	return s, err
 }
 
@@ -72,7 +81,7 @@ func serverContainer(c *storev1alpha1.Cache) corev1.Container {
 		ReadinessProbe: tcpProbe(serverPort),
 		LivenessProbe:  tcpProbe(serverPort),
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "data", MountPath: "/data"},
+			{Name: dataName, MountPath: "/data"},
 			{Name: "settings", MountPath: "/etc/cache", ReadOnly: true},
 		},
 	}
@@ -92,7 +101,7 @@ func tcpProbe(port string) *corev1.Probe {
 }
 
 func dataVolume(c *storev1alpha1.Cache) (claim corev1.PersistentVolumeClaim) {
-	claim.Name = "data"
+	claim.Name = dataName
 	claim.Spec = claimSpec(c.Spec.Storage)
 	return claim
 }

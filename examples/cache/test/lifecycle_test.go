@@ -95,7 +95,7 @@ func TestVolumesGrow(t *testing.T) {
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	u.create(t, "web")
 	u.settled(t, "web", metav1.ConditionTrue)
-	claim := operatortest.Live(t, u, &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("data-web-0")})
+	claim := operatortest.Live(t, u, &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("cache-data-web-0")})
 	operatortest.Eventually(t, "the volume goes with the StatefulSet", func(a *assert.CollectT) {
 		assert.NotEmpty(a, operatortest.Live(a, u, claim).OwnerReferences)
 	})
@@ -142,6 +142,37 @@ func TestClaimOfSomebodyElse(t *testing.T) {
 	assert.Nil(t, live.DeletionTimestamp)
 	assert.Empty(t, live.OwnerReferences)
 	assert.Equal(t, "1Gi", live.Spec.Resources.Requests.Storage().String())
+}
+
+// TestDataOfSomebodyElse checks that a Cache takes no claim that another workload with data uses by its usual name.
+func TestDataOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, cluster(t))
+	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
+	tests := map[string]struct{ cache, claim, reason string }{
+		"Deployment":  {"db", "data-db-0", "a Deployment may use a claim of any name"},
+		"StatefulSet": {"a-b", "data-a-b-0", "so the StatefulSet b calls the claim of its template data-a"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			theirs := &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta(tc.claim), Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *gi("1")}},
+			}}
+			require.NoError(t, u.Create(t.Context(), theirs))
+			u.create(t, tc.cache)
+			u.settled(t, tc.cache, metav1.ConditionTrue)
+			ours := &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("cache-" + tc.claim)}
+			operatortest.Eventually(t, "the volume goes with the StatefulSet", func(a *assert.CollectT) {
+				assert.NotEmpty(a, operatortest.Live(a, u, ours).OwnerReferences)
+			})
+			require.NoError(t, u.Delete(t.Context(), u.cache(tc.cache)))
+			u.Gone(t, ours)
+			live := operatortest.Live(t, u, theirs)
+			assert.Nil(t, live.DeletionTimestamp, tc.reason)
+			assert.Empty(t, live.OwnerReferences, tc.reason)
+		})
+	}
 }
 
 // TestPriorityChange checks the recreation of a class whose value is immutable.

@@ -135,7 +135,7 @@ func (u *user) createVolume(ctx context.Context) error {
 	}
 	pod := &corev1.Pod{ObjectMeta: u.Meta("web-0"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "redis", Image: "redis"}}}}
 	pod.Labels = labels
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("data-web-0")}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("cache-data-web-0")}
 	claim.Labels = labels
 	claim.Spec.StorageClassName, claim.Spec.VolumeName = &class.Name, "some"
 	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
@@ -222,7 +222,7 @@ func (u *user) unused(ctx context.Context) error {
 
 // isReplaced returns nil once the claim has grown and the StatefulSet is being deleted without its pods.
 func (u *user) isReplaced(ctx context.Context) error {
-	set, claim := &appsv1.StatefulSet{ObjectMeta: u.Meta("web")}, &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("data-web-0")}
+	set, claim := &appsv1.StatefulSet{ObjectMeta: u.Meta("web")}, &corev1.PersistentVolumeClaim{ObjectMeta: u.Meta("cache-data-web-0")}
 	if err := u.exist(set, claim)(ctx); err != nil {
 		return err
 	}

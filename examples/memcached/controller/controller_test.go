@@ -85,9 +85,21 @@ func sample(size int32) *cachev1alpha1.Memcached {
 func pod(name string, edit func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name, Labels: map[string]string{"app": "memcached", "memcached_cr": "memcached-sample"},
+		OwnerReferences: controlledBy("ReplicaSet", "memcached-sample-5d8c"),
 	}}
 	edit(p)
 	return p
+}
+
+func controlledBy(kind, name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: "owner", Controller: new(true)}}
+}
+
+func foreign(owners []metav1.OwnerReference) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		ready(p)
+		p.OwnerReferences = owners
+	}
 }
 
 func ready(p *corev1.Pod) {
@@ -151,17 +163,22 @@ func TestUpdateStatus(t *testing.T) {
 		status metav1.ConditionStatus
 		want   string // reason of Available
 	}{
-		"no pods wanted":    {"size 0 is available", 0, nil, []string{}, yes, "Succeeded"},
-		"no pods yet":       {"created is not available", 1, nil, []string{}, no, "PodsNotReady"},
-		"unsorted pods":     {"the order of a list has no meaning", 2, []client.Object{pod("b", ready), pod("a", ready)}, []string{"a", "b"}, yes, "Succeeded"},
-		"one pending":       {"all pods have to be ready", 2, []client.Object{pod("a", ready), pod("b", pending)}, []string{"a", "b"}, no, "PodsNotReady"},
-		"one terminating":   {"it stops serving", 2, []client.Object{pod("a", ready), pod("b", terminating)}, []string{"a"}, no, "PodsNotReady"},
-		"one evicted":       {"it has ended", 1, []client.Object{pod("a", evicted), pod("b", ready)}, []string{"b"}, yes, "Succeeded"},
-		"ContainerCreating": {"every pod starts so", 1, []client.Object{pod("a", waiting("ContainerCreating"))}, []string{"a"}, no, "PodsNotReady"},
-		"ImagePullBackOff":  {"it does not start by itself", 1, []client.Object{pod("a", waiting("ImagePullBackOff"))}, []string{"a"}, no, "ImagePullBackOff"},
-		"several reasons":   {"that of the first pod by name does not alternate", 2, []client.Object{pod("b", waiting("CrashLoopBackOff")), pod("a", waiting("ErrImagePull"))}, []string{"a", "b"}, no, "ErrImagePull"},
-		"failed update":     {"the old pod serves, but the new one does not start", 1, []client.Object{pod("a", ready), pod("b", waiting("ImagePullBackOff"))}, []string{"a", "b"}, no, "ImagePullBackOff"},
-		"more than wanted":  {"they are about to be removed", 1, []client.Object{pod("a", ready), pod("b", ready)}, []string{"a", "b"}, yes, "Succeeded"},
+		"no pods wanted":     {"size 0 is available", 0, nil, []string{}, yes, "Succeeded"},
+		"no pods yet":        {"created is not available", 1, nil, []string{}, no, "PodsNotReady"},
+		"unsorted pods":      {"the order of a list has no meaning", 2, []client.Object{pod("b", ready), pod("a", ready)}, []string{"a", "b"}, yes, "Succeeded"},
+		"one pending":        {"all pods have to be ready", 2, []client.Object{pod("a", ready), pod("b", pending)}, []string{"a", "b"}, no, "PodsNotReady"},
+		"made by hand":       {"anybody who may create pods can set labels", 1, []client.Object{pod("a", foreign(nil)), pod("b", ready)}, []string{"b"}, yes, "Succeeded"},
+		"only by hand":       {"the Deployment has no pod yet", 1, []client.Object{pod("a", foreign(nil))}, []string{}, no, "PodsNotReady"},
+		"another ReplicaSet": {"it is that of another Deployment", 1, []client.Object{pod("a", foreign(controlledBy("ReplicaSet", "memcached-sample-b-5d8c")))}, []string{}, no, "PodsNotReady"},
+		"shorter name":       {"it is that of another Deployment", 1, []client.Object{pod("a", foreign(controlledBy("ReplicaSet", "memcached-5d8c")))}, []string{}, no, "PodsNotReady"},
+		"a Job's":            {"a Deployment has ReplicaSets", 1, []client.Object{pod("a", foreign(controlledBy("Job", "memcached-sample-5d8c")))}, []string{}, no, "PodsNotReady"},
+		"one terminating":    {"it stops serving", 2, []client.Object{pod("a", ready), pod("b", terminating)}, []string{"a"}, no, "PodsNotReady"},
+		"one evicted":        {"it has ended", 1, []client.Object{pod("a", evicted), pod("b", ready)}, []string{"b"}, yes, "Succeeded"},
+		"ContainerCreating":  {"every pod starts so", 1, []client.Object{pod("a", waiting("ContainerCreating"))}, []string{"a"}, no, "PodsNotReady"},
+		"ImagePullBackOff":   {"it does not start by itself", 1, []client.Object{pod("a", waiting("ImagePullBackOff"))}, []string{"a"}, no, "ImagePullBackOff"},
+		"several reasons":    {"that of the first pod by name does not alternate", 2, []client.Object{pod("b", waiting("CrashLoopBackOff")), pod("a", waiting("ErrImagePull"))}, []string{"a", "b"}, no, "ErrImagePull"},
+		"failed update":      {"the old pod serves, but the new one does not start", 1, []client.Object{pod("a", ready), pod("b", waiting("ImagePullBackOff"))}, []string{"a", "b"}, no, "ImagePullBackOff"},
+		"more than wanted":   {"they are about to be removed", 1, []client.Object{pod("a", ready), pod("b", ready)}, []string{"a", "b"}, yes, "Succeeded"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

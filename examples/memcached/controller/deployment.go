@@ -43,7 +43,7 @@ func memoryMB(m *cachev1alpha1.Memcached) int32 { return cmp.Or(m.Spec.MemoryMB,
 // resources returns the resources of a container. The default leaves memcached 32 MiB for connections and bookkeeping.
 func resources(m *cachev1alpha1.Memcached) corev1.ResourceRequirements {
 	if m.Spec.Resources != nil {
-		return *m.Spec.Resources
+		return m.Spec.Resources.Core()
 	}
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("50m"),

@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,16 +49,30 @@ func podToMemcached(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
-// listPods returns the pods of a Memcached, sorted by name, without those that have ended or are terminating.
+// listPods returns the pods of a Memcached, sorted by name, without those that have ended or are terminating. Others may create
+// pods with the same labels: they do not count.
 func listPods(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := c.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingFields{PodIndex: ownedresources.LabelValue(m.Name)},
 		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
-	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return hasEnded(&p) })
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return hasEnded(&p) || !isOurs(&p, m) })
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods, nil
+}
+
+// isOurs reports whether the controller of a pod is a ReplicaSet with a name that the Deployment of a Memcached gives: its own
+// name, cut if it is too long, a dash and a hash. The ReplicaSet itself is not in the cache. So this does not prove that the pod
+// is ours: whoever may create pods can write such a reference.
+func isOurs(pod *corev1.Pod, m *cachev1alpha1.Memcached) bool {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return false
+	}
+	base := owner.Name[:max(strings.LastIndex(owner.Name, "-"), 0)]
+	isCut := len(owner.Name) == validation.DNS1123SubdomainMaxLength && strings.HasPrefix(m.Name, base)
+	return base == m.Name || isCut
 }
 
 // hasEnded reports whether a pod is terminating, or has ended because it was evicted.

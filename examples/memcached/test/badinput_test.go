@@ -171,8 +171,12 @@ func TestRefused(t *testing.T) {
 		operatortest.Live(c, u, quota)
 		assert.NotEmpty(c, quota.Status.Hard)
 	})
-	big := func(memory string) *corev1.ResourceRequirements {
-		return &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}}
+	requests := func(amounts map[corev1.ResourceName]string) *cachev1alpha1.ResourceRequirements {
+		list := cachev1alpha1.ResourceList{}
+		for name, amount := range amounts {
+			list[name] = cachev1alpha1.Quantity{Quantity: resource.MustParse(amount)}
+		}
+		return &cachev1alpha1.ResourceRequirements{Requests: list}
 	}
 	tests := map[string]struct {
 		spec   cachev1alpha1.MemcachedSpec
@@ -182,7 +186,7 @@ func TestRefused(t *testing.T) {
 		reason string
 	}{
 		"deployment": {
-			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: &corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "none"}}}},
+			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: &cachev1alpha1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "none"}}}},
 			shown: conditions.Stalled, want: "Invalid", says: "spec.template.spec.containers[0].resources.claims",
 			reason: "the API server refuses the Deployment",
 		},
@@ -192,14 +196,12 @@ func TestRefused(t *testing.T) {
 			reason: "the API server accepts the Deployment, and refuses its pods",
 		},
 		"quota": {
-			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: big("20Gi")},
+			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: requests(map[corev1.ResourceName]string{"memory": "20Gi"})},
 			shown: "Available", want: "FailedCreate", says: "exceeded quota: small",
 			reason: "an administrator has to act",
 		},
 		"unschedulable": {
-			spec: cachev1alpha1.MemcachedSpec{Size: 1, Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("1M"), corev1.ResourceMemory: resource.MustParse("96Mi"),
-			}}},
+			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: requests(map[corev1.ResourceName]string{"cpu": "1M", "memory": "96Mi"})},
 			shown: "Available", want: "Unschedulable", says: "0 of 1 pods are ready; a pod is not scheduled: Insufficient cpu",
 			reason: "no node has as much",
 		},

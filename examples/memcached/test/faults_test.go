@@ -33,7 +33,7 @@ func actions(u *user) []operatortest.Action {
 		}},
 		{Name: "given a limit", Do: func(t *testing.T) {
 			operatortest.Change(t, u, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) {
-				m.Spec.Resources = &corev1.ResourceRequirements{}
+				m.Spec.Resources = &cachev1alpha1.ResourceRequirements{}
 				m.Spec.MaxConnections = 7
 			})
 		}},
@@ -52,10 +52,15 @@ func actions(u *user) []operatortest.Action {
 	}
 }
 
+// byReplicaSet returns the reference of a pod to a ReplicaSet of the Deployment of a name.
+func byReplicaSet(name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name + "-5d8c", UID: "set", Controller: new(true)}}
+}
+
 func createPod(t *testing.T, u *user, name string) {
 	t.Helper()
 	require.NoError(t, u.Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: name, Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: name, Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}, OwnerReferences: byReplicaSet("cache")},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}))
 }

@@ -133,7 +133,7 @@ func TestAvailableWhenThePodsAreReady(t *testing.T) {
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	m := u.create(t, "cache", 1)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: "cache-1", Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: "cache-1", Labels: map[string]string{"app": "memcached", "memcached_cr": "cache"}, OwnerReferences: byReplicaSet("cache")},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}
 	require.NoError(t, u.Create(t.Context(), pod))

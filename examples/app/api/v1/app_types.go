@@ -1,7 +1,6 @@
 package v1
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -20,14 +19,17 @@ type AppSpec struct {
 
 	// Resources of the container.
 	// +optional
-	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+	Resources ResourceRequirements `json:"resources,omitzero"`
 
-	// Envs of the container. Of several with the same name the last counts.
+	// Envs of the container. If several have the same name, the last one counts.
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.resourceFieldRef) || !has(e.valueFrom.resourceFieldRef.divisor) || type(e.valueFrom.resourceFieldRef.divisor) == int || e.valueFrom.resourceFieldRef.divisor in ['0', '1', '1m', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'])",message="every divisor must be 0, 1, 1m, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi or 1Ei"
 	// +listType=atomic
 	// +optional
 	Envs []corev1.EnvVar `json:"envs,omitempty"`
 
 	// EnvFrom adds all keys of a ConfigMap or Secret to the environment of the container.
+	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +optional
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
@@ -36,6 +38,7 @@ type AppSpec struct {
 	// <protocol>-<port>. The container opens their targetPort: a number as it is; for a name, the port with this name.
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:XValidation:rule="self.all(p, p.port >= 1 && p.port <= 65535)",message="every port must be from 1 to 65535"
+	// +kubebuilder:validation:XValidation:rule="self.all(p, !has(p.targetPort) || type(p.targetPort) == string || (p.targetPort >= 0 && p.targetPort <= 65535))",message="every targetPort must be a name, or a number up to 65535"
 	// +listType=atomic
 	// +optional
 	Ports []corev1.ServicePort `json:"ports,omitempty"`
@@ -46,14 +49,20 @@ type AppSpec struct {
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 
 	// LivenessProbe of the container. Default: none.
+	// +kubebuilder:validation:XValidation:rule="!has(self.httpGet) || type(self.httpGet.port) == string || (self.httpGet.port >= 1 && self.httpGet.port <= 65535)",fieldPath=".httpGet.port",message="must be a name, or a number from 1 to 65535"
+	// +kubebuilder:validation:XValidation:rule="!has(self.tcpSocket) || type(self.tcpSocket.port) == string || (self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",fieldPath=".tcpSocket.port",message="must be a name, or a number from 1 to 65535"
 	// +optional
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
 
 	// ReadinessProbe of the container. Default: none.
+	// +kubebuilder:validation:XValidation:rule="!has(self.httpGet) || type(self.httpGet.port) == string || (self.httpGet.port >= 1 && self.httpGet.port <= 65535)",fieldPath=".httpGet.port",message="must be a name, or a number from 1 to 65535"
+	// +kubebuilder:validation:XValidation:rule="!has(self.tcpSocket) || type(self.tcpSocket.port) == string || (self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",fieldPath=".tcpSocket.port",message="must be a name, or a number from 1 to 65535"
 	// +optional
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
 
 	// StartupProbe of the container. Default: none.
+	// +kubebuilder:validation:XValidation:rule="!has(self.httpGet) || type(self.httpGet.port) == string || (self.httpGet.port >= 1 && self.httpGet.port <= 65535)",fieldPath=".httpGet.port",message="must be a name, or a number from 1 to 65535"
+	// +kubebuilder:validation:XValidation:rule="!has(self.tcpSocket) || type(self.tcpSocket.port) == string || (self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",fieldPath=".tcpSocket.port",message="must be a name, or a number from 1 to 65535"
 	// +optional
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 
@@ -87,19 +96,16 @@ type AppSpec struct {
 
 	// MinAvailable is the number or percentage of pods that stay while nodes are drained. If set, there is a
 	// PodDisruptionBudget.
+	// +kubebuilder:validation:XValidation:rule="type(self) == string || (self >= 0 && self <= 2147483647)",message="must be a percentage, or a number from 0 to 2147483647"
 	// +optional
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
 
-// AppStatus is the observed state of an App: the status of the Deployment, whose fields have no schema here, and the address
-// of the App. ObservedGeneration is the App's own. The conditions are the Deployment's Available, Progressing and
-// ReplicaFailure, and the App's Ready, Reconciling, Stalled and ServiceReady.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
+// AppStatus is the observed state of an App: the status of the Deployment, and the address of the App. ObservedGeneration is
+// the App's own. The conditions are the Deployment's Available, Progressing and ReplicaFailure, and the App's Ready,
+// Reconciling, Stalled and ServiceReady.
 type AppStatus struct {
-	// The API server refuses the schema that would be generated: in it, the type of a condition is optional.
-	// +kubebuilder:validation:Schemaless
-	appsv1.DeploymentStatus `json:",inline"`
+	DeploymentStatus `json:",inline"`
 
 	// Endpoint is the address within the cluster, with the first port. It is absent if the App has no Service.
 	// +optional

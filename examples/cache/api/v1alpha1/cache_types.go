@@ -22,6 +22,8 @@ type CacheSpec struct {
 	Image string `json:"image,omitempty"`
 
 	// Storage of each pod. It may grow, and never shrinks. Default: 1Gi.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]{1,18}(\.[0-9]{0,9})?|\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	// +optional
 	Storage *resource.Quantity `json:"storage,omitempty"`
 
@@ -63,6 +65,8 @@ type BackupSpec struct {
 	Schedule string `json:"schedule"`
 
 	// Storage for all copies. Default: 1Gi.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]{1,18}(\.[0-9]{0,9})?|\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	// +optional
 	Storage *resource.Quantity `json:"storage,omitempty"`
 }
@@ -86,6 +90,7 @@ type CacheStatus struct {
 	RegisteredAddress string `json:"registeredAddress,omitempty"`
 
 	// Backup is the state of the backups.
+	// +kubebuilder:validation:XValidation:rule="(!has(self.lastScheduleTime) || type(self.lastScheduleTime) == google.protobuf.Timestamp) && (!has(self.lastSuccessfulTime) || type(self.lastSuccessfulTime) == google.protobuf.Timestamp) && (!has(self.nextScheduleTime) || type(self.nextScheduleTime) == google.protobuf.Timestamp) && (!has(self.scheduleSince) || type(self.scheduleSince) == google.protobuf.Timestamp)",message="every time must be one of RFC 3339"
 	// +optional
 	Backup scheduledjobs.Status `json:"backup,omitzero"`
 
@@ -94,6 +99,8 @@ type CacheStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions: Monitored, BackupVolume, Registered, Ready, Reconciling, Stalled.
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(c, type(c.lastTransitionTime) == google.protobuf.Timestamp)",message="every time must be one of RFC 3339"
 	// +listType=map
 	// +listMapKey=type
 	// +optional

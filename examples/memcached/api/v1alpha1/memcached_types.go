@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -17,7 +16,7 @@ type MemcachedSpec struct {
 
 	// Resources of the container. Default: requests of 50m CPU, and of memoryMB plus 32 Mi of memory.
 	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	Resources *ResourceRequirements `json:"resources,omitempty"`
 
 	// MemoryMB is the maximum size of the cache in each pod, in megabytes. Default: 64.
 	// +kubebuilder:validation:Minimum=1
@@ -54,6 +53,8 @@ type MemcachedStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Conditions: Available, ServiceReady, Ready, Reconciling, Stalled.
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(c, type(c.lastTransitionTime) == google.protobuf.Timestamp)",message="every time must be one of RFC 3339"
 	// +listType=map
 	// +listMapKey=type
 	// +optional
