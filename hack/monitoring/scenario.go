@@ -89,12 +89,11 @@ func (s *scenario) play(ctx context.Context, pause time.Duration) error {
 		}},
 		{"objects that cannot become ready", func(ctx context.Context) error {
 			limits := newMemcached(shop, "limits")
-			limits.Spec.Resources = &corev1.ResourceRequirements{ // which the API server refuses
-				Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")},
-				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+			limits.Spec.Resources = &cachev1alpha1.ResourceRequirements{ // which the API server refuses
+				Requests: amount(corev1.ResourceMemory, "2Gi"), Limits: amount(corev1.ResourceMemory, "1Gi"),
 			}
 			large := newMemcached(shop, "large")
-			large.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10k")}}
+			large.Spec.Resources = &cachev1alpha1.ResourceRequirements{Requests: amount(corev1.ResourceCPU, "10k")}
 			return errors.Join(s.user.Create(ctx, limits), s.user.Create(ctx, large),
 				s.shows(ctx, `opblocks_condition{name="limits", type="Stalled"} == 1`), s.shows(ctx, `opblocks_condition{name="large", type="Ready"} == 0`))
 		}},
@@ -208,4 +207,8 @@ func (s *scenario) shows(ctx context.Context, query string) error {
 
 func until(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, done)
+}
+
+func amount(of corev1.ResourceName, quantity string) cachev1alpha1.ResourceList {
+	return cachev1alpha1.ResourceList{of: {Quantity: resource.MustParse(quantity)}}
 }
