@@ -64,6 +64,19 @@ func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 			require.Equal(t, "kept", live.Annotations["theirs"])
 		})
 	}
+	t.Run("Ensure", func(t *testing.T) {
+		c, env := fake.NewClientBuilder().Build(), []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}
+		children := Ensure(Build(func(owner *corev1.ConfigMap) *appsv1.Deployment {
+			return NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "web:1", Env: env})
+		}))
+		for len(env) > 0 {
+			_ = children.Reconcile(t.Context(), c, owner) // it waits for pods, which nobody creates
+			var live appsv1.Deployment
+			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(owner), &live))
+			require.Equal(t, env, live.Spec.Template.Spec.Containers[0].Env)
+			env = env[1:]
+		}
+	})
 	t.Run("AppliedByOthers", func(t *testing.T) {
 		c := fake.NewClientBuilder().Build()
 		_, err := Apply(t.Context(), c, owner, service(8080))

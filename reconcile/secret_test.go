@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/opblocks/opblocks/internal/references"
 )
 
 func TestReadSecret(t *testing.T) {
@@ -87,6 +89,43 @@ func TestSecretVersionErrors(t *testing.T) {
 			_, _, whenRead := ReadSecret(t.Context(), c, "ns", selector)
 			require.EqualError(t, err, whenRead.Error())
 			require.IsType(t, &SecretError{}, err)
+		})
+	}
+}
+
+// TestSecretThatTheCacheLeavesOut reads a Secret that the API server has, and the cache does not show.
+func TestSecretThatTheCacheLeavesOut(t *testing.T) {
+	const leftOut = "Secret ns/db is not in the cache, although it exists: the cache's selector or namespaces leave it out; " +
+		"give it the labels that the selector asks for, or widen the cache"
+	tests := map[string]struct {
+		reason string
+		age    time.Duration // of the Secret; 0 if there is none
+		waits  string
+		after  time.Duration
+		says   string
+	}{
+		"None":  {"its creation triggers the next pass", 0, SecretNotFound, 0, "Secret ns/db does not exist"},
+		"Young": {"the cache may only be behind, and no event comes if it is not", 10 * time.Second, SecretNotFound, time.Minute, "Secret ns/db does not exist"},
+		"Old":   {"no change of it would trigger a pass", 10 * time.Minute, SecretNotInCache, time.Minute, leftOut},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := newStepClient(fake.NewClientBuilder().Build(), nil, []references.Reference{{Object: &corev1.Secret{}}})
+			require.NoError(t, err)
+			live := fake.NewClientBuilder().WithIndex(&corev1.Secret{}, "metadata.name", func(obj client.Object) []string { return []string{obj.GetName()} })
+			if tc.age > 0 {
+				secret := databaseSecret()
+				secret.CreationTimestamp = metav1.NewTime(time.Now().Add(-tc.age))
+				live = live.WithObjects(secret)
+			}
+			c.reader.Live = live.Build()
+			_, err = SecretVersion(t.Context(), c, "ns", selector("db", "password"))
+			var missing *SecretError
+			require.ErrorAs(t, err, &missing)
+			waits, after := missing.Waiting()
+			require.Equal(t, tc.waits, waits, tc.reason)
+			require.Equal(t, tc.after, after, tc.reason)
+			require.EqualError(t, err, tc.says)
 		})
 	}
 }
