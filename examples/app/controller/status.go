@@ -45,7 +45,7 @@ func updateStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 		}
 	}
 	generation := app.Status.ObservedGeneration
-	// This compiles only while appsv1.DeploymentStatus has no other fields: a new one has to be added to that of the App.
+	// If appsv1.DeploymentStatus gets a new field, this does not compile until the App's DeploymentStatus has the field too.
 	app.Status.DeploymentStatus = appv1.DeploymentStatus(d.Status)
 	app.Status.ObservedGeneration, app.Status.Conditions = generation, all
 	app.Status.Selector = labels.Set(podLabels(app)).String()

@@ -2,8 +2,8 @@ package accounts
 
 import "context"
 
-// MaxJudged is the largest number of accounts whose privileges are judged for one account: those of the user name, the anonymous
-// ones, and PUBLIC. Each costs a query.
+// MaxJudged is the largest number of accounts whose privileges Powers reads to judge one account: the accounts of the user name, the
+// anonymous accounts, and PUBLIC. Powers sends a query for each of them.
 const MaxJudged = 64
 
 // Database manages the accounts of a server. Invalid input is refused with an [*InvalidError] before any statement is sent. If

@@ -62,9 +62,9 @@ func listPods(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) 
 	return pods, nil
 }
 
-// isOurs reports whether the controller of a pod is a ReplicaSet with a name that the Deployment of a Memcached gives: its own
-// name, cut if it is too long, a dash and a hash. The ReplicaSet itself is not in the cache. So this does not prove that the pod
-// is ours: whoever may create pods can write such a reference.
+// isOurs reports whether the controller of a pod is a ReplicaSet that is named after the Deployment of a Memcached: the name of the
+// Deployment, which is cut if it is too long, a dash and a hash. Nothing reads the ReplicaSet. So whoever may create pods can write
+// an owner reference with such a name.
 func isOurs(pod *corev1.Pod, m *cachev1alpha1.Memcached) bool {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.Kind != "ReplicaSet" {
