@@ -20,7 +20,7 @@ import (
 
 // This is the whole controller of a Backup, whose spec and status embed scheduledjobs.Spec and scheduledjobs.Status.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return reconcile.For(mgr, reconcile.Named("backup", scheduledjobs.New(schedule, backup))).Complete()
+	return reconcile.For(mgr, reconcile.Named("backup", scheduledjobs.New(schedule, backup, scheduledjobs.WithMinInterval(time.Minute)))).Complete()
 }
 
 func schedule(b *Backup) (scheduledjobs.Spec, *scheduledjobs.Status) {

@@ -30,6 +30,8 @@ type Jobs[T client.Object] struct {
 	suffix string
 	clock  clock.PassiveClock
 
+	minInterval time.Duration // 0 for none
+
 	// What SetupWithBuilder sets.
 	index string        // the name of the index of Jobs by owner; "" without a manager
 	live  client.Reader // reads from the API server; nil without a manager
@@ -55,15 +57,16 @@ func New[T client.Object](fields func(T) (Spec, *Status), job func(owner T, sche
 	for _, option := range options {
 		option(&o)
 	}
-	return &Jobs[T]{fields: fields, job: job, suffix: o.suffix, clock: o.clock, writes: ownwrites.New(o.clock)}
+	return &Jobs[T]{fields: fields, job: job, suffix: o.suffix, clock: o.clock, minInterval: o.minInterval, writes: ownwrites.New(o.clock)}
 }
 
 // Option is an option of [New].
 type Option func(*jobsOptions)
 
 type jobsOptions struct {
-	suffix string
-	clock  clock.PassiveClock
+	suffix      string
+	clock       clock.PassiveClock
+	minInterval time.Duration
 }
 
 // NameSuffix adds a text to the names of the Jobs, between the name of the owner and the time. An owner with several
@@ -76,6 +79,12 @@ func NameSuffix(suffix string) Option {
 // WithClock sets the clock. The default is clock.RealClock{}. A test may use one that it sets.
 func WithClock(c clock.PassiveClock) Option {
 	return func(o *jobsOptions) { o.clock = c }
+}
+
+// WithMinInterval sets the shortest interval that a schedule may have, since each run costs something. With a shorter one the
+// step is stalled, and no run starts: see [schedule.CheckInterval]. The default is 0, which allows every interval.
+func WithMinInterval(d time.Duration) Option {
+	return func(o *jobsOptions) { o.minInterval = d }
 }
 
 // Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. It sends no request if there is
@@ -116,6 +125,12 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 			return schedule.Decision{}, nil
 		}
 		return schedule.Decision{}, reconcile.Success("Suspended", 0, "suspend is true")
+	}
+	if s.minInterval > 0 {
+		if err := schedule.CheckInterval(spec.Schedule, s.minInterval); err != nil {
+			status.Stop()
+			return schedule.Decision{}, reconcile.Stalled("", err)
+		}
 	}
 	now := s.clock.Now()
 	due, err := decide(now, o.object.GetUID(), spec, status, runs)

@@ -460,6 +460,29 @@ func TestInvalid(t *testing.T) {
 	})
 }
 
+// TestMinInterval restarts the operator with a shortest interval.
+func TestMinInterval(t *testing.T) {
+	tests := map[string]struct {
+		reason, schedule string
+		refused          bool
+	}{
+		"Second": {"there would be a Job every second", "@every 1s", true},
+		"Equal":  {"it is the shortest interval that is allowed", "@every 1m", false},
+		"Fields": {"five fields have a minute at least", "* * * * *", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, newBackup(func(s *BackupSpec) { s.Schedule = tc.schedule }))
+			step := newStep(scheduledjobs.WithClock(h.clock), scheduledjobs.WithMinInterval(time.Minute))
+			h.reconciler = reconcile.New(h.Client, reconcile.Named("backup", step)).WithClock(h.clock)
+			b, _ := h.at(t, two)
+			require.Equal(t, tc.refused, ready(b).Reason == "InvalidSchedule", "%s: %s", tc.reason, ready(b).Message)
+			require.Equal(t, tc.refused, len(h.jobs(t)) == 0, tc.reason)
+			require.Equal(t, tc.refused, b.Status.NextScheduleTime == nil, tc.reason)
+		})
+	}
+}
+
 // TestTwoSchedules sets up two steps that would create Jobs of the same names.
 func TestTwoSchedules(t *testing.T) {
 	for want, second := range map[string]*scheduledjobs.Jobs[*Backup]{

@@ -2,20 +2,16 @@ package controller
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
 	"github.com/opblocks/opblocks/ownedresources"
-	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
-	"github.com/opblocks/opblocks/schedule"
 )
 
 // conditionBackupVolume shows whether the copies have a place.
@@ -38,26 +34,11 @@ func backupMeta(c *storev1alpha1.Cache) metav1.ObjectMeta {
 // keepBackups reports whether the copies stay without the Cache. Another Cache of its name takes them over.
 func keepBackups(c *storev1alpha1.Cache) bool { return c.Spec.KeepBackups }
 
-// checkBackupInterval is the step that shows why no backups are made if the schedule is wrong, or too frequent.
-func (o *Operator) checkBackupInterval(_ context.Context, _ client.Client, c *storev1alpha1.Cache) error {
-	if err := o.backupInterval(c); err != nil {
-		return reconcile.Stalled("", err)
-	}
-	return nil
-}
-
-func (o *Operator) backupInterval(c *storev1alpha1.Cache) error {
-	if c.Spec.Backup == nil {
-		return nil
-	}
-	return schedule.CheckInterval(c.Spec.Backup.Schedule, o.MinBackupInterval)
-}
-
-// backupSchedule returns when to copy, and where that is recorded. One copy is made at a time. None is made if
-// checkBackupInterval shows an error, and none into a claim of somebody else.
-func (o *Operator) backupSchedule(c *storev1alpha1.Cache) (scheduledjobs.Spec, *scheduledjobs.Status) {
+// backupSchedule returns when to copy, and where that is recorded. One copy is made at a time, and none into a claim of
+// somebody else.
+func backupSchedule(c *storev1alpha1.Cache) (scheduledjobs.Spec, *scheduledjobs.Status) {
 	volume, _ := conditions.Get(c.Status.Conditions, conditionBackupVolume)
-	if c.Spec.Backup == nil || o.backupInterval(c) != nil || volume.Reason == (&ownedresources.OwnershipError{}).Reason() {
+	if c.Spec.Backup == nil || volume.Reason == (&ownedresources.OwnershipError{}).Reason() {
 		return scheduledjobs.Spec{Suspend: true}, &c.Status.Backup
 	}
 	return scheduledjobs.Spec{Schedule: c.Spec.Backup.Schedule}, &c.Status.Backup

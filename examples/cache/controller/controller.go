@@ -57,8 +57,8 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 		reconcile.Named("backup-volume", ownedresources.Ensure(
 			ownedresources.Build(backupVolume, ownedresources.Retain(keepBackups), ownedresources.AdoptRetained())),
 			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
-		reconcile.Named("backup-interval", reconcile.Func(o.checkBackupInterval)),
-		reconcile.Named("backup", scheduledjobs.New(o.backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()))),
+		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()),
+			scheduledjobs.WithMinInterval(o.MinBackupInterval))),
 		reconcile.Named("registration", &registration{o.Registry}, o.registrationOptions()...),
 	}
 }
