@@ -75,7 +75,7 @@ func FuzzConformance(f *testing.F) {
 var realControlPlane = controlplane.Shared()
 
 // imitated is the minor version of Kubernetes that this server answers as. Other versions return other texts for some errors.
-const imitated = "v1.36."
+const imitated = "v1.37."
 
 // skipOtherVersions skips the test if OPBLOCKS_KUBERNETES names another version.
 func skipOtherVersions(t testing.TB) {

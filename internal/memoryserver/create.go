@@ -44,7 +44,7 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, r
 		obj.SetName(obj.GetGenerateName() + s.newSuffix(k, obj.GetNamespace(), obj.GetGenerateName()))
 	}
 	key := k.Key(obj.GetNamespace(), obj.GetName())
-	obj.SetUID(s.newUID(k, key))
+	obj.SetUID(s.newUID(k, key, options.dryRun))
 	if err := s.admitCreate(k, key); err != nil {
 		return nil, err
 	}

@@ -81,11 +81,14 @@ func (s *Server) table(k *kind.Kind) *table {
 // depend on what else was created before, so two runs that create the same objects in another order have the same values.
 
 // newUID returns the UID of a new object. UIDs differ in their first characters as in their last, as random ones do: some
-// operators shorten them.
-func (s *Server) newUID(k *kind.Kind, key client.ObjectKey) types.UID {
+// operators shorten them. The object of a dry run has another one than the object that is created.
+func (s *Server) newUID(k *kind.Kind, key client.ObjectKey, dryRun bool) types.UID {
 	n := uint64(0)
 	if r := s.table(k).records[key]; r != nil {
 		n = r.deletions()
+	}
+	if dryRun {
+		n = ^n
 	}
 	hash := hashOf(k, key.String(), n)
 	return types.UID(fmt.Sprintf("%08x-%04x-4000-8000-%012x", uint32(hash), uint16(hash>>32), mixed(hash)>>16))

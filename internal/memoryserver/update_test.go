@@ -91,8 +91,8 @@ func TestUpdateRejected(t *testing.T) {
 			labels := map[string]string{"app": "other"}
 			o.(*appsv1.Deployment).Spec.Selector.MatchLabels, o.(*appsv1.Deployment).Spec.Template.Labels = labels, labels
 		}, "spec.selector: Invalid value: {\"matchLabels\":{\"app\":\"other\"}}: field is immutable"},
-		"StatefulSetService": {"most fields of a StatefulSet are immutable", testStatefulSet(), func(o client.Object) { o.(*appsv1.StatefulSet).Spec.ServiceName = "other" },
-			"spec: Forbidden: updates to statefulset spec for fields other than"},
+		"StatefulSetService": {"four fields of a StatefulSet are immutable", testStatefulSet(), func(o client.Object) { o.(*appsv1.StatefulSet).Spec.ServiceName = "other" },
+			`spec.serviceName: Invalid value: "other": field is immutable`},
 		"JobTemplate": {"the template of a Job is immutable", testJob(), func(o client.Object) { o.(*batchv1.Job).Spec.Template.Spec.Containers[0].Image = "nginx:2" },
 			"field is immutable"},
 		"ServiceAddress": {"a Service keeps its address", testService(), func(o client.Object) {
@@ -106,7 +106,7 @@ func TestUpdateRejected(t *testing.T) {
 		}, "data: Forbidden: field is immutable when `immutable` is set"},
 		"RoleBindingRole": {"a binding keeps its role", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "default"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}}, func(o client.Object) {
 			o.(*rbacv1.RoleBinding).RoleRef.Name = "other"
-		}, "cannot change roleRef"},
+		}, "field is immutable"},
 		"CustomResourceRule": {"a custom resource may have transition rules of its own", testWidget(map[string]any{"class": "small"}), func(o client.Object) {
 			o.(*unstructured.Unstructured).Object["spec"].(map[string]any)["class"] = "large"
 		}, "the class cannot change"},

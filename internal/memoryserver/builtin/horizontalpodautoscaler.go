@@ -8,7 +8,7 @@ import (
 )
 
 var autoscalerKind = description{
-	prototype: &autoscalingv2.HorizontalPodAutoscaler{}, resource: "horizontalpodautoscalers", hasStatus: true,
+	prototype: &autoscalingv2.HorizontalPodAutoscaler{}, resource: "horizontalpodautoscalers", hasStatus: true, hasGeneration: true,
 	behaviour: behaviour{setDefaults: forObject(defaultAutoscaler), validate: forValidation(validateAutoscaler)},
 }
 
@@ -46,9 +46,9 @@ func validateAutoscaler(a *autoscalingv2.HorizontalPodAutoscaler) (errs field.Er
 	}
 	switch {
 	case a.Spec.MaxReplicas == 0:
-		errs = append(errs, field.Required(specPath.Child("maxReplicas"), "must be set and greater than 0"))
+		errs = append(errs, field.Required(specPath.Child("maxReplicas"), ""))
 	case a.Spec.MaxReplicas < 0:
-		errs = append(errs, field.Invalid(specPath.Child("maxReplicas"), a.Spec.MaxReplicas, "must be greater than 0"))
+		errs = append(errs, field.Invalid(specPath.Child("maxReplicas"), a.Spec.MaxReplicas, "must be greater than or equal to 1"))
 	}
 	if a.Spec.MinReplicas != nil && a.Spec.MaxReplicas < *a.Spec.MinReplicas {
 		errs = append(errs, field.Invalid(specPath.Child("maxReplicas"), a.Spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))

@@ -56,11 +56,13 @@ func defaultBinding(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	}
 }
 
+// validatePolicyRules returns what the schema says of verbs after all that is validated by hand.
 func validatePolicyRules(rules []rbacv1.PolicyRule, namespaced bool) (errs field.ErrorList) {
+	var verbs field.ErrorList
 	for i, rule := range rules {
 		at := field.NewPath("rules").Index(i)
 		if len(rule.Verbs) == 0 {
-			errs = append(errs, field.Required(at.Child("verbs"), "verbs must contain at least one value"))
+			verbs = append(verbs, field.Required(at.Child("verbs"), ""))
 		}
 		if len(rule.NonResourceURLs) > 0 {
 			if namespaced {
@@ -75,7 +77,7 @@ func validatePolicyRules(rules []rbacv1.PolicyRule, namespaced bool) (errs field
 			errs = append(errs, field.Required(at.Child("resources"), "resource rules must supply at least one resource"))
 		}
 	}
-	return errs
+	return append(errs, verbs...)
 }
 
 func validateRoleRef(ref rbacv1.RoleRef, kinds ...string) (errs field.ErrorList) {
@@ -100,5 +102,5 @@ func validateRoleRefUpdate(obj, live rbacv1.RoleRef) field.ErrorList {
 	if obj == live {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("roleRef"), obj, "cannot change roleRef")}
+	return field.ErrorList{field.Invalid(field.NewPath("roleRef"), obj, "field is immutable")}
 }

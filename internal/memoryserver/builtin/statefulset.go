@@ -5,9 +5,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -35,6 +35,7 @@ func defaultStatefulSet(set *appsv1.StatefulSet) {
 	}
 	if rolling := spec.UpdateStrategy.RollingUpdate; rolling != nil && spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
 		setIfNil(&rolling.Partition, 0)
+		setIfNil(&rolling.MaxUnavailable, intstr.FromInt32(1))
 	}
 	setIfNil(&spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	setIfZero(&spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
@@ -92,15 +93,10 @@ func withoutTypes(templates []corev1.PersistentVolumeClaim) []corev1.PersistentV
 }
 
 func validateStatefulSetUpdate(obj, live *appsv1.StatefulSet) field.ErrorList {
-	rest := obj.Spec
-	rest.Replicas, rest.Template, rest.UpdateStrategy = live.Spec.Replicas, live.Spec.Template, live.Spec.UpdateStrategy
-	rest.MinReadySeconds, rest.Ordinals, rest.RevisionHistoryLimit = live.Spec.MinReadySeconds, live.Spec.Ordinals, live.Spec.RevisionHistoryLimit
-	rest.PersistentVolumeClaimRetentionPolicy = live.Spec.PersistentVolumeClaimRetentionPolicy
-	before := live.Spec
-	rest.VolumeClaimTemplates, before.VolumeClaimTemplates = withoutTypes(rest.VolumeClaimTemplates), withoutTypes(before.VolumeClaimTemplates)
-	if equality.Semantic.DeepEqual(rest, before) {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(specPath, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+
-		"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+	return slices.Concat(
+		immutable(obj.Spec.Selector, live.Spec.Selector, "spec", "selector"),
+		immutable(withoutTypes(obj.Spec.VolumeClaimTemplates), withoutTypes(live.Spec.VolumeClaimTemplates), "spec", "volumeClaimTemplates"),
+		immutable(obj.Spec.ServiceName, live.Spec.ServiceName, "spec", "serviceName"),
+		immutable(obj.Spec.PodManagementPolicy, live.Spec.PodManagementPolicy, "spec", "podManagementPolicy"),
+	)
 }

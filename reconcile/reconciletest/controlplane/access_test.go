@@ -133,7 +133,7 @@ func TestMarshalKubeconfig(t *testing.T) {
 }
 
 func TestKubectl(t *testing.T) {
-	minor := "v1.36."
+	minor := "v1.37."
 	if version := os.Getenv("OPBLOCKS_KUBERNETES"); version != "" {
 		minor = version[:strings.LastIndex(version, ".")+1]
 	}
