@@ -1,3 +1,7 @@
+//go:build !race
+
+// Programs are built and run here, which the race detector does not see.
+
 package deployed
 
 import (
@@ -179,6 +183,10 @@ func words(line string) []string {
 	return all
 }
 
+// isOfCompiler reports whether a variable changes how all packages are compiled. A container has a cache of its own. Here a program
+// shares the packages that other programs of the tests have compiled.
+func isOfCompiler(variable string) bool { return strings.HasPrefix(variable, "CGO_ENABLED=") }
+
 // execute runs a command of RUN. Absolute paths in it become paths below the folder of the stage.
 func (s *stage) execute(t *testing.T, command string) {
 	t.Helper()
@@ -191,7 +199,7 @@ func (s *stage) execute(t *testing.T, command string) {
 	for name, value := range s.args {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.Env = append(cmd.Env, s.env...)
+	cmd.Env = append(cmd.Env, slices.DeleteFunc(slices.Clone(s.env), isOfCompiler)...)
 	output, err := cmd.CombinedOutput()
 	require.NoError(t, err, "RUN %s\n%s", command, output)
 }

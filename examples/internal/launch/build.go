@@ -14,11 +14,10 @@ func Build(ctx context.Context, example, file string) error {
 	if err != nil {
 		return err
 	}
-	// With the flags of the Makefile and of the control plane's programs, so that the packages that they share are compiled once.
-	build := exec.CommandContext(ctx, "go", "build", "-gcflags=all=-dwarf=false", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
-		"-o", file, "./"+example)
+	// Without flags of the compiler, so that the packages which the control plane's programs share with it are compiled once.
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "./"+example)
 	build.Dir = "examples"
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+workspace)
+	build.Env = append(os.Environ(), "GOWORK="+workspace)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("build the %s operator: %w", example, err)

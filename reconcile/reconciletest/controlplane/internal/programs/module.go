@@ -89,7 +89,7 @@ func (m *Module) folder() (string, error) {
 // version of Go is no reason to build them again.
 func (m *Module) key() string {
 	key := sha256.New()
-	fmt.Fprintln(key, buildFlags, m.Flags, m.Programs)
+	fmt.Fprintln(key, m.Flags, m.Programs)
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		fmt.Fprintf(key, "%s %x\n", name, sha256.Sum256(m.Files[name]))
 	}
