@@ -1,3 +1,7 @@
+//go:build !race
+
+// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+
 package ownedresources_test
 
 import (

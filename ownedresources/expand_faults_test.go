@@ -1,3 +1,7 @@
+//go:build !race
+
+// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+
 package ownedresources_test
 
 import (
@@ -9,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -92,28 +95,6 @@ func ensurePod(ctx context.Context, c client.Client, set *appsv1.StatefulSet, po
 type pods map[string]types.UID
 
 func (pods) State() any { return nil } // what the scenario compares are the objects
-
-func statefulSet(owner *pool) *appsv1.StatefulSet {
-	labels := map[string]string{"app": owner.Name}
-	size := resource.MustParse(owner.Spec.MinAvailable.String() + "Gi")
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: owner.Name},
-		Spec: appsv1.StatefulSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "server", Image: "server:1"}}},
-			},
-			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
-				ObjectMeta: metav1.ObjectMeta{Name: "data"},
-				Spec: corev1.PersistentVolumeClaimSpec{
-					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
-				},
-			}},
-		},
-	}
-}
 
 // expanded returns an error if a pod was replaced, or if a claim was forgotten.
 func expanded(env *reconciletest.Env) error {

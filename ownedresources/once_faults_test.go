@@ -1,3 +1,7 @@
+//go:build !race
+
+// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+
 package ownedresources_test
 
 import (
@@ -9,12 +13,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,17 +24,6 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
-
-var poolName = metav1.ObjectMeta{Namespace: "default", Name: "pool"}
-
-// newPool returns an owner. Its minAvailable is what the scenario changes.
-func newPool(n int32) *pool {
-	return &pool{ObjectMeta: poolName, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(n))}}
-}
-
-func setPool(n int32) reconciletest.Action {
-	return reconciletest.Change(newPool(0), func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(n)) })
-}
 
 func runs(set func() *ownedresources.ChildSet[*pool]) func(p *reconciletest.Process) error {
 	return func(p *reconciletest.Process) error {
@@ -215,19 +206,6 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 				Always:               runsOnce,
 			}, reconciletest.SkipFaults(test.skipped...))
 		})
-	}
-}
-
-func migration(owner *pool, ttl *int32) *batchv1.Job {
-	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}}, // without labels it has those of its pods
-		Spec: batchv1.JobSpec{
-			TTLSecondsAfterFinished: ttl,
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicyNever,
-				Containers:    []corev1.Container{{Name: "migrate", Image: "migrate:" + owner.Spec.MinAvailable.String()}},
-			}},
-		},
 	}
 }
 

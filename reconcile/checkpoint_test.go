@@ -1,13 +1,8 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -211,146 +206,6 @@ func TestFreshnessAfter(t *testing.T) {
 	}
 }
 
-// A step does everything that finds out how fresh the object is, in every order, and ignores the errors. The status write at
-// the end of the pass depends on the errors alone: none after a conflict, with a lock after another error, and else without
-// one. So what a failed checkpoint was to write is never written later without a lock.
-func TestStatusWriteByFreshness(t *testing.T) {
-	timeout := errors.New("timeout")
-	actions := map[string]freshnessAction{
-		"metadata":                    {reason: "a write with a lock confirms the object", metadata: true},
-		"checkpoint":                  {reason: "so does this"},
-		"checkpoint meets a conflict": {reason: "nothing is stored", err: apierrors.NewConflict(resource, "a", errors.New("modified"))},
-		"checkpoint is lost":          {reason: "nothing is stored, which the step cannot know", err: timeout},
-		"checkpoint loses its answer": {reason: "it is stored, which the step cannot know", err: timeout, stored: true},
-		"confirm":                     {reason: "a read confirms the object", confirm: true},
-		"confirm finds nothing":       {reason: "a deletion counts as a conflict", confirm: true, err: apierrors.NewNotFound(resource, "a")},
-		"confirm fails":               {reason: "the object may be another version", confirm: true, err: timeout},
-	}
-	names := slices.Sorted(maps.Keys(actions))
-	sequences := [][]string{nil}
-	for i := 0; len(sequences[i]) < 3; i++ {
-		for _, name := range names {
-			sequences = append(sequences, append(slices.Clone(sequences[i]), name))
-		}
-	}
-	for _, sequence := range sequences {
-		t.Run(strings.Join(sequence, ", "), func(t *testing.T) {
-			run := &freshnessRun{}
-			for _, name := range sequence {
-				run.actions = append(run.actions, actions[name])
-			}
-			run.test(t)
-		})
-	}
-}
-
-// freshnessAction is something that a step does and that may change how fresh the object is known to be. It is a checkpoint
-// unless metadata or confirm is set.
-type freshnessAction struct {
-	reason   string
-	metadata bool
-	confirm  bool
-	err      error // the answer to its request
-	stored   bool  // the request is carried out nevertheless
-}
-
-// freshnessRun is one pass of a process that has just started, whose step does some actions.
-type freshnessRun struct {
-	actions []freshnessAction
-	started bool            // the step does the actions
-	now     freshnessAction // the zero value before the first and after the last one
-	ended   bool            // the step has done all actions
-
-	conflicted, failed bool // an action has returned a conflict, or another error
-	written            bool // the metadata was written, and nothing has failed since
-	confirmed          bool // a checkpoint or a confirmation has succeeded, which holds for the whole process
-	reads              int
-	final              []string // the status patches after the step
-}
-
-func (r *freshnessRun) test(t *testing.T) {
-	h := newHarness(t, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			if _, cached := obj.(*budget); !cached {
-				r.reads++
-				if r.now.err != nil {
-					return r.now.err
-				}
-			}
-			return c.Get(ctx, key, obj, opts...)
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			data, err := p.Data(obj)
-			require.NoError(t, err)
-			if r.ended {
-				r.final = append(r.final, string(data))
-			}
-			if r.failed {
-				require.Contains(t, string(data), `"resourceVersion"`, "a status write after a failure has a lock")
-			}
-			if r.now.err == nil || r.now.stored {
-				err = c.SubResource(sub).Patch(ctx, obj, p, opts...)
-			}
-			return cmp.Or(r.now.err, err)
-		},
-	}, Named("one", Func(r.step(t))))
-	h.pass(t) // the first status has conditions, which are a list, and so always has a lock
-	r.started = true
-
-	again := New(h.client, h.steps...).WithClock(h.clock)
-	result, err := again.Reconcile(t.Context(), request)
-	require.NoError(t, err)
-	if r.conflicted {
-		require.Empty(t, r.final, "after a conflict the status is not written")
-		require.NotZero(t, result.RequeueAfter, "the next pass writes it")
-		return
-	}
-	require.Len(t, r.final, 1)
-	require.Contains(t, r.final[0], `"currentHealthy":9`)
-	require.Equal(t, r.failed, strings.Contains(r.final[0], `"resourceVersion"`), "a lock exactly if something failed: %s", r.final[0])
-}
-
-// step does the actions, and changes a field of the status that is no list, so that its write alone needs no lock.
-func (r *freshnessRun) step(t *testing.T) StepFunc[*budget] {
-	return func(ctx context.Context, c client.Client, b *budget) error {
-		if !r.started {
-			return nil
-		}
-		for i, action := range r.actions {
-			r.now = action
-			before := r.reads
-			var err error
-			switch {
-			case action.metadata:
-				_, err = PatchAnnotations(ctx, c, b, map[string]string{"example.com/action": fmt.Sprint(i)})
-				r.written = r.written || err == nil && !r.failed && !r.conflicted
-				continue // the outcome of the step shows its error: the status may be written
-			case action.confirm:
-				_, err = passFrom(ctx).ConfirmCurrent(ctx, b)
-				known := r.confirmed || r.written
-				require.Equal(t, !known, r.reads == before+1, "a request exactly if the object is not known to be current")
-				require.False(t, !known && action.err != nil && err == nil, "the error is returned")
-			default:
-				b.Status.ExpectedPods = int32(10 + i)
-				err = Checkpoint(ctx)
-				require.False(t, action.err != nil && err == nil, "the error is returned")
-			}
-			r.confirmed = r.confirmed || err == nil
-			r.conflicted = r.conflicted || err != nil && isConflict(err)
-			r.failed = r.failed || err != nil && !isConflict(err)
-			r.written = r.written && err == nil
-		}
-		r.now, r.ended = freshnessAction{}, true
-		b.Status.CurrentHealthy = 9
-		return nil
-	}
-}
-
-func with(b *budget, effect string) *budget {
-	b.Labels = map[string]string{"effect": effect}
-	return b
-}
-
 func TestCheckpointMisplaced(t *testing.T) {
 	require.ErrorContains(t, Checkpoint(t.Context()), "outside of a pass")
 
@@ -437,4 +292,9 @@ func TestCheckpointInFinalizeOfDeletedObject(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, result.RequeueAfter)
 	require.Zero(t, effects)
+}
+
+func with(b *budget, effect string) *budget {
+	b.Labels = map[string]string{"effect": effect}
+	return b
 }

@@ -30,6 +30,8 @@ import (
 )
 
 // The CustomResourceDefinition is not installed.
+type relay = reconcile.Relay
+
 func TestManagerWithoutKind(t *testing.T) {
 	const says = `the cache cannot start: no matches for kind "Relay" in version "test.opblocks.dev/v1": install its CustomResourceDefinition first (make install)`
 	newOne := func() ctrl.Manager {

@@ -1,3 +1,7 @@
+//go:build !race
+
+// A schedule starts no goroutine: the race detector would only make the many random plans slow.
+
 package schedule_test
 
 import (

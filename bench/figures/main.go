@@ -1,27 +1,49 @@
-// Command figures reads the output of `make bench`, draws it as SVG pictures, and fills the numbers into the text of a page:
+// Command figures measures the benchmarks, draws what they print as SVG pictures, and fills the numbers into the text of a page:
 //
-//	go run ./figures -text figures/page.tmpl -page ../docs/figures.md < ../bin/bench.txt
+//	go run ./figures -measure
 //
-// The pictures are written beside the page. Nothing is written if a result is missing.
+// The pictures are written beside the page. Nothing is written if a result is missing. Without -measure, the results of the last
+// measurement are used.
 package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 )
 
 func main() {
 	text := flag.String("text", "figures/page.tmpl", "the text of the page, with marks for the numbers")
 	page := flag.String("page", "../docs/figures.md", "the page to write")
+	results := flag.String("results", "../bin/bench.txt", "the file of the results")
+	again := flag.Bool("measure", false, "measure again, in about half an hour")
+	programs := flag.String("programs", "../bin/k8s", "the folder of the control plane that is measured")
 	flag.Parse()
-	if err := run(os.Stdin, *text, *page); err != nil {
-		fmt.Fprintln(os.Stderr, "figures:", err)
-		os.Exit(1)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if *again {
+		if err := measure(ctx, *results, *programs, suites, os.Stdout, os.Stderr); err != nil {
+			fail(err)
+		}
 	}
+	measured, err := os.Open(*results)
+	if err != nil {
+		fail(err)
+	}
+	if err := run(measured, *text, *page); err != nil {
+		fail(err)
+	}
+	fmt.Fprintf(os.Stderr, "opblocks: %s and its pictures have the figures of this run; see whether what is written around them still holds\n", *page)
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "figures:", err)
+	os.Exit(1)
 }
 
 func run(in io.Reader, text, page string) error {

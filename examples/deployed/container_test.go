@@ -1,3 +1,7 @@
+//go:build !race
+
+// Programs are built and run here, which the race detector does not see.
+
 package deployed
 
 import (

@@ -1,3 +1,7 @@
+//go:build !race
+
+// Programs are built and run here, which the race detector does not see.
+
 // Package deployed deploys each example on a real control plane, as `make deploy` does, and walks through its README there. The
 // operators run as the programs that their Dockerfiles build, with what their pods provide.
 package deployed

@@ -13,9 +13,13 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "opblocks: name a tag, such as v0.1.0 or examples/v0.1.0")
+	if len(os.Args) != 2 || os.Args[1] == "" {
+		fmt.Fprintln(os.Stderr, "opblocks: name a tag: make release-check RELEASE=v0.1.0, or RELEASE=examples/v0.1.0")
 		os.Exit(2)
+	}
+	if changes, err := exec.Command("git", "status", "--porcelain").Output(); err != nil || len(changes) > 0 {
+		fmt.Fprintln(os.Stderr, "opblocks: a tag is of a commit, and there are changes that are not committed: see git status")
+		os.Exit(1)
 	}
 	faults := check(os.DirFS("."), readModule, os.Args[1])
 	for _, fault := range faults {

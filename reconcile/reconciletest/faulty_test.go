@@ -1,3 +1,7 @@
+//go:build !race
+
+// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+
 package reconciletest_test
 
 import (
@@ -10,16 +14,6 @@ import (
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
-
-// faulty is an operator with one typical mistake, or without it if sound is true.
-type faulty struct {
-	reason   string // what is wrong with it
-	scenario func(sound bool) reconciletest.Scenario
-	fault    reconciletest.FaultKind   // that shows it; "" if none is needed
-	kind     reconciletest.FindingKind // of all failures; "": any
-	says     []string                  // what the report must contain, so that the author understands
-	never    []string                  // what it must not contain, since it is not true of the mistake
-}
 
 // TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it
 // finds nothing in the same operator without the mistake.
@@ -60,15 +54,6 @@ func TestFindsEveryFault(t *testing.T) {
 	if found == len(faultyOperators) { // no -run left some out
 		assert.ElementsMatch(t, reconciletest.FaultKinds(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
 	}
-}
-
-func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
-	for _, f := range r.Failures {
-		if len(f.Faults) == 1 && f.Faults[0].Kind == kind {
-			return true
-		}
-	}
-	return false
 }
 
 // faultyOperators has the operators by the name of their mistake.

@@ -1,107 +1,17 @@
+//go:build !race
+
+// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+
 package scheduledjobs_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
-
-// ledger counts how often each Job has run, by name. It is part of what is compared with the run without faults: no run is
-// lost, and none happens twice.
-func ledger() *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ledger"}}
-}
-
-// counted is an annotation of the ledger with the UIDs of the Jobs that have been counted.
-const counted = "counted"
-
-// count counts the Jobs that have started. It is a simulated controller beside that of Jobs.
-func count(ctx context.Context, c client.Client) error {
-	var all batchv1.JobList
-	runs := ledger()
-	if err := errors.Join(c.List(ctx, &all), c.Get(ctx, client.ObjectKeyFromObject(runs), runs)); err != nil {
-		return err
-	}
-	if runs.Data == nil {
-		runs.Data = map[string]string{}
-	}
-	seen := runs.Annotations[counted]
-	for i := range all.Items {
-		job := &all.Items[i]
-		if job.Status.StartTime == nil || strings.Contains(seen, string(job.UID)) {
-			continue
-		}
-		times, _ := strconv.Atoi(runs.Data[job.Name])
-		runs.Data[job.Name] = strconv.Itoa(times + 1)
-		seen += " " + string(job.UID)
-	}
-	if seen == runs.Annotations[counted] {
-		return nil
-	}
-	metav1.SetMetaDataAnnotation(&runs.ObjectMeta, counted, seen)
-	return c.Update(ctx, runs)
-}
-
-// jobs is the controller of Jobs. A Job finishes at once unless its image is endless.
-var jobs = reconciletest.Jobs(func(job *batchv1.Job) reconciletest.JobOutcome {
-	if _, finished := job.Labels["finished"]; job.Spec.Template.Spec.Containers[0].Image == "endless" && !finished {
-		return reconciletest.JobRuns
-	}
-	return reconciletest.JobCompletes
-})
-
-// once returns an error if a Job has run twice.
-func once(env *reconciletest.Env) error {
-	runs := ledger()
-	if err := env.Get(context.Background(), client.ObjectKeyFromObject(runs), runs); err != nil {
-		return err
-	}
-	for name, times := range runs.Data {
-		if times != "1" {
-			return fmt.Errorf("%s has run %s times", name, times)
-		}
-	}
-	return nil
-}
-
-// nextRun lets the next run become due. The minute after it lets what a fault has interrupted be done before the next action.
-var nextRun = []reconciletest.Action{reconciletest.Wait(10 * time.Minute), reconciletest.Wait(time.Minute)}
-
-func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
-	return reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{ledger()},
-		Start: func(p *reconciletest.Process) error {
-			return reconcile.For(p.Manager(), reconcile.Named("backup", newStep())).Complete()
-		},
-		SimulatedControllers: []reconciletest.SimulatedController{jobs, {Step: count}},
-		Actions:              actions, Always: once, Ignore: ignore,
-		Horizon: 2 * time.Minute, // shorter than the time between an action and the next run
-	}
-}
-
-// ignore ignores what is compared by the ledger: the UID of a Job that is gone, and a success that nobody saw before the TTL
-// removed the Job.
-func ignore(obj *unstructured.Unstructured) {
-	reconciletest.IgnoreFields("ConfigMap", "metadata.annotations."+counted)(obj)
-	unstructured.RemoveNestedField(obj.Object, "status", "lastJobUID")
-	if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttl"); found {
-		unstructured.RemoveNestedField(obj.Object, "status", "lastSuccessfulTime")
-	}
-}
 
 // TestSurvivesEveryFault runs scenarios that cover everything that the step reacts to, once for every fault at every point.
 func TestSurvivesEveryFault(t *testing.T) {
@@ -149,10 +59,4 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Explore(t, scenario(actions...), reconciletest.Depth(2), reconciletest.LimitPairs(20))
 		})
 	}
-}
-
-// finish lets an endless Job finish.
-func finish(name string) reconciletest.Action {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	return reconciletest.Change(job, func(job *batchv1.Job) { metav1.SetMetaDataLabel(&job.ObjectMeta, "finished", "") })
 }

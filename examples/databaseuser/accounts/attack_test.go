@@ -1,3 +1,7 @@
+//go:build !race
+
+// The attacks follow one another, so the race detector finds nothing in them, and would take several times as long.
+
 package accounts_test
 
 import (

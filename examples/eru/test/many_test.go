@@ -134,9 +134,6 @@ func (u *user) scheduledMany(t testing.TB, many int) {
 	}
 }
 
-// TestThousandDue is one of the tests that make test runs without the race detector, with which it needs eight times as long.
-func TestThousandDue(t *testing.T) { testManyDue(t, 1000, 25) }
-
 // TestHundredDue runs the same with the race detector.
 func TestHundredDue(t *testing.T) { testManyDue(t, 100, 5) }
 

@@ -1,0 +1,56 @@
+package ownedresources
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+)
+
+// corpusPlane runs controllers, unlike controlPlane: they write to the same objects as the tests.
+var corpusPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/gadgets.yaml", "testdata/widgets.yaml"))
+
+// counts is what was checked, so that a test that checks nothing fails.
+type counts struct {
+	subjects atomic.Int64 // manifests, in two forms each
+	settled  atomic.Int64 // subjects whose live object differs from what was sent
+
+	fields    atomic.Int64 // values, structs, lists and maps of ours that were to be changed by hand
+	refused   atomic.Int64 // by the API server, with every value
+	noticed   atomic.Int64 // of these, in a dry run
+	repaired  atomic.Int64
+	stuck     atomic.Int64 // could not be repaired, see unrepairable
+	leftovers atomic.Int64 // repairs that left an item of somebody else
+
+	dropped     atomic.Int64 // fields that were dropped
+	dropRefused atomic.Int64 // fields that the API server requires, or that are immutable
+	uncompared  atomic.Int64 // drops whose result was not compared with a new object
+
+	foreign atomic.Int64 // fields of others that survived
+}
+
+func (n *counts) String() string {
+	return fmt.Sprintf(`%d manifests in two forms each, %d of them rewritten by the API server
+%d fields to be changed by hand: %d refused by the API server, %d noticed in a dry run, %d repaired by one write (%d writes left a foreign item), %d could not be repaired
+%d fields dropped, %d more refused by the API server, %d times not compared with a new object
+%d foreign fields left alone`,
+		n.subjects.Load()/2, n.settled.Load(),
+		n.fields.Load(), n.refused.Load(), n.noticed.Load(), n.repaired.Load(), n.leftovers.Load(), n.stuck.Load(),
+		n.dropped.Load(), n.dropRefused.Load(), n.uncompared.Load(),
+		n.foreign.Load())
+}
+
+// requireEnough fails unless a run over all manifests checked about as much as it did when it was written.
+func (n *counts) requireEnough(t *testing.T) {
+	t.Helper()
+	require.GreaterOrEqual(t, n.subjects.Load(), int64(2*95))
+	require.GreaterOrEqual(t, n.repaired.Load(), int64(2500))
+	require.GreaterOrEqual(t, n.noticed.Load(), int64(1650))
+	require.GreaterOrEqual(t, n.dropped.Load(), int64(1150))
+	require.GreaterOrEqual(t, n.foreign.Load(), int64(600))
+	require.Less(t, n.refused.Load(), n.fields.Load()/2, "what the API server refuses proves nothing")
+	require.Less(t, n.stuck.Load(), n.repaired.Load()/20)
+}
