@@ -119,7 +119,7 @@ func runBlocks(t *testing.T, blocks []block, environment []string) string {
 	file := filepath.Join(parts, "script")
 	require.NoError(t, os.WriteFile(file, []byte(script.String()), 0o600))
 
-	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Minute)
 	defer cancel()
 	output := &bytes.Buffer{}
 	shell := exec.CommandContext(ctx, "bash", file)
