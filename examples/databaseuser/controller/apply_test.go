@@ -96,25 +96,6 @@ func count(calls []string, prefix string) (n int) {
 	return n
 }
 
-// TestForgedGrants checks that only what an account has is revoked, however many grants the status names.
-func TestForgedGrants(t *testing.T) {
-	u := sample()
-	u.Spec.Hosts = manyHosts()
-	h := newHarness(t, u, secret("swordfish"))
-	h.reconcile(t)
-	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(u), u))
-	for i := range 20_000 {
-		u.Status.Grants = append(u.Status.Grants, userv1alpha1.AppliedGrant{Database: fmt.Sprint("forged", i), Privileges: []string{"SELECT"}})
-	}
-	require.NoError(t, h.Status().Update(t.Context(), u))
-	h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Spec.Grants = nil })
-	ready, calls := h.reconcile(t)
-	assert.Equal(t, "ProvisionSucceeded", ready.Reason, ready.Message)
-	assert.Equal(t, 32, count(calls, "Revoke "), "the grant that each account has had")
-	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(u), u))
-	assert.Empty(t, u.Status.Grants)
-}
-
 // TestRefusedGrantsAreForgotten checks that grants which the server has refused are not recorded any more when the spec does not
 // list them: else whoever changes the spec often could make the status, and the work of each pass, as long as they like.
 func TestRefusedGrantsAreForgotten(t *testing.T) {

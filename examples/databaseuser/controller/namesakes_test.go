@@ -171,44 +171,6 @@ func rename(t *testing.T, h *harness, users map[string]string) {
 	}
 }
 
-// TestLongCircles exchanges the names of many DatabaseUsers, each for the name of the next one.
-func TestLongCircles(t *testing.T) {
-	for size, resolved := range map[int]bool{controller.MaxCircle: true, controller.MaxCircle + 1: false} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			var pairs [][2]string
-			var names []string
-			after := map[string]string{}
-			for i := range size {
-				names = append(names, fmt.Sprintf("u%02d", i))
-				pairs = append(pairs, [2]string{names[i], "user-" + names[i]})
-				after[names[i]] = fmt.Sprintf("user-u%02d", (i+1)%size)
-			}
-			h := newHarness(t, rivals(false, pairs...)...)
-			for _, name := range names {
-				require.Equal(t, "ProvisionSucceeded", h.reconcileNamed(t, name).Reason)
-			}
-			rename(t, h, after)
-			for range 3 {
-				for _, name := range slices.Backward(names) {
-					h.reconcileNamed(t, name)
-				}
-			}
-			for i, name := range names {
-				ready := h.reconcileNamed(t, name)
-				if resolved {
-					assert.Equal(t, "ProvisionSucceeded", ready.Reason, "%s: %s", name, ready.Message)
-					assert.Equal(t, name, h.database.Password(accounts.Account{User: after[name], Host: "%"}))
-					continue
-				}
-				assert.Equal(t, "AccountClaimed", ready.Reason, name)
-				assert.Equal(t, fmt.Sprintf("DatabaseUser default/%s has the better claim to the user name; more than 16 DatabaseUsers wait for each other: "+
-					"if they do so in a circle, give one of them a name that nobody has", names[(i+1)%size]), ready.Message)
-				assert.Equal(t, name, h.database.Password(accounts.Account{User: "user-" + name, Host: "%"}), "it keeps its account")
-			}
-		})
-	}
-}
-
 // TestManyWait has many DatabaseUsers for one name. A change of one of them enqueues the one that has the name and the one that is
 // next, and all conditions name the one that has it.
 func TestManyWait(t *testing.T) {
