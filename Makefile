@@ -5,7 +5,7 @@
 export GOWORK = off
 workspace     = GOWORK="$(CURDIR)/go.work"
 
-# Set by users, and not by the environment.
+# Users set these on the command line. Variables of the environment do not count.
 $(foreach v,EXAMPLE KEEP IMG BASE_IMAGE NAMESPACE RELEASE FROM MODULE KIND DIR GROUP VERSION LIBRARY,$(eval $v =))
 DOCKER  = docker
 # Of `make deploy`: default is for the whole cluster, namespaced for one namespace.
@@ -117,7 +117,7 @@ compatibility: requirements ## Compile and test the library with other versions 
 	@for v in $(CONTROLLER_RUNTIME); do hack/compatibility $$v || exit 1; done
 vulncheck: requirements bin/govulncheck ## Look for known vulnerabilities in what the modules call; asks https://vuln.go.dev.
 	@for m in $(modules); do echo "opblocks: looking for known vulnerabilities in module $$m" >&2; (cd $$m && "$(CURDIR)/bin/govulncheck" ./...) || \
-		{ echo "opblocks: if https://vuln.go.dev could not be reached, nothing was checked: check the network" >&2; exit 1; }; done
+		{ echo "opblocks: module $$m has a vulnerability, or https://vuln.go.dev could not be reached: see above" >&2; exit 1; }; done
 release-check: requirements ## Check that the commit can get the tag RELEASE=v0.1.0 or RELEASE=examples/v0.1.0; see docs/releasing.md.
 	@go run ./internal/release "$(RELEASE)"
 	$(if $(findstring /,$(RELEASE)),,go run ./internal/exportedapi -exact "$(RELEASE)")

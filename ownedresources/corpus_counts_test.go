@@ -6,12 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
-
-// corpusPlane runs controllers, unlike controlPlane: they write to the same objects as the tests.
-var corpusPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/gadgets.yaml", "testdata/widgets.yaml"))
 
 // counts is what was checked, so that a test that checks nothing fails.
 type counts struct {

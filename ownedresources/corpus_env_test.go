@@ -285,3 +285,6 @@ func (w *widget) DeepCopyObject() runtime.Object {
 }
 
 var widgetKind = schema.GroupVersionKind{Group: "corpus.opblocks.dev", Version: "v1", Kind: "Widget"}
+
+// corpusPlane runs controllers, unlike controlPlane: they write to the same objects as the tests.
+var corpusPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/gadgets.yaml", "testdata/widgets.yaml"))

@@ -25,7 +25,7 @@ func setPool(n int32) reconciletest.Action {
 
 func migration(owner *pool, ttl *int32) *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}}, // without labels it has those of its pods
+		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}}, // a StatefulSet without labels gets the labels of its pods
 		Spec: batchv1.JobSpec{
 			TTLSecondsAfterFinished: ttl,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{

@@ -60,7 +60,7 @@ type freshnessAction struct {
 	metadata bool
 	confirm  bool
 	err      error // the answer to its request
-	stored   bool  // the request is carried out nevertheless
+	stored   bool  // the server carries out the request, although its answer is err
 }
 
 // freshnessRun is one pass of a process that has just started, whose step does some actions.

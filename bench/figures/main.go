@@ -17,23 +17,26 @@ import (
 	"path/filepath"
 )
 
+const (
+	resultsFile    = "../bin/bench.txt" // what the last measurement printed
+	programsFolder = "../bin/k8s"       // the folder of the control plane that is measured
+)
+
 func main() {
 	text := flag.String("text", "figures/page.tmpl", "the text of the page, with marks for the numbers")
 	page := flag.String("page", "../docs/figures.md", "the page to write")
-	results := flag.String("results", "../bin/bench.txt", "the file of the results")
 	again := flag.Bool("measure", false, "measure again, in about half an hour")
-	programs := flag.String("programs", "../bin/k8s", "the folder of the control plane that is measured")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if *again {
-		if err := measure(ctx, *results, *programs, suites, os.Stdout, os.Stderr); err != nil {
+		if err := measure(ctx, resultsFile, programsFolder, suites, os.Stdout, os.Stderr); err != nil {
 			fail(err)
 		}
 	}
-	measured, err := os.Open(*results)
+	measured, err := os.Open(resultsFile)
 	if err != nil {
-		fail(err)
+		fail(fmt.Errorf("nothing was measured yet: run `make bench`: %w", err))
 	}
 	if err := run(measured, *text, *page); err != nil {
 		fail(err)

@@ -138,22 +138,3 @@ func TestHorizon(t *testing.T) {
 	})
 	reconciletest.Explore(t, s)
 }
-
-func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
-	for _, f := range r.Failures {
-		if len(f.Faults) == 1 && f.Faults[0].Kind == kind {
-			return true
-		}
-	}
-	return false
-}
-
-// faulty is an operator with one typical mistake, or without it if sound is true.
-type faulty struct {
-	reason   string // what is wrong with it
-	scenario func(sound bool) reconciletest.Scenario
-	fault    reconciletest.FaultKind   // that shows it; "" if none is needed
-	kind     reconciletest.FindingKind // of all failures; "": any
-	says     []string                  // what the report must contain, so that the author understands
-	never    []string                  // what it must not contain, since it is not true of the mistake
-}

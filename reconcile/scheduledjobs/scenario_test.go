@@ -27,7 +27,7 @@ func ledger() *corev1.ConfigMap {
 // counted is an annotation of the ledger with the UIDs of the Jobs that have been counted.
 const counted = "counted"
 
-// count counts the Jobs that have started. It is a simulated controller beside that of Jobs.
+// count counts the Jobs that have started. It is a simulated controller, and runs beside the simulated controller of Jobs.
 func count(ctx context.Context, c client.Client) error {
 	var all batchv1.JobList
 	runs := ledger()
