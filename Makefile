@@ -35,7 +35,6 @@ $(2)
 endef
 
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
-
 ##@ Try it
 
 help: ## Show this help.
@@ -170,8 +169,9 @@ tool = $(call slowly,building $(@F),cd hack/$(1) && $(go-build) -o ../../$@ $(2)
 requirements:
 	@command -v go >/dev/null || { echo "opblocks: Go is missing; install Go 1.26 or newer: https://go.dev/dl/" >&2; exit 1; }
 	@why=$$(go list -m 2>&1) || { echo "opblocks: Go 1.26 or newer is needed, see https://go.dev/dl/: $$why" >&2; exit 1; }
-	@test -e bin/k8s || test -d "$${OPBLOCKS_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/opblocks}/controlplane" || df -Pk . "$${HOME:-.}" | awk 'NR > 1 && $$4 < 6000000 { exit 1 }' || \
-	{ echo "opblocks: the build of the control plane needs 6 GB of free disk space, here and in your home folder; see df" >&2; exit 1; }
+	@cache="$${OPBLOCKS_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/opblocks}"; test -e bin/k8s || test -d "$$cache/controlplane" || for d in . "$$cache" "$$(go env GOCACHE)" "$$(go env GOMODCACHE)"; do \
+	{ mkdir -p "$$d" && test -w "$$d" && df -Pk "$$d" | awk 'NR > 1 && $$4 < 6000000 { exit 1 }'; } 2>/dev/null || \
+	{ echo "opblocks: the first build needs 6 GB in $$d: free that much (see df), make it writable, or choose another folder by GOCACHE, GOMODCACHE or XDG_CACHE_HOME" >&2; exit 1; }; done
 
 example: requirements
 	@test -n "$(EXAMPLE)" || { echo "opblocks: name an example: make $(MAKECMDGOALS) EXAMPLE=memcached" >&2; exit 1; }
