@@ -26,8 +26,8 @@ import (
 // operatorVariable is the environment variable with which this test binary becomes an operator: a JSON [operatorProcess].
 const operatorVariable = "OPBLOCKS_BENCH_OPERATOR"
 
-// operatorProcess is a process that runs one operator and nothing else. So its memory is that of the operator: in the
-// process of the benchmark the memory of the measurements before would count as well.
+// operatorProcess is a process that runs one operator and nothing else. So its memory is the operator's memory: in the
+// process of the benchmark, the memory of earlier measurements would count as well.
 type operatorProcess struct {
 	Variant, Namespace, Kubeconfig string
 	Size                           int
@@ -35,7 +35,7 @@ type operatorProcess struct {
 
 // memory is what a process needs that was started when all objects had converged, and has reconciled each of them once.
 type memory struct {
-	Heap     int64 // live heap in bytes, less that of the process before it had a manager
+	Heap     int64 // live heap in bytes, less the heap of the process before it had a manager
 	Resident int64 // VmRSS in bytes, after the runtime has returned what it does not use
 	Peak     int64 // VmHWM in bytes: the most that was resident
 	Requests int

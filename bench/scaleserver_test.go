@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/bench/api"
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
@@ -47,7 +48,7 @@ type generatedResource struct {
 	applied  []string // by object: the annotation of package ownedresources
 
 	mu       sync.Mutex
-	revision int           // of the objects: 0 at first, one more after each storm
+	revision int           // the revision of the objects: 0 at first, one more after each storm
 	watches  chan struct{} // closed when the watches have to end
 	storm    chan struct{} // closed when there is a new revision
 	expired  bool          // the next watch has to start with a list
@@ -67,7 +68,7 @@ const (
 func scaleName(i int) string           { return fmt.Sprintf("site-%05d", i) }
 func (s *scaleServer) ns(i int) string { return fmt.Sprintf("team-%05d", i%s.namespaces) }
 
-// siteUID is the UID of a Site; those of its children have another last group.
+// siteUID returns the UID of a Site, or of one of its children. These UIDs differ in the last group.
 func siteUID(i, child int) string {
 	return fmt.Sprintf("%08x-5c1d-4f5e-9d7a-%06x%06x", uint32(i)*2654435761, child, i)
 }
@@ -101,7 +102,7 @@ func newScaleServer(config *rest.Config, size, namespaces int, namespace string)
 	for i := range size {
 		site := &api.Site{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns(i), Name: scaleName(i), UID: types.UID(siteUID(i, 0)), ResourceVersion: "1"}}
 		site.Spec = api.SiteSpec{Image: "nginx:1.27", Replicas: 2}
-		_ = set.Reconcile(context.Background(), &applied, site) // which waits for the Deployment to become ready
+		_ = set.Reconcile(context.Background(), &applied, site) // the error says that the Deployment is not ready yet
 	}
 
 	key := client.ObjectKey{Namespace: namespace, Name: scaleName(0)}
@@ -126,7 +127,7 @@ func newGeneratedResource(obj client.Object, site *api.Site, scheme *runtime.Sch
 		return nil, err
 	}
 	r := &generatedResource{kind: kinds[0], applied: applied, watches: make(chan struct{}), storm: make(chan struct{})}
-	annotation := obj.GetAnnotations()[ownedresources.AnnotationApplied]
+	annotation := obj.GetAnnotations()[record.Applied]
 	owner, uid := string(site.UID), string(obj.GetUID())
 	obj.SetResourceVersion(tokenVersion)
 	obj.SetNamespace(tokenNamespace)
@@ -198,7 +199,7 @@ func (r *recorder) Create(_ context.Context, obj client.Object, _ ...client.Crea
 	if _, ok := obj.(*appsv1.Deployment); ok {
 		resource = "deployments"
 	}
-	r.applied[resource] = append(r.applied[resource], obj.GetAnnotations()[ownedresources.AnnotationApplied])
+	r.applied[resource] = append(r.applied[resource], obj.GetAnnotations()[record.Applied])
 	obj.SetUID("created")
 	obj.SetResourceVersion("1")
 	return nil

@@ -35,7 +35,7 @@ const (
 var (
 	// allVariants look after a Deployment, a Service and a condition.
 	allVariants = []string{opblocks, tutorial, careful, createOrPatch, wholeSpec, serverSideApply}
-	// mainVariants are measured where there is no time for all.
+	// mainVariants are measured where measuring all would take too long.
 	mainVariants = []string{opblocks, tutorial, careful}
 	// convergenceVariants show as well what the events of opblocks cost: the others emit none.
 	convergenceVariants = append(allVariants, withoutEvents)
@@ -78,7 +78,7 @@ func steps(variant string) []reconcile.NamedStep[*api.Site] {
 	return all
 }
 
-// registration is a step with a cleanup. It does nothing, so that all requests are those of the library.
+// registration is a step with a cleanup. It does nothing, so that the library sends all requests.
 type registration struct{}
 
 func (registration) Reconcile(context.Context, client.Client, *api.Site) error { return nil }

@@ -10,8 +10,8 @@ import (
 // embeds appsv1.DeploymentStatus. The clock is time.Now; see [Editor.WithClock].
 //
 // LastUpdateTime is the time of the last change of a condition, as the Deployment controller sets it. The struct has no
-// observedGeneration, so that is dropped, and a difference in it is no change. Types and reasons may have any form, and a
-// reason may be empty: the API has no patterns for them.
+// observedGeneration, so the editor drops it, and a difference in it is not a change. Types and reasons may have any
+// form, and a reason may be empty: the API has no patterns for them.
 //
 // In the status of a Deployment, its controller sets Available, Progressing and ReplicaFailure, and changes their order.
 func Deployment() Editor[appsv1.DeploymentCondition] { return deployment }

@@ -36,7 +36,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// TestDeploymentForm covers what the API of Deployments accepts and that of metav1.Condition does not.
+// TestDeploymentForm covers what the API of Deployments accepts and the API of metav1.Condition refuses.
 func TestDeploymentForm(t *testing.T) {
 	cases := map[string]struct {
 		reason string

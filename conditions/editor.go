@@ -40,7 +40,7 @@ func NewEditor[C any](adapter Adapter[C]) Editor[C] {
 // Standard returns the Editor for metav1.Condition, which the package's functions use. The clock is time.Now.
 func Standard() Editor[metav1.Condition] { return standard }
 
-// WithClock returns a copy of the editor that uses another clock, such as that of a test or of a reconciler.
+// WithClock returns a copy of the editor that uses another clock, such as the clock of a test or of a reconciler.
 func (e Editor[C]) WithClock(now func() time.Time) Editor[C] {
 	e.now = now
 	return e

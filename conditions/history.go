@@ -57,7 +57,7 @@ func sameEntry(a, b metav1.Condition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
 }
 
-// history is the [List] of a history; All is that of bound.
+// history is the [List] of a history. It has the method All of bound.
 type history[C any] struct {
 	bound[C]
 	limit int

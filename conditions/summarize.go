@@ -21,18 +21,15 @@ const (
 	Paused = "Paused"
 )
 
-// Reasons that [Summarize] uses if no summarized condition supplies one.
+// ReasonSucceeded is the reason of a True summary of [Summarize]. The option [Success] replaces it.
+const ReasonSucceeded = "Succeeded"
+
+// The reasons of other summaries, if no summarized condition supplies one.
 const (
-	// ReasonSucceeded is the reason of a True summary. The option [Success] replaces it.
-	ReasonSucceeded = "Succeeded"
-	// ReasonFailed is used if the deciding condition is bad and has no reason.
-	ReasonFailed = "Failed"
-	// ReasonUnknown is used if the deciding condition is Unknown and has no reason.
-	ReasonUnknown = "Unknown"
-	// ReasonMissing is used if a type that [ForTypes] names is not in the list.
-	ReasonMissing = "Missing"
-	// ReasonNoConditions is used if the list has no condition to sum up.
-	ReasonNoConditions = "NoConditions"
+	reasonFailed       = "Failed"       // the deciding condition is bad
+	reasonUnknown      = "Unknown"      // the deciding condition is Unknown
+	reasonMissing      = "Missing"      // the list lacks a type that ForTypes names
+	reasonNoConditions = "NoConditions" // the list has no condition to sum up
 )
 
 // Summarize returns one condition that sums up the others. It stores nothing; pass the result to [Set].
@@ -42,12 +39,12 @@ const (
 //
 //	False    if a condition is bad
 //	Unknown  if none is bad, and a condition is Unknown, or one that ForTypes names is absent and not negative
-//	Unknown  if there is no condition to sum up: an object that no controller has looked at is not ready
+//	Unknown  if the list has no condition to sum up: an object that no controller has looked at is not ready
 //	True     otherwise
 //
-// Reason and message are those of the condition that decides: the bad one, or else the Unknown one. If there are several,
-// the reason is that of the first, and the message is "Type: message; Type: message" in their order, with the reason of a
-// condition that has no message. A message that exceeds the API's limit of 32768 bytes is cut.
+// Reason and message come from the condition that decides: the bad one, or else the Unknown one. If there are several,
+// the reason comes from the first, and the message is "Type: message; Type: message" in their order. A condition
+// without a message has its reason there. A message that exceeds the API's limit of 32768 bytes is cut.
 //
 // ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
 // them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.
@@ -72,7 +69,7 @@ func (e Editor[C]) Summarize(list []C, options ...SummaryOption) metav1.Conditio
 type SummaryOption func(*summary)
 
 // ForTypes limits the summary to these types, in this order. A type that is absent counts as Unknown, unless it is
-// negative. Reconciling and Stalled then count only if they are named. ForTypes without an argument is no limit.
+// negative. Reconciling and Stalled then count only if they are named. ForTypes without an argument does not limit.
 func ForTypes(types ...string) SummaryOption {
 	return func(s *summary) { s.forTypes = append(s.forTypes, types...) }
 }
@@ -100,7 +97,7 @@ type summary struct {
 	targetType, reason, message string
 	forTypes                    []string
 	negative                    []string
-	addedNegative               []string // those of negative that an option added
+	addedNegative               []string // the negative types that an option added
 }
 
 func (s *summary) summarize(list []metav1.Condition) metav1.Condition {
@@ -112,7 +109,7 @@ func (s *summary) summarize(list []metav1.Condition) metav1.Condition {
 		negative := slices.Contains(s.negative, t)
 		if !ok {
 			if !negative {
-				unknown = append(unknown, metav1.Condition{Type: t, Reason: ReasonMissing, Message: "no " + t + " condition yet"})
+				unknown = append(unknown, metav1.Condition{Type: t, Reason: reasonMissing, Message: "no " + t + " condition yet"})
 			}
 			continue
 		}
@@ -130,19 +127,19 @@ func (s *summary) summarize(list []metav1.Condition) metav1.Condition {
 	switch {
 	case len(bad) > 0:
 		sum.Status = metav1.ConditionFalse
-		sum.Reason, sum.Message = explain(bad, ReasonFailed)
+		sum.Reason, sum.Message = explain(bad, reasonFailed)
 	case len(unknown) > 0:
 		sum.Status = metav1.ConditionUnknown
-		sum.Reason, sum.Message = explain(unknown, ReasonUnknown)
+		sum.Reason, sum.Message = explain(unknown, reasonUnknown)
 	case !found:
 		sum.Status = metav1.ConditionUnknown
-		sum.Reason, sum.Message = ReasonNoConditions, "no conditions reported yet"
+		sum.Reason, sum.Message = reasonNoConditions, "no conditions reported yet"
 	}
 	sum.Message = truncate(sum.Message)
 	return sum
 }
 
-// types returns the types to sum up, each once: those of ForTypes or else those of the list, then those of
+// types returns the types to sum up, each once: the types of ForTypes, or else of the list; then the types of
 // NegativePolarity.
 func (s *summary) types(list []metav1.Condition) []string {
 	all := slices.Clone(s.forTypes)

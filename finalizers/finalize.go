@@ -42,9 +42,9 @@ const removalTimeout = 10 * time.Second
 // If the context ends during a cleanup that succeeds, because its deadline passes or the operator shuts down, Finalize still
 // removes the finalizer, for up to 10 seconds.
 //
-// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and those of [Remove]. After a conflict
-// (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always [Pending]; without one
-// it never is.
+// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and the errors of [Remove]. After
+// a conflict (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always
+// [Pending]; without one it never is.
 func Finalize(
 	ctx context.Context, c client.Client, obj client.Object, name string, cleanup func(context.Context) error, options ...Option,
 ) (Outcome, error) {
@@ -67,7 +67,7 @@ func Finalize(
 	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !s.isOver(obj)) {
 		return Pending, s.limitWait(obj, failure)
 	}
-	if ctx.Err() != nil { // its deadline passed, or the operator shuts down: the cleanup has finished nevertheless
+	if ctx.Err() != nil { // its deadline passed, or the operator shuts down: the finalizer is removed all the same
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 		defer cancel()

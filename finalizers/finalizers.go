@@ -25,13 +25,13 @@ var ErrInvalidName = errors.New("invalid finalizer")
 // Ensure adds the finalizers that are missing on the object, and reports whether it added any. It sends one request for all
 // of them, or none if none is missing. New finalizers are added at the end of the list, in the order of the arguments.
 //
-// Call it before the first effect outside of the cluster, and continue only if there is no error. Pass the object as it was
-// read from the API server or a cache, with its finalizers unchanged. A cache that lags may still show a finalizer that
-// was just removed; therefore do not remove a finalizer that is still needed.
+// Call it before the first effect outside of the cluster, and continue only if it returns no error. Pass the object as
+// it was read from the API server or a cache, with its finalizers unchanged. A cache that lags may still show a
+// finalizer that was just removed; therefore do not remove a finalizer that is still needed.
 //
-// Ensure sets finalizers, resource version and managed fields of the object in memory to those of the response. All other
-// fields keep their values, also a status that the caller has changed. Never pass an object that shares memory with a
-// cache (client.UnsafeDisableDeepCopy).
+// Ensure copies the finalizers, the resource version and the managed fields from the response into the object in
+// memory. All other fields keep their values, also a status that the caller has changed. Never pass an object that
+// shares memory with a cache (client.UnsafeDisableDeepCopy).
 //
 // Errors are [ErrInvalidName], before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) if the object was
 // changed, or was deleted and created again, since it was read; and apierrors.IsNotFound if it is gone.
@@ -40,9 +40,9 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...st
 }
 
 // Replace is [Ensure] for finalizers that had other names in an earlier release: the request that adds what is missing also
-// removes the former names. So there is no moment without a finalizer. If no finalizer is missing, Replace removes nothing: a
-// replica of the earlier release may still add the former name, and the two would never end. So pass what is left of the former
-// names to [Remove] after the cleanup, and run the cleanup for each of them.
+// removes the former names. So the object has a finalizer at every moment. If no finalizer is missing, Replace removes
+// nothing: a replica of the earlier release may still add the former name, and the two would go on forever. So pass the
+// former names that are left to [Remove] after the cleanup, and run the cleanup for each of them.
 func Replace(ctx context.Context, c client.Client, obj client.Object, former []string, names ...string) (added bool, err error) {
 	var missing []string
 	for _, name := range names {

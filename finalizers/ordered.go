@@ -18,7 +18,7 @@ type Finalizer struct {
 
 // Ordered is the list of finalizers of one object, in the order in which their resources are created. The cleanups run in
 // reverse order. The last one runs first, and each of the others only after the finalizer that follows it in this list is
-// removed. The order is that of this list, not that of the finalizers on the object.
+// removed. The order of the finalizers on the object does not matter.
 type Ordered []Finalizer
 
 // Ensure adds all finalizers that are missing, in one request; see the function [Ensure]. It also returns an error, before

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
@@ -70,9 +71,9 @@ func TestAnywhereSurvivesEveryFault(t *testing.T) {
 		Actions: []reconciletest.Action{
 			reconciletest.Create(owner),
 			reconciletest.Change(owner, func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(1)) }),
-			reconciletest.Change(shard(0), func(m *corev1.ConfigMap) { delete(m.Labels, ownedresources.LabelOwnerUID) }),
+			reconciletest.Change(shard(0), func(m *corev1.ConfigMap) { delete(m.Labels, record.OwnerUID) }),
 			reconciletest.Delete(shard(0)),
-			removeByForce(owner), // what it has anywhere is left, until the next one of its name comes
+			removeByForce(owner), // its marked objects are left until the next owner of its name comes
 			reconciletest.Create(owner),
 			annotated(owner),
 			reconciletest.Delete(owner),
@@ -88,8 +89,8 @@ func TestAnywhereSurvivesEveryFault(t *testing.T) {
 	})
 }
 
-// A release with another name of the step takes an owner over. The former release runs beside it, and sees owners without the label of the
-// present one, however late.
+// A release with another name of the step takes an owner over. The earlier release runs beside it, and sees only the
+// owners without the label of the new release, however late.
 func TestRenamedStepSurvivesEveryFault(t *testing.T) {
 	owner := poolOf(2)
 	reconciletest.Explore(t, reconciletest.Scenario{
@@ -152,10 +153,9 @@ func deleteWith(obj client.Object, policy metav1.DeletionPropagation) reconcilet
 
 // retainSet is a set of a claim that stays as long as minAvailable is not 0.
 func retainSet(options ...ownedresources.ChildOption) *ownedresources.ChildSet[*pool] {
-	keep := ownedresources.Retain(func(owner *pool) bool { return owner.Spec.MinAvailable.IntValue() != 0 })
 	return ownedresources.Ensure(ownedresources.Build(func(owner *pool) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-data"}, Data: map[string]string{"made": "by " + owner.Name}}
-	}, append(options, keep)...))
+	}, options...).Retain(func(owner *pool) bool { return owner.Spec.MinAvailable.IntValue() != 0 }))
 }
 
 func TestRetainSurvivesEveryFault(t *testing.T) {
@@ -197,10 +197,10 @@ func TestRetainSurvivesEveryFault(t *testing.T) {
 					return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", retainSet(ownedresources.Adopt()))).Complete()
 				},
 				Actions: tc.actions,
-				Ignore: func(obj *unstructured.Unstructured) { // which of the two owners had it last depends on when they were deleted
+				Ignore: func(obj *unstructured.Unstructured) { // its mark names the owner that had it last, which depends on when they were deleted
 					if obj.GetKind() == "ConfigMap" {
-						unstructured.RemoveNestedField(obj.Object, "metadata", "labels", ownedresources.LabelOwnerUID)
-						unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", ownedresources.AnnotationOwner)
+						unstructured.RemoveNestedField(obj.Object, "metadata", "labels", record.OwnerUID)
+						unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", record.Owner)
 					}
 				},
 				Finally: func(env *reconciletest.Env) error {

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // anywhere returns a set of a ClusterRole, and of ConfigMaps in the other namespace that come after it, as many as minAvailable.
@@ -36,11 +38,11 @@ func (env *operatorEnv) shard(i int) *corev1.ConfigMap {
 	return namedConfigMap(env.other, fmt.Sprint("web-", i))
 }
 
-// isOf reports whether an object has the marks of the owner, and no reference.
+// isOf reports whether an object has the mark of the owner, and no reference.
 func (env *operatorEnv) isOf(owner types.UID) func(client.Object) bool {
 	return func(obj client.Object) bool {
-		return obj.GetLabels()[LabelOwnerUID] == string(owner) && len(obj.GetOwnerReferences()) == 0 &&
-			obj.GetAnnotations()[AnnotationOwner] == fmt.Sprintf("PodDisruptionBudget.policy/%s/web/%s", env.namespace, owner)
+		return obj.GetLabels()[record.OwnerUID] == string(owner) && len(obj.GetOwnerReferences()) == 0 &&
+			obj.GetAnnotations()[record.Owner] == fmt.Sprintf("PodDisruptionBudget.policy/%s/web/%s", env.namespace, owner)
 	}
 }
 
@@ -63,9 +65,9 @@ func TestAnywhere(t *testing.T) {
 		env.setAvailable(t, 1)
 		env.waitGone(t, second)
 
-		change(t, env, shard, func(m *corev1.ConfigMap) { delete(m.Labels, LabelOwnerUID) })
+		change(t, env, shard, func(m *corev1.ConfigMap) { delete(m.Labels, record.OwnerUID) })
 		waitForMarks(t, env, shard, env.owner.UID)
-		change(t, env, role, func(r *rbacv1.ClusterRole) { r.Labels[LabelOwnerUID] = "of-somebody-else" })
+		change(t, env, role, func(r *rbacv1.ClusterRole) { r.Labels[record.OwnerUID] = "of-somebody-else" })
 		waitForMarks(t, env, role, env.owner.UID)
 
 		before := shard.UID
@@ -135,8 +137,8 @@ func TestAnywhere(t *testing.T) {
 		}
 		renamed, moved := copyOf(env.other, "copy"), copyOf(env.namespace, shard.Name)
 		forged := copyOf(env.other, "forged") // it claims to be a child, but the operator has never written it
-		change(t, env, forged, func(m *corev1.ConfigMap) { m.Annotations[AnnotationObject] = "ConfigMap/" + env.other + "/forged" })
-		env.setAvailable(t, 2) // prunes with the present names
+		change(t, env, forged, func(m *corev1.ConfigMap) { m.Annotations[record.Object] = "ConfigMap/" + env.other + "/forged" })
+		env.setAvailable(t, 2) // prunes under the present names
 		waitForMarks(t, env, env.shard(1), env.owner.UID)
 		require.NoError(t, env.client.Delete(t.Context(), env.owner))
 		env.waitGone(t, env.owner, env.role(), shard, env.shard(1))
@@ -165,7 +167,7 @@ func TestAnywhere(t *testing.T) {
 			return second
 		}())
 		require.NoError(t, env.client.Delete(t.Context(), env.owner))
-		waitFor(t, env, env.role(), func(r *rbacv1.ClusterRole) bool { return r.Labels[LabelOwnerUID] == string(second.UID) })
+		waitFor(t, env, env.role(), func(r *rbacv1.ClusterRole) bool { return r.Labels[record.OwnerUID] == string(second.UID) })
 	})
 	t.Run("TerminatingNamespace", func(t *testing.T) {
 		env := newOperatorEnv(t)
@@ -194,7 +196,7 @@ func TestAnywhere(t *testing.T) {
 		set.waitForError(t, func(err error) bool {
 			return err != nil && strings.Contains(err.Error(), "ConfigMap "+env.other+"/web-0 is in a namespace that the operator's cache does not cover")
 		})
-		waitForMarks(t, env, env.role(), env.owner.UID) // the others are written nevertheless
+		waitForMarks(t, env, env.role(), env.owner.UID) // the others are written all the same
 		require.True(t, apierrors.IsNotFound(env.client.Get(t.Context(), client.ObjectKeyFromObject(env.shard(0)), env.shard(0))))
 		require.NoError(t, env.client.Delete(t.Context(), env.owner))
 		env.waitGone(t, env.owner, env.role())
@@ -202,7 +204,7 @@ func TestAnywhere(t *testing.T) {
 	t.Run("AnotherInstallationsChildStays", func(t *testing.T) {
 		env := newOperatorEnv(t)
 		env.start(t, env.anywhere(), env.namespace, env.other)
-		neighbour := *env // it covers the other namespace, but not that of the owner
+		neighbour := *env // it covers the other namespace, but not the owner's
 		neighbour.namespace = env.other
 		set, _ := neighbour.start(t, env.anywhere(), env.other)
 		env.create(t, env.owner)
@@ -225,8 +227,8 @@ func TestAnywhere(t *testing.T) {
 		for _, obj := range []client.Object{shard, env.role()} {
 			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 			require.Nil(t, obj.GetDeletionTimestamp())
-			require.NotContains(t, obj.GetLabels(), LabelOwnerUID)
-			require.NotContains(t, obj.GetAnnotations(), AnnotationOwner)
+			require.NotContains(t, obj.GetLabels(), record.OwnerUID)
+			require.NotContains(t, obj.GetAnnotations(), record.Owner)
 		}
 		require.NoError(t, env.client.Delete(t.Context(), env.role()))
 	})

@@ -1,10 +1,13 @@
 package ownedresources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +16,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/compare"
 	"github.com/opblocks/opblocks/internal/ownwrites"
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/versions"
 )
 
 // Operation is what was done to an object, or what [Diff] found would be done.
@@ -40,10 +44,10 @@ type Result struct {
 }
 
 // Apply creates or applies the desired objects, with owner as their controller. It sends no request for an object that
-// is already as desired. An object without a namespace gets that of the owner, in place.
+// is already as desired. It sets the owner's namespace on an object without one, in place.
 //
-// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others. The result
-// of an object that failed has a nil Object, except with a [*NotCachedError].
+// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others. The
+// result of an object that failed has a nil Object, except with a [*NotCachedError].
 //
 // The error joins the errors of all objects. Use errors.As to find an [*OwnershipError], a [*WaitingError] or a
 // [*NotCachedError]. The errors of the API server are found by the functions of k8s.io/apimachinery/pkg/api/errors:
@@ -54,17 +58,17 @@ type Result struct {
 //   - an object is nil, has no name, or is desired twice;
 //   - the scheme of c does not have the type of the owner or of an object;
 //   - the owner is cluster-scoped, and a namespaced object has no namespace;
-//   - the garbage collector would delete an object at once: its owner is namespaced, and the object is cluster-scoped or
-//     in another namespace.
+//   - the garbage collector would delete an object at once: its owner is namespaced, and the object is cluster-scoped
+//     or in another namespace.
 //
 // Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as
 // controller-runtime's Owns does. Apply remembers nothing between calls. An object that another writer changes back is
-// therefore applied in every call. [Ensure] remembers its own writes, does not repeat one that the cache does not show yet,
-// and slows down where another writer changes a child back again and again. What the API server or an admission plug-in
-// rewrites is recorded in the object, and is not applied again by either.
+// therefore applied in every call. [Ensure] remembers its own writes, does not repeat one that the cache does not show
+// yet, and slows down where another writer changes a child back again and again. Both store in the object what the API
+// server or an admission plug-in has rewritten, and do not apply it again.
 //
-// If two items of a list in an object have the same key, the error satisfies IsInvalid and names them, and the object is
-// neither created nor applied.
+// If two items of a list in an object have the same key, the error satisfies IsInvalid and names them, and the object
+// is neither created nor applied.
 func Apply(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Result, error) {
 	o, err := newOwner(owner, c)
 	if err != nil {
@@ -75,11 +79,24 @@ func Apply(ctx context.Context, c client.Client, owner client.Object, desired ..
 	if err != nil {
 		return nil, err
 	}
-	results := make([]Result, len(all))
-	var errs []error
-	for i, d := range all {
-		results[i], err = a.apply(ctx, &o, d)
-		errs = append(errs, err)
+	results, errs := make([]Result, len(all)), make([]error, len(all))
+	for rank := range ranks {
+		creations := map[int]*creation{}
+		for i, d := range all {
+			if rankOf(d.kind.gvk.Kind) == rank {
+				results[i], creations[i], errs[i] = a.begin(ctx, &o, d)
+			}
+		}
+		maps.DeleteFunc(creations, func(_ int, c *creation) bool { return c == nil })
+		indices := slices.Sorted(maps.Keys(creations))
+		pending := make([]*creation, len(indices))
+		for j, i := range indices {
+			pending[j] = creations[i]
+		}
+		send(ctx, pending...)
+		for _, i := range indices {
+			results[i], errs[i] = a.finishCreation(ctx, creations[i])
+		}
 	}
 	return results, errors.Join(errs...)
 }
@@ -93,7 +110,7 @@ type applier struct {
 	apiReader client.Reader // reads past the cache; nil without a manager
 	clock     clock.PassiveClock
 	writes    *ownwrites.Writes
-	versions  *versions
+	versions  *versions.Epoch
 	children  *childMemory
 	owners    *ownerMemory
 	loops     *nameLoops
@@ -102,7 +119,7 @@ type applier struct {
 }
 
 func newApplier() *applier {
-	m, v := newMetrics(), &versions{}
+	m, v := newMetrics(), &versions.Epoch{}
 	return &applier{
 		kinds: builtInKinds, clock: clock.RealClock{}, writes: ownwrites.New(clock.RealClock{}),
 		versions: v, children: newChildMemory(m, v), owners: newOwnerMemory(v), loops: newNameLoops(m), metrics: m,
@@ -111,17 +128,26 @@ func newApplier() *applier {
 
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-// apply creates or applies one object, if needed.
-func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, error) {
+// begin applies one object if needed. If there is none, it returns how to create it: see send and finishCreation.
+func (a *applier) begin(ctx context.Context, o *owner, child declared) (Result, *creation, error) {
 	object, full, err := child.kind.normalize(child.object, child.options)
 	if err != nil {
-		return Result{}, err
+		return Result{}, nil, err
 	}
-	return a.applyNormalized(ctx, o, child, object, full)
+	return a.beginNormalized(ctx, o, child, object, full)
 }
 
-// applyNormalized applies one object in the form that normalize returns.
+// applyNormalized creates or applies one object in the form that normalize returns.
 func (a *applier) applyNormalized(ctx context.Context, o *owner, child declared, object, full client.Object) (Result, error) {
+	result, c, err := a.beginNormalized(ctx, o, child, object, full)
+	if c == nil {
+		return result, err
+	}
+	send(ctx, c)
+	return a.finishCreation(ctx, c)
+}
+
+func (a *applier) beginNormalized(ctx context.Context, o *owner, child declared, object, full client.Object) (Result, *creation, error) {
 	k := child.kind
 	object, generate := withoutGenerated(o, object, child.options.generate)
 	full, _ = withoutGenerated(o, full, generate)
@@ -129,33 +155,37 @@ func (a *applier) applyNormalized(ctx context.Context, o *owner, child declared,
 	defer buffers.Put(buffer)
 	encoded, err := k.comparer.AppendJSON((*buffer)[:0], object)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", k.describe(object), err)
+		return Result{}, nil, fmt.Errorf("%s: %w", k.describe(object), err)
 	}
 	sent := len(encoded)
-	if child.binding != byReference { // it decides too whether the object is as desired
+	if child.binding != byReference { // the binding too decides whether the object is as desired
 		encoded = append(encoded, byte(child.binding))
 	}
 	*buffer = encoded
 	live, fromCache, err := a.read(ctx, o, k, object)
 	if err != nil {
-		return Result{}, err
+		return Result{}, nil, err
 	}
 	if live != nil && a.children.isVerified(o, live, encoded) {
-		return Result{Object: live, Operation: Unchanged, fromCache: fromCache}, nil
+		return Result{Object: live, Operation: Unchanged, fromCache: fromCache}, nil, nil
 	}
 	d := &desired{
 		kind: k, object: object, full: full, sum: sumOf(encoded[:sent]), owner: o, options: child.options,
-		binding: child.binding, builder: child.builder, order: child.order, hold: child.hold, generate: generate,
+		binding: child.binding, builder: child.builder, order: child.order, hold: child.hold, generate: generate, reads: child.reads,
 	}
 	if live == nil {
-		return a.create(ctx, d)
+		c, err := a.prepareCreation(ctx, d)
+		if err != nil {
+			return Result{}, nil, err
+		}
+		return Result{}, c, nil
 	}
 	result, err := a.update(ctx, d, live)
 	if err == nil && result.Operation == Unchanged {
 		a.children.setVerified(o, live, encoded)
 		result.fromCache = fromCache
 	}
-	return result, err
+	return result, nil, err
 }
 
 // read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if
@@ -171,49 +201,6 @@ func (a *applier) read(ctx context.Context, o *owner, k *kind, obj client.Object
 		return a.writes.Unseen(cached, name), false, nil
 	}
 	return nil, false, fmt.Errorf("read %s: %w", k.describe(obj), err)
-}
-
-// create creates an absent object. If it exists after all, create goes on with the live one.
-func (a *applier) create(ctx context.Context, d *desired) (Result, error) {
-	orphans, err := a.orphanedPods(ctx, d) // they have no controller, so what adopts them does not wait for anything
-	if err != nil {
-		return Result{}, err
-	}
-	if len(orphans) == 0 {
-		if d.hold != "" {
-			return Result{}, d.held("is not created")
-		}
-		if err := a.slowDownByName(d.owner, d.kind, d.object, creation, d.sum); err != nil {
-			return Result{}, err
-		}
-	}
-	if err := d.checkValues(); err != nil {
-		return Result{}, err
-	}
-	if d.binding != byReference { // the garbage collector would not delete it
-		if err := a.confirmAlive(ctx, d.owner); err != nil {
-			return Result{}, err
-		}
-	}
-	d.setGenerated(ctx, planFill(d.generate, nil))
-	if err := a.keepReplicas(ctx, d, orphans); err != nil {
-		return Result{}, err
-	}
-	if err := a.growLeftClaims(ctx, d); err != nil {
-		return Result{}, err
-	}
-	answer, err := a.post(ctx, d)
-	d.replicas = nil
-	if apierrors.IsAlreadyExists(err) {
-		return a.updateUnseen(ctx, d, err)
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	answer = a.remember(ctx, d, answer)
-	a.owners.noteCreated(d, answer.GetUID())
-	a.record(ctx, d.owner, d.kind, answer, outcomeCreated, "")
-	return Result{Object: answer, Operation: Created}, nil
 }
 
 // maxCacheDelay is how far a cache may be behind. One that has not shown an object for longer will never show it.
@@ -236,72 +223,96 @@ func (a *applier) updateUnseen(ctx context.Context, d *desired, alreadyExists er
 	return result, err
 }
 
-// update brings a live object to the desired state: it repairs drift, in whatever kind. It returns an error if the live
-// object is not ours. The request is in write.go; refusal.go and contradiction.go handle a request that the API server
-// refuses, such as that for a changed port of a Service.
+// maxSteps is more than the number of steps that follow each other for one object.
+const maxSteps = 16
+
+// update brings a live object of any kind to the desired state. It returns an error if the live object is not ours. plan.go
+// decides what is done next; write.go sends it. The code in refusal.go and contradiction.go handles a request that the API
+// server refuses, such as a changed port of a Service.
 func (a *applier) update(ctx context.Context, d *desired, live client.Object) (Result, error) {
-	if err := a.claim(ctx, d, live); err != nil {
-		return Result{}, err
-	}
-	if d.changesBinding(live) {
-		if err := a.confirmAlive(ctx, d.owner); err != nil {
-			return Result{}, err
+	s := &state{desired: d, live: live, known: map[fact]bool{}}
+	for range maxSteps {
+		known, _ := a.children.detailsOf(s.live.GetUID())
+		s.rewritten = known.rewritten
+		p := decide(stages, s)
+		if need, missing := s.missing(p); missing {
+			if err := a.learn(ctx, s, need, p); err != nil {
+				return Result{}, err
+			}
+			continue
+		}
+		d.former = cmp.Or(p.adopts, d.former)
+		if result, done, err := a.execute(ctx, s, p); done || err != nil {
+			return result, err
 		}
 	}
-	if d.binding != byReference && refersTo(live, d.owner.reference.UID) {
-		const paths = "metadata.ownerReferences"
-		if err := a.slowDown(d, live, paths); err != nil {
-			return Result{}, err
+	return Result{}, fmt.Errorf("%s changes while it is applied", d)
+}
+
+// learn finds out a fact that a plan needs.
+func (a *applier) learn(ctx context.Context, s *state, need fact, p plan) (err error) {
+	switch need {
+	case ownerIsAlive:
+		err = a.confirmAlive(ctx, s.owner)
+	case formerIsGone:
+		if former, ok := errors.AsType[formerError](p.err); ok {
+			s.gone, err = a.isGone(ctx, s.owner, former.mark)
 		}
-		var err error
-		if live, err = a.unreference(ctx, d.owner, d.kind, live, d.binding); err != nil {
-			return Result{}, err
-		}
-		a.children.countWrite(d, live.GetUID(), paths, a.clock.Now())
-		a.record(ctx, d.owner, d.kind, live, outcomeApplied, paths)
-	}
-	needed, differences := a.needsApply(d, live)
-	for _, path := range d.lacksGenerated(live) {
-		needed, differences = true, append(differences, compare.Difference{Path: path})
-	}
-	if d.lacksRunFinalizer(live) {
-		needed, differences = true, append(differences, compare.Difference{Path: "metadata.finalizers"})
-	}
-	if !needed {
-		if err := silentRefusal(d, live); err != nil {
-			return Result{}, a.refuse(ctx, d, err)
-		}
-		return Result{Object: live, Operation: Unchanged}, nil
-	}
-	if d.hold != "" && lastAppliedOf(live).hash != string(d.sum[:]) {
-		return Result{Object: live}, d.held("is not changed") // what is built from it is repaired meanwhile
-	}
-	paths := pathsOf(differences)
-	if set := live.GetAnnotations()[AnnotationSet]; set != d.owner.set {
-		paths = "metadata.annotations[" + AnnotationSet + "]"
-		if set != "" && !d.owner.isSet(set) {
-			paths += ", by another step that builds the same object"
+	case paceOfWrites:
+		s.paced, s.delay = p.paths, a.slowDown(s.desired, s.live, p.paths)
+		if s.delay == nil && p.verb != doBind && s.options.recreate && !a.owners.isRecreated(s.desired, s.live) {
+			s.delay = a.slowDownByName(s.owner, s.kind, s.live, recreation, s.sum)
 		}
 	}
-	if err := a.slowDown(d, live, paths); err != nil {
-		return Result{}, err
+	s.known[need] = err == nil
+	return err
+}
+
+// execute does what was planned for a live object. It returns done as false if something else has to be done after it.
+func (a *applier) execute(ctx context.Context, s *state, p plan) (result Result, done bool, err error) {
+	d := s.desired
+	if isCovered := p.verb == doNothing || p.verb == doRefuse; isCovered && len(p.differences) > 0 && !containsAll(s.rewritten, p.differences) {
+		a.children.setRewritten(d.kind.gvk.Kind, s.live.GetUID(), p.differences) // an earlier process has recorded them
 	}
-	if d.options.recreate && !a.owners.isRecreated(d, live) {
-		if err := a.slowDownByName(d.owner, d.kind, live, recreation, d.sum); err != nil {
-			return Result{}, err
+	switch p.verb {
+	case doNothing:
+		return Result{Object: s.live, Operation: Unchanged}, true, nil
+	case doReturn:
+		if p.isOurs {
+			result.Object = s.live
 		}
-	}
-	if err := d.checkValues(); err != nil {
-		return Result{}, err
-	}
-	if d.options.expandVolumes {
-		if err := a.expandVolumes(ctx, d, live); err != nil {
-			return Result{}, err
+		return result, true, p.err
+	case doCollect:
+		orphan, _ := errors.AsType[orphanError](p.err)
+		return Result{}, true, a.deleteOrphan(ctx, d, s.live, orphan)
+	case doRemove:
+		if _, err := a.removeMarked(ctx, d.owner, d.kind, s.live); err != nil {
+			return Result{}, true, err
 		}
+		former, _ := errors.AsType[formerError](p.err)
+		return Result{}, true, former.WaitingError
+	case doRefuse:
+		return Result{}, true, a.refuse(ctx, d, p.err)
+	case doBind:
+		if s.live, err = a.unreference(ctx, d.owner, d.kind, s.live, d.binding); err == nil {
+			a.children.countWrite(d, s.live.GetUID(), p.paths, a.clock.Now())
+			a.report(ctx, d.owner, d.kind, s.live, outcomeApplied, p.paths)
+		}
+		return Result{}, false, err
+	case doExpand: // if the API server would refuse other changes, the object is applied, which returns that refusal
+		err := a.expandVolumes(ctx, d, s.live)
+		s.known[restIsApplied] = err == nil
+		return Result{}, false, err
 	}
-	last := lastAppliedOf(live)
-	d.rewritten, d.resetsOrder = last.rewritten, d.order == 0 && orderOf(live) != 0
-	live, err := a.takeOver(ctx, d, live)
+	result, err = a.applyDesired(ctx, s, p)
+	return result, true, err
+}
+
+// applyDesired applies an object, and does what follows from the answer.
+func (a *applier) applyDesired(ctx context.Context, s *state, p plan) (Result, error) {
+	d, last := s.desired, record.LastAppliedOf(s.live)
+	d.rewritten, d.resetsOrder = last.Rewritten, d.order == 0 && record.OrderOf(s.live) != 0
+	live, err := a.takeOver(ctx, d, s.live)
 	if err != nil {
 		return Result{}, err
 	}
@@ -321,62 +332,42 @@ func (a *applier) update(ctx context.Context, d *desired, live client.Object) (R
 	if err != nil {
 		return Result{}, err
 	}
-	a.children.countWrite(d, answer.GetUID(), paths, a.clock.Now())
+	a.children.countWrite(d, answer.GetUID(), p.paths, a.clock.Now())
 	answer = a.remember(ctx, d, answer)
-	if len(differences) == 0 { // the desired object has changed, in a way that the live one already covers
+	paths := p.paths
+	if len(p.differences) == 0 { // the desired object has changed, in a way that the live one already covers
 		paths = ""
 	}
-	a.record(ctx, d.owner, d.kind, answer, outcomeApplied, paths)
+	a.report(ctx, d.owner, d.kind, answer, outcomeApplied, paths)
 	if err := silentRefusal(d, answer); err != nil {
 		return Result{}, a.refuse(ctx, d, err)
 	}
 	return Result{Object: answer, Operation: Applied}, nil
 }
 
-// needsApply reports whether the live object has to be applied, and in which fields it differs. It sends no request. Which
-// fields are compared is in internal/compare. An object whose fields were not taken back after the last apply
-// is applied again, although nothing differs.
-func (a *applier) needsApply(d *desired, live client.Object) (needed bool, differences []compare.Difference) {
-	last := lastAppliedOf(live)
-	sameAsSent := last.hash == string(d.sum[:]) &&
-		live.GetAnnotations()[AnnotationSet] == d.owner.set && orderOf(live) == d.order && d.isBound(live) && !isReclaimable(d, live)
-	if sameAsSent && d.kind.comparer.Covers(d.object, live) {
-		return false, nil
-	}
-	differences = d.kind.comparer.Differences(d.object, live)
-	if sameAsSent && a.children.tolerates(live.GetUID(), differences) {
-		return false, differences
-	}
-	if sameAsSent && last.rewritten != "" && last.rewritten == fingerprint(differences) { // remembered by the process before
-		a.children.setTolerated(d.kind.gvk.Kind, live.GetUID(), differences)
-		return false, differences
-	}
-	return true, differences
-}
-
-// remember keeps the answer to a write until the cache shows it, and the differences that the API server made. It returns
+// remember keeps the answer to a write until the cache shows it. It also keeps the rewritten differences. It returns
 // the live object.
 func (a *applier) remember(ctx context.Context, d *desired, answer client.Object) client.Object {
 	differences := d.kind.comparer.Differences(d.object, answer)
 	answer = a.recordRewritten(ctx, d, answer, fingerprint(differences))
 	a.writes.Record(answer)
 	a.owners.endRecreated(d)
-	a.children.setTolerated(d.kind.gvk.Kind, answer.GetUID(), differences)
+	a.children.setRewritten(d.kind.gvk.Kind, answer.GetUID(), differences)
 	return answer
 }
 
-// recordRewritten records in the object's annotation how the API server has rewritten what was sent. Otherwise every
-// process that does not remember it, and every call of [Apply], would send the same again. This takes a second write, but
-// only where the record changes: the first write had the record of the write before.
+// recordRewritten stores a hash of the rewritten differences in the record opblocks.dev/applied. Without it, every
+// process that does not remember them, and every call of [Apply], would send the same again. The hash takes a second
+// write, which is sent only if the hash has changed: the first write carried the hash of the write before it.
 //
-// It ignores errors. Without the record the object is applied again.
+// It ignores errors. Without the hash the object is applied again.
 func (a *applier) recordRewritten(ctx context.Context, d *desired, answer client.Object, rewritten string) client.Object {
-	last := lastAppliedOf(answer)
-	if last.rewritten == rewritten || last.method == byOthers {
+	last := record.LastAppliedOf(answer)
+	if last.Rewritten == rewritten || last.Method == record.ByOthers {
 		return answer
 	}
 	before := last.String()
-	last.rewritten = rewritten
+	last.Rewritten = rewritten
 	patch, err := json.Marshal([]jsonPatchOperation{
 		{"test", "/metadata/uid", answer.GetUID()}, {"test", annotationPointer, before}, {"replace", annotationPointer, last.String()},
 	})

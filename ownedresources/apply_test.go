@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestApplyCreatesOnce(t *testing.T) {
@@ -64,9 +66,9 @@ func TestApplyRepairsDrift(t *testing.T) {
 		},
 		"OurAnnotationRemoved": {
 			reason: "Without the annotation it is unknown what was last sent.",
-			change: func(d *appsv1.Deployment) { delete(d.Annotations, AnnotationApplied) },
+			change: func(d *appsv1.Deployment) { delete(d.Annotations, record.Applied) },
 			op:     Applied,
-			left:   func(d *appsv1.Deployment) bool { return d.Annotations[AnnotationApplied] != "" },
+			left:   func(d *appsv1.Deployment) bool { return d.Annotations[record.Applied] != "" },
 		},
 		"OurReferenceChanged": {
 			reason: "The deletion of the owner must wait for its children where that was asked for.",

@@ -15,53 +15,30 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// BuildApply is [BuildOrError] for an apply configuration, such as those of k8s.io/client-go/applyconfigurations. sample is an
-// empty object of the same kind, such as &appsv1.Deployment{}: the live object is read as such, from the cache.
+// BuildApply is [BuildOrError] for an apply configuration, such as one of k8s.io/client-go/applyconfigurations. sample
+// is an empty object of the same kind, such as &appsv1.Deployment{}: the live object is read in this type, from the
+// cache.
 //
-// An apply configuration says exactly which fields are desired: a zero that it sets is applied, where a Go struct leaves it out.
-// [CreateOnly] takes the configuration as a *unstructured.Unstructured.
+// An apply configuration says exactly which fields are desired: a zero that it sets is applied, where a Go struct
+// leaves it out. The methods of the child take its objects as *unstructured.Unstructured.
 //
 //	ownedresources.BuildApply(&appsv1.Deployment{}, func(app *App) (*appsv1ac.DeploymentApplyConfiguration, error) { … })
 func BuildApply[T client.Object, C any, P interface {
 	*C
 	runtime.ApplyConfiguration
-}](sample client.Object, f func(owner T) (P, error), options ...ChildOption) *Child[T] {
-	return newConfigured(sample, f, options, func(r *reconciliation[T]) error {
-		configuration, err := f(r.object)
+}](sample client.Object, f func(owner T) (P, error), options ...ChildOption) *Child[T, *unstructured.Unstructured] {
+	child := newChild[T, *unstructured.Unstructured](sample, f, options, func(r *reconciliation) error {
+		configuration, err := f(r.object.(T))
 		if err != nil || configuration == nil {
 			return err
 		}
 		return r.addConfiguration(configuration)
 	})
-}
-
-// BuildApplyFrom is [BuildApply] with an input, as [BuildFrom] is [Build] with one.
-func BuildApplyFrom[T client.Object, S, C any, P interface {
-	*C
-	runtime.ApplyConfiguration
-}](sample client.Object, input *Input[T, S], f func(owner T, value S) (P, error), options ...ChildOption) *Child[T] {
-	child := newConfigured(sample, f, options, func(r *reconciliation[T]) error {
-		value, err := input.value(r)
-		if err != nil {
-			return err
-		}
-		configuration, err := f(r.object, value)
-		if err != nil || configuration == nil {
-			return err
-		}
-		return r.addConfiguration(configuration)
-	})
-	child.inputs = []anyInput[T]{input}
-	return child
-}
-
-func newConfigured[T client.Object](sample client.Object, f any, options []ChildOption, build func(*reconciliation[T]) error) *Child[T] {
-	child := newChild(sample, f, options, build)
 	child.configuration = true
 	return child
 }
 
-func (r *reconciliation[T]) addConfiguration(configuration runtime.ApplyConfiguration) error {
+func (r *reconciliation) addConfiguration(configuration runtime.ApplyConfiguration) error {
 	obj, err := fromConfiguration(configuration, r.kinds[r.building].gvk)
 	if err == nil {
 		r.add(obj)
@@ -119,7 +96,7 @@ func (ks *kinds) ofConfiguration(sample client.Object, scheme *runtime.Scheme) (
 	return known.(*kind), nil
 }
 
-// asLive returns an object that was sent and answered in the type of the kind's live objects.
+// asLive returns the API server's answer to a write in the type of the kind's live objects.
 func (k *kind) asLive(obj client.Object) (client.Object, error) {
 	u, untyped := obj.(*unstructured.Unstructured)
 	if !untyped || reflect.TypeOf(obj).Elem() == k.typ {

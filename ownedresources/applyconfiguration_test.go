@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -51,7 +50,7 @@ func TestBuildApplyErrors(t *testing.T) {
 	broken := errors.New("no image")
 	tests := map[string]struct {
 		reason  string
-		child   *Child[*configMap]
+		child   AnyChild[*configMap]
 		wantErr string
 	}{
 		"AnotherKind": {
@@ -66,13 +65,6 @@ func TestBuildApplyErrors(t *testing.T) {
 			child:   BuildApply(&appsv1.Deployment{}, func(*configMap) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, broken }),
 			wantErr: "no image",
 		},
-		"CreateOnlyOfTheGoType": {
-			reason: "What is desired is not of the Go type.",
-			child: BuildApply(&appsv1.Deployment{}, func(owner *configMap) (*appsv1ac.DeploymentApplyConfiguration, error) {
-				return configured(owner), nil
-			}, CreateOnly(func(*appsv1.Deployment) {})),
-			wantErr: "child 1, a Deployment: its CreateOnly is for *v1.Deployment: give that a function of *unstructured.Unstructured",
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,27 +72,4 @@ func TestBuildApplyErrors(t *testing.T) {
 			require.EqualError(t, Ensure(test.child).Reconcile(t.Context(), env.client, env.owner), test.wantErr, test.reason)
 		})
 	}
-}
-
-func TestBuildApplyFrom(t *testing.T) {
-	env := newTestEnv(t)
-	env.write(t, "source", "nginx:1.27")
-	image := content("source", Reads(&configMap{}, names("source")))
-	s := Ensure(BuildApplyFrom(&appsv1.Deployment{}, image, func(owner *configMap, image string) (*appsv1ac.DeploymentApplyConfiguration, error) {
-		d := configured(owner)
-		d.Spec.Template.Spec.Containers[0].WithImage(image + "-alpine")
-		return d, nil
-	}, KeepWhileMissing(func(live, desired *unstructured.Unstructured) {
-		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
-		_ = unstructured.SetNestedMap(desired.Object, spec, "spec")
-	})))
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
-	var live appsv1.Deployment
-	env.live(t, &live)
-	require.Equal(t, "nginx:1.27-alpine", live.Spec.Template.Spec.Containers[0].Image)
-
-	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound")
-	env.live(t, &live)
-	require.Equal(t, "nginx:1.27-alpine", live.Spec.Template.Spec.Containers[0].Image, "what is there is kept")
 }

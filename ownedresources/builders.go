@@ -138,8 +138,8 @@ func kindName(owner client.Object) string {
 }
 
 // LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A
-// name of at most 62 characters is returned as it is. A longer one is cut and ends in a hash of the whole name: the value then has
-// 63 characters, so that no other name has it.
+// name of at most 62 characters is returned as it is. A longer name is cut and ends in a hash of the whole name: the
+// value then has 63 characters, so that no other name has it.
 func LabelValue(name string) string {
 	if len(name) < validation.LabelValueMaxLength {
 		return name

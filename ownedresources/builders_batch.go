@@ -30,9 +30,9 @@ func NewJob(owner client.Object, containers ...corev1.Container) *batchv1.Job {
 // (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax). It is a plain struct: edit it
 // before it is applied.
 //
-// Its Jobs are those of [NewJob], with [Labels] on the Jobs. ConcurrencyPolicy is Forbid: a run is skipped while the one
-// before it is active. The API server's default is Allow, with which two runs work on the same data, and slow ones pile up. TimeZone is unset: the times are
-// those of the kube-controller-manager, which is usually in UTC.
+// Its Jobs have the spec of a [NewJob], and [Labels]. ConcurrencyPolicy is Forbid: a run is skipped while the one
+// before it is active. The API server's default is Allow: then two runs may work on the same data, and slow ones pile
+// up. TimeZone is unset: the schedule is in the time zone of the kube-controller-manager, which is usually UTC.
 //
 // A change applies to later Jobs only. The API server refuses a name of more than 52 characters: check it with
 // [ValidateCronJobName].

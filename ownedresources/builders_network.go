@@ -29,8 +29,8 @@ func NewService(owner client.Object, selector map[string]string, ports ...corev1
 //   - If targetPort is a name, the container port has that name and the number of the Service's port.
 //   - If targetPort is unset, the container port has the number of the Service's port, as the API server reads it.
 //
-// The protocol is copied. Of several ports with the same number and protocol, or with the same name, only the first is
-// returned, since the API server refuses such a container. An unset protocol is TCP.
+// The protocol is copied. If several ports have the same number and protocol, or the same name, only the first is
+// returned, since the API server refuses a container with both. An unset protocol is TCP.
 func ContainerPorts(ports ...corev1.ServicePort) []corev1.ContainerPort {
 	type key struct {
 		port     int32
@@ -59,10 +59,10 @@ func ContainerPorts(ports ...corev1.ServicePort) []corev1.ContainerPort {
 // NewIngress returns an Ingress with the name and namespace of its owner. It is a plain struct: edit it before it is
 // applied.
 //
-// It routes all paths of each host to the backend. Without hosts it routes the paths of all hosts. The path is "/" and its
-// PathType is Prefix. If the backend has no name, it is the owner's name, which is that of a [NewService] with the same
-// owner. The backend's port is the name or the number of a port of that Service; the API server refuses an Ingress with
-// both, and one with neither.
+// It routes all paths of each host to the backend. Without hosts it routes the paths of all hosts. The path is "/" and
+// its PathType is Prefix. If the backend has no name, it gets the owner's name, which a [NewService] of the same owner
+// has too. The backend's port is the name or the number of a port of that Service; the API server refuses an Ingress
+// with both, and one with neither.
 //
 // IngressClassName is unset: the default class of the cluster serves the Ingress, if there is one. No TLS is set.
 func NewIngress(owner client.Object, backend networkingv1.IngressServiceBackend, hosts ...string) *networkingv1.Ingress {

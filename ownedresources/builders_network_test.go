@@ -101,7 +101,7 @@ func TestNewIngress(t *testing.T) {
 	}
 }
 
-// TestNewNetworkPolicyEgress proves that egress is limited exactly while rules of it are wanted.
+// TestNewNetworkPolicyEgress proves that egress is limited exactly while there are rules for it.
 func TestNewNetworkPolicyEgress(t *testing.T) {
 	env := newTestEnv(t)
 	const ingress, egress = networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress

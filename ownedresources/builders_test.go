@@ -26,7 +26,7 @@ import (
 )
 
 // built has a child of each builder, as an operator edits it. If changed is set, each child has another content, also
-// one whose former fields have to go.
+// one whose earlier fields have to go.
 type built struct {
 	changed bool
 }
@@ -164,8 +164,8 @@ func (b built) objects(owner *corev1.ConfigMap) []client.Object {
 	}
 }
 
-// TestBuildersAreWrittenOnce proves that no default of a builder is changed by the API server: after each change, the
-// next pass writes nothing, also that of a process which has just started and remembers nothing.
+// TestBuildersAreWrittenOnce proves that the API server changes no default of a builder: after each change, the next
+// pass writes nothing, also in a process which has just started and remembers nothing.
 func TestBuildersAreWrittenOnce(t *testing.T) {
 	for name, apply := range map[string]func(*testing.T, *testEnv, built) error{
 		"Ensure": func(t *testing.T, env *testEnv, b built) error {
@@ -204,7 +204,7 @@ func TestBuildersAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// writes returns the requests that are no reads.
+// writes returns the requests that are not reads.
 func writes(sent []string) []string {
 	return slices.DeleteFunc(sent, func(request string) bool { return strings.HasPrefix(request, "GET ") })
 }
@@ -288,7 +288,7 @@ func TestBuildersDoNotChangeTheirArguments(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "b"}, owner.Labels)
 }
 
-// TestJobPodsAreNotSelected proves that what selects the pods of an owner leaves out those of its Jobs.
+// TestJobPodsAreNotSelected proves that the selectors for the pods of an owner leave out the pods of its Jobs.
 func TestJobPodsAreNotSelected(t *testing.T) {
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
 	require.Equal(t, NewService(owner, nil).Spec.Selector, NewDeployment(owner, nil).Spec.Template.Labels)

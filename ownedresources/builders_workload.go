@@ -18,9 +18,8 @@ import (
 //
 // The selector, which is immutable once the Deployment exists, and the labels of the pods are both a copy of selector.
 // If selector is nil, they are the labels app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The
-// metadata of the Deployment has all of Labels. The pods have those of the selector only, so a change of other labels
-// rolls no pods.
-// Replicas are unset: the API server sets one, or an autoscaler decides.
+// metadata of the Deployment has all of Labels. The pods have only the labels of the selector, so a change of another
+// label rolls no pods. Replicas are unset: the API server sets one, or an autoscaler decides.
 //
 // Pods and containers meet the Pod Security Standard "restricted": see [PodTemplate].
 //
@@ -35,16 +34,16 @@ func NewDeployment(owner client.Object, selector map[string]string, containers .
 	}
 }
 
-// NewStatefulSet returns a StatefulSet with the name and namespace of its owner. It is a plain struct: edit it before it
-// is applied.
+// NewStatefulSet returns a StatefulSet with the name and namespace of its owner. It is a plain struct: edit it before
+// it is applied.
 //
-// Selector, labels, replicas and security of the pods are those of [NewDeployment].
+// Selector, labels, replicas and security of the pods are as in [NewDeployment].
 //
-// ServiceName, which is immutable too, is the owner's name. It names the headless Service by which each pod has a DNS name:
-// a [NewService] with the same owner and selector, and with ClusterIP set to corev1.ClusterIPNone.
+// ServiceName, which is immutable too, is the owner's name. It names the headless Service by which each pod has a DNS
+// name: a [NewService] with the same owner and selector, and with ClusterIP set to corev1.ClusterIPNone.
 //
-// The API server refuses a name that is no DNS label. The pods of a longer name than 52 characters are never created:
-// check it with [ValidateStatefulSetName]. Templates of volume claims are immutable.
+// The API server refuses a name that is not a DNS label. If the name has more than 52 characters, the pods are never
+// created: check it with [ValidateStatefulSetName]. Templates of volume claims are immutable.
 func NewStatefulSet(owner client.Object, selector map[string]string, containers ...corev1.Container) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: ObjectMeta(owner),
@@ -59,9 +58,9 @@ func NewStatefulSet(owner client.Object, selector map[string]string, containers 
 // NewDaemonSet returns a DaemonSet with the name and namespace of its owner. It is a plain struct: edit it before it is
 // applied.
 //
-// Selector, labels and security of the pods are those of [NewDeployment]. An agent that needs the host, such as its
+// Selector, labels and security of the pods are as in [NewDeployment]. An agent that needs the host, such as its
 // network or its files, cannot meet the Pod Security Standard "restricted": see [PodTemplate]. No toleration is set, so
-// nodes with a taint of their own, such as those of the control plane, get no pod.
+// nodes with a taint of their own, such as control plane nodes, get no pod.
 func NewDaemonSet(owner client.Object, selector map[string]string, containers ...corev1.Container) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: ObjectMeta(owner),
@@ -94,9 +93,9 @@ func NewPodDisruptionBudget(owner client.Object, selector map[string]string) *po
 // NewHorizontalPodAutoscaler returns a HorizontalPodAutoscaler with the name and namespace of its owner. It is a plain
 // struct: edit it before it is applied.
 //
-// It scales target, which is usually another child of the owner. The name of target is used, and its kind: that of its
-// TypeMeta, or that of its Go type for a kind of Kubernetes itself. A custom resource with a scale subresource needs a
-// TypeMeta: otherwise the API server refuses the autoscaler, since the kind is empty.
+// It scales target, which is usually another child of the owner. It refers to target by name and kind. The kind is
+// taken from target's TypeMeta, or from its Go type for a kind of Kubernetes itself. A custom resource with a scale
+// subresource needs a TypeMeta: otherwise the API server refuses the autoscaler, since the kind is empty.
 //
 // MinReplicas is unset, so the API server sets 1. Without metrics it sets a target of 80% of the requested CPU.
 //
@@ -118,7 +117,7 @@ func NewHorizontalPodAutoscaler(
 func referenceTo(target client.Object) autoscalingv2.CrossVersionObjectReference {
 	gvk := target.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
-		gvk, _ = apiutil.GVKForObject(target, scheme.Scheme) // of an unknown type it is empty
+		gvk, _ = apiutil.GVKForObject(target, scheme.Scheme) // it is empty if the type is not known
 	}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	return autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: target.GetName()}

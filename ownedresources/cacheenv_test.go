@@ -31,14 +31,14 @@ import (
 // cacheEnv runs passes of package reconcile against the server in memory. Their cache shows what the test wants.
 type cacheEnv struct {
 	client.Client               // reads from the cache
-	server        client.Client // of somebody else
+	server        client.Client // the client of somebody else
 	shown         map[string]client.Object
-	reads         int // of whole objects past the cache
+	reads         int // the number of reads of whole objects past the cache
 	clock         *clocktesting.FakePassiveClock
 	reconciler    *reconcile.Reconciler[*budget]
 	set           *ChildSet[*budget]
 	queue         *controllertest.Queue
-	impure        []error // what passes have found
+	impure        []error // the impure functions that passes have found
 	unserved      string  // a kind that the API server does not serve
 }
 
@@ -187,7 +187,7 @@ func (env *cacheEnv) pass(t *testing.T) ctrl.Result {
 	return result
 }
 
-// converge runs passes until there is nothing to do, which the last of them remembers.
+// converge runs passes until there is nothing to do. The last one remembers that.
 func (env *cacheEnv) converge(t *testing.T) {
 	t.Helper()
 	for range 5 {
@@ -199,7 +199,7 @@ func (env *cacheEnv) converge(t *testing.T) {
 
 func (env *cacheEnv) isSettled(t *testing.T) bool {
 	t.Helper()
-	return env.set.Settled(t.Context(), env, env.cachedOwner())
+	return env.set.settled(t.Context(), env, env.cachedOwner())
 }
 
 func (env *cacheEnv) cachedOwner() *budget { return env.shown[keyFor(&budget{}, budgetName)].(*budget) }
@@ -220,7 +220,7 @@ func (env *cacheEnv) child(t *testing.T, name string) *configMap {
 }
 
 // hold builds a ConfigMap of this name with what a function returns.
-func hold(name string, content func(owner *budget) string) *Child[*budget] {
+func hold(name string, content func(owner *budget) string) AnyChild[*budget] {
 	return Build(func(owner *budget) *configMap {
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"content": content(owner)}}
 	})

@@ -7,21 +7,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestCreateOnlyOfAnotherType(t *testing.T) {
-	w := newTestEnv(t)
-	set := Ensure(Build(settings, CreateOnly(func(*appsv1.Deployment) {})))
-	require.EqualError(t, set.Reconcile(t.Context(), w.client, w.owner),
-		"child 1, a ConfigMap: its CreateOnly is for *v1.Deployment: give that a function of *v1.ConfigMap")
-	set = Ensure(Build(settings, CreateOnly(func(client.Object) {})))
-	require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner), "it may be an interface that the child implements")
+// A method that is called after Ensure would change a part of what the set does.
+func TestChangeAfterEnsure(t *testing.T) {
+	child := Build(settings)
+	set := Ensure(child)
+	child.CreateOnly(func(*corev1.ConfigMap) {})
+	require.EqualError(t, set.Reconcile(t.Context(), nil, nil), "child 1, a ConfigMap: its method CreateOnly was called after Ensure: call it before")
 }
 
 func TestCreateOnly(t *testing.T) {
 	w := newTestEnv(t)
-	initial := CreateOnly(func(d *appsv1.Deployment) {
+	initial := withCreateOnly(func(d *appsv1.Deployment) {
 		d.Spec.Replicas = nil
 		delete(d.Labels, "created-with")
 	})
@@ -54,7 +52,7 @@ func TestCreateOnlyStringData(t *testing.T) {
 		password += "x"
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
 	}
-	once := CreateOnly(func(s *corev1.Secret) { s.StringData = nil })
+	once := withCreateOnly(func(s *corev1.Secret) { s.StringData = nil })
 	for range 3 {
 		_, err := w.apply(t, build(), once)
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -31,7 +32,8 @@ import (
 func settingsOf(*pool) []types.NamespacedName { return []types.NamespacedName{{Name: "settings"}} }
 
 // poolSet is a set with everything that orders and feeds children: a Deployment built from an input, a list that comes after
-// it, and a ConfigMap by apply configuration that comes after the list and is built from the Deployment's live object.
+// it, and two ConfigMaps that come after the list: one is unstructured and built from the Deployment's live object, and the other
+// is an apply configuration.
 func poolSet() *ownedresources.ChildSet[*pool] {
 	settings := ownedresources.From(func(ctx context.Context, r client.Reader, owner *pool) (string, error) {
 		var read corev1.ConfigMap
@@ -40,22 +42,24 @@ func poolSet() *ownedresources.ChildSet[*pool] {
 	}, ownedresources.Reads(&corev1.ConfigMap{}, settingsOf))
 	server := ownedresources.BuildFrom(settings, func(owner *pool, image string) (*appsv1.Deployment, error) {
 		return ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "server", Image: image}), nil
-	}, ownedresources.KeepWhileMissing(func(live, desired *appsv1.Deployment) {
+	}).KeepWhileMissing(func(live, desired *appsv1.Deployment) {
 		desired.Spec.Template.Spec.Containers[0].Image = live.Spec.Template.Spec.Containers[0].Image
-	}))
+	})
 	shards := ownedresources.BuildEach(func(owner *pool) (all []*corev1.ConfigMap, err error) {
 		for i := range owner.Spec.MinAvailable.IntValue() {
 			all = append(all, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(owner.Name, "-", i)}})
 		}
 		return all, nil
 	}).After(server)
-	index := ownedresources.BuildApplyFrom(&corev1.ConfigMap{}, ownedresources.Live[*appsv1.Deployment](server),
-		func(owner *pool, live *appsv1.Deployment) (*corev1ac.ConfigMapApplyConfiguration, error) {
-			return corev1ac.ConfigMap(owner.Name, owner.Namespace).WithData(map[string]string{
-				"image": live.Spec.Template.Spec.Containers[0].Image, "shards": owner.Spec.MinAvailable.String(),
-			}), nil
-		}).After(shards)
-	return ownedresources.Ensure(index, shards, server).RemoveInOrder()
+	image := ownedresources.BuildFrom(server.Live(), func(owner *pool, live *appsv1.Deployment) (*unstructured.Unstructured, error) {
+		index := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"image": live.Spec.Template.Spec.Containers[0].Image}}}
+		index.SetName(owner.Name + "-image")
+		return index, nil
+	}).Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap")).After(shards)
+	size := ownedresources.BuildApply(&corev1.ConfigMap{}, func(owner *pool) (*corev1ac.ConfigMapApplyConfiguration, error) {
+		return corev1ac.ConfigMap(owner.Name, owner.Namespace).WithData(map[string]string{"shards": owner.Spec.MinAvailable.String()}), nil
+	}).After(shards)
+	return ownedresources.Ensure(image, size, shards, server).RemoveInOrder()
 }
 
 func TestChildrenSurviveEveryFault(t *testing.T) {
@@ -98,7 +102,7 @@ func TestExplorationFindsImpureBuilders(t *testing.T) {
 				calls++
 				return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"calls": fmt.Sprint(calls / 8)}}
 			},
-			want: "ConfigMap default/pool: it is built in another way, although neither the owner nor an input nor a child has changed",
+			want: "ConfigMap default/pool: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed",
 		},
 	}
 	named := metav1.ObjectMeta{Namespace: "default", Name: "pool"}
@@ -129,7 +133,7 @@ func TestExplorationFindsImpureBuilders(t *testing.T) {
 	}
 }
 
-// contentOf is the content of the Secret of a user, and empty if there is none.
+// contentOf is the content of a user's Secret, and empty if the Secret does not exist.
 func contentOf(reads ...ownedresources.Read[*pool]) *ownedresources.Input[*pool, string] {
 	return ownedresources.From(func(ctx context.Context, r client.Reader, owner *pool) (string, error) {
 		var read corev1.Secret
@@ -140,7 +144,7 @@ func contentOf(reads ...ownedresources.Read[*pool]) *ownedresources.Input[*pool,
 
 func usersSecret(*pool) []types.NamespacedName { return []types.NamespacedName{{Name: "users"}} }
 
-// labelOfMetadata reads a label of the Secret of a user in its metadata. It is empty if there is none.
+// labelOfMetadata reads a label of a user's Secret from its metadata. It returns an empty text without the label.
 func labelOfMetadata(ctx context.Context, r client.Reader, owner *pool) (string, error) {
 	m := secretMetadata()
 	err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, m)
@@ -154,7 +158,7 @@ func secretMetadata() *metav1.PartialObjectMetadata {
 }
 
 // copyInto builds a Secret with the value of an input.
-func copyInto(name string, input *ownedresources.Input[*pool, string], options ...ownedresources.ChildOption) *ownedresources.Child[*pool] {
+func copyInto(name string, input *ownedresources.Input[*pool, string], options ...ownedresources.ChildOption) *ownedresources.Child[*pool, *corev1.Secret] {
 	return ownedresources.BuildFrom(input, func(_ *pool, content string) (*corev1.Secret, error) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"copy": []byte(content)}}, nil
 	}, options...)
@@ -180,10 +184,10 @@ func TestTwoInformersOfAKind(t *testing.T) {
 		owner.Status.CurrentHealthy = int32(len(label))
 		return err
 	})
-	children := func(children ...*ownedresources.Child[*pool]) reconcile.NamedStep[*pool] {
+	children := func(children ...ownedresources.AnyChild[*pool]) reconcile.NamedStep[*pool] {
 		return reconcile.Named("children", ownedresources.Ensure(children...))
 	}
-	built := func() *ownedresources.Child[*pool] {
+	built := func() *ownedresources.Child[*pool, *corev1.Secret] {
 		return ownedresources.Build(func(*pool) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "built"}} })
 	}
 	reads := ownedresources.Reads(&corev1.Secret{}, usersSecret)
@@ -214,7 +218,7 @@ func TestTwoInformersOfAKind(t *testing.T) {
 			return []reconcile.NamedStep[*pool]{reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
 		}},
 		"StepReadsMetadata": {"A step references what another step builds, and reads the metadata.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{children(built()), reconcile.Named("read", part, reconcile.Referencing(&corev1.Secret{}, usersSecret))}
+			return []reconcile.NamedStep[*pool]{children(built()), reconcile.Named("read", part, reconcile.Reads(&corev1.Secret{}, usersSecret))}
 		}},
 	}
 	users := &corev1.Secret{
@@ -250,8 +254,8 @@ func TestTwoInformersInAReconcilerOfOnesOwn(t *testing.T) {
 			mgr := p.Manager()
 			set := ownedresources.Ensure(
 				copyInto("copy", contentOf(ownedresources.Reads(&corev1.Secret{}, usersSecret))),
-				copyInto("versions", ownedresources.VersionHash(ownedresources.ReadsCached(&corev1.Secret{}, usersSecret)),
-					ownedresources.KeepWhileMissing(func(_, _ *corev1.Secret) {})))
+				copyInto("versions", ownedresources.VersionHash(ownedresources.ReadsCached(&corev1.Secret{}, usersSecret))).
+					KeepWhileMissing(func(_, _ *corev1.Secret) {}))
 			b := ctrl.NewControllerManagedBy(mgr).For(&pool{})
 			if err := set.SetupWithBuilder(mgr, b); err != nil {
 				return err

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // settings returns a child of a ConfigMap.
@@ -67,11 +69,11 @@ func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
 	require.NoError(t, env.other.Update(t.Context(), env.owner))
 	passwords := map[string]string{}
 	for _, retain := range []bool{true, false, true} {
-		options := []ChildOption{Anywhere(), Retain(func(*configMap) bool { return retain }), IfServed(), Adopt(), Generate("password", 9)}
+		options := []ChildOption{Anywhere(), withRetain(func(*configMap) bool { return retain }), IfServed(), Adopt(), withGenerate("password", 9)}
 		first := Build(func(*configMap) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.namespace, Name: "first"}}
 		}, options...)
-		list := BuildEachFrom(Live[*corev1.Secret](first), func(_ *configMap, live *corev1.Secret) (all []*corev1.Secret, err error) {
+		list := BuildEachFrom(first.Live(), func(_ *configMap, live *corev1.Secret) (all []*corev1.Secret, err error) {
 			for _, name := range []string{"a", "b", "c"} {
 				all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"first": live.Name}}})
 			}
@@ -93,7 +95,7 @@ func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
 			require.Len(t, live.Data["password"], 9)
 			require.Contains(t, []string{"", string(live.Data["password"])}, passwords[name], "the value stays")
 			passwords[name] = string(live.Data["password"])
-			require.Equal(t, 1, orderOf(live))
+			require.Equal(t, 1, record.OrderOf(live))
 		}
 	}
 }

@@ -14,18 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // A server-side apply leaves alone what it does not send. What it leaves may contradict what it sends:
 //
-//   - a field of another choice of a union, which was defaulted or set by somebody else: spec.strategy.rollingUpdate beside
-//     the type Recreate, or the configMap of a volume beside its emptyDir;
-//   - an item of a list whose key somebody changed, which is another item to server-side apply, and which has a value of our
-//     item that must be unique: the name or node port of a port, or the host port of a container.
+//   - a field of another choice of a union, which was defaulted or set by somebody else: spec.strategy.rollingUpdate
+//     beside the type Recreate, or the configMap of a volume beside its emptyDir;
+//   - an item of a list whose key somebody changed, which is another item to server-side apply, and which has a value
+//     of our item that must be unique: the name or node port of a port, or the host port of a container.
 //
-// The API server then refuses every apply of the object, that of other changes too. The object is written in another way:
-// by one patch of what the apply would have made of it, without what contradicts. What that is is found by dry runs: at
-// first the fields that the API server names in its refusal, then their siblings, and so on outwards.
+// The API server then refuses every apply of the object, also for other changes. So the object is written in another
+// way: one patch makes of it what the apply would have made, without the fields that contradict. Dry runs find these
+// fields: first the fields that the API server names in its refusal, then their siblings, and so on outwards.
 
 // maxAttempts is the number of dry runs for one refusal.
 const maxAttempts = 6
@@ -40,8 +41,8 @@ func (a *applier) overrule(ctx context.Context, d *desired, live *unstructured.U
 	return a.replace(ctx, d, patch)
 }
 
-// resolve finds by dry runs which fields contradict what is desired. It returns the patch without them and the object as it
-// would be then, or nil.
+// resolve finds by dry runs which fields contradict what is desired. It returns a patch that removes them, and the
+// object that the patch would make, or nil.
 func (a *applier) resolve(ctx context.Context, d *desired, live *unstructured.Unstructured, refusal error) ([]byte, client.Object, error) {
 	c, err := newContradiction(d, live, refusal)
 	if err != nil || c == nil {
@@ -52,7 +53,7 @@ func (a *applier) resolve(ctx context.Context, d *desired, live *unstructured.Un
 		if candidate == nil {
 			return nil, nil, nil
 		}
-		patch, err := replacePatch(d, live, candidate, c.entries, byCreate)
+		patch, err := replacePatch(d, live, candidate, c.entries, record.ByCreate)
 		if err != nil {
 			return nil, nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
@@ -93,7 +94,7 @@ type contradiction struct {
 
 // newContradiction returns nil if the refusal names no field that may be replaced.
 func newContradiction(d *desired, live *unstructured.Unstructured, refusal error) (*contradiction, error) {
-	want, err := d.tree(byApply)
+	want, err := d.tree(record.ByApply)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,8 @@ func (c *contradiction) next() map[string]any {
 	return nil
 }
 
-// learn takes in the refusal of the last tree. If it names no other field than before, parts farther from it are removed.
+// learn takes in the refusal of the last tree. If it names no new field, the next tree lacks parts farther from the
+// known ones.
 func (c *contradiction) learn(refusal error) {
 	tree := applyschema.Without(c.merged, c.removed)
 	news := false
@@ -156,8 +158,11 @@ func (c *contradiction) deepest() (most int) {
 	return most + 1
 }
 
-// contradicting returns the parts to remove at the current level: the fields named at level 0, the items that have the
-// same value in such a field at level 1, and then what is foreign around the field, one step outwards each.
+// contradicting returns the parts to remove at the current level, and at the levels before it:
+//
+//   - Level 0: the fields that the refusals name.
+//   - Level 1: items of others with the same value in such a field.
+//   - Level n: what others set n−1 steps around such a field.
 func (c *contradiction) contradicting() (found [][]applyschema.Step) {
 	add := func(paths [][]applyschema.Step) {
 		for _, path := range paths {
@@ -182,7 +187,7 @@ func (c *contradiction) contradicting() (found [][]applyschema.Step) {
 	return found
 }
 
-// clashing returns the foreign items that have the value of a cause's field in the same field.
+// clashing returns the items of others that have the same value as a cause, in the same field.
 func (c *contradiction) clashing(cause []applyschema.Step) (found [][]applyschema.Step) {
 	value := applyschema.At(c.merged, cause)
 	switch value.(type) {
@@ -219,8 +224,8 @@ func pathsLike(tree any, like, at []applyschema.Step) (paths [][]applyschema.Ste
 	return paths
 }
 
-// isReplaceable reports whether foreign fields at a path may be removed: it is not the whole spec of the object or of a pod,
-// nor metadata.
+// isReplaceable reports whether fields of others at a path may be removed: the path is not the whole spec of the object
+// or of a pod, nor metadata.
 func isReplaceable(path []applyschema.Step) bool {
 	if len(path) < 2 || path[0] == "metadata" || path[0] == "status" {
 		return false
@@ -253,12 +258,12 @@ func causesOf(refusal error, tree any) (causes [][]applyschema.Step) {
 
 var podVolumes = []applyschema.Step{"spec", "template", "spec", "volumes"}
 
-// withoutClaimVolumes returns the path in a tree of a field that a refusal names. It returns false if the tree does not
-// have the field.
+// withoutClaimVolumes returns the path at which a tree has the field that a refusal names. It returns false if the tree
+// does not have the field.
 //
 // The paths differ in the pod volumes of a StatefulSet with claim templates. The API server validates the pods with one
-// volume for each claim template, in any order, before the volumes of the pod template. It leaves out the volumes of the
-// pod template that have the name of a claim template.
+// volume for each claim template, in any order, before the volumes of the pod template. It leaves out the volumes of
+// the pod template that have the name of a claim template.
 func withoutClaimVolumes(tree any, path []applyschema.Step) ([]applyschema.Step, bool) {
 	n := len(podVolumes)
 	if len(path) <= n || !reflect.DeepEqual(path[:n], podVolumes) || !isStatefulSet(tree) {

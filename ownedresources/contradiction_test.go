@@ -67,8 +67,8 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		before func(*testEnv) client.Object
-		change func(client.Object) // of the desired object
-		edit   func(client.Object) // of the live object, by hand
+		change func(client.Object) // changes the desired object
+		edit   func(client.Object) // changes the live object, by hand
 		holds  func(*testing.T, client.Object)
 	}{
 		"StrategyRecreate": {

@@ -11,13 +11,13 @@ import (
 // counts is what was checked, so that a test that checks nothing fails.
 type counts struct {
 	subjects atomic.Int64 // manifests, in two forms each
-	settled  atomic.Int64 // subjects whose live object differs from what was sent
+	settled  atomic.Int64 // subjects with a rewritten difference
 
 	fields    atomic.Int64 // values, structs, lists and maps of ours that were to be changed by hand
-	refused   atomic.Int64 // by the API server, with every value
-	noticed   atomic.Int64 // of these, in a dry run
+	refused   atomic.Int64 // changes that the API server refused, with every value
+	noticed   atomic.Int64 // changes that a dry run noticed
 	repaired  atomic.Int64
-	stuck     atomic.Int64 // could not be repaired, see unrepairable
+	stuck     atomic.Int64 // changes that could not be repaired, see unrepairable
 	leftovers atomic.Int64 // repairs that left an item of somebody else
 
 	dropped     atomic.Int64 // fields that were dropped

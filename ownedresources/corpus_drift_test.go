@@ -119,7 +119,7 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 		return nil, nil
 	}
 	if at.String() == "/metadata/annotations" {
-		return nil, nil // AnnotationApplied is in it, so this would change more than one field
+		return nil, nil // opblocks.dev/applied is in it, so this would change more than one field
 	}
 	n.fields.Add(1)
 	if fixed.contains(at) {
@@ -155,8 +155,8 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 	return nil, nil
 }
 
-// restoredByServer reports whether the API server has set a removed map again: a Job without labels gets those of its
-// pods.
+// restoredByServer reports whether the API server has set a removed map again: a Job without labels gets the labels of
+// its pods.
 func restoredByServer(at path, now, old any) bool {
 	if _, item := at[len(at)-1].(int); item {
 		return false // now is the next item
@@ -275,8 +275,8 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 	s.expect(t, s.want, Applied, 1, "the change is undone")
 }
 
-// clearManagedFields clears the managed fields by hand, as some tools do to save space. What is dropped afterwards must
-// go nevertheless, whatever the kind.
+// clearManagedFields clears the managed fields by hand, as some tools do to save space. A field that is dropped
+// afterwards must still go, whatever the kind.
 func (s *subject) clearManagedFields(t *testing.T) {
 	t.Helper()
 	const dropped = "example.com/dropped"

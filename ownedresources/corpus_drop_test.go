@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // dropEachField drops one field of the wanted object after the other. Each time, the live object must become as if it
@@ -133,7 +135,7 @@ func (s *subject) compareWithNew(t *testing.T, want client.Object, dropped strin
 }
 
 // asCreated returns what the object would be if it were created like want now. It returns nil if the API server refuses
-// a dry run of that.
+// the dry run.
 func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	t.Helper()
 	if s.kind(t).gvk.Kind == "Pod" {
@@ -188,7 +190,7 @@ func (s *subject) normalized(t *testing.T, object map[string]any, without map[st
 
 // serverSet are fields and keys that the API server and its controllers set.
 var serverSet = map[string]bool{
-	AnnotationApplied: true, AnnotationSet: true, "deployment.kubernetes.io/revision": true,
+	record.Applied: true, record.Set: true, "deployment.kubernetes.io/revision": true,
 	"deprecated.daemonset.template.generation": true, "creationTimestamp": true, "status": true, "uid": true,
 	"controller-uid": true, "batch.kubernetes.io/controller-uid": true, "kubernetes.io/metadata.name": true,
 	"clusterIP": true, "clusterIPs": true, "nodePort": true, "healthCheckNodePort": true,
@@ -196,7 +198,7 @@ var serverSet = map[string]bool{
 	"paused": true, // set by the test, see pause
 }
 
-// serverKept are these and the fields that an object keeps from its creation on, although nothing is wanted of them any
+// serverKept are these fields, and the fields that an object keeps from its creation, although they are not wanted any
 // more.
 var serverKept = func() map[string]bool {
 	kept := maps.Clone(serverSet)

@@ -43,8 +43,8 @@ type corpusEnv struct {
 	mapper       meta.RESTMapper
 	other        client.Client
 	kinds        *kinds
-	namespaces   map[string]string        // by form
-	owners       map[string]client.Object // by namespace
+	namespaces   map[string]string        // the namespace of each form
+	owners       map[string]client.Object // the owner in each namespace
 	newNamespace func(*testing.T) string  // creates one more
 }
 
@@ -108,7 +108,7 @@ func (c *corpusEnv) manifests(t *testing.T) []manifest {
 // otherVersion is the environment variable that chooses another version of Kubernetes than the one that the corpus was written for.
 const otherVersion = "OPBLOCKS_KUBERNETES"
 
-// newManifests are those whose kind or field only Kubernetes 1.36 has.
+// newManifests are the manifests with a kind or a field that only Kubernetes 1.36 has.
 var newManifests = []string{"deployment-scheduling-group", "mutatingadmissionpolicy-labels"}
 
 // isForVersion reports whether the version of Kubernetes that runs has the kind and the fields of a manifest.
@@ -182,7 +182,7 @@ func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) clien
 	return owner
 }
 
-// createAndSettle creates all objects and waits until no controller writes to them any more.
+// createAndSettle creates all objects, and waits until no controller writes them any more.
 func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -219,8 +219,8 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	}, controlplane.Patience, time.Second, "controllers have not settled")
 }
 
-// awaitControllers creates a Deployment and waits until its pod is ready. The controllers have begun with all earlier objects by
-// then, also on a busy machine: their queues are in order.
+// awaitControllers creates a Deployment and waits until its pod is ready. By that time the controllers have begun with
+// all earlier objects, also on a busy machine: their queues are in order.
 func (c *corpusEnv) awaitControllers(t *testing.T) {
 	t.Helper()
 	d := NewDeployment(namedConfigMap(c.newNamespace(t), "last"), map[string]string{"app": "last"}, corev1.Container{Name: "last", Image: "last"})

@@ -19,6 +19,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // subject is one manifest in one form, on the API server.
@@ -30,7 +32,7 @@ type subject struct {
 
 	applier *applier
 	client  *upToDateClient // its writes are counted
-	other   client.Client   // of somebody else
+	other   client.Client   // the client of somebody else
 	writes  *writeCounter
 	owner   client.Object
 }
@@ -90,7 +92,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 	}
 	rewritten := ""
 	if s.client.last != nil {
-		rewritten = lastAppliedOf(s.client.last).rewritten
+		rewritten = record.LastAppliedOf(s.client.last).Rewritten
 	}
 	s.writes.n.Store(0)
 	result, err := s.applier.apply(ctx, &o, children[0])
@@ -104,7 +106,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 	}
 	sent := s.writes.n.Load()
 	if err == nil {
-		if s.client.last = result.Object; lastAppliedOf(result.Object).rewritten != rewritten {
+		if s.client.last = result.Object; record.LastAppliedOf(result.Object).Rewritten != rewritten {
 			sent-- // the write that records it
 		}
 	}
@@ -227,8 +229,8 @@ func (s *subject) restartOperator(t *testing.T, n *counts) {
 func (s *subject) migrate(t *testing.T) {
 	t.Helper()
 	for {
-		if s.client.last.GetAnnotations()[AnnotationApplied] != "" {
-			require.NoError(t, s.byHand(t, operation("remove", path{"metadata", "annotations", AnnotationApplied}, nil)))
+		if s.client.last.GetAnnotations()[record.Applied] != "" {
+			require.NoError(t, s.byHand(t, operation("remove", path{"metadata", "annotations", record.Applied}, nil)))
 		}
 		op, n, err := s.apply(t.Context(), s.want)
 		if apierrors.IsConflict(err) { // a controller was faster
@@ -246,7 +248,7 @@ func (s *subject) migrate(t *testing.T) {
 // migrationWrites returns 1 after a POST, and after a repair that had to replace whole lists: the next write first
 // migrates fields. It returns 0 otherwise.
 func (s *subject) migrationWrites() int64 {
-	if strings.HasPrefix(s.client.last.GetAnnotations()[AnnotationApplied], string(byApply)) {
+	if strings.HasPrefix(s.client.last.GetAnnotations()[record.Applied], string(record.ByApply)) {
 		return 0
 	}
 	return 1

@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and waits
-// until the controllers have settled. Then it checks, for every single field, what docs/ownedresources-apply.md promises:
+// TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and
+// waits until the controllers write nothing any more. Then it checks, for every single field, what
+// docs/ownedresources-apply.md promises:
 //
 //   - Applying again sends nothing, also after a restart of the operator.
 //   - A field that somebody else changes is noticed and repaired by one write.
-//   - A field that is dropped goes, as if the object had been created without it.
+//   - A field that is dropped is removed, as if the object had been created without it.
 //   - Fields and list items of others cause no write, and survive ours.
 //
 // Each manifest has a subtest in each group: -run 'TestCorpus//deployment-web' checks one.

@@ -16,24 +16,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// declared is an object as the caller of [Apply], or the function of a [Child], returned it.
+// declared is an object as the caller of [Apply] gave it, or as the function of a [Child] returned it.
 type declared struct {
 	kind    *kind
 	object  client.Object
 	options *childOptions
 	binding binding
-	builder string        // see [AnnotationBuilder]; empty for none
+	builder string        // see opblocks.dev/builder; empty for none
 	order   int           // the rank of its child, see [Child.After]
-	hold    string        // what is not ready and has to be, before the object may be created or changed; empty for nothing
+	hold    string        // what has to become ready before the object may be created or changed; empty for nothing
 	err     error         // what is wrong with it
-	live    client.Object // after it was applied; nil if there is none
-	content string        // of a Job that runs once, see [AnnotationContent]
+	live    client.Object // the live object after the apply; nil if there is none
+	reads   []readVersion // what its inputs have read
+	content string        // the content of a Job that runs once, see opblocks.dev/content
 }
 
-func (d *declared) objectName() objectName {
-	return objectName{d.kind.gvk.GroupKind(), client.ObjectKeyFromObject(d.object)}
+func (d *declared) objectName() record.Name {
+	return record.NameOf(d.kind.gvk.GroupKind(), d.object)
 }
 
 // isNamed reports whether an object of this kind has the declared one's name.
@@ -58,7 +61,8 @@ func (a *applier) declare(o *owner, objs []client.Object) ([]declared, error) {
 	return all, a.validate(o, all)
 }
 
-// validate finds what is wrong with the objects before any request. It sets the owner's namespace on those without one.
+// validate finds what is wrong with the objects before any request. It sets the owner's namespace on objects without
+// one.
 func (a *applier) validate(o *owner, all []declared) error {
 	for i, d := range all {
 		if err := a.validateOne(o, d.kind, d.object); err != nil {
@@ -98,8 +102,8 @@ func (a *applier) validateOne(o *owner, k *kind, obj client.Object) error {
 	return nil
 }
 
-// isNamespaced reports whether a kind is namespaced. That is not known of a kind that is not served, or with a fake
-// client that has no scopes: then the request to write the object finds out.
+// isNamespaced reports whether a kind is namespaced. known is false for a kind that is not served, and with a fake
+// client that has no scopes: then the request that writes the object finds out.
 func (a *applier) isNamespaced(o *owner, k *kind, obj client.Object) (namespaced, known bool, err error) {
 	scope, ok := a.scopes.Load(k)
 	if !ok {
@@ -120,32 +124,34 @@ func (a *applier) isNamespaced(o *owner, k *kind, obj client.Object) (namespaced
 type desired struct {
 	kind    *kind
 	object  client.Object
-	full    client.Object // object with the fields of [CreateOnly]
-	sum     sum           // of object
+	full    client.Object // object with the fields of [Child.CreateOnly]
+	sum     sum           // the hash of object
 	owner   *owner
 	options *childOptions
 	binding binding
-	builder string    // see [AnnotationBuilder]; empty for none
-	former  types.UID // the owner that is gone, of an object that is adopted
+	builder string    // see opblocks.dev/builder; empty for none
+	former  types.UID // the UID of the owner that is gone, if the object is adopted from it
 	order   int
 	hold    string // see declared
-	// resetsOrder is set if the live object has an order and should have none. Somebody else may have set it, so that an
-	// apply without the annotation would leave it there.
+	// resetsOrder sends order 0: without it, an order that somebody else has set would stay.
 	resetsOrder bool
-	// generate are the keys of [Generate] for which the object has no value of its own, generated their values in the next
-	// write, and generatedFrom the version of the live object that these were decided for.
+	// generate are the keys of [Child.Generate] for which the object has no value of its own. generated are their values in
+	// the next write. generatedFrom is the version of the live object for which these values were decided.
 	generate      []generatedKey
 	generated     map[string][]byte
 	generatedFrom string
-	// replicas are those of the StatefulSet that the object replaces, see [ExpandVolumes].
+	// replicas is the number of replicas of the StatefulSet that the object replaces, see [ExpandVolumes].
 	replicas *int32
-	// rewritten is the fingerprint of the differences that the API server is expected to make: those of the last write.
+	// reads are what the inputs of the child have read.
+	reads []readVersion
+	// rewritten is the fingerprint of the rewritten differences of the last write. The next write is expected to have
+	// the same.
 	rewritten string
 }
 
 func (d *desired) String() string { return d.kind.describe(d.object) }
 
-// held returns the error of an object that has to wait, which says for what.
+// held returns the error of an object that has to wait. It says for what.
 func (d *desired) held(what string) error {
 	return &WaitingError{reason: reasonDependencyNotReady, message: fmt.Sprintf("%s %s until %s is ready", d, what, d.hold)}
 }
@@ -173,10 +179,10 @@ func (a *applier) desire(o *owner, obj client.Object, options *childOptions) (*d
 	return &desired{kind: k, object: object, full: full, sum: sumOf(encoded), owner: o, options: options, generate: generate}, nil
 }
 
-// checkValues returns an error for what the API server would accept, and should not get: two items of a list with the same key, as
-// it would then refuse every apply of the object, and a quantity that keeps it computing.
+// checkValues returns an error for values that the API server would accept, but should not get. If two items of a list
+// have the same key, it would then refuse every apply of the object. A huge quantity would keep it computing.
 func (d *desired) checkValues() error {
-	tree, err := d.tree(byCreate)
+	tree, err := d.tree(record.ByCreate)
 	if err != nil {
 		return err
 	}
@@ -194,7 +200,7 @@ func (d *desired) checkValues() error {
 	return fmt.Errorf("%s is not written: %w", d, apierrors.NewInvalid(d.kind.gvk.GroupKind(), d.object.GetName(), field.ErrorList{wrong}))
 }
 
-// normalize returns the object as it is compared and sent, without and with the fields of [CreateOnly].
+// normalize returns the object as it is compared and sent, without and with the fields of [Child.CreateOnly].
 func (k *kind) normalize(obj client.Object, options *childOptions) (object, full client.Object, err error) {
 	if obj, err = withJSONValues(obj); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", k.describe(obj), err)

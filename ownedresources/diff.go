@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/diff"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Change is what [Apply] would do to one object.
@@ -21,8 +22,8 @@ type Change struct {
 	Object client.Object
 	// Operation is what would be done.
 	Operation Operation
-	// Differences are the fields that an apply would change, in the order of their paths. Those that the first apply after a
-	// POST would remove come last. It is empty for an object that would be created.
+	// Differences are the fields that an apply would change, in the order of their paths. Fields that the first apply
+	// after a POST would remove come last. The list is empty for an object that would be created.
 	Differences []Difference
 }
 
@@ -30,7 +31,7 @@ type Change struct {
 type Difference struct {
 	// Path of the field, such as spec.template.spec.containers[0].image.
 	Path string
-	// Have is the live value and Want the value after the apply, as JSON. Each is empty if there is no such value. Values
+	// Have is the live value and Want the value after the apply, as JSON. Each is empty if the value is absent. Values
 	// of Secrets and of environment variables are replaced by "(hidden)".
 	Have, Want string
 }
@@ -48,7 +49,7 @@ func (d Difference) String() string {
 
 // Diff returns what [Apply] would do to each object, in the same order, and changes nothing. It reads the live objects
 // past the cache, and sends dry runs to the API server, so the result includes defaults and the changes of admission
-// plug-ins. It stops at the first error. The errors are those of Apply.
+// plug-ins. It stops at the first error. It returns the same errors as Apply.
 func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Change, error) {
 	o, err := newOwner(owner, c)
 	if err != nil {
@@ -85,18 +86,27 @@ func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change
 		_, err := a.postDryRun(ctx, d, d.object.GetName())
 		return change, err
 	}
-	if err := o.mayWrite(d, live); err != nil {
-		return Change{}, err
+	p := decide([]stage{leaveAlone, compareLive}, &state{desired: d, live: live})
+	if p.verb == doReturn {
+		return Change{}, p.err
 	}
 	if err := silentRefusal(d, live); err != nil {
 		return Change{}, fmt.Errorf("apply %s: %w", d, err)
 	}
-	if needed, _ := a.needsApply(d, live); !needed {
+	if p.verb == doNothing {
 		return change, nil
 	}
 	change.Operation = Applied
 	change.Differences, err = a.differencesOfApply(ctx, d, live)
 	return change, err
+}
+
+// leaveAlone is the stage leaveOthers of a plan that is not executed.
+func leaveAlone(s *state, p plan) plan {
+	if err := s.owner.mayWrite(s.desired, s.live); err != nil {
+		return plan{verb: doReturn, err: err}
+	}
+	return p
 }
 
 // differencesOfApply finds out by dry runs which fields an apply would change.
@@ -106,7 +116,7 @@ func (a *applier) differencesOfApply(ctx context.Context, d *desired, live clien
 	case isInvalid(err):
 		answer, err = a.resolvedAnswer(ctx, d, err)
 	case isLiveUntypable(err):
-		answer, err = a.writeByPatch(ctx, d, lastAppliedOf(live), err, client.DryRunAll)
+		answer, err = a.writeByPatch(ctx, d, record.LastAppliedOf(live), err, client.DryRunAll)
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +137,7 @@ func (a *applier) differencesOfApply(ctx context.Context, d *desired, live clien
 	if err != nil || len(removed) == 0 {
 		return found.found, err
 	}
-	// What is not desired goes, unless the API server would default it again.
+	// The apply removes what is not desired, unless the API server would default it again.
 	fresh, err := a.postDryRun(ctx, d, "")
 	if err != nil {
 		return nil, err
@@ -142,8 +152,8 @@ func (a *applier) differencesOfApply(ctx context.Context, d *desired, live clien
 	return found.found, nil
 }
 
-// resolvedAnswer returns the object as it would be after an apply that is refused, without what contradicts it. The error
-// is the refusal if that does not help.
+// resolvedAnswer returns what a refused apply would make of the object if the live fields that contradict it were
+// removed. If that does not help, the error is the refusal.
 func (a *applier) resolvedAnswer(ctx context.Context, d *desired, refusal error) (client.Object, error) {
 	live, err := a.readTree(ctx, d)
 	if err != nil {
@@ -156,11 +166,12 @@ func (a *applier) resolvedAnswer(ctx context.Context, d *desired, refusal error)
 	return trial, err
 }
 
-// removedByTakeOver returns the fields that the next apply takes over, and then removes where they are not desired: those
-// of the POST's managed fields entry, and those of an object whose managed fields were cleared.
+// removedByTakeOver returns the fields that the next apply takes over, and then removes if they are not desired. These
+// are the fields of the POST's managed fields entry. If the managed fields of the object were cleared, it also returns
+// the fields that [applier.reclaim] removes.
 func (a *applier) removedByTakeOver(d *desired, live, answer client.Object) (removed []*metav1.FieldsV1, err error) {
-	last := lastAppliedOf(live)
-	if last.method != byApply {
+	last := record.LastAppliedOf(live)
+	if last.Method != record.ByApply {
 		for _, entry := range live.GetManagedFields() {
 			if entry.Manager == string(d.owner.fieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
 				removed = append(removed, entry.FieldsV1)
@@ -191,8 +202,9 @@ func authored(objs ...client.Object) (before, after map[string]any, err error) {
 		}
 		metadata, _ := content["metadata"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
-		annotations = maps.Clone(annotations) // those of an unstructured object are its own
-		delete(annotations, AnnotationApplied)
+		annotations = maps.Clone(annotations) // an unstructured object shares this map
+		delete(annotations, record.Applied)
+		delete(annotations, record.BuiltFrom)
 		trees[i] = map[string]any{}
 		for k, v := range content {
 			switch k {

@@ -1,75 +1,102 @@
-// Package ownedresources creates, applies and prunes the objects that another object owns. It sends no request if they are
-// already as desired.
+// Package ownedresources creates, applies and prunes the objects that another object owns, its children. A function
+// builds each child from the owner. If the live children are as the functions build them, no request is sent.
 //
-// [Apply] is a plain function for an existing reconciler. [Ensure] returns a step for package reconcile, with its watches.
-// [NewDeployment], [NewService] and the other builders return objects with good defaults; [ObjectMeta] and [PodTemplate]
-// serve kinds that have no builder. [ValidateServiceName] and the functions beside it find what the API server would
-// refuse. [Diff] shows what Apply would do.
+//	reconcile.For[*cachev1alpha1.Memcached](mgr,
+//		reconcile.Named("workload", ownedresources.Ensure(
+//			ownedresources.Build(deployment),
+//			ownedresources.Build(service),
+//		)),
+//	).Complete()
+//
+//	func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
+//		d := ownedresources.NewDeployment(m, nil, corev1.Container{Name: "memcached", Image: m.Spec.Image})
+//		d.Spec.Replicas = &m.Spec.Size
+//		return d
+//	}
+//
+// [Ensure] returns a step for package reconcile, with its watches. [Apply] is a plain function for an existing
+// reconciler. [Diff] shows what Apply would do. [NewDeployment], [NewService] and the other builders return objects
+// with good defaults. [ObjectMeta] and [PodTemplate] serve kinds that have no builder. [ValidateServiceName] and the
+// functions beside it find what the API server would refuse.
 //
 // # What can be owned
 //
 // A [Child] is a pure function of its owner and of declared inputs:
 //
-//   - [Build] builds one object or none, [BuildEach] a list, [BuildApply] an apply configuration, [BuildUnstructured] a kind
+//   - [Build] builds one object or none, [BuildEach] a list, and [BuildApply] an apply configuration. [Child.Kind] is for a kind
 //     without a Go type.
-//   - [BuildFrom] builds from an [Input] too: objects that [From] reads, their versions ([VersionHash]) or contents ([ContentHash]), live objects of other
-//     children ([Live], [LiveEach]), or two of these ([Both]). [KeepWhileMissing] applies the child while one is missing.
-//   - [Child.After] sets an order, and [ChildSet.RemoveInOrder] keeps it when the owner is deleted. [ReadyWhen] names the
-//     condition that makes a child ready.
+//   - [BuildFrom] also builds from an [Input]: from objects that [From] reads, from their versions ([VersionHash]) or
+//     contents ([ContentHash]), from live objects of other children ([Child.Live], [Child.LiveEach]), or from several of these
+//     ([Combine]). [Child.KeepWhileMissing] applies the child while one of these objects is missing.
+//   - [Child.After] sets an order, and [ChildSet.RemoveInOrder] keeps it when the owner is deleted. [ReadyWhen] names
+//     the condition that makes a child ready.
 //   - [IfServed] is for kinds that the API server may not serve.
 //   - [Anywhere] is for objects in other namespaces, and for cluster-scoped ones.
-//   - [Retain] keeps objects when the owner is deleted.
-//   - [Generate] fills keys of a Secret with random values, once.
+//   - [Child.Retain] keeps objects when the owner is deleted.
+//   - [Child.Generate] fills keys of a Secret with random values, once.
 //   - [RunOnce] runs a Job once for each content.
 //   - [ExpandVolumes] lets the volumes of a StatefulSet grow.
 //
-// [Adopt], [AdoptRetained], [Recreate], [CreateOnly] and [FormerManagers] change how a child is written.
+// [Adopt], [AdoptRetained], [Recreate], [Child.CreateOnly] and [FormerManagers] change how a child is written.
 //
 // # What happens to one object
 //
-//   - It is absent: it is created by POST. Creating it by server-side apply would take over an object of that name which
-//     the cache does not show.
-//   - It is ours, which means that its controller reference has the owner's UID: it is applied by server-side apply if it
-//     differs, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields that
-//     the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer desired
-//     would stay for ever.
-//   - It has another controller, or none: it is left alone, unless it has none and the option [Adopt] or [AdoptRetained]
-//     allows it. The error is an [OwnershipError], which names the controller.
-//   - It is being deleted, or belongs to a deleted object that had the owner's name: the error is a [WaitingError], and the
-//     event of its deletion triggers the next reconcile. If the garbage collector has not deleted the object of the deleted
-//     owner after a minute, and it has no other owner, a [ChildSet] deletes it.
-//   - It is a child with the option [Anywhere] or [Retain]: it has no owner reference. It is ours if its annotations name the
-//     object itself, and the owner with its UID. What is left of a deleted object that had the owner's name is deleted, unless
-//     it is retained.
+//   - An object that is absent is created by POST. A server-side apply could create it too, but would take over an
+//     object of that name which the cache does not show.
+//   - An object whose controller reference has the owner's UID is ours. If it differs, it is applied by server-side
+//     apply, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields
+//     that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer
+//     desired would stay for ever.
+//   - An object that has another controller, or none, is left alone, and the error is an [OwnershipError], which names
+//     the controller. The options [Adopt] and [AdoptRetained] allow to take over an object without a controller.
+//   - While an object is being deleted, the error is a [WaitingError]. The event of its deletion triggers the next
+//     reconcile.
+//   - While the controller of an object is a former owner, the error is a [WaitingError] too: the garbage collector
+//     deletes the object. If it has not done so after a minute, and the object has no other owner, a [ChildSet] deletes
+//     it.
+//   - A child with the option [Anywhere] or [Child.Retain] has a mark instead of an owner reference. It is ours if the mark
+//     names the object itself, and the owner with its UID. What a former owner has left is deleted, unless it is
+//     retained.
 //
 // # When an object is applied
 //
-// An object is applied if the hash in its annotation opblocks.dev/applied is not the hash of what would be sent, or if the
-// live object does not cover what is desired. Both are checked with the object in the cache, without a dry run or a read.
-// Fields that others set and fields that the API server defaults are no difference. Items of lists are matched by the keys
-// in the API's own schema. A change of a child's status sends no request.
+// An object is applied if the hash in its annotation opblocks.dev/applied is not the hash of what would be sent, or if
+// the live object does not cover what is desired. Both are checked with the object in the cache, without a dry run or a
+// read. Fields that others set and fields that the API server defaults are not a difference. Items of lists are matched
+// by the keys in the API's own schema. A change of a child's status sends no request.
 //
-// The API server or an admission plug-in may rewrite what is sent. Then the answer to the last write has the same
-// difference, and the difference is tolerated. The metric opblocks_settled_differences counts such children. The annotation
-// records a hash of the differences, so that neither a restart nor Apply, which remembers nothing, sends the same again.
+// After a write, the API server's answer may differ from what was sent: the API server or an admission plug-in has
+// rewritten some fields. Such a rewritten difference is not a reason to send the same again. The metric
+// opblocks_settled_differences counts children that have one.
 //
-// The record is written after the answer, by a second write, since no rule could replace it: what the API server makes of a
-// zero depends on the field's type, on defaults that no schema shows, and on its plug-ins. A write starts with the record of
-// the write before, so a second one is sent only if the record changes. One rule spares most records: a zero that is stored
-// as absent, because the API server's Go type has no pointer there, is no difference.
+// A hash of the rewritten differences is stored in the annotation by a second write, so that neither a restart nor
+// Apply, which remembers nothing, sends the same again. They are known only after the write: no schema shows all
+// defaults, nor what a plug-in does. The second write is sent only if the hash has changed. A zero that the API server
+// drops, because its Go type has no pointer there, is not a difference. So most objects never need a second write.
 //
 // # When an apply is refused
 //
-// Defaults and fields of others may contradict what is desired: the parameters of another strategy, the former source of a
-// volume, an item that has our node port. They are found by dry runs and removed in one write, with the live resource version
-// as precondition. Other fields of others stay. Only if that is refused too does [Recreate] delete the object.
+// Defaults and fields of others may contradict what is desired: the parameters of another strategy, the previous source
+// of a volume, an item that has our node port. Dry runs find these fields, and one write removes them, with the live
+// resource version as precondition. Other fields of others stay. Only if that write is refused too does [Recreate]
+// delete the object.
 //
 // # What is sent
 //
-// Everything in the object is sent, by POST and by apply alike, except its status, the metadata that the API server owns, nulls,
-// and empty structs that are not behind a pointer. Nulls are sent in raw JSON, and in the fields of an unstructured custom
-// resource that are nullable or have no schema, since null may be a value there. A field that is a nil pointer is not sent: if replicas are unset, an autoscaler may set them.
+// POST and apply send everything in the object, except its status, the metadata that the API server owns, nulls, and
+// empty structs that are not behind a pointer. Nulls are sent in raw JSON, and in the fields of an unstructured custom
+// resource that are nullable or have no schema, since null may be a value there. A field that is a nil pointer is not
+// sent: if replicas are unset, an autoscaler may set them.
 //
 // The field manager of every write is the kind and the group of the owner in lower case, such as
 // memcached.cache.example.com.
+//
+// # Words
+//
+//   - The mark of a child is a label and annotations that name its owner. It takes the place of an owner reference.
+//   - A record is an annotation of this package that stores a fact, such as opblocks.dev/applied.
+//   - A trigger is what the function of [Child.Generate] returns.
+//   - A rewritten difference is one that the API server or an admission plug-in made.
+//   - An owner is settled if there is nothing to do for it.
+//   - A former owner is a deleted owner of the same name.
 package ownedresources

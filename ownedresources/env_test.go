@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -34,8 +35,8 @@ var shared struct {
 
 // testEnv is a namespace of a real API server, with an owner and an applier that remembers nothing yet.
 type testEnv struct {
-	client    client.Client // of the operator; its requests are counted
-	other     client.Client // of somebody else
+	client    client.Client // the operator's client; its requests are counted
+	other     client.Client // the client of somebody else
 	sent      *requests.Count
 	namespace string
 	owner     *corev1.ConfigMap
@@ -61,6 +62,16 @@ func (env *testEnv) newOwner(t *testing.T, name string) *corev1.ConfigMap {
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}}
 	require.NoError(t, env.other.Create(t.Context(), owner))
 	return owner
+}
+
+// apply creates or applies one object, if needed.
+func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, error) {
+	result, c, err := a.begin(ctx, o, child)
+	if c == nil {
+		return result, err
+	}
+	send(ctx, c)
+	return a.finishCreation(ctx, c)
 }
 
 // apply applies want as a child of the owner. It drops the count of the requests before.

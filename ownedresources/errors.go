@@ -26,14 +26,14 @@ type OwnershipError struct {
 	Kind string
 	// Name of the object.
 	Name types.NamespacedName
-	// Owner is the object's controller reference, or nil if it has none. Of an object without owner reference that has the
-	// mark of another owner (see [Anywhere]) it has the kind, the name and the UID of that.
+	// Owner is the object's controller reference, or nil if it has none. If the object has a mark of another owner
+	// instead (see [Anywhere]), Owner has the kind, the name and the UID of that owner.
 	Owner *metav1.OwnerReference
-	// OwnerNamespace is the namespace of that other owner. It is empty for one that is cluster-scoped, and for a controller
-	// reference: such an owner is in the namespace of the object or cluster-scoped.
+	// OwnerNamespace is the namespace of the owner that a mark names. It is empty if that owner is cluster-scoped. It
+	// is also empty for a controller reference, whose owner is in the namespace of the object or cluster-scoped.
 	OwnerNamespace string
-	// Retained is whether the object was kept by [Retain] when its owner was deleted, and the owner had the name of the present
-	// one.
+	// Retained is whether the object belonged to a former owner (a deleted owner of the same name), and [Child.Retain] has
+	// kept it.
 	Retained bool
 }
 
@@ -52,9 +52,9 @@ func (e *OwnershipError) Error() string {
 // Reason returns the reason for a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for a child that is as desired, and for an object that an input reads ([From]), if the cache still does
-// not show the object a minute after it was created. Each reconcile then costs one or two requests, and a change of the object
-// triggers none. Find it with errors.As.
+// NotCachedError is returned for a child that is as desired, and for an object that an input reads ([From]), if the
+// cache still does not show the object a minute after it was created. Each reconcile then costs one or two requests,
+// and a change of the object triggers none. Find it with errors.As.
 type NotCachedError struct {
 	// Kind of the object.
 	Kind string
@@ -79,20 +79,30 @@ type FailedError struct{ reason, message string }
 
 func (e *FailedError) Error() string { return e.message }
 
-// Reason returns the reason for a condition that shows the error. It is that of the child's own condition, or Failed.
+// Reason returns the reason for a condition that shows the error. It is the reason of the child's own condition.
+// Without such a reason it is Failed, or JobFailed for a Job of [RunOnce].
 func (e *FailedError) Reason() string { return e.reason }
 
 // Unwrap returns a controller-runtime TerminalError.
 func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 
-// WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, belongs to a
-// deleted object that had the owner's name, or has been written too often (see [ChildSet]). Find it with errors.As. Nothing
-// has failed, so log it as information at most.
+// WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, belongs
+// to a former owner (a deleted owner of the same name), or has been written too often (see [ChildSet]). Find it with
+// errors.As. Nothing has failed, so log it as information at most.
 //
-// Its reason is ChildTerminating until an object is deleted, DependencyNotReady while a child waits for another one
-// ([Child.After]), ReferenceNotFound while an object that an input reads does not exist ([From]), Recreating after [Recreate] has deleted one, WriteLoop while a
-// write is delayed, KindNotServed and SchemaNotServed for a moment while a kind ceases or begins to be served ([IfServed]), or
-// the reason why a child is not ready, by the rules of kstatus. For several children it is the reason of the first.
+// Its reason is one of these:
+//
+//   - ChildTerminating, until an object is deleted;
+//   - DependencyNotReady, while a child waits for another one ([Child.After]);
+//   - ReferenceNotFound, while an object that an input reads does not exist ([From]);
+//   - Recreating, after an object was deleted to be created again ([Recreate], [RunOnce], [ExpandVolumes]);
+//   - WriteLoop, while a write is delayed;
+//   - KindNotServed and SchemaNotServed, for a moment while a kind ceases or begins to be served ([IfServed]);
+//   - JobRunning and FormerPodsRunning, for a Job of [RunOnce];
+//   - ClaimNotBound, for a StatefulSet of [ExpandVolumes];
+//   - the reason why a child is not ready, by its condition ([ReadyWhen]) or by the rules of kstatus.
+//
+// For several children it is the reason of the first one. ReferenceNotFound precedes the others.
 type WaitingError struct {
 	reason, message string
 	after           time.Duration

@@ -24,14 +24,14 @@ const (
 	outcomeFailed    outcome = "Failed"   // only counted: package reconcile emits the events of errors
 )
 
-// doneEvent is the event of what was done to objects with one outcome.
+// doneEvent is the event about the objects with one outcome.
 type doneEvent struct {
 	related *corev1.ObjectReference // the first of the objects
 	texts   []string
 }
 
-// record counts what was done to an object, logs it, and keeps it for emitEvents. The detail must not contain values of fields.
-func (a *applier) record(ctx context.Context, o *owner, k *kind, obj client.Object, done outcome, detail string) {
+// report counts what was done to an object, logs it, and keeps it for emitEvents. The detail must not contain values of fields.
+func (a *applier) report(ctx context.Context, o *owner, k *kind, obj client.Object, done outcome, detail string) {
 	a.metrics.applies.WithLabelValues(k.gvk.Kind, strings.ToLower(string(done))).Inc()
 	if done == outcomeFailed {
 		return
@@ -66,9 +66,10 @@ func (a *applier) record(ctx context.Context, o *owner, k *kind, obj client.Obje
 	event.texts = append(event.texts, text)
 }
 
-// emitEvents emits one event on the owner for each outcome, since each event is a request. client-go drops the note of an event
-// if, within six minutes, another one had the same reason, action, owner and related object, and counts it as a repetition.
-// So the action is the name of the step, and the related object is a child in the version after the write.
+// emitEvents emits one event on the owner for each outcome, since each event is a request. If an event has the same
+// reason, action, owner and related object as another one within six minutes, client-go counts it as a repetition and
+// drops its note. So the action is the name of the step, and the related object is a child in the version after the
+// write.
 func (a *applier) emitEvents(o *owner) {
 	for _, done := range [...]outcome{outcomeRecreated, outcomeCreated, outcomeApplied, outcomeDeleted, outcomeRetained} {
 		if event, ok := o.done[done]; ok {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
@@ -33,7 +34,7 @@ func ExampleAnywhere() {
 
 	var settings corev1.ConfigMap
 	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "blue", Name: "settings"}, &settings), len(settings.OwnerReferences))
-	fmt.Println(settings.Annotations[ownedresources.AnnotationOwner])
+	fmt.Println(settings.Annotations[record.Owner])
 	// Output:
 	// <nil>
 	// <nil> 0
@@ -41,12 +42,11 @@ func ExampleAnywhere() {
 }
 
 // The user decides by an annotation whether the data stays.
-func ExampleRetain() {
+func ExampleChild_Retain() {
 	ctx := context.Background()
-	keep := ownedresources.Retain(func(cm *corev1.ConfigMap) bool { return cm.Annotations["example.com/keep"] == "yes" })
 	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-data"}}
-	}, keep))
+	}).Retain(func(cm *corev1.ConfigMap) bool { return cm.Annotations["example.com/keep"] == "yes" }))
 	shop := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", UID: "6d1f", Annotations: map[string]string{"example.com/keep": "yes"},
 		Finalizers: []string{children.FinalizerName()}, // package reconcile adds it

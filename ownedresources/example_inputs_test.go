@@ -84,9 +84,9 @@ func ExampleVersionHash() {
 		d := ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
 		d.Spec.Template.Annotations = map[string]string{usesTheme: hash}
 		return d, nil
-	}, ownedresources.KeepWhileMissing(func(live, desired *appsv1.Deployment) {
+	}).KeepWhileMissing(func(live, desired *appsv1.Deployment) {
 		desired.Spec.Template.Annotations[usesTheme] = live.Spec.Template.Annotations[usesTheme]
-	})))
+	}))
 	var before string
 	reconcile := func(what string) {
 		err := children.Reconcile(ctx, c, owner)
@@ -122,7 +122,7 @@ func ExampleContentHash() {
 		s := ownedresources.NewSecret(cm, nil)
 		s.Name += "-hash-key"
 		return s
-	}, ownedresources.Generate("key", 32))
+	}).Generate("key", 32)
 	content := ownedresources.ContentHash(key, "key", ownedresources.Reads(&corev1.ConfigMap{}, themeName))
 	children := ownedresources.Ensure(key, ownedresources.BuildFrom(content, func(cm *corev1.ConfigMap, hash string) (*appsv1.Deployment, error) {
 		d := ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
@@ -158,19 +158,18 @@ func ExampleContentHash() {
 }
 
 // The settings contain the address of the Service, which the API server allocates.
-func ExampleLive() {
+func ExampleChild_Live() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	service := ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
 		s := ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80})
 		s.Spec.ClusterIP = "10.96.0.7" // the fake client allocates none
 		return s
 	})
-	settings := ownedresources.BuildFrom(ownedresources.Live[*corev1.Service](service),
-		func(cm *corev1.ConfigMap, live *corev1.Service) (*corev1.ConfigMap, error) {
-			settings := ownedresources.NewConfigMap(cm, map[string]string{"address": live.Spec.ClusterIP})
-			settings.Name += "-settings"
-			return settings, nil
-		})
+	settings := ownedresources.BuildFrom(service.Live(), func(cm *corev1.ConfigMap, live *corev1.Service) (*corev1.ConfigMap, error) {
+		settings := ownedresources.NewConfigMap(cm, map[string]string{"address": live.Spec.ClusterIP})
+		settings.Name += "-settings"
+		return settings, nil
+	})
 	fmt.Println(ownedresources.Ensure(service, settings).Reconcile(ctx, c, owner))
 	var created corev1.ConfigMap
 	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &created), created.Data)
@@ -179,7 +178,7 @@ func ExampleLive() {
 	// <nil> map[address:10.96.0.7]
 }
 
-func ExampleLiveEach() {
+func ExampleChild_LiveEach() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	shards := ownedresources.BuildEach(func(cm *corev1.ConfigMap) (all []*corev1.Service, err error) {
 		for i := range 2 {
@@ -190,16 +189,15 @@ func ExampleLiveEach() {
 		}
 		return all, nil
 	})
-	settings := ownedresources.BuildFrom(ownedresources.LiveEach[*corev1.Service](shards),
-		func(cm *corev1.ConfigMap, live []*corev1.Service) (*corev1.ConfigMap, error) {
-			var addresses []string
-			for _, s := range live {
-				addresses = append(addresses, s.Spec.ClusterIP)
-			}
-			settings := ownedresources.NewConfigMap(cm, map[string]string{"addresses": strings.Join(addresses, ",")})
-			settings.Name += "-settings"
-			return settings, nil
-		})
+	settings := ownedresources.BuildFrom(shards.LiveEach(), func(cm *corev1.ConfigMap, live []*corev1.Service) (*corev1.ConfigMap, error) {
+		var addresses []string
+		for _, s := range live {
+			addresses = append(addresses, s.Spec.ClusterIP)
+		}
+		settings := ownedresources.NewConfigMap(cm, map[string]string{"addresses": strings.Join(addresses, ",")})
+		settings.Name += "-settings"
+		return settings, nil
+	})
 	fmt.Println(ownedresources.Ensure(shards, settings).Reconcile(ctx, c, owner))
 	var created corev1.ConfigMap
 	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &created), created.Data)
@@ -209,7 +207,7 @@ func ExampleLiveEach() {
 }
 
 // The settings contain the theme of the shop and the address of its Service.
-func ExampleBoth() {
+func ExampleCombine() {
 	ctx, c := context.Background(), fake.NewFakeClient(theme("green"))
 	color := ownedresources.From(readColor, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
 	service := ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
@@ -217,12 +215,15 @@ func ExampleBoth() {
 		s.Spec.ClusterIP = "10.96.0.7" // the fake client allocates none
 		return s
 	})
-	settings := ownedresources.BuildFrom(ownedresources.Both(color, ownedresources.Live[*corev1.Service](service)),
-		func(cm *corev1.ConfigMap, in ownedresources.Pair[string, *corev1.Service]) (*corev1.ConfigMap, error) {
-			settings := ownedresources.NewConfigMap(cm, map[string]string{"color": in.First, "address": in.Second.Spec.ClusterIP})
-			settings.Name += "-settings"
-			return settings, nil
-		})
+	live := service.Live()
+	data := ownedresources.Combine(func(v *ownedresources.Values[*corev1.ConfigMap]) map[string]string {
+		return map[string]string{"color": color.Value(v), "address": live.Value(v).Spec.ClusterIP}
+	}, color, live)
+	settings := ownedresources.BuildFrom(data, func(cm *corev1.ConfigMap, data map[string]string) (*corev1.ConfigMap, error) {
+		settings := ownedresources.NewConfigMap(cm, data)
+		settings.Name += "-settings"
+		return settings, nil
+	})
 	fmt.Println(ownedresources.Ensure(service, settings).Reconcile(ctx, c, owner))
 	var created corev1.ConfigMap
 	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &created), created.Data)

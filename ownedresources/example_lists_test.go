@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -37,22 +36,6 @@ func ExampleBuildEachFrom() {
 	// <nil>
 	// <nil> map[style.css:body { background: green }]
 	// <nil> map[style.css:body { background: blue }]
-}
-
-func ExampleBuildApplyFrom() {
-	ctx := context.Background()
-	c := fake.NewFakeClient(theme("green"))
-	color := ownedresources.From(readColor, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
-	style := ownedresources.BuildApplyFrom(&corev1.ConfigMap{}, color,
-		func(cm *corev1.ConfigMap, color string) (*corev1ac.ConfigMapApplyConfiguration, error) {
-			return corev1ac.ConfigMap(cm.Name+"-style", cm.Namespace).WithData(map[string]string{"color": color}), nil
-		})
-	fmt.Println(ownedresources.Ensure(style).Reconcile(ctx, c, owner))
-	var live corev1.ConfigMap
-	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-style"}, &live), live.Data)
-	// Output:
-	// <nil>
-	// <nil> map[color:green]
 }
 
 // An object of that name belongs to somebody else. It is left alone, and the error names its owner.

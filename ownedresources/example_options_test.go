@@ -18,30 +18,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
 // A ServiceMonitor is wanted only where the Prometheus operator is installed.
 func ExampleIfServed() {
 	kind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
-	monitor := ownedresources.BuildUnstructured(kind, func(cm *corev1.ConfigMap) (*unstructured.Unstructured, error) {
+	monitor := ownedresources.Build(func(cm *corev1.ConfigMap) *unstructured.Unstructured {
 		fmt.Println("not called while the kind is not served")
 		u := &unstructured.Unstructured{}
 		u.SetName(cm.Name)
-		return u, nil
-	}, ownedresources.IfServed("Monitoring"))
+		return u
+	}, ownedresources.IfServed("Monitoring")).Kind(kind)
 	fmt.Println(ownedresources.Ensure(monitor).Reconcile(context.Background(), fake.NewFakeClient(), owner))
 	// Output: <nil>
 }
 
-func ExampleCreateOnly() {
+func ExampleChild_CreateOnly() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	size := int32(2)
 	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *appsv1.Deployment {
 		d := ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
 		d.Spec.Replicas = new(size)
 		return d
-	}, ownedresources.CreateOnly(func(d *appsv1.Deployment) { d.Spec.Replicas = nil })))
+	}).CreateOnly(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }))
 	for _, size = range []int32{2, 3} {
 		err := children.Reconcile(ctx, c, owner)
 		var d appsv1.Deployment
@@ -66,18 +67,18 @@ func ExampleAdopt() {
 	// <nil> true map[mode:sale]
 }
 
-// A new owner takes over what the former one of its name has left, and nothing else of that name.
+// A new owner takes over what the former owner has left, and nothing else of that name.
 func ExampleAdoptRetained() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().Build()
 	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-data"}}
-	}, ownedresources.Retain(func(*corev1.ConfigMap) bool { return true }), ownedresources.AdoptRetained()))
+	}, ownedresources.AdoptRetained()).Retain(func(*corev1.ConfigMap) bool { return true }))
 	data := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-data"}}
 	for _, uid := range []types.UID{"first", "second"} {
 		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}}
 		fmt.Println(c.Create(ctx, owner), children.Reconcile(ctx, c, owner))
-		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(data), data), data.Labels[ownedresources.LabelOwnerUID])
+		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(data), data), data.Labels[record.OwnerUID])
 		fmt.Println(c.Delete(ctx, owner)) // the data stay
 	}
 	// Output:
@@ -140,15 +141,13 @@ func ExampleRecreate() {
 }
 
 // A person replaces the password by changing the annotation.
-func ExampleGenerate() {
+func ExampleChild_Generate() {
 	ctx := context.Background()
 	shop := owner.DeepCopy()
 	c := fake.NewFakeClient(shop)
 	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Secret {
 		return ownedresources.NewSecret(cm, map[string][]byte{"user": []byte("web")})
-	}, ownedresources.Generate("password", 32, ownedresources.RotateOn(func(cm *corev1.ConfigMap) string {
-		return cm.Annotations["example.com/rotate-password"]
-	}))))
+	}).Generate("password", 32, func(cm *corev1.ConfigMap) string { return cm.Annotations["example.com/rotate-password"] }))
 	var before string
 	for _, mark := range []string{"", "", "2026-03-01"} {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(shop), shop); err != nil {

@@ -65,25 +65,15 @@ func ExampleEnsure() {
 	// true Deployment shop/web: Replicas: 0/1
 }
 
-// The order of a map's keys does not count.
-func ExampleHash() {
-	a, _ := ownedresources.Hash(map[string]int{"cpu": 1, "memory": 2})
-	b, _ := ownedresources.Hash(map[string]int{"memory": 2, "cpu": 1})
-	fmt.Println(a == b, a)
-	// Output:
-	// true v1:528db8a4cbe1c4726f4a54e82d0b5f82
-}
-
 func ExampleSetHash() {
 	d := &appsv1.Deployment{}
-	settings := map[string]string{"mode": "sale"}
-	for range 2 {
-		changed, err := ownedresources.SetHash(d, "example.com/settings", settings)
-		fmt.Println(changed, err)
+	for _, settings := range []map[string]int{{"cpu": 1, "memory": 2}, {"memory": 2, "cpu": 1}} { // the order of the keys does not count
+		changed, err := ownedresources.SetHash(&d.Spec.Template, "example.com/settings", settings)
+		fmt.Println(changed, err, d.Spec.Template.Annotations)
 	}
 	// Output:
-	// true <nil>
-	// false <nil>
+	// true <nil> map[example.com/settings:v1:528db8a4cbe1c4726f4a54e82d0b5f82]
+	// false <nil> map[example.com/settings:v1:528db8a4cbe1c4726f4a54e82d0b5f82]
 }
 
 func ExampleHashChanged() {
@@ -146,13 +136,12 @@ func ExampleBuild_notWanted() {
 	// <nil> 0
 }
 
-func ExampleBuildUnstructured() {
-	kind := corev1.SchemeGroupVersion.WithKind("ConfigMap")
-	child := ownedresources.BuildUnstructured(kind, func(cm *corev1.ConfigMap) (*unstructured.Unstructured, error) {
+func ExampleChild_Kind() {
+	child := ownedresources.BuildOrError(func(cm *corev1.ConfigMap) (*unstructured.Unstructured, error) {
 		u := &unstructured.Unstructured{}
 		u.SetName(cm.Name + "-settings")
 		return u, unstructured.SetNestedField(u.Object, "sale", "data", "mode")
-	})
+	}).Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	ctx, c := context.Background(), fake.NewFakeClient()
 	fmt.Println(ownedresources.Ensure(child).Reconcile(ctx, c, owner))
 	var settings corev1.ConfigMap

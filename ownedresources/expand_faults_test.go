@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -117,15 +119,15 @@ func expanded(env *reconciletest.Env) error {
 	}
 	for _, claim := range claims.Items {
 		want, have := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage(), claim.Spec.Resources.Requests.Storage()
-		if want.Cmp(*have) > 0 && owner.Annotations[ownedresources.ExpandVolumesPrefix+owner.Name] == "" {
+		if want.Cmp(*have) > 0 && owner.Annotations[record.ExpansionPrefix+owner.Name] == "" {
 			return fmt.Errorf("PersistentVolumeClaim %s has %s instead of %s", claim.Name, have, want)
 		}
 	}
 	return nil
 }
 
-// TestExpandVolumesSurvivesEveryFault lets the volumes of two pods grow, and that of one that was scaled away before. No pod
-// is replaced. Nobody but the user sets the replicas.
+// TestExpandVolumesSurvivesEveryFault lets the volumes of two pods grow, and the volume of one that was scaled away
+// before. No pod is replaced. Nobody but the user sets the replicas.
 func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 	set := func() *ownedresources.ChildSet[*pool] {
 		return ownedresources.Ensure(ownedresources.Build(statefulSet, ownedresources.ExpandVolumes()))
@@ -153,5 +155,5 @@ func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 				unstructured.RemoveNestedField(obj.Object, "status", "capacity")
 			}
 		},
-	}, reconciletest.SkipFaults(reconciletest.NotFound)) // somebody who deletes a StatefulSet deletes its pods
+	}, reconciletest.SkipFaults(kinds.NotFound)) // somebody who deletes a StatefulSet deletes its pods
 }

@@ -18,15 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// ExpandVolumesPrefix and the name of a StatefulSet are the key of an annotation that an owner, and the pods of the StatefulSet, have
-// while [ExpandVolumes] replaces it.
-const ExpandVolumesPrefix = "expand-volumes.opblocks.dev/"
+	"github.com/opblocks/opblocks/internal/record"
+)
 
 const (
 	reasonClaimNotBound = "ClaimNotBound"
@@ -34,26 +30,29 @@ const (
 	claimRecheck = 30 * time.Second
 )
 
-// ExpandVolumes lets the volumes of a StatefulSet grow. Without it the API server refuses a change of volumeClaimTemplates.
+// ExpandVolumes lets the volumes of a StatefulSet grow. Without it the API server refuses a change of
+// volumeClaimTemplates.
 //
-// If a claim template requests more storage than the live one, all claims of the StatefulSet that request less are changed
-// first, those of pods that were scaled away among them. Then the StatefulSet is deleted without its pods, and created again;
-// the new one adopts the pods, which keep running. If the API server refuses to grow a claim, since its StorageClass does not
-// allow it, nothing is deleted, and the error has the API server's words. While a claim is not bound, the error is a
-// [*WaitingError] with the reason ClaimNotBound: only bound claims can grow.
+// If a claim template requests more storage than the live one, all claims of the StatefulSet that request less are
+// changed first, also the claims of pods that were scaled away. Then the StatefulSet is deleted without its pods, and
+// created again; the new one adopts the pods, which keep running. If the API server refuses to grow a claim, because
+// its StorageClass does not allow it, nothing is deleted, and the error has the API server's words. While a claim is
+// not bound, the error is a [*WaitingError] with the reason ClaimNotBound: only bound claims can grow.
 //
-// A claim template that requests less than the live one is an error (apierrors.IsInvalid), and the StatefulSet stays as it
-// is: volumes cannot shrink. Other changes of claim templates are refused by the API server, as without the option.
+// A claim template that requests less than the live one is an error (apierrors.IsInvalid), and the StatefulSet stays as
+// it is: volumes cannot shrink. Other changes of claim templates are refused by the API server, as without the option.
 //
-// Replicas that are not desired, because an autoscaler sets them, are kept. Other fields that somebody else has set on the
-// StatefulSet are lost, such as the annotation of kubectl rollout restart in its pod template; then the pods are replaced, by
-// the update strategy.
+// Replicas that are not desired, because an autoscaler sets them, are kept. Other fields that somebody else has set on
+// the StatefulSet are lost, such as the annotation of kubectl rollout restart in its pod template; then the pods are
+// replaced, by the update strategy.
 //
-// While the StatefulSet is missing, an annotation of the owner ([ExpandVolumesPrefix]) names it, and its pods carry the same
-// annotation, [LabelOwnerUID], [AnnotationOwner] and [AnnotationObject]. The set has a finalizer: see [ChildSet.FinalizerName].
-// If the owner is deleted at that moment, the pods that have no controller and carry these marks are deleted. Claims are not.
+// While the StatefulSet is missing, an annotation of the owner (expand-volumes.opblocks.dev/) names it. Its pods carry
+// the same annotation and a mark: opblocks.dev/owner-uid, opblocks.dev/owner and opblocks.dev/object. The set has a
+// finalizer: see [ChildSet.FinalizerName]. If the owner is deleted at that moment, the pods that carry both and have no
+// controller are deleted. Claims are not.
 //
-// The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list, patch and delete on pods.
+// The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list, patch and delete
+// on pods.
 func ExpandVolumes() ChildOption {
 	return func(o *childOptions) { o.expandVolumes = true }
 }
@@ -71,8 +70,8 @@ type volumeGrowth struct {
 	from, to resource.Quantity
 }
 
-// growthOf returns which claim templates request more than those of the live StatefulSet. The error is Invalid if one requests
-// less.
+// growthOf returns the claim templates that request more than the live StatefulSet. If one requests less, the error is
+// Invalid.
 func growthOf(name string, want, live []corev1.PersistentVolumeClaim) (grown []volumeGrowth, err error) {
 	var shrunk field.ErrorList
 	for i := range want {
@@ -108,31 +107,13 @@ func asStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 	return nil, fmt.Errorf("%T is not a StatefulSet", obj)
 }
 
-// expansion is the value of the annotation [ExpandVolumesPrefix]: what has to be known of a StatefulSet that is being
-// replaced. It is JSON. The owner has it, and so do the pods: see [applier.markPods].
-type expansion struct {
-	Set       string `json:"set,omitempty"` // the name of the child set: another one must not abandon it
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Replicas  *int32 `json:"replicas,omitempty"`
-}
-
-// expansionOf returns the expansion that an annotation of the owner names, or nil if this package does not write such a value under
-// this key. Whoever may change the owner can write any value, so it only says where to look: see [applier.orphanedPods].
-func expansionOf(o *owner, key string) *expansion {
-	e := parseExpansion(o.object.GetAnnotations()[key])
+// expansionOf returns the record of an expansion under a key of the owner, or nil if this package does not write such a
+// value under this key. Whoever may change the owner can write any value, so it only says where to look: see
+// [applier.orphanedPods].
+func expansionOf(o *owner, key string) *record.Expansion {
+	e := record.ParseExpansion(o.object.GetAnnotations()[key])
 	if e == nil || o.namespace != "" && e.Namespace != o.namespace ||
-		key != recordKey(ExpandVolumesPrefix, o, &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name}) {
-		return nil
-	}
-	return e
-}
-
-// parseExpansion returns nil for a value that this package does not write.
-func parseExpansion(value string) *expansion {
-	e := &expansion{}
-	if value == "" || json.Unmarshal([]byte(value), e) != nil ||
-		len(validation.IsDNS1123Subdomain(e.Name)) > 0 || len(validation.IsDNS1123Label(e.Namespace)) > 0 {
+		key != record.Key(record.ExpansionPrefix, o.namespace, &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name}) {
 		return nil
 	}
 	return e
@@ -144,7 +125,7 @@ func (a *applier) expandVolumes(ctx context.Context, d *desired, live client.Obj
 	if grown, err := d.growth(live); err != nil || len(grown) == 0 {
 		return err
 	}
-	tree, err := a.readTree(ctx, d) // a StatefulSet is deleted for what the API server has
+	tree, err := a.readTree(ctx, d) // a StatefulSet is not deleted because of what the cache shows
 	if err != nil {
 		return fmt.Errorf("read %s: %w", d, err)
 	}
@@ -195,7 +176,7 @@ func (d *desired) growth(live client.Object) ([]volumeGrowth, error) {
 // acceptsRest asks the API server by a dry run whether it would accept the change if the claim templates requested what they
 // request now.
 func (a *applier) acceptsRest(ctx context.Context, d *desired, live *unstructured.Unstructured, grown []volumeGrowth) (bool, error) {
-	want, err := d.tree(byApply)
+	want, err := d.tree(record.ByApply)
 	if err != nil {
 		return false, err
 	}
@@ -281,9 +262,9 @@ func (a *applier) growClaims(ctx context.Context, o *owner, set *appsv1.Stateful
 	return nil
 }
 
-// growLeftClaims lets the claims grow that a StatefulSet of the same name has left, before it is created: its controller takes them
-// as they are. Claims that are not bound cannot grow, and do not keep the StatefulSet from being created, whose pods may bind them.
-// Without a manager the claims are not read.
+// growLeftClaims lets the claims grow that an earlier StatefulSet of the same name has left, before the new one is
+// created: its controller takes them as they are. Claims that are not bound cannot grow. The StatefulSet is created all
+// the same, since its pods may bind them. Without a manager the claims are not read.
 func (a *applier) growLeftClaims(ctx context.Context, d *desired) error {
 	if !d.options.expandVolumes || a.apiReader == nil {
 		return nil
@@ -321,24 +302,18 @@ func isOrdinal(text string) bool {
 }
 
 func (a *applier) growClaim(ctx context.Context, o *owner, claim *unstructured.Unstructured, to resource.Quantity) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": claim.GetUID(), "resourceVersion": claim.GetResourceVersion()},
-		"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": to.String()}}},
-	})
-	if err != nil {
-		return err
-	}
-	return o.client.Patch(ctx, claim, client.RawPatch(types.MergePatchType, patch), o.fieldManager)
+	request := map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": to.String()}}}
+	return a.patchLocked(ctx, o, claim, claim, map[string]any{}, request)
 }
 
 // replaceStatefulSet deletes a StatefulSet without its pods. The event of its deletion triggers the reconcile that creates it.
 func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv1.StatefulSet, live client.Object) error {
-	value, err := json.Marshal(expansion{d.owner.set, set.Namespace, set.Name, set.Spec.Replicas})
+	value, err := json.Marshal(record.Expansion{Set: d.owner.set, Namespace: set.Namespace, Name: set.Name, Replicas: set.Spec.Replicas})
 	if err != nil {
 		return err
 	}
-	key := recordKey(ExpandVolumesPrefix, d.owner, d.object)
-	if d.owner.object.GetAnnotations()[key] == string(value) { // by a process that has died since
+	key := record.Key(record.ExpansionPrefix, d.owner.namespace, d.object)
+	if d.owner.object.GetAnnotations()[key] == string(value) { // an earlier process has written it, and has died since
 		err = a.requireCurrent(ctx, d.owner)
 	} else {
 		err = a.setRecord(ctx, d.owner, key, string(value))
@@ -349,18 +324,17 @@ func (a *applier) replaceStatefulSet(ctx context.Context, d *desired, set *appsv
 	if err := a.markPods(ctx, d.owner, set, key, string(value)); err != nil {
 		return err
 	}
-	uid, version := live.GetUID(), live.GetResourceVersion()
-	err = d.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-	if client.IgnoreNotFound(err) != nil {
+	if err := deleteExactly(ctx, d.owner.client, live, metav1.DeletePropagationOrphan); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s without its pods, to replace it by one with larger volumes: %w", d, err)
 	}
-	a.record(ctx, d.owner, d.kind, live, outcomeRecreated, "")
+	a.report(ctx, d.owner, d.kind, live, outcomeRecreated, "")
 	a.writes.Forget(d.kind.empty(), d.key())
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is replaced by one with larger volumes; its pods keep running", d)}
 }
 
-// keepReplicas makes a new StatefulSet have as many replicas as the one that it replaces, unless these are desired. orphans are
-// the pods that it is going to adopt. They have to show the number too, unless it is 0: the owner's annotation alone may be forged.
+// keepReplicas gives a new StatefulSet as many replicas as the one that it replaces, unless replicas are desired.
+// orphans are the pods that it is going to adopt. Unless the number is 0, one of them has to show it too: the owner's
+// annotation alone may be forged.
 func (a *applier) keepReplicas(ctx context.Context, d *desired, orphans []unstructured.Unstructured) error {
 	if !d.options.expandVolumes || setsReplicas(d.object) {
 		return nil
@@ -368,7 +342,7 @@ func (a *applier) keepReplicas(ctx context.Context, d *desired, orphans []unstru
 	if err := a.requireCurrent(ctx, d.owner); err != nil { // an older owner may have another annotation, or none
 		return err
 	}
-	key := recordKey(ExpandVolumesPrefix, d.owner, d.object)
+	key := record.Key(record.ExpansionPrefix, d.owner.namespace, d.object)
 	e, value := expansionOf(d.owner, key), d.owner.object.GetAnnotations()[key]
 	if e == nil || e.Replicas == nil {
 		return nil
@@ -392,10 +366,11 @@ func setReplicas(obj client.Object, replicas int32) {
 	}
 }
 
-// finishExpansion removes the owner's annotation when the controller has observed the new StatefulSet, and so has adopted its
-// pods. Before that, it takes the marks off the pods, and lets claims grow that the former one has created in the meantime.
+// finishExpansion removes the record from the owner when the controller has observed the new StatefulSet, and so has
+// adopted its pods. Before that, it takes the marks off the pods, and lets claims grow that the controller has created
+// for the replaced StatefulSet in between.
 func (a *applier) finishExpansion(ctx context.Context, o *owner, child *declared, live client.Object) error {
-	key := recordKey(ExpandVolumesPrefix, o, child.object)
+	key := record.Key(record.ExpansionPrefix, o.namespace, child.object)
 	if !child.options.expandVolumes || o.object.GetAnnotations()[key] == "" || live == nil {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // claimTemplates returns claim templates of these names and sizes.
@@ -88,21 +90,6 @@ func TestWantedSize(t *testing.T) {
 	}
 }
 
-func TestParseExpansion(t *testing.T) {
-	for value, reason := range map[string]string{
-		"":                      "there is none",
-		"no JSON":               "this package writes JSON",
-		`{"namespace": "shop"}`: "it names no StatefulSet",
-		`{"name": "web"}`:       "nor where it is",
-		`{"namespace": "shop", "name": "../web"}`: "no object is named so, and a read of it would hold up the deletion of the owner",
-		`{"namespace": "a/b", "name": "web"}`:     "the same for the namespace",
-	} {
-		require.Nil(t, parseExpansion(value), reason)
-	}
-	e := parseExpansion(`{"namespace": "shop", "name": "web", "replicas": 3}`)
-	require.Equal(t, &expansion{"", "shop", "web", new(int32(3))}, e)
-}
-
 // createPod creates a pod without a controller.
 func (env *testEnv) createPod(t *testing.T, name string, labels map[string]string) *corev1.Pod {
 	t.Helper()
@@ -153,7 +140,7 @@ func TestExpandVolumesInTwoSets(t *testing.T) {
 	require.True(t, env.exists(t, pod))
 	require.Nil(t, pod.DeletionTimestamp)
 	env.rereadOwner(t)
-	require.Contains(t, env.owner.Annotations, ExpandVolumesPrefix+"one")
+	require.Contains(t, env.owner.Annotations, record.ExpansionPrefix+"one")
 
 	require.NoError(t, one.Finalize(t.Context(), env.client, env.owner))
 	require.False(t, env.exists(t, pod), "the set that has orphaned it deletes it")

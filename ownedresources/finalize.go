@@ -13,62 +13,70 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/setfinalizer"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// RemoveInOrder deletes the children in the reverse order of [Child.After] when the owner is deleted, each after those
-// that came after it are gone. It returns the set. The owner gets a finalizer for it, see [ChildSet.FinalizerName].
+// RemoveInOrder deletes the children in the reverse order of [Child.After] when the owner is deleted: a child is
+// deleted when the children that came after it are gone. It returns the set. The owner gets a finalizer for it, see
+// [ChildSet.FinalizerName].
 //
-// The garbage collector takes no notice of the order. So it holds only if the owner is deleted with background
-// propagation, which is the default of kubectl and of most clients: with foreground propagation the collector deletes all
-// children at once. What a child owns itself, such as the pods of a Deployment, may outlive it for a moment.
+// The garbage collector takes no notice of the order. So the order holds only if the owner is deleted with background
+// propagation, which is the default of kubectl and of most clients: with foreground propagation the collector deletes
+// all children at once. What a child owns itself, such as the pods of a Deployment, may outlive it for a moment.
 func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
 	s.removeInOrder = true
 	return s
 }
 
 // FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to
-// clean up: that is so without [ChildSet.RemoveInOrder], [Anywhere], [Retain], [RunOnce] and [ExpandVolumes]. It is
-// "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and removes it. In a
-// reconciler of your own, add it before the first Reconcile and remove it when Finalize has returned nil.
-func (s *ChildSet[T]) FinalizerName() string {
-	marked := slices.ContainsFunc(s.children, func(c *Child[T]) bool {
+// clean up. Only sets with [ChildSet.RemoveInOrder], [Anywhere], [Child.Retain], [RunOnce] or [ExpandVolumes] need one. The
+// finalizer is "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and
+// removes it. In a reconciler of your own, add it before the first Reconcile and remove it when Finalize has returned
+// nil.
+func (s *set) FinalizerName() string {
+	marked := slices.ContainsFunc(s.children, func(c *child) bool {
 		return c != nil && (c.options.anywhere || c.options.retain != nil)
 	})
-	if !s.removeInOrder && !marked && !s.needsRelease() {
+	if !s.removeInOrder && !marked && !s.holdsObjects() {
 		return ""
 	}
-	return setfinalizer.For(s.name)
+	return record.Finalizer(s.name)
 }
 
-// FormerFinalizerNames returns the finalizers that the set had under its former names, and that [ChildSet.Finalize] serves too.
-// Package reconcile replaces them by the present one. In a reconciler of your own, remove them when you add the present one
-// (finalizers.Replace does both in one request), and after Finalize has returned nil.
-func (s *ChildSet[T]) FormerFinalizerNames() (names []string) {
+// FormerFinalizerNames returns the finalizers that the set had under its earlier names ([ChildSet.SetFormerNames]).
+// [ChildSet.Finalize] serves them too. Package reconcile replaces them by the present one. In a reconciler of your own,
+// remove them when you add the present one (finalizers.Replace does both in one request), and after Finalize has
+// returned nil.
+func (s *set) FormerFinalizerNames() (names []string) {
 	if s.FinalizerName() == "" {
 		return nil
 	}
 	for _, name := range s.formerNames {
-		names = append(names, setfinalizer.For(name))
+		names = append(names, record.Finalizer(name))
 	}
 	return names
 }
 
-// needsRelease reports whether a child may hold something that the garbage collector does not let go: see [RunOnce] and
+// holdsObjects reports whether a child may hold something that the garbage collector does not let go: see [RunOnce] and
 // [ExpandVolumes].
-func (s *ChildSet[T]) needsRelease() bool {
-	return slices.ContainsFunc(s.children, func(c *Child[T]) bool {
+func (s *set) holdsObjects() bool {
+	return slices.ContainsFunc(s.children, func(c *child) bool {
 		return c != nil && (c.options.runOnce || c.options.expandVolumes) // nil is a mistake, which Reconcile returns
 	})
 }
 
-// Finalize deletes the children of an owner that is being deleted and that nobody else deletes: those of [Anywhere], and
-// with [ChildSet.RemoveInOrder] all of them, in order. Those of [Retain] stay. Before that it removes the finalizers from the
-// Jobs of [RunOnce], and deletes the pods that [ExpandVolumes] has orphaned. The error is a [*WaitingError] until the others
-// are gone: the event of a child's deletion triggers the next reconcile. Package reconcile calls it.
+// Finalize deletes the children of an owner that is being deleted, if nobody else deletes them: the children with the
+// option [Anywhere], or with [ChildSet.RemoveInOrder] all children, in order. Children that [Child.Retain] keeps stay. Before
+// that, Finalize removes the finalizers from the Jobs of [RunOnce], and deletes the pods that [ExpandVolumes] has
+// orphaned. Until all of these are gone, the error is a [*WaitingError], and the event of a child's deletion triggers
+// the next reconcile. Package reconcile calls it.
 func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
-	if s.mistake != nil {
-		return s.mistake
+	return s.finalizeOwner(ctx, c, obj)
+}
+
+func (s *set) finalizeOwner(ctx context.Context, c client.Client, obj client.Object) error {
+	if err := s.err(); err != nil {
+		return err
 	}
 	o, err := newOwner(obj, c)
 	if err != nil {
@@ -76,14 +84,14 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	}
 	o.set, o.formerSets, o.finalizers = s.name, s.formerNames, s.finalizerNames()
 	defer s.applier.emitEvents(&o)
-	if err := errors.Join(s.releaseRuns(ctx, &o), s.abandonExpansions(ctx, &o, nil)); err != nil {
+	if err := errors.Join(s.removeRunFinalizers(ctx, &o), s.abandonExpansions(ctx, &o, nil)); err != nil {
 		return err
 	}
 	kinds, err := s.kindsIn(c.Scheme())
 	if err != nil {
 		return err
 	}
-	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj), kinds: kinds, states: make([]childState, len(s.children))}
+	r := &reconciliation{set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj), kinds: kinds, states: make([]childState, len(s.children))}
 	found, _, err := s.listWritten(ctx, &o)
 	if err != nil {
 		return err
@@ -94,9 +102,9 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 		return err
 	}
 	if s.isOrphaning(&o) {
-		released, err := s.releaseMarked(r, known, found)
+		released, err := s.unmarkAll(r, known, found)
 		if err == nil {
-			s.report(ctx, &o, append(stay, released...))
+			s.reportRetained(ctx, &o, append(stay, released...))
 		}
 		return err
 	}
@@ -107,12 +115,12 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 		return &WaitingError{reason: reasonTerminating, message: fmt.Sprintf(
 			"removed with %s: %s; waits for their deletion", &o, enumerate(describeAll(remaining)))}
 	}
-	s.report(ctx, &o, stay)
+	s.reportRetained(ctx, &o, stay)
 	return nil
 }
 
-// finalize deletes what the garbage collector does not delete, and returns the objects that there still are.
-func (s *ChildSet[T]) finalize(r *reconciliation[T], known *retention, found []written) (remaining []written, err error) {
+// finalize deletes what the garbage collector does not delete, and returns the objects that still exist.
+func (s *set) finalize(r *reconciliation, known *retention, found []written) (remaining []written, err error) {
 	ctx, o := r.ctx, r.owner
 	if !s.removeInOrder {
 		found = slices.DeleteFunc(found, func(w written) bool { return !o.isMarkedBy(w.object, w.kind.gvk.GroupKind()) })
@@ -142,12 +150,12 @@ func (s *ChildSet[T]) finalize(r *reconciliation[T], known *retention, found []w
 	return remaining, err
 }
 
-// unseenDelay is the delay until it is checked again whether an object is gone that the cache does not show.
+// unseenDelay is the delay before Finalize checks again whether an object that the cache does not show is gone.
 const unseenDelay = 2 * time.Second
 
 // listMarkedLive returns the objects without an owner reference that this set wrote for the owner, read past the cache.
-// Those that stay are left out.
-func (s *ChildSet[T]) listMarkedLive(r *reconciliation[T], known *retention) (found []written, err error) {
+// Objects that stay are left out.
+func (s *set) listMarkedLive(r *reconciliation, known *retention) (found []written, err error) {
 	for i, k := range r.kinds {
 		if s.firstOfKind(r.kinds, i) != i || !s.isMarked(k.gvk) {
 			continue
@@ -157,7 +165,7 @@ func (s *ChildSet[T]) listMarkedLive(r *reconciliation[T], known *retention) (fo
 			return nil, err
 		}
 		for j := range items {
-			w := written{kind: k, object: &items[j], order: orderOf(&items[j])}
+			w := written{kind: k, object: &items[j], order: record.OrderOf(&items[j])}
 			if !r.owner.isMarkedBy(w.object, k.gvk.GroupKind()) || !s.isWritten(r.owner, k, w.object) || s.stays(known, r.owner, w) {
 				continue
 			}
@@ -173,15 +181,11 @@ func (s *ChildSet[T]) listMarkedLive(r *reconciliation[T], known *retention) (fo
 
 // listLabelled lists the metadata of the objects of a kind that have the owner's label, past the cache. If the operator's
 // role does not allow to list a kind in all namespaces, it lists the namespaces of the desired objects.
-func (s *ChildSet[T]) listLabelled(r *reconciliation[T], k *kind) ([]metav1.PartialObjectMetadata, error) {
-	reader := client.Reader(r.client)
-	if s.applier.apiReader != nil {
-		reader = s.applier.apiReader
-	}
+func (s *set) listLabelled(r *reconciliation, k *kind) ([]metav1.PartialObjectMetadata, error) {
 	list := func(namespace string) ([]metav1.PartialObjectMetadata, error) {
 		objs := &metav1.PartialObjectMetadataList{}
 		objs.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
-		err := reader.List(r.ctx, objs, client.InNamespace(namespace), client.MatchingLabels{LabelOwnerUID: string(r.owner.reference.UID)})
+		err := s.applier.liveReader(r.owner).List(r.ctx, objs, client.InNamespace(namespace), client.MatchingLabels{record.OwnerUID: string(r.owner.reference.UID)})
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return nil, nil // the kind is not served any more, so there are none
 		}
@@ -200,7 +204,7 @@ func (s *ChildSet[T]) listLabelled(r *reconciliation[T], k *kind) ([]metav1.Part
 	namespaces := map[string]bool{}
 	for i, child := range s.children {
 		if !r.states[i].built && child.liveInput() == nil {
-			r.build(i) // what fails is not known here, and was not created by the reconcile before either
+			r.build(i) // what cannot be built here was not created by the last reconcile either
 		}
 	}
 	for j := range r.objects {
@@ -225,8 +229,8 @@ func (s *ChildSet[T]) listLabelled(r *reconciliation[T], k *kind) ([]metav1.Part
 // which the garbage collector removes after some milliseconds. The cache calls the functions of its indexes for each
 // version of an object, and before any event handler. An event handler might be called only after the pass that needs to
 // know.
-func (s *ChildSet[T]) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
-	if !slices.ContainsFunc(s.children, func(c *Child[T]) bool { return c.options.anywhere }) {
+func (s *set) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
+	if !slices.ContainsFunc(s.children, func(c *child) bool { return c.options.anywhere }) {
 		return nil
 	}
 	// The pointer is in the name because another set of the same kind has an index of its own.
@@ -238,19 +242,19 @@ func (s *ChildSet[T]) observeOrphaning(mgr ctrl.Manager, owner client.Object) er
 }
 
 // isOrphaning reports whether the owner is deleted with orphan propagation.
-func (s *ChildSet[T]) isOrphaning(o *owner) bool {
+func (s *set) isOrphaning(o *owner) bool {
 	return slices.Contains(o.object.GetFinalizers(), metav1.FinalizerOrphanDependents) || s.applier.owners.isOrphaning(o.reference.UID)
 }
 
-// releaseMarked takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage collector
-// does the same with those that have an owner reference.
-func (s *ChildSet[T]) releaseMarked(r *reconciliation[T], known *retention, found []written) (released []written, err error) {
+// unmarkAll takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage
+// collector does the same with the owner references of the other objects.
+func (s *set) unmarkAll(r *reconciliation, known *retention, found []written) (released []written, err error) {
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range unseen {
-		if !containsName(found, objectName{w.kind.gvk.GroupKind(), client.ObjectKeyFromObject(w.object)}) {
+		if !containsName(found, record.NameOf(w.kind.gvk.GroupKind(), w.object)) {
 			found = append(found, w)
 		}
 	}

@@ -24,13 +24,13 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// TestRecordedFingerprints compares fingerprints of differences with those in testdata/fingerprints.txt, which version
-// 6f01fb7 of this module computed. Clusters store such fingerprints: of how the API server rewrites an object. If one of
-// them changes, that object is applied again, and its fingerprint is written in a second request.
+// TestRecordedFingerprints compares fingerprints of differences with the ones in testdata/fingerprints.txt, which
+// version 6f01fb7 of this module computed. Clusters store fingerprints of rewritten differences. If one of them
+// changes, that object is applied again, and its fingerprint is written in a second request.
 //
-// The file has the fingerprints of the manifests of the corpus, of random Deployments and Services, and of odd texts, as
-// Go structs, as unstructured objects, and as apply configurations. In the live object, values are removed, emptied or
-// changed.
+// The file has the fingerprints of the manifests of the corpus, of random Deployments and Services, and of odd texts,
+// as Go structs, as unstructured objects, and as apply configurations. In the live object, values are removed, emptied
+// or changed.
 func TestRecordedFingerprints(t *testing.T) {
 	got := fingerprintsToRecord(t)
 	recorded, err := os.ReadFile("testdata/fingerprints.txt")

@@ -13,11 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
 // numbered builds as many ConfigMaps as minAvailable.
-func numbered(namespace string, options ...ChildOption) *Child[*budget] {
+func numbered(namespace string, options ...ChildOption) *Child[*budget, *configMap] {
 	return BuildEach(func(b *budget) (all []*configMap, err error) {
 		for i := range b.Spec.MinAvailable.IntValue() {
 			all = append(all, namedConfigMap(namespace, fmt.Sprint(b.Name, "-", i)))
@@ -26,8 +27,9 @@ func numbered(namespace string, options ...ChildOption) *Child[*budget] {
 	}, options...)
 }
 
-// A release renames the step of a set that needs a finalizer. What the former release has made is found, pruned and removed, and the
-// owner can be deleted: while the new release runs, and if it was deleted before the new release started.
+// A release renames the step of a set that needs a finalizer. What the earlier release has made is found, pruned and
+// removed, and the owner can be deleted: while the new release runs, and if it was deleted before the new release
+// started.
 func TestFormerNames(t *testing.T) {
 	one := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
@@ -39,8 +41,8 @@ func TestFormerNames(t *testing.T) {
 		reason string
 		set    func(env *operatorEnv) *ChildSet[*budget]
 		child  client.Object
-		pruned client.Object // when minAvailable is 1 instead of 2; nil if it does not count
-		stays  bool          // the child, when the owner is deleted
+		pruned client.Object // pruned when minAvailable is 1 instead of 2; nil if minAvailable does not count
+		stays  bool          // the child stays when the owner is deleted
 	}{
 		"Anywhere": {
 			reason: "the children are found by their marks",
@@ -50,7 +52,7 @@ func TestFormerNames(t *testing.T) {
 		"Retain": {
 			reason: "the children stay and keep their marks",
 			set: func(*operatorEnv) *ChildSet[*budget] {
-				return Ensure(numbered("", Retain(func(*budget) bool { return true })))
+				return Ensure(numbered("", withRetain(func(*budget) bool { return true })))
 			},
 			child: namedConfigMap("", "web-0"), stays: true,
 		},
@@ -115,7 +117,7 @@ func TestFormerNames(t *testing.T) {
 					env.setAvailable(t, 1)
 					_, stop = env.startNamed(t, "storage", tc.set(env), former)
 					waitFor(t, env, env.owner, func(b *budget) bool { return slices.Equal(b.Finalizers, []string{"children.opblocks.dev/storage"}) })
-					waitFor(t, env, in(tc.child), func(obj client.Object) bool { return obj.GetAnnotations()[AnnotationSet] == "storage" })
+					waitFor(t, env, in(tc.child), func(obj client.Object) bool { return obj.GetAnnotations()[record.Set] == "storage" })
 					if tc.pruned != nil {
 						env.waitGone(t, in(tc.pruned))
 					}
@@ -132,7 +134,7 @@ func TestFormerNames(t *testing.T) {
 				stop()
 				child := in(tc.child)
 				waitFor(t, env, child, exists)
-				require.Equal(t, "true", child.GetAnnotations()[AnnotationRetained])
+				require.Equal(t, "true", child.GetAnnotations()[record.Retained])
 			})
 		}
 	}

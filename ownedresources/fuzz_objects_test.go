@@ -16,8 +16,8 @@ import (
 // choices builds valid objects from random bytes. When the bytes are used up, each choice is the first and simplest one.
 type choices struct{ data []byte }
 
-// randomObjects returns Deployments and Services by their number: as many of each as count says, each of step more random bytes
-// than the one before. They are always the same ones, since tests have records of them.
+// randomObjects returns Deployments and Services by their number: as many of each as count says, each made of step more
+// random bytes than the one before. They are always the same, since files in testdata have hashes of them.
 func randomObjects(count, step int) iter.Seq2[int, client.Object] {
 	return func(yield func(int, client.Object) bool) {
 		random := rand.New(rand.NewPCG(3, 4))

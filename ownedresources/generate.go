@@ -2,14 +2,10 @@ package ownedresources
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,30 +16,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// AnnotationRotated is set on a Secret with generated keys that have [RotateOn]. Its value is a list of KEY=HASH, separated
-// by commas. HASH is that of the mark for which the key was last rotated.
-const AnnotationRotated = "opblocks.dev/rotated"
-
-// maxGeneratedLength is the longest value that [Generate] makes.
+// maxGeneratedLength is the longest value that [Child.Generate] makes.
 const maxGeneratedLength = 1024
-
-// GenerateOption is an option of [Generate]: [RotateOn].
-type GenerateOption func(*generatedKey)
 
 // generatedKey is a key of a Secret that is filled with random values.
 type generatedKey struct {
 	name     string
 	length   int
 	rotateOn func(owner client.Object) string // nil if the key is never rotated
-	typ      reflect.Type                     // the type of owner that rotateOn takes
-	mark     string                           // the hash of what rotateOn returned, see [desired.generated]
+	trigger  string                           // the hash of what rotateOn returned
 }
 
 // Generate fills a key of a Secret with a random value of this length, between 1 and 1,024 characters, if the key is missing
-// or empty. It never changes a value that is there, whoever put it in. A value consists of letters and digits, so it needs no
-// quotes in a URL or a shell; each character is worth 5.95 bits. Use the option once for each key.
+// or empty, and returns the child. It never changes a value that is there, whoever put it in. A value consists of letters and
+// digits, so it needs no quotes in a URL or a shell; each character is worth 5.95 bits. Call it once for each key.
 //
 // The function that builds the Secret leaves the key out, or leaves its value empty. If it sets a value, that value is applied
 // as any other, and nothing is generated. If it stops doing so, the value stays.
@@ -53,32 +42,30 @@ type generatedKey struct {
 //
 // The value is in no annotation, event, condition or log.
 //
-//	ownedresources.Build(credentials, ownedresources.Generate("password", 32))
-func Generate(key string, length int, options ...GenerateOption) ChildOption {
-	generated := generatedKey{name: key, length: length}
-	for _, option := range options {
-		option(&generated)
-	}
-	return func(o *childOptions) { o.generate = append(o.generate, generated) }
-}
-
-// RotateOn replaces the generated value once whenever the mark changes that the function returns for the owner, such as the
-// value of an annotation that a person sets. A mark that becomes empty replaces nothing. T is the type of the owner.
+//	ownedresources.Build(credentials).Generate("password", 32)
 //
-// A value that was there before the option was added is kept until the mark changes for the first time.
+// The function rotateOn, at most one, returns a trigger, such as the value of an annotation that a person sets. Whenever the
+// trigger changes, the value is replaced once. A trigger that becomes empty replaces nothing. A value that was
+// there before the function was added is kept until the trigger changes for the first time.
 //
-//	ownedresources.Generate("password", 32, ownedresources.RotateOn(func(app *App) string {
+//	ownedresources.Build(credentials).Generate("password", 32, func(app *App) string {
 //		return app.Annotations["example.com/rotate-password"]
-//	}))
-func RotateOn[T client.Object](mark func(owner T) string) GenerateOption {
-	return func(k *generatedKey) {
-		k.rotateOn = func(owner client.Object) string { return mark(owner.(T)) }
-		k.typ = reflect.TypeFor[T]()
-	}
+//	})
+func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T) string) *Child[T, C] {
+	return c.change("Generate", func(c *child) {
+		generated := generatedKey{name: key, length: length}
+		if len(rotateOn) > 0 {
+			generated.rotateOn = func(owner client.Object) string { return rotateOn[0](owner.(T)) }
+		}
+		if len(rotateOn) > 1 {
+			c.mistake = fmt.Errorf("Generate(%q) has %d functions that return a trigger: give it one", key, len(rotateOn))
+		}
+		c.options.generate = append(c.options.generate, generated)
+	})
 }
 
 // generateMistake returns what is wrong with the generated keys of a child.
-func (o *childOptions) generateMistake(kind schema.GroupKind, ownerType reflect.Type) error {
+func (o *childOptions) generateMistake(kind schema.GroupKind) error {
 	if len(o.generate) == 0 {
 		return nil
 	}
@@ -98,37 +85,35 @@ func (o *childOptions) generateMistake(kind schema.GroupKind, ownerType reflect.
 			return fmt.Errorf("Generate(%q) with length %d: use a length between 1 and %d", k.name, k.length, maxGeneratedLength)
 		case seen[k.name]:
 			return fmt.Errorf("Generate(%q) is given twice: a key has one value", k.name)
-		case k.typ != nil && !ownerType.AssignableTo(k.typ):
-			return fmt.Errorf("Generate(%q): its RotateOn is for %s: give that a function of %s", k.name, k.typ, ownerType)
 		}
 		seen[k.name] = true
 	}
 	return nil
 }
 
-// withoutGenerated returns a desired Secret without the keys that are generated, and with the marks for which they were last
-// rotated, so that a change of a mark is a change of what is desired. It also returns these keys: those that the Secret has no
-// value of its own for.
+// withoutGenerated returns a desired Secret without the keys that are generated, and with the hashes of their triggers
+// in an annotation, so that a change of a trigger is a change of what is desired. It also returns these keys, for which
+// the Secret has no value of its own.
 func withoutGenerated(o *owner, obj client.Object, keys []generatedKey) (client.Object, []generatedKey) {
 	if len(keys) == 0 {
 		return obj, nil
 	}
 	obj = obj.DeepCopyObject().(client.Object)
 	var generated []generatedKey
-	marks := map[string]string{}
+	triggers := record.Triggers{}
 	for _, k := range keys {
 		if len(secretValue(obj, k.name)) > 0 {
 			continue
 		}
 		setSecretValue(obj, k.name, nil)
 		if k.rotateOn != nil {
-			k.mark = hashOfMark(k.rotateOn(o.object))
-			marks[k.name] = k.mark
+			k.trigger = record.HashOfTrigger(k.rotateOn(o.object))
+			triggers[k.name] = k.trigger
 		}
 		generated = append(generated, k)
 	}
-	if len(marks) > 0 {
-		setAnnotation(obj, AnnotationRotated, formatMarks(marks))
+	if len(triggers) > 0 {
+		setAnnotation(obj, record.Rotated, triggers.String())
 	}
 	dropEmptyData(obj)
 	return obj, generated
@@ -143,55 +128,32 @@ func dropEmptyData(obj client.Object) {
 	}
 }
 
-// noMark is the hash of an empty mark.
-var noMark = hashOfMark("")
-
-func hashOfMark(mark string) string {
-	digest := sha256.Sum256([]byte(mark))
-	return hex.EncodeToString(digest[:8])
-}
-
-func formatMarks(marks map[string]string) string {
-	var pairs []string
-	for _, key := range slices.Sorted(maps.Keys(marks)) {
-		pairs = append(pairs, key+"="+marks[key])
-	}
-	return strings.Join(pairs, ",")
-}
-
-func parseMarks(annotation string) map[string]string {
-	marks := map[string]string{}
-	for pair := range strings.SplitSeq(annotation, ",") {
-		if key, mark, ok := strings.Cut(pair, "="); ok {
-			marks[key] = mark
-		}
-	}
-	return marks
-}
+// noTrigger is the hash of an empty trigger.
+var noTrigger = record.HashOfTrigger("")
 
 // fillPlan is what has to be done to the generated keys of a live Secret.
 type fillPlan struct {
-	keep   map[string][]byte // values that stay
-	fill   []generatedKey    // keys that get a new value
-	marked bool              // a recorded mark differs from the desired one
+	keep      map[string][]byte // values that stay
+	fill      []generatedKey    // keys that get a new value
+	triggered bool              // a trigger has changed: its hash is not the hash in the record
 }
 
 // planFill decides which values of a live Secret are kept. live is nil if there is none.
 func planFill(keys []generatedKey, live client.Object) fillPlan {
 	plan := fillPlan{keep: map[string][]byte{}}
-	var marks map[string]string
+	var triggers record.Triggers
 	if live != nil {
-		marks = parseMarks(live.GetAnnotations()[AnnotationRotated])
+		triggers = record.ParseTriggers(live.GetAnnotations()[record.Rotated])
 	}
 	for _, k := range keys {
 		var value []byte
 		if live != nil {
 			value = secretValue(live, k.name)
 		}
-		recorded, known := marks[k.name]
-		changed := k.rotateOn != nil && known && recorded != k.mark
-		plan.marked = plan.marked || changed
-		if len(value) == 0 || changed && k.mark != noMark {
+		recorded, known := triggers[k.name]
+		changed := k.rotateOn != nil && known && recorded != k.trigger
+		plan.triggered = plan.triggered || changed
+		if len(value) == 0 || changed && k.trigger != noTrigger {
 			plan.fill = append(plan.fill, k)
 		} else {
 			plan.keep[k.name] = value
@@ -210,19 +172,21 @@ func (d *desired) lacksGenerated(live client.Object) (paths []string) {
 	return paths
 }
 
-// fillGenerated decides which values of the generated keys are sent with the next apply, and returns the live object that
-// they were taken from. Its version is the precondition of that apply, so no value is replaced that appeared meanwhile.
+// fillGenerated decides which values of the generated keys are sent with the next apply, and returns the live object
+// that they were taken from. Its version is the precondition of that apply, so a value that somebody sets in between is
+// not replaced.
 //
-// New values are only made after a read past the cache: a cache may leave out the data of Secrets. A mark is only compared
-// for an owner that is known to be current. A process that has just started may see an older mark, and would rotate back.
+// New values are only made after a read past the cache: a cache may leave out the data of Secrets. A trigger is only
+// compared for an owner that is known to be current. A process that has just started may see an older trigger, and
+// would rotate back.
 func (a *applier) fillGenerated(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
 	if len(d.generate) == 0 {
 		return live, nil
 	}
 	plan := planFill(d.generate, live)
-	if len(plan.fill) > 0 || plan.marked {
+	if len(plan.fill) > 0 || plan.triggered {
 		var err error
-		if plan.marked {
+		if plan.triggered {
 			err = a.confirm(ctx, d.owner)
 		}
 		if err != nil {
@@ -241,7 +205,7 @@ func (a *applier) fillGenerated(ctx context.Context, d *desired, live client.Obj
 	return live, nil
 }
 
-// setGenerated sets the values that are sent, and makes those that are new.
+// setGenerated sets the values that are sent, and makes the new ones.
 func (d *desired) setGenerated(ctx context.Context, plan fillPlan) {
 	d.generated = plan.keep
 	for _, k := range plan.fill {

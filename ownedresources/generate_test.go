@@ -13,32 +13,37 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestOptionMistakes(t *testing.T) {
-	secret := func(options ...ChildOption) *Child[*configMap] {
+	secret := func(options ...ChildOption) AnyChild[*configMap] {
 		return Build(func(*configMap) *corev1.Secret { return nil }, options...)
 	}
+	noTrigger := func(*configMap) string { return "" }
 	cases := map[string]struct {
 		reason string
-		child  *Child[*configMap]
+		child  AnyChild[*configMap]
 		want   string
 	}{
-		"Generate":         {reason: "Both ends of the range are valid.", child: secret(Generate("a", 1), Generate("b", 1024))},
-		"GenerateUntyped":  {reason: "A Secret without a Go type is a Secret.", child: BuildUnstructured(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, func(*configMap) (*unstructured.Unstructured, error) { return nil, nil }, Generate("a", 1))},
+		"Generate":         {reason: "Both ends of the range are valid.", child: secret(withGenerate("a", 1), withGenerate("b", 1024))},
+		"GenerateUntyped":  {reason: "A Secret without a Go type is a Secret.", child: Build(func(*configMap) *unstructured.Unstructured { return nil }).Kind(corev1.SchemeGroupVersion.WithKind("Secret")).Generate("a", 1)},
 		"RunOnce":          {reason: "A Job.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce())},
 		"ExpandVolumes":    {reason: "A StatefulSet.", child: Build(func(*configMap) *appsv1.StatefulSet { return nil }, ExpandVolumes())},
-		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: Build(constant("a", ""), Generate("a", 1)), want: "child 1, a ConfigMap: Generate is for a Secret: take it away, or put the value into a Secret of its own"},
-		"LengthZero":       {reason: "An empty value protects nothing.", child: secret(Generate("a", 0)), want: `child 1, a Secret: Generate("a") with length 0: use a length between 1 and 1024`},
-		"LengthNegative":   {reason: "Nor is there one of a negative length.", child: secret(Generate("a", -1)), want: `child 1, a Secret: Generate("a") with length -1: use a length between 1 and 1024`},
-		"LengthTooLarge":   {reason: "A typing error must not fill etcd.", child: secret(Generate("a", 1025)), want: `child 1, a Secret: Generate("a") with length 1025: use a length between 1 and 1024`},
-		"KeyEmpty":         {reason: "The API server would refuse it.", child: secret(Generate("", 8)), want: `child 1, a Secret: Generate(""): it is not a key of a Secret: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`},
-		"KeyTwice":         {reason: "Which length counts?", child: secret(Generate("a", 8), Generate("a", 9)), want: `child 1, a Secret: Generate("a") is given twice: a key has one value`},
-		"GenerateRecreate": {reason: "A recreated Secret loses what it holds.", child: secret(Generate("a", 8), Recreate()), want: "child 1, a Secret: it has Generate and Recreate: a recreated Secret would lose its values; take Recreate away"},
-		"RotateOnAnother":  {reason: "The function could not be called.", child: secret(Generate("a", 8, RotateOn(func(*corev1.Pod) string { return "" }))), want: `child 1, a Secret: Generate("a"): its RotateOn is for *v1.Pod: give that a function of *v1.ConfigMap`},
+		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: Build(constant("a", ""), withGenerate("a", 1)), want: "child 1, a ConfigMap: Generate is for a Secret: take it away, or put the value into a Secret of its own"},
+		"LengthZero":       {reason: "An empty value protects nothing.", child: secret(withGenerate("a", 0)), want: `child 1, a Secret: Generate("a") with length 0: use a length between 1 and 1024`},
+		"LengthNegative":   {reason: "Nor is there one of a negative length.", child: secret(withGenerate("a", -1)), want: `child 1, a Secret: Generate("a") with length -1: use a length between 1 and 1024`},
+		"LengthTooLarge":   {reason: "A typing error must not fill etcd.", child: secret(withGenerate("a", 1025)), want: `child 1, a Secret: Generate("a") with length 1025: use a length between 1 and 1024`},
+		"KeyEmpty":         {reason: "The API server would refuse it.", child: secret(withGenerate("", 8)), want: `child 1, a Secret: Generate(""): it is not a key of a Secret: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`},
+		"KeyTwice":         {reason: "Which length counts?", child: secret(withGenerate("a", 8), withGenerate("a", 9)), want: `child 1, a Secret: Generate("a") is given twice: a key has one value`},
+		"GenerateRecreate": {reason: "A recreated Secret loses what it holds.", child: secret(withGenerate("a", 8), Recreate()), want: "child 1, a Secret: it has Generate and Recreate: a recreated Secret would lose its values; take Recreate away"},
+		"RotateOnTwice":    {reason: "Which trigger counts?", child: Build(func(*configMap) *corev1.Secret { return nil }).Generate("a", 8, noTrigger, noTrigger), want: `child 1, a Secret: Generate("a") has 2 functions that return a trigger: give it one`},
+		"NoKind":           {reason: "Nobody knows what it is.", child: Build(func(*configMap) *unstructured.Unstructured { return nil }), want: "child 1, a : it has no kind: give it one with the method Kind"},
+		"KindOfGoType":     {reason: "The Go type has a kind.", child: Build(constant("a", "")).Kind(corev1.SchemeGroupVersion.WithKind("Secret")), want: "child 1, a ConfigMap: it has a Kind, and the type *v1.ConfigMap: a Kind is for a function that returns *unstructured.Unstructured; take it away"},
+		"NoInput":          {reason: "Nothing can be missing.", child: Build(constant("a", "")).KeepWhileMissing(func(_, _ *configMap) {}), want: "child 1, a ConfigMap: it has KeepWhileMissing, and no input that could be missing: take it away, or build it with BuildFrom"},
 		"RunOnceNoJob":     {reason: "Only a Job ends.", child: secret(RunOnce()), want: "child 1, a Secret: RunOnce is for a Job: take it away, or put what has to run once into a Job"},
 		"RunOnceRecreate":  {reason: "Two rules for one deletion.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce(), Recreate()), want: "child 1, a Job: it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away"},
 		"RunOnceReadyWhen": {reason: "Two rules for readiness.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce(), ReadyWhen("Complete")), want: "child 1, a Job: it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away"},
@@ -46,7 +51,7 @@ func TestOptionMistakes(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := newOrder([]*Child[*configMap]{test.child})
+			_, err := newOrder(untyped([]AnyChild[*configMap]{test.child}))
 			if test.want == "" {
 				require.NoError(t, err, test.reason)
 				return
@@ -76,20 +81,20 @@ func TestRandomText(t *testing.T) {
 }
 
 func TestPlanFill(t *testing.T) {
-	one, two := hashOfMark("1"), hashOfMark("2")
-	rotating := func(mark string) []generatedKey {
-		return []generatedKey{{name: "password", length: 8, rotateOn: func(client.Object) string { return "" }, mark: mark}}
+	one, two := record.HashOfTrigger("1"), record.HashOfTrigger("2")
+	rotating := func(trigger string) []generatedKey {
+		return []generatedKey{{name: "password", length: 8, rotateOn: func(client.Object) string { return "" }, trigger: trigger}}
 	}
 	live := func(value, rotated string) *corev1.Secret {
 		s := &corev1.Secret{Data: map[string][]byte{"password": []byte(value), "other": []byte("x")}}
 		if rotated != "" {
-			s.Annotations = map[string]string{AnnotationRotated: rotated}
+			s.Annotations = map[string]string{record.Rotated: rotated}
 		}
 		return s
 	}
 	type want struct {
 		Keep, Fill bool
-		Marked     bool
+		Triggered  bool
 	}
 	cases := map[string]struct {
 		reason string
@@ -101,10 +106,10 @@ func TestPlanFill(t *testing.T) {
 		"Missing":        {reason: "A missing key is filled.", keys: rotating(one), live: &corev1.Secret{}, want: want{Fill: true}},
 		"Empty":          {reason: "An empty value protects nothing.", keys: rotating(one), live: live("", "password="+one), want: want{Fill: true}},
 		"Present":        {reason: "What is there stays, whoever put it in.", keys: []generatedKey{{name: "password", length: 8}}, live: live("theirs", ""), want: want{Keep: true}},
-		"SameMark":       {reason: "A rotation happens once for each mark.", keys: rotating(one), live: live("a", "password="+one), want: want{Keep: true}},
-		"AnotherMark":    {reason: "The mark has changed.", keys: rotating(two), live: live("a", "password="+one), want: want{Fill: true, Marked: true}},
-		"FirstMark":      {reason: "The mark appears on the owner for the first time.", keys: rotating(one), live: live("a", "password="+noMark), want: want{Fill: true, Marked: true}},
-		"NoMarkAnyMore":  {reason: "To remove the mark asks for nothing.", keys: rotating(noMark), live: live("a", "password="+one), want: want{Keep: true, Marked: true}},
+		"SameTrigger":    {reason: "A rotation happens once for each trigger.", keys: rotating(one), live: live("a", "password="+one), want: want{Keep: true}},
+		"AnotherTrigger": {reason: "The trigger has changed.", keys: rotating(two), live: live("a", "password="+one), want: want{Fill: true, Triggered: true}},
+		"FirstTrigger":   {reason: "The trigger appears on the owner for the first time.", keys: rotating(one), live: live("a", "password="+noTrigger), want: want{Fill: true, Triggered: true}},
+		"NoTrigger":      {reason: "To remove the trigger asks for nothing.", keys: rotating(noTrigger), live: live("a", "password="+one), want: want{Keep: true, Triggered: true}},
 		"NeverRecorded":  {reason: "The value is older than RotateOn: somebody may use it.", keys: rotating(one), live: live("a", ""), want: want{Keep: true}},
 		"RecordOfOthers": {reason: "The record of another key says nothing of this one.", keys: rotating(one), live: live("a", "other="+two), want: want{Keep: true}},
 		"RecordBroken":   {reason: "Whatever stands in the annotation, no value is lost.", keys: rotating(one), live: live("a", "password,=,,"), want: want{Keep: true}},
@@ -117,7 +122,7 @@ func TestPlanFill(t *testing.T) {
 			} else {
 				plan = planFill(test.keys, test.live)
 			}
-			got := want{Keep: string(plan.keep["password"]) != "", Fill: len(plan.fill) == 1, Marked: plan.marked}
+			got := want{Keep: string(plan.keep["password"]) != "", Fill: len(plan.fill) == 1, Triggered: plan.triggered}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s\n%s", test.reason, diff)
 			}
@@ -132,7 +137,7 @@ func credentials(*configMap) *corev1.Secret {
 
 func TestGenerate(t *testing.T) {
 	env := newTestEnv(t)
-	generate := []ChildOption{Generate("password", 24), Generate("cookie", 8)}
+	generate := []ChildOption{withGenerate("password", 24), withGenerate("cookie", 8)}
 	result, err := env.apply(t, credentials(nil), generate...)
 	require.NoError(t, err)
 	require.Equal(t, Created, result.Operation)
@@ -183,7 +188,7 @@ func TestGenerate(t *testing.T) {
 	require.NotEqual(t, password, live.Data["password"])
 	require.Len(t, live.Data["cookie"], 8, "and so is an empty one")
 	requireQuiet("a repaired Secret is as desired")
-	require.NotContains(t, live.Annotations[AnnotationApplied], string(live.Data["cookie"]))
+	require.NotContains(t, live.Annotations[record.Applied], string(live.Data["cookie"]))
 }
 
 // An author may set a key that is generated otherwise.
@@ -201,7 +206,7 @@ func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
 		{"", "changed", "a value that is not set any more stays"},
 		{"again", "again", "and can be set again"},
 	} {
-		_, err := env.apply(t, given(step.set), Generate("password", 8))
+		_, err := env.apply(t, given(step.set), withGenerate("password", 8))
 		require.NoError(t, err, step.why)
 		env.live(t, &live)
 		require.Equal(t, step.want, string(live.Data["password"]), step.why)
@@ -212,7 +217,7 @@ func TestGenerateInAnAdoptedSecret(t *testing.T) {
 	env := newTestEnv(t)
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Data: map[string][]byte{"password": []byte("theirs")}}
 	require.NoError(t, env.other.Create(t.Context(), theirs))
-	_, err := env.apply(t, credentials(nil), Adopt(), Generate("password", 8), Generate("cookie", 8))
+	_, err := env.apply(t, credentials(nil), Adopt(), withGenerate("password", 8), withGenerate("cookie", 8))
 	require.NoError(t, err)
 	var live corev1.Secret
 	env.live(t, &live)
@@ -223,13 +228,13 @@ func TestGenerateInAnAdoptedSecret(t *testing.T) {
 // An unstructured Secret, and one that is desired as an apply configuration.
 func TestGenerateWithoutAGoType(t *testing.T) {
 	secretKind := corev1.SchemeGroupVersion.WithKind("Secret")
-	children := map[string]*Child[*configMap]{
-		"Unstructured": BuildUnstructured(secretKind, func(*configMap) (*unstructured.Unstructured, error) {
-			return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}, nil
-		}, Generate("password", 8)),
+	children := map[string]AnyChild[*configMap]{
+		"Unstructured": Build(func(*configMap) *unstructured.Unstructured {
+			return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
+		}).Kind(secretKind).Generate("password", 8),
 		"ApplyConfiguration": BuildApply(&corev1.Secret{}, func(owner *configMap) (*corev1ac.SecretApplyConfiguration, error) {
 			return corev1ac.Secret("web", owner.Namespace), nil
-		}, Generate("password", 8)),
+		}).Generate("password", 8),
 	}
 	for name, child := range children {
 		t.Run(name, func(t *testing.T) {
@@ -255,8 +260,8 @@ func TestGenerateWithoutAGoType(t *testing.T) {
 func TestRotateOn(t *testing.T) {
 	env := newTestEnv(t)
 	mark := func(owner *configMap) string { return owner.Data["rotate"] }
-	child := func(options ...GenerateOption) *ChildSet[*configMap] {
-		return Ensure(Build(credentials, Generate("password", 24, options...), Generate("cookie", 24)))
+	child := func(rotateOn ...func(*configMap) string) *ChildSet[*configMap] {
+		return Ensure(Build(credentials).Generate("password", 24, rotateOn...).Generate("cookie", 24))
 	}
 	var live corev1.Secret
 	reconcile := func(set *ChildSet[*configMap], value string) (password, cookie string) {
@@ -268,16 +273,16 @@ func TestRotateOn(t *testing.T) {
 		return string(live.Data["password"]), string(live.Data["cookie"])
 	}
 	first, cookie := reconcile(child(), "old")
-	set := child(RotateOn(mark))
+	set := child(mark)
 	for _, step := range []struct {
 		mark, why string
 		rotates   bool
 	}{
 		{"old", "a value from before the option is kept", false},
-		{"new", "the mark has changed", true},
+		{"new", "the trigger has changed", true},
 		{"new", "once", false},
-		{"", "to remove the mark asks for nothing", false},
-		{"new", "a mark that comes back is a new one", true},
+		{"", "to remove the trigger asks for nothing", false},
+		{"new", "a trigger that comes back is a new one", true},
 	} {
 		second, same := reconcile(set, step.mark)
 		require.Equal(t, step.rotates, first != second, step.why)
@@ -291,13 +296,13 @@ func TestRotateOn(t *testing.T) {
 	// A process that has just started sees the owner as it was before.
 	old := env.owner.DeepCopy()
 	last, _ := reconcile(set, "latest")
-	restarted := child(RotateOn(mark))
+	restarted := child(mark)
 	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), env.client, old)))
 	env.live(t, &live)
 	require.Equal(t, last, string(live.Data["password"]), "it does not rotate back")
 }
 
-// The cache may be behind: a value that appeared meanwhile is not replaced.
+// The cache may be behind: a value that it does not show yet is not replaced.
 func TestGenerateWithAStaleCache(t *testing.T) {
 	env := newTestEnv(t)
 	_, err := env.apply(t, credentials(nil))
@@ -311,7 +316,7 @@ func TestGenerateWithAStaleCache(t *testing.T) {
 	require.NoError(t, err)
 	children, err := env.applier.declare(&o, []client.Object{credentials(nil)})
 	require.NoError(t, err)
-	Generate("password", 24)(children[0].options)
+	withGenerate("password", 24)(children[0].options)
 	_, err = newApplier().apply(t.Context(), &o, children[0])
 	require.NoError(t, err)
 	env.live(t, &live)

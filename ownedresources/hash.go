@@ -22,21 +22,8 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Hash returns a hash of the value v for an annotation: "v1:" and 32 hexadecimal digits. Equal values have the same hash
-// in every process, on every platform and with every version of Go. The order of a map's keys and of a struct's fields
-// does not count, and neither does the notation of a quantity: 1000m and 1 have the same hash. The hash is computed from
-// the JSON of v, so what v hides when it is encoded does not count.
-//
-// The content of a Secret is never hashed, because more people can read an annotation than can read a Secret:
-//
-//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version, as [Versions]
-//     returns them. So is a *metav1.PartialObjectMetadata, which has no content.
-//   - A value that contains a Secret is an error: pass the Versions of its Secrets.
-//   - A password that was copied out of a Secret cannot be recognised: pass the Versions of the Secret in its place, or use
-//     [ContentHash], whose hash has a key.
-//
-// The error is also not nil for a value that has no JSON form.
-func Hash(v any) (string, error) {
+// valueHash returns the hash that [SetHash] sets.
+func valueHash(v any) (string, error) {
 	switch obj := v.(type) {
 	case *corev1.Secret:
 		if v = nil; obj != nil {
@@ -64,7 +51,7 @@ func Hash(v any) (string, error) {
 	return "v1:" + string(s[:]), nil
 }
 
-// Versions returns the name, UID and resource version of each object, sorted, as a value for [Hash]. The hash changes
+// Versions returns the name, UID and resource version of each object, sorted, as a value for [SetHash]. The hash changes
 // when one of the objects is changed, or deleted and created again, and it reveals nothing of their content. With that
 // hash in an annotation of a pod template, the pods roll when a ConfigMap or Secret that they use changes.
 func Versions(objs ...metav1.Object) [][3]string {
@@ -80,11 +67,24 @@ func version(obj metav1.Object) [3]string {
 	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
 }
 
-// SetHash sets the annotation key of obj to the [Hash] of v, in memory, and reports whether that changed the
-// annotation. Set it on a pod template (&deployment.Spec.Template) to roll the pods when v changes. The error is that
-// of Hash; obj is then unchanged.
+// SetHash sets the annotation key of obj to a hash of the value v, in memory, and reports whether that changed the annotation.
+// Set it on a pod template (&deployment.Spec.Template) to roll the pods when v changes.
+//
+// The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every
+// version of Go. The order of a map's keys and of a struct's fields does not count, and neither does the notation of a quantity:
+// 1000m and 1 have the same hash. The hash is computed from the JSON of v, so what v hides when it is encoded does not count.
+//
+// The content of a Secret is never hashed, because more people can read an annotation than can read a Secret:
+//
+//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version, as [Versions]
+//     returns them. So is a *metav1.PartialObjectMetadata, which has no content.
+//   - A value that contains a Secret is an error: pass the Versions of its Secrets.
+//   - A password that was copied out of a Secret cannot be recognised: pass the Versions of the Secret in its place, or use
+//     [ContentHash], whose hash has a key.
+//
+// The error is also not nil for a value that has no JSON form. If there is an error, obj is unchanged.
 func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
-	hash, err := Hash(v)
+	hash, err := valueHash(v)
 	if err != nil || obj.GetAnnotations()[key] == hash {
 		return false, err
 	}
@@ -97,37 +97,37 @@ func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
 	return true, nil
 }
 
-// HashChanged reports whether the annotation key of obj differs from the [Hash] of v: v has changed since [SetHash], or
-// the annotation was never set. The error is that of Hash.
+// HashChanged reports whether the annotation key of obj differs from the hash of v: v has changed since [SetHash], or the
+// annotation was never set. It returns the errors of SetHash.
 func HashChanged(obj metav1.Object, key string, v any) (bool, error) {
-	hash, err := Hash(v)
+	hash, err := valueHash(v)
 	return err == nil && obj.GetAnnotations()[key] != hash, err
 }
 
 // minKeyLength is the smallest length of a key of [ContentHash], in bytes.
 const minKeyLength = 16
 
-// ContentHash returns an input whose value is a hash of the contents of all objects that reads declare, which are ConfigMaps and
-// Secrets: of their names, and of their data and binaryData, and of nothing else. In an annotation of a pod template it rolls the
-// pods when the content of one of the objects changes. Each object is read by one request when it or the owner has changed.
-// [VersionHash] needs none, and changes more often. If nothing is declared for an owner the value is empty. If objects are missing,
-// the value is that of the others: see [KeepWhileMissing].
+// ContentHash returns an input whose value is a hash of the contents of all objects that reads declare, which are
+// ConfigMaps and Secrets: of their names, and of their data and binaryData, and of nothing else. In an annotation of a
+// pod template it rolls the pods when the content of one of the objects changes. Each object is read by one request
+// when it or the owner has changed. [VersionHash] needs no request, and changes more often. If nothing is declared for
+// an owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepWhileMissing].
 //
-// More people can read a pod than can read a Secret, and with a plain hash they could check guesses of a password, as many as they
-// like. So the hash has a key (HMAC-SHA256, cut to 128 bits): the value of the key with the given name in a Secret that another
-// child of the set builds, at least 16 bytes. Nobody needs to know it, so let it be generated:
+// More people can read a pod than can read a Secret. With a plain hash they could check any number of guesses of a
+// password. So the hash is computed with a secret (HMAC-SHA256, cut to 128 bits): the value of key in a Secret that
+// another child of the set builds. The value has at least 16 bytes. Nobody needs to know it, so let it be generated:
 //
-//	key := ownedresources.Build(hashKey, ownedresources.Generate("key", 32))
+//	key := ownedresources.Build(hashKey).Generate("key", 32)
 //	configuration := ownedresources.ContentHash(key, "key", ownedresources.Reads(&corev1.Secret{}, secrets))
 //
-// UIDs are no such keys: owner references and events show them. A new key changes the value, and the pods roll. The child that
-// is built from the input comes after the Secret, and waits until it exists.
-func ContentHash[T client.Object](secret *Child[T], key string, reads ...Read[T]) *Input[T, string] {
+// A UID would not do, since owner references and events show it. A new value of key changes the hash, and the pods
+// roll. The child that is built from the input comes after the Secret, and waits until it exists.
+func ContentHash[T client.Object](secret *Child[T, *corev1.Secret], key string, reads ...Read[T]) *Input[T, string] {
 	contents := From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		return digestContents(ctx, r, owner, reads)
 	}, reads...)
-	both := Both(contents, Live[*corev1.Secret](secret))
-	in := &Input[T, string]{references: both.references, live: both.live, mistake: both.mistake, isPure: both.isPure}
+	live := secret.Live()
+	in := &input{references: contents.references, live: live.live, parts: []*input{contents.input}, mistake: live.mistake}
 	for _, one := range reads {
 		switch one.reference.Object.(type) {
 		case *corev1.ConfigMap, *corev1.Secret:
@@ -135,22 +135,29 @@ func ContentHash[T client.Object](secret *Child[T], key string, reads ...Read[T]
 			in.mistake = cmp.Or(in.mistake, fmt.Errorf("ContentHash of %T: it hashes *corev1.ConfigMap and *corev1.Secret", one.reference.Object))
 		}
 	}
-	in.read = func(r *reconciliation[T]) (string, error) {
-		pair, err := both.readOnce(r)
-		if pair.First == "" || err != nil && !isMissing(err) {
-			return "", err
+	in.read = func(r *reconciliation) (any, []readVersion, error) {
+		content, err := contents.readOnce(r)
+		if err != nil && !isMissing(err) {
+			return "", nil, err
 		}
-		if pair.Second == nil || len(pair.Second.Data[key]) < minKeyLength {
-			return "", fmt.Errorf("ContentHash: key %q of the Secret of %s has less than %d bytes: give that child Generate(%q, 32)", key, secret.describe(), minKeyLength, key)
+		secretRead, failure := live.readOnce(r)
+		digest, _ := content.(string)
+		if failure != nil || digest == "" {
+			return "", nil, cmp.Or(failure, err)
 		}
-		keyed := hmac.New(sha256.New, pair.Second.Data[key])
-		keyed.Write([]byte(pair.First))
-		return "v1:" + hex.EncodeToString(keyed.Sum(nil)[:16]), err
+		keys, _ := secretRead.(*corev1.Secret)
+		if keys == nil || len(keys.Data[key]) < minKeyLength {
+			return "", nil, fmt.Errorf("ContentHash: key %q of the Secret of %s has less than %d bytes: give that child Generate(%q, 32)", key, secret.describe(), minKeyLength, key)
+		}
+		keyed := hmac.New(sha256.New, keys.Data[key])
+		keyed.Write([]byte(digest))
+		return "v1:" + hex.EncodeToString(keyed.Sum(nil)[:16]), nil, err
 	}
-	return in
+	return &Input[T, string]{in}
 }
 
-// digestContents returns a digest of the contents of objects, which must not leave the process. It is empty if nothing is declared.
+// digestContents returns a digest of the contents of objects. The digest must not leave the process. It is empty if
+// nothing is declared.
 func digestContents[T client.Object](ctx context.Context, r client.Reader, owner T, reads []Read[T]) (string, error) {
 	var contents [][]string
 	var missing missingError
@@ -261,7 +268,7 @@ func containsSecret(v reflect.Value) bool {
 	return false
 }
 
-// isSecret reports whether the content of an unstructured object is that of a Secret.
+// isSecret reports whether an unstructured object with this content is a Secret.
 func isSecret(content map[string]any) bool {
 	return content["kind"] == "Secret" && content["apiVersion"] == corev1.SchemeGroupVersion.String()
 }

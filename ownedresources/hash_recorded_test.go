@@ -29,9 +29,9 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// TestRecordedHashes compares hashes with those in testdata/hashes.txt, which version 6f01fb7 of this module computed.
-// Clusters store such hashes. If one of them changes, the children are written again, and a hash in a pod template rolls
-// the pods. The file has the hash of
+// TestRecordedHashes compares hashes with the ones in testdata/hashes.txt, which version 6f01fb7 of this module
+// computed. Clusters store such hashes. If one of them changes, the children are written again, and a hash in a pod
+// template rolls the pods. The file has the hash of
 //
 //   - each manifest of the corpus, as a Go struct and as an unstructured object;
 //   - random Deployments and Services, in the same two forms;

@@ -15,7 +15,7 @@ import (
 
 func hashOf(t *testing.T, v any) string {
 	t.Helper()
-	hash, err := Hash(v)
+	hash, err := valueHash(v)
 	require.NoError(t, err)
 	require.Len(t, hash, len("v1:")+32)
 	return hash
@@ -101,7 +101,7 @@ func TestHashRefusesAValueThatContainsASecret(t *testing.T) {
 		"Content":      map[string]any{"a": []any{content}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Hash(v)
+			_, err := valueHash(v)
 			require.ErrorContains(t, err, "pass Versions of the Secrets instead")
 		})
 	}
@@ -121,7 +121,7 @@ func TestHashOfARecursiveType(t *testing.T) {
 }
 
 func TestHashRefusesAValueWithoutAJSONForm(t *testing.T) {
-	_, err := Hash(runtime.RawExtension{Raw: []byte("{")})
+	_, err := valueHash(runtime.RawExtension{Raw: []byte("{")})
 	require.ErrorContains(t, err, "hash of runtime.RawExtension")
 }
 

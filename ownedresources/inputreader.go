@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/step"
 )
 
-// inputReader is what the function of an input reads with. It reads what the input declares, and notes the versions of the
-// objects that it reads from the API server.
+// inputReader is what the function of an input reads with. It reads what the input declares, and notes the versions.
 type inputReader struct {
 	client.Reader
 	scheme     *runtime.Scheme
@@ -26,10 +26,13 @@ type inputReader struct {
 	unseen     func(kind string, obj metav1.Object)
 	owner      client.Object
 	references []references.Reference
-	reads      []readVersion
+
+	reads     []readVersion
+	pastCache bool // an object was read past the cache
+	failed    bool // a read failed, so what was read is not known
 }
 
-// readVersion is the version in which an object was read from the API server. It is empty if there was none.
+// readVersion is the version in which an object was read. The version is empty if the object did not exist.
 type readVersion struct {
 	kind    schema.GroupVersionKind
 	name    types.NamespacedName
@@ -37,6 +40,15 @@ type readVersion struct {
 }
 
 var _ client.Reader = &inputReader{}
+
+// newInputReader returns the reader of an input with these references, for one reconcile. The owner is a copy: see
+// ownerOfInputs.
+func (r *reconciliation) newInputReader(refs []references.Reference) *inputReader {
+	return &inputReader{
+		Reader: r.set.inputReader(r.client), scheme: r.client.Scheme(), live: r.set.applier.apiReader, unseen: r.noteUnseen,
+		owner: r.ownerOfInputs(), references: refs,
+	}
+}
 
 func (r *inputReader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	kind, err := apiutil.GVKForObject(obj, r.scheme)
@@ -48,27 +60,36 @@ func (r *inputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 		return err
 	}
 	err = r.Reader.Get(ctx, name, obj, options...)
-	if _, metadata := obj.(*metav1.PartialObjectMetadata); metadata || ref.Cached || cachesWhole(r.Reader, obj) {
-		if apierrors.IsNotFound(err) && r.live != nil {
+	read := readVersion{kind: kind, name: name}
+	switch {
+	case err == nil:
+		read.version = versionOf(obj)
+	case !apierrors.IsNotFound(err):
+		r.failed = true
+		return err
+	}
+	r.reads = append(r.reads, read)
+	if r.live == nil {
+		_, metadata := obj.(*metav1.PartialObjectMetadata)
+		r.pastCache = r.pastCache || !metadata && !ref.Cached && !cachesWhole(r.Reader, obj)
+		return err
+	}
+	_, metadata := obj.(*metav1.PartialObjectMetadata)
+	if metadata || ref.Cached || cachesWhole(r.Reader, obj) {
+		if err != nil {
 			if hidden := references.PastCache(ctx, r.live, kind, name); hidden != nil {
 				r.unseen(kind.Kind, hidden)
 			}
 		}
 		return err
 	}
-	if err == nil && r.live != nil {
+	r.pastCache = true
+	if err == nil {
 		cached := &metav1.PartialObjectMetadata{}
 		cached.SetGroupVersionKind(kind)
 		if apierrors.IsNotFound(r.Reader.Get(ctx, name, cached)) {
 			r.unseen(kind.Kind, obj)
 		}
-	}
-	if client.IgnoreNotFound(err) == nil {
-		read := readVersion{kind: kind, name: name}
-		if err == nil {
-			read.version = versionOf(obj)
-		}
-		r.reads = append(r.reads, read)
 	}
 	return err
 }
@@ -101,32 +122,32 @@ func (r *inputReader) declared(kind schema.GroupVersionKind, name client.ObjectK
 	return references.Reference{}, fmt.Errorf("the input reads %s %s, which the function of its Reads does not name: return that name there, so that a change triggers a reconcile", kind.Kind, name)
 }
 
-// readsWhole is a reader that knows which objects it reads from the cache, such as the client of a step.
-type readsWhole interface {
-	client.Reader
-	CachesWhole(obj client.Object) bool
-}
-
-var _ readsWhole = &references.Reader{}
-
-// cachesWhole reports whether an object, which is not metadata, is read from the cache.
+// cachesWhole reports whether a whole object of this type, and not only its metadata, is read from the cache.
 func cachesWhole(r client.Reader, obj client.Object) bool {
-	known, ok := r.(readsWhole)
+	known, ok := r.(step.Reader)
 	return ok && known.CachesWhole(obj)
 }
 
-// inputReader returns what inputs are read with: no read is older than the event that triggered the reconcile. The client of a step
-// takes care of that itself. Without a manager it is the client.
-func (s *ChildSet[T]) inputReader(c client.Client) client.Reader {
-	if _, step := c.(readsWhole); step || s.forms == nil {
+// epochOfReads returns the epoch of the resource versions that inputs read: see package versions.
+func (s *set) epochOfReads(c client.Client) uint64 {
+	if known, ok := s.inputReader(c).(step.Reader); ok {
+		return known.Epoch()
+	}
+	return 0
+}
+
+// inputReader returns the reader of inputs. No read is older than the event that triggered the reconcile. The client of
+// a step makes sure of that itself. Without a manager inputReader returns the client.
+func (s *set) inputReader(c client.Client) client.Reader {
+	if _, ofStep := c.(step.Reader); ofStep || s.forms == nil {
 		return c
 	}
 	return &references.Reader{Forms: s.forms, Cache: c, Live: s.applier.apiReader}
 }
 
-// noteUnseen notes that an input has read an object, or would have, which exists and which the cache does not show. If the cache is
-// not only behind, no change of the object triggers a reconcile.
-func (r *reconciliation[T]) noteUnseen(kind string, obj metav1.Object) {
+// noteUnseen notes that an object that an input reads exists, and that the cache does not show it. Unless the cache is
+// only behind, no change of the object triggers a reconcile.
+func (r *reconciliation) noteUnseen(kind string, obj metav1.Object) {
 	if r.set.applier.clock.Since(obj.GetCreationTimestamp().Time) <= maxCacheDelay {
 		r.unseen = true
 		return
@@ -139,51 +160,61 @@ func versionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
 }
 
-// inputMemory is the value of an input that was read from the API server, for one owner.
+// inputMemory is the value of an input that was read past the cache, for one owner.
 type inputMemory struct {
-	owner uint64 // the digest of what of the owner the input may read
+	owner uint64 // see digestOwner
 	reads []readVersion
 	value any
 }
 
 // remembered returns what is remembered of an input, if neither the owner nor what was read has changed since.
-func (r *reconciliation[T]) remembered(input any) (known inputMemory, ok bool) {
-	known, ok = r.set.applier.owners.input(r.owner.reference.UID, input)
-	if !ok || known.owner != r.set.applier.owners.digestOwner(r.object) {
+func (r *reconciliation) remembered(input *input) (known inputMemory, ok bool) {
+	if r.readsAnew {
 		return known, false
 	}
+	known, ok = r.set.applier.owners.input(r.owner.reference.UID, input)
+	if !ok || known.owner != r.digestOwner() {
+		return known, false
+	}
+	return known, r.areCurrent(known.reads)
+}
+
+// areCurrent reports whether the cache shows objects in the versions in which they were read.
+func (r *reconciliation) areCurrent(reads []readVersion) bool {
 	reader := r.set.inputReader(r.client)
-	for _, read := range known.reads {
+	return !slices.ContainsFunc(reads, func(read readVersion) bool {
 		meta := &metav1.PartialObjectMetadata{}
 		meta.SetGroupVersionKind(read.kind)
-		version := ""
 		switch err := reader.Get(r.ctx, read.name, meta); {
-		case err == nil:
-			version = versionOf(meta)
-		case !apierrors.IsNotFound(err):
-			return known, false
+		case apierrors.IsNotFound(err):
+			return read.version != ""
+		case err != nil:
+			return true
 		}
-		if version != read.version {
-			return known, false
-		}
-	}
-	return known, true
+		return versionOf(meta) != read.version
+	})
 }
 
-// remember keeps a value that took requests to read. What was read from the cache is read again every time.
-func (r *reconciliation[T]) remember(input any, reads []readVersion, value any, err error) {
-	if err != nil || len(reads) == 0 {
+// remember keeps a value that took requests to read. What was read from the cache alone is read again in each reconcile.
+func (r *reconciliation) remember(input *input, owner uint64, reader *inputReader, value any, err error) {
+	r.unknown = r.unknown || reader.failed
+	if r.readsAnew || err != nil || reader.failed || !reader.pastCache {
 		return
 	}
-	r.set.applier.owners.setInput(r.owner.reference.UID, input, inputMemory{r.set.applier.owners.digestOwner(r.object), reads, value})
+	r.set.applier.owners.setInput(r.owner.reference.UID, input, inputMemory{owner, reader.reads, value})
 }
 
-// digestOwner returns a digest of an owner's spec, labels and annotations. The spec is known by its generation, or, for a kind
-// without, by the resource version.
-func (m *ownerMemory) digestOwner(owner client.Object) uint64 {
+// digestOwner returns a digest of the part of the owner that an input may read.
+func (r *reconciliation) digestOwner() uint64 {
+	return r.set.applier.owners.digestOwner(r.object, r.set.epochOfReads(r.client))
+}
+
+// digestOwner returns a digest of an owner's spec, labels and annotations, and of the epochs of the resource versions:
+// see package versions. The generation stands for the spec, or the resource version if the kind has no generation.
+func (m *ownerMemory) digestOwner(owner client.Object, ofReads uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
-	maphash.WriteComparable(&h, m.versions.current())
+	maphash.WriteComparable(&h, [2]uint64{m.versions.Current(), ofReads})
 	if generation := owner.GetGeneration(); generation != 0 {
 		maphash.WriteComparable(&h, generation)
 	} else {
@@ -199,18 +230,18 @@ func (m *ownerMemory) digestOwner(owner client.Object) uint64 {
 	return h.Sum64()
 }
 
-func (m *ownerMemory) input(owner types.UID, input any) (inputMemory, bool) {
+func (m *ownerMemory) input(owner types.UID, input *input) (inputMemory, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, ok := m.byUID[owner].inputs[input]
 	return known, ok
 }
 
-func (m *ownerMemory) setInput(owner types.UID, input any, read inputMemory) {
-	m.change(owner, func(r *ownerRecord) {
+func (m *ownerMemory) setInput(owner types.UID, in *input, read inputMemory) {
+	m.change(owner, func(r *rememberedOwner) {
 		if r.inputs == nil {
-			r.inputs = map[any]inputMemory{}
+			r.inputs = map[*input]inputMemory{}
 		}
-		r.inputs[input] = read
+		r.inputs[in] = read
 	})
 }

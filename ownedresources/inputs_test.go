@@ -41,7 +41,7 @@ func content(name string, reads ...Read[*configMap]) *Input[*configMap, string] 
 }
 
 // copied is a child with the value of an input.
-func copied(input *Input[*configMap, string], options ...ChildOption) *Child[*configMap] {
+func copied(input *Input[*configMap, string], options ...ChildOption) AnyChild[*configMap] {
 	return BuildFrom(input, func(owner *configMap, value string) (*configMap, error) { return constant("copied", value)(owner), nil }, options...)
 }
 
@@ -156,7 +156,7 @@ func TestInputMissing(t *testing.T) {
 
 func TestKeepWhileMissing(t *testing.T) {
 	env := newTestEnv(t)
-	keep := KeepWhileMissing(func(live, desired *configMap) { desired.Data["content"] = live.Data["content"] })
+	keep := withKeepWhileMissing(func(live, desired *configMap) { desired.Data["content"] = live.Data["content"] })
 	newSet := func() *ChildSet[*configMap] {
 		return Ensure(copied(VersionHash(Reads(&configMap{}, names("source", "second"))), keep))
 	}
@@ -201,13 +201,14 @@ func TestVersionHash(t *testing.T) {
 }
 
 // hashKey builds a Secret with a key for [ContentHash].
-func hashKey(value string) *Child[*configMap] {
+func hashKey(value string) *Child[*configMap, *corev1.Secret] {
 	return Build(func(*configMap) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"key": []byte(value)}}
 	})
 }
 
-// A hash of contents changes with these and with the key, and with nothing else. A hash of versions changes with every write.
+// A hash of contents changes with the contents and with the key, and with nothing else. A hash of versions changes with
+// every write.
 func TestContentHash(t *testing.T) {
 	const long = "0123456789abcdef"
 	env := newTestEnv(t)
@@ -287,7 +288,7 @@ func (h hiding) Get(ctx context.Context, name client.ObjectKey, obj client.Objec
 	return h.Client.Get(ctx, name, obj, opts...)
 }
 
-// A cache whose selector leaves out what an input reads is named as the reason, once the cache cannot be just behind.
+// If the cache's selector leaves out what an input reads, the error says so, once the cache cannot be just behind.
 func TestInputHiddenByTheCache(t *testing.T) {
 	reads := Reads(&corev1.Secret{}, names("hidden"))
 	tests := map[string]struct {
@@ -314,7 +315,7 @@ func TestInputHiddenByTheCache(t *testing.T) {
 			require.NoError(t, env.other.Create(t.Context(), secret))
 			s := Ensure(copied(test.input))
 			var err error
-			s.forms, err = references.NewForms(env.client.Scheme(), s.Watched(), s.References())
+			s.forms, err = references.NewForms(env.client.Scheme(), s.Watched(), s.references())
 			require.NoError(t, err)
 			s.applier.apiReader = env.other
 			clock := clocktesting.NewFakePassiveClock(secret.CreationTimestamp.Time)
@@ -346,7 +347,7 @@ func TestInputHiddenByTheCache(t *testing.T) {
 func TestLive(t *testing.T) {
 	env := newTestEnv(t)
 	service := Build(func(*configMap) *corev1.Service { return env.service() })
-	fromService := BuildFrom(Live[*corev1.Service](service), func(owner *configMap, live *corev1.Service) (*configMap, error) {
+	fromService := BuildFrom(service.Live(), func(owner *configMap, live *corev1.Service) (*configMap, error) {
 		return constant("address", live.Spec.ClusterIP)(owner), nil
 	})
 	s := Ensure(fromService, service)
@@ -362,10 +363,10 @@ func TestLiveOfAChildThatWaits(t *testing.T) {
 	env := newTestEnv(t)
 	database := Build(func(*configMap) *corev1.Service { return env.service() }, ReadyWhen("Never"))
 	waiting := Build(constant("waiting", "")).After(database)
-	from := BuildFrom(Live[*configMap](waiting), func(owner *configMap, live *configMap) (*configMap, error) {
+	from := BuildFrom(waiting.Live(), func(owner *configMap, live *configMap) (*configMap, error) {
 		return constant("from", live.Name)(owner), nil
 	})
-	each := BuildEachFrom(LiveEach[*configMap](waiting), func(owner *configMap, live []*configMap) ([]*configMap, error) {
+	each := BuildEachFrom(waiting.LiveEach(), func(owner *configMap, live []*configMap) ([]*configMap, error) {
 		return nil, errors.New("is not called")
 	})
 	err := Ensure(database, waiting, from, each).Reconcile(t.Context(), env.client, env.owner)
@@ -376,7 +377,7 @@ func TestLiveOfAChildThatWaits(t *testing.T) {
 func TestLiveOfNothing(t *testing.T) {
 	env := newTestEnv(t)
 	none := Build(func(*configMap) *corev1.Service { return nil })
-	s := Ensure(none, BuildFrom(Live[*corev1.Service](none), func(owner *configMap, live *corev1.Service) (*configMap, error) {
+	s := Ensure(none, BuildFrom(none.Live(), func(owner *configMap, live *corev1.Service) (*configMap, error) {
 		require.Nil(t, live)
 		return constant("from", "nothing")(owner), nil
 	}))
@@ -390,7 +391,7 @@ func TestLiveOfAChildThatMayNotBeChanged(t *testing.T) {
 	release := func(content string) *ChildSet[*configMap] {
 		database := Build(func(*configMap) *appsv1.Deployment { return env.deployment() })
 		middle := Build(constant("middle", content)).After(database)
-		return Ensure(database, middle, BuildFrom(Live[*configMap](middle), func(_, live *configMap) (*configMap, error) {
+		return Ensure(database, middle, BuildFrom(middle.Live(), func(_, live *configMap) (*configMap, error) {
 			return constant("last", live.Data["content"])(nil), nil
 		}))
 	}

@@ -35,12 +35,12 @@ type kinds struct {
 type kindKey struct {
 	scheme *runtime.Scheme
 	typ    reflect.Type
-	gvk    schema.GroupVersionKind // of an unstructured object
-	// configuration is set for what is desired by apply configurations
+	gvk    schema.GroupVersionKind // set for unstructured objects only
+	// configuration is set if what is desired is an apply configuration.
 	configuration bool
 }
 
-// builtInKinds is used where no API server can be asked for schemas. What it caches is a function of the key alone.
+// builtInKinds is used where no API server can be asked for schemas. What it caches depends on the key alone.
 var builtInKinds = &kinds{schemas: applyschema.BuiltIn}
 
 func (ks *kinds) of(obj client.Object, scheme *runtime.Scheme) (*kind, error) {
@@ -82,6 +82,25 @@ func (k *kind) empty() client.Object {
 		u.SetGroupVersionKind(k.gvk)
 	}
 	return obj
+}
+
+// The ranks of kinds. Objects of a lower rank are created before objects of a higher one.
+const (
+	rankOfPlaces = iota // other objects are in it, or of it
+	rankOfNeeds         // the API server refuses other objects that name one which does not exist
+	rankOfOthers
+	ranks
+)
+
+// rankOf returns the rank of a kind.
+func rankOf(kind string) int {
+	switch kind {
+	case "Namespace", "CustomResourceDefinition":
+		return rankOfPlaces
+	case "ServiceAccount", "Role", "ClusterRole", "PriorityClass", "RuntimeClass":
+		return rankOfNeeds
+	}
+	return rankOfOthers
 }
 
 // describe names an object in messages: its kind, namespace and name.

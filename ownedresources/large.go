@@ -13,18 +13,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// An object and its managed fields must fit into one request to etcd, of 1.5 MiB by default. A managed fields entry takes
-// some bytes more than the name of each field, so that of a ConfigMap with many keys may be as large as its values. If a
-// POST or a patch would be too large, the API server drops all managed fields. But it refuses a server-side apply, which
-// needs them.
+// An object and its managed fields must fit into one request to etcd, of 1.5 MiB by default. A managed fields entry has
+// the name of each field and a few more bytes, so the entry of a ConfigMap with many keys may be as large as its
+// values. If a POST or a patch would be too large, the API server drops all managed fields. But it refuses a
+// server-side apply, which needs them.
 //
-// The API server also refuses every apply of an object that has an item without the keys of its list, such as a secret without
-// a name in a ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed fields too.
+// The API server also refuses every apply of an object that has an item without the keys of its list, such as a secret
+// without a name in a ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed
+// fields too.
 //
-// Such an object is written by a patch of what an apply would have made of it. As it has no managed fields, nobody knows
-// what else is ours: fields that are not desired are removed, see [applier.reclaim]. Items without keys stay.
+// Such an object is written by a patch of what an apply would have made of it. As it has no managed fields, nobody
+// knows what else is ours: fields that are not desired are removed, see [applier.reclaim]. Items without keys stay.
 
 // isTooLarge reports whether an object is too large for etcd.
 func isTooLarge(err error) bool {
@@ -47,7 +49,7 @@ func isLiveUntypable(err error) bool {
 }
 
 // writeByPatch writes an object that cannot be applied. It returns the refusal of the apply if it cannot write the object either.
-func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied, refusal error, options ...client.PatchOption) (client.Object, error) {
+func (a *applier) writeByPatch(ctx context.Context, d *desired, last record.LastApplied, refusal error, options ...client.PatchOption) (client.Object, error) {
 	live, err := a.readTree(ctx, d)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
@@ -55,7 +57,7 @@ func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied
 	if err := errors.Join(d.owner.mayWrite(d, live), d.checkGenerated(live)); err != nil {
 		return nil, err
 	}
-	want, err := d.tree(byApply)
+	want, err := d.tree(record.ByApply)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied
 		return nil, refusal
 	}
 	schema.FillEmpty(want, merged)
-	removes := d.ourEntry(live) < 0 && last.method != byOthers && last.hash != string(d.sum[:])
+	removes := d.ourEntry(live) < 0 && last.Method != record.ByOthers && last.Hash != string(d.sum[:])
 	for _, withSpec := range []bool{true, false} {
 		tree := merged
 		if removes {
@@ -78,7 +80,7 @@ func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied
 		if !putBack(tree, live.Object, keyless) {
 			return nil, refusal
 		}
-		patch, err := replacePatch(d, live, tree, nil, byCreate)
+		patch, err := replacePatch(d, live, tree, nil, record.ByCreate)
 		if err != nil {
 			return nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
@@ -93,8 +95,8 @@ func (a *applier) writeByPatch(ctx context.Context, d *desired, last lastApplied
 	return nil, refusal
 }
 
-// putBack appends items of a live tree to the same lists of another tree. It returns false if a list is in an item of another list
-// or if the tree has nothing that can hold it.
+// putBack appends items of a live tree to the same lists of another tree. It returns false if a list is in an item of
+// another list, or if the tree has nothing that can hold it.
 func putBack(tree, live map[string]any, items [][]applyschema.Step) bool {
 	for _, path := range items {
 		holder, isMap := applyschema.At(tree, path[:len(path)-2]).(map[string]any)
@@ -108,7 +110,7 @@ func putBack(tree, live map[string]any, items [][]applyschema.Step) bool {
 	return true
 }
 
-// withoutUndesired returns a tree without what is not desired, and not surely of others.
+// withoutUndesired returns a tree without the fields that are not desired, except those that surely belong to others.
 func (d *desired) withoutUndesired(tree, want map[string]any, withSpec bool) (map[string]any, error) {
 	var sets [2]*fieldpath.Set
 	for i, object := range []map[string]any{tree, want} {

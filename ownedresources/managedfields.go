@@ -27,7 +27,8 @@ func hasFormerEntry(obj client.Object) bool {
 	})
 }
 
-// formerEntry returns the index of the managed fields entry that the API server adds where there was none, or -1.
+// formerEntry returns the index of the managed fields entry of before-first-apply, or -1. The API server adds this
+// entry to an object that has no managed fields.
 func formerEntry(obj client.Object) int {
 	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == beforeFirstApply && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
@@ -38,8 +39,8 @@ func (d *desired) ourEntry(obj client.Object) int {
 	return slices.IndexFunc(obj.GetManagedFields(), d.isOurs)
 }
 
-// formerFields returns the fields that may have been ours before the managed fields were cleared, and those that managers
-// own. The former are the fields of the entry that [formerEntry] finds. If there is none, they are the fields that no
+// formerFields returns the fields that may have been ours before the managed fields were cleared, and the fields that
+// managers own. The first set is the entry that [formerEntry] finds. Without such an entry it is all fields that no
 // manager owns.
 func (d *desired) formerFields(live *unstructured.Unstructured) (former, owned *fieldpath.Set, err error) {
 	at := formerEntry(live)
@@ -67,7 +68,7 @@ func (d *desired) formerFields(live *unstructured.Unstructured) (former, owned *
 	return former.Difference(owned), owned, nil
 }
 
-// isOurs reports whether a managed fields entry is that of our server-side applies.
+// isOurs reports whether a managed fields entry is the entry of our server-side applies.
 func (d *desired) isOurs(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == string(d.owner.fieldManager) && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }

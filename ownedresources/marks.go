@@ -3,31 +3,13 @@ package ownedresources
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-const (
-	// LabelOwnerUID is set on children that carry no owner reference: those of [Anywhere] and [Retain]. Its value is the
-	// UID of the owner, so kubectl finds them all:
-	//
-	//	kubectl get clusterroles,configmaps --all-namespaces -l opblocks.dev/owner-uid=UID
-	LabelOwnerUID = "opblocks.dev/owner-uid"
-	// AnnotationOwner is set beside [LabelOwnerUID]. Its value is KIND.GROUP/NAMESPACE/NAME/UID of the owner. The parts
-	// are empty where there is none.
-	AnnotationOwner = "opblocks.dev/owner"
-	// AnnotationObject is set beside [LabelOwnerUID]. Its value is KIND.GROUP/NAMESPACE/NAME of the object itself. A copy
-	// of the object under another name, or in another namespace, has the value of the original. So it belongs to nobody.
-	AnnotationObject = "opblocks.dev/object"
-	// AnnotationRetained is set to "true" on children that stay when the owner is deleted: see [Retain].
-	AnnotationRetained = "opblocks.dev/retained"
-	// AnnotationBuilder is set on the objects of a child with the option [Retain] if the set has other children of the same kind. It
-	// shows which of them built the object, so that the function of this child decides when the object is no longer desired.
-	AnnotationBuilder = "opblocks.dev/builder"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // binding is how a child shows whose it is.
@@ -35,8 +17,8 @@ type binding int
 
 const (
 	byReference binding = iota // a controller reference
-	byMark                     // LabelOwnerUID and annotations, and no owner reference
-	byRetention                // as byMark, and AnnotationRetained
+	byMark                     // a mark, and no owner reference
+	byRetention                // a mark with opblocks.dev/retained, and no owner reference
 )
 
 // bindingFor returns how a child with these options is bound to the owner.
@@ -50,70 +32,23 @@ func (o *childOptions) bindingFor(owner client.Object) binding {
 	return byReference
 }
 
-// mark is what the annotations of an object say about its owner. Anybody can write annotations: a mark is compared with
-// an owner's UID before anything is done for it.
-type mark struct {
-	owner    objectName
-	uid      types.UID // of the owner
-	retained bool
-}
-
-// markOf returns the mark of an object of a kind. It returns false if there is none, or none that can be parsed, or if
-// the mark is that of another object, which this one is a copy of.
-func markOf(obj client.Object, kind schema.GroupKind) (mark, bool) {
-	annotations := obj.GetAnnotations()
-	m, ok := parseOwner(annotations[AnnotationOwner])
-	if !ok || annotations[AnnotationObject] != (objectName{kind, client.ObjectKeyFromObject(obj)}).String() {
-		return mark{}, false
-	}
-	m.retained = annotations[AnnotationRetained] == "true"
-	return m, true
-}
-
-// parseOwner parses a value of AnnotationOwner.
-func parseOwner(value string) (mark, bool) {
-	if value == "" {
-		return mark{}, false
-	}
-	parts := strings.SplitN(value, "/", 5)
-	if len(parts) != 4 || parts[0] == "" || parts[2] == "" || parts[3] == "" {
-		return mark{}, false
-	}
-	return mark{
-		owner: objectName{schema.ParseGroupKind(parts[0]), types.NamespacedName{Namespace: parts[1], Name: parts[2]}},
-		uid:   types.UID(parts[3]),
-	}, true
-}
-
-// String returns the name as it is in the annotations.
-func (n objectName) String() string {
-	return n.kind.String() + "/" + n.name.Namespace + "/" + n.name.Name
-}
-
 // objectName returns the owner's kind and name.
-func (o *owner) objectName() objectName {
-	return objectName{
-		kind: schema.FromAPIVersionAndKind(o.reference.APIVersion, o.reference.Kind).GroupKind(),
-		name: types.NamespacedName{Namespace: o.namespace, Name: o.reference.Name},
+func (o *owner) objectName() record.Name {
+	return record.Name{
+		Kind:           schema.FromAPIVersionAndKind(o.reference.APIVersion, o.reference.Kind).GroupKind(),
+		NamespacedName: types.NamespacedName{Namespace: o.namespace, Name: o.reference.Name},
 	}
 }
 
-// marksFor returns the annotations of an object that is bound to the owner without a reference.
-func (o *owner) marksFor(object objectName, b binding) map[string]string {
-	marks := map[string]string{
-		AnnotationOwner:  o.objectName().String() + "/" + string(o.reference.UID),
-		AnnotationObject: object.String(),
-	}
-	if b == byRetention {
-		marks[AnnotationRetained] = "true"
-	}
-	return marks
+// markFor returns the mark of an object that is bound to the owner without a reference.
+func (o *owner) markFor(b binding) record.Mark {
+	return record.Mark{Owner: o.objectName(), UID: o.reference.UID, Retained: b == byRetention}
 }
 
-// bind sets the owner reference or the marks on an object that is to be sent.
+// bind sets the owner reference or the mark on an object that is to be sent.
 func (d *desired) bind(obj client.Object) {
 	if d.builder != "" {
-		setAnnotation(obj, AnnotationBuilder, d.builder)
+		setAnnotation(obj, record.Builder, d.builder)
 	}
 	references := withoutReferenceTo(obj, d.owner.reference.UID)
 	if d.binding == byReference {
@@ -128,46 +63,46 @@ func (d *desired) bind(obj client.Object) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	maps.Copy(annotations, d.owner.marksFor(d.objectName(), d.binding))
-	labels[LabelOwnerUID] = string(d.owner.reference.UID)
+	maps.Copy(annotations, d.owner.markFor(d.binding).Annotations(d.objectName()))
+	labels[record.OwnerUID] = string(d.owner.reference.UID)
 	obj.SetAnnotations(annotations)
 	obj.SetLabels(labels)
 }
 
-func (d *desired) objectName() objectName {
-	return objectName{d.kind.gvk.GroupKind(), client.ObjectKeyFromObject(d.object)}
+func (d *desired) objectName() record.Name {
+	return record.NameOf(d.kind.gvk.GroupKind(), d.object)
 }
 
-// isBound reports whether a live object has the owner reference or the marks that would be sent, and nothing of the
-// other.
+// isBound reports whether a live object has what would be sent: the owner reference and no mark, or the mark and no
+// owner reference.
 func (d *desired) isBound(live client.Object) bool {
 	annotations := live.GetAnnotations()
-	if d.builder != "" && annotations[AnnotationBuilder] != d.builder {
+	if d.builder != "" && annotations[record.Builder] != d.builder {
 		return false
 	}
 	if d.binding == byReference {
-		return d.owner.isReferencedBy(live) && annotations[AnnotationOwner] == "" && annotations[AnnotationRetained] == ""
+		return d.owner.isReferencedBy(live) && annotations[record.Owner] == "" && annotations[record.Retained] == ""
 	}
-	if refersTo(live, d.owner.reference.UID) || live.GetLabels()[LabelOwnerUID] != string(d.owner.reference.UID) {
+	if refersTo(live, d.owner.reference.UID) || live.GetLabels()[record.OwnerUID] != string(d.owner.reference.UID) {
 		return false
 	}
-	m, marked := markOf(live, d.kind.gvk.GroupKind())
-	return marked && m.uid == d.owner.reference.UID && m.owner == d.owner.objectName() && m.retained == (d.binding == byRetention)
+	m, marked := record.MarkOf(live, d.kind.gvk.GroupKind())
+	return marked && m.UID == d.owner.reference.UID && m.Owner == d.owner.objectName() && m.Retained == (d.binding == byRetention)
 }
 
-// changesBinding reports whether the live object is about to get or lose an owner reference or the marks.
+// changesBinding reports whether the live object is about to get or lose an owner reference or a mark.
 func (d *desired) changesBinding(live client.Object) bool {
 	if d.binding == byReference {
-		return live.GetAnnotations()[AnnotationOwner] != ""
+		return live.GetAnnotations()[record.Owner] != ""
 	}
-	m, marked := markOf(live, d.kind.gvk.GroupKind())
-	return !marked || m.uid != d.owner.reference.UID || m.retained != (d.binding == byRetention) || refersTo(live, d.owner.reference.UID)
+	m, marked := record.MarkOf(live, d.kind.gvk.GroupKind())
+	return !marked || m.UID != d.owner.reference.UID || m.Retained != (d.binding == byRetention) || refersTo(live, d.owner.reference.UID)
 }
 
 // isMarkedBy reports whether a live object has a mark of this owner.
 func (o *owner) isMarkedBy(live client.Object, kind schema.GroupKind) bool {
-	m, marked := markOf(live, kind)
-	return marked && m.uid == o.reference.UID && m.owner == o.objectName()
+	m, marked := record.MarkOf(live, kind)
+	return marked && m.UID == o.reference.UID && m.Owner == o.objectName()
 }
 
 func refersTo(obj client.Object, owner types.UID) bool {
@@ -184,15 +119,15 @@ func withoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 }
 
 // ownAnnotations are the annotations that this package sets when it sends an object.
-var ownAnnotations = []string{AnnotationApplied, AnnotationSet, AnnotationOrder, AnnotationOwner, AnnotationObject, AnnotationRetained, AnnotationBuilder}
+var ownAnnotations = []string{record.Applied, record.Set, record.Order, record.Owner, record.Object, record.Retained, record.Builder, record.BuiltFrom}
 
-// ownOptionAnnotations are those that options of a child set before, on the desired object.
-var ownOptionAnnotations = []string{AnnotationRotated, AnnotationContent, annotationRunOwner}
+// ownOptionAnnotations are the annotations that options of a child set earlier, on the desired object.
+var ownOptionAnnotations = []string{record.Rotated, record.Content, record.RunOwner}
 
 // withoutOwnMetadata drops this package's annotations and its label from a desired object. They get there in a copy of
 // another object's metadata: an owner that is itself a child carries them.
 func withoutOwnMetadata(obj client.Object) client.Object {
-	_, labelled := obj.GetLabels()[LabelOwnerUID]
+	_, labelled := obj.GetLabels()[record.OwnerUID]
 	annotations := obj.GetAnnotations()
 	isOwn := func(key string) bool { _, is := annotations[key]; return is }
 	if !labelled && (len(annotations) == 0 || !slices.ContainsFunc(ownAnnotations, isOwn)) {
@@ -203,7 +138,7 @@ func withoutOwnMetadata(obj client.Object) client.Object {
 	for _, key := range slices.Concat(ownAnnotations, ownOptionAnnotations) {
 		delete(annotations, key)
 	}
-	delete(labels, LabelOwnerUID)
+	delete(labels, record.OwnerUID)
 	obj.SetAnnotations(annotations)
 	obj.SetLabels(labels)
 	return obj

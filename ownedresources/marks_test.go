@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,88 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-func TestMarkOf(t *testing.T) {
-	const owner = "App.apps.example.com/shop/web/0e1c"
-	app := schema.GroupKind{Group: "apps.example.com", Kind: "App"}
-	tests := map[string]struct {
-		reason        string
-		owner, object string
-		retained      string
-		want          mark
-		marked        bool
-	}{
-		"Complete": {
-			reason: "It names an owner and this object.", owner: owner, object: "ConfigMap/other/data",
-			want:   mark{owner: objectName{app, types.NamespacedName{Namespace: "shop", Name: "web"}}, uid: "0e1c"},
-			marked: true,
-		},
-		"Retained": {
-			reason: "It stays.", owner: owner, object: "ConfigMap/other/data", retained: "true",
-			want:   mark{owner: objectName{app, types.NamespacedName{Namespace: "shop", Name: "web"}}, uid: "0e1c", retained: true},
-			marked: true,
-		},
-		"ClusterScopedOwner": {
-			reason: "Such an owner has no namespace.", owner: "Node//one/0e1c", object: "ConfigMap/other/data",
-			want:   mark{owner: objectName{schema.GroupKind{Kind: "Node"}, types.NamespacedName{Name: "one"}}, uid: "0e1c"},
-			marked: true,
-		},
-		"None":            {reason: "Most objects have no mark."},
-		"Copy":            {reason: "It names the object that this one was copied from.", owner: owner, object: "ConfigMap/other/original"},
-		"CopyInNamespace": {reason: "So does a copy in another namespace.", owner: owner, object: "ConfigMap/shop/data"},
-		"OtherKind":       {reason: "So does an object that got the annotations of another kind.", owner: owner, object: "Secret/other/data"},
-		"WithoutObject":   {reason: "A part of a mark is none.", owner: owner},
-		"WithoutUID":      {reason: "A name is not enough.", owner: "App.apps.example.com/shop/web", object: "ConfigMap/other/data"},
-		"EmptyUID":        {reason: "An empty UID would be that of an owner that has none.", owner: "App.apps.example.com/shop/web/", object: "ConfigMap/other/data"},
-		"EmptyName":       {reason: "Nothing has an empty name.", owner: "App.apps.example.com/shop//0e1c", object: "ConfigMap/other/data"},
-		"EmptyKind":       {reason: "Nothing has an empty kind.", owner: "/shop/web/0e1c", object: "ConfigMap/other/data"},
-		"TooManyParts":    {reason: "No name contains a slash.", owner: "App/shop/web/../../0e1c", object: "ConfigMap/other/data"},
-		"OnlySlashes":     {reason: "There is nothing in it.", owner: "///", object: "///"},
-		"VeryLong":        {reason: "It is as long as an annotation may be.", owner: strings.Repeat("/", 256<<10), object: "ConfigMap/other/data"},
-		"NoText":          {reason: "It is no text.", owner: "\xff\x00/\xff/\xff", object: "\xff"},
-		"OtherRetainValue": {
-			reason: "Only this package's own value counts.", owner: owner, object: "ConfigMap/other/data", retained: "yes",
-			want:   mark{owner: objectName{app, types.NamespacedName{Namespace: "shop", Name: "web"}}, uid: "0e1c"},
-			marked: true,
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "data", Annotations: map[string]string{}}}
-			for key, value := range map[string]string{AnnotationOwner: tc.owner, AnnotationObject: tc.object, AnnotationRetained: tc.retained} {
-				if value != "" {
-					obj.Annotations[key] = value
-				}
-			}
-			got, marked := markOf(obj, schema.GroupKind{Kind: "ConfigMap"})
-			require.Equal(t, tc.marked, marked, tc.reason)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(mark{}, objectName{})); diff != "" {
-				t.Errorf("%s\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-func FuzzMarkOf(f *testing.F) {
-	f.Add("App.apps.example.com/shop/web/0e1c", "ConfigMap/other/data")
-	f.Add("////", "")
-	f.Fuzz(func(t *testing.T, owner, object string) {
-		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "data", Annotations: map[string]string{
-			AnnotationOwner: owner, AnnotationObject: object,
-		}}}
-		m, marked := markOf(obj, schema.GroupKind{Kind: "ConfigMap"})
-		if marked && (m.uid == "" || m.owner.name.Name == "" || object != "ConfigMap/other/data" || !strings.HasSuffix(owner, string(m.uid))) {
-			t.Errorf("%q, %q: %+v", owner, object, m)
-		}
-	})
-}
-
-// marked returns an object of a kind ConfigMap with the marks of an owner.
+// marked returns a ConfigMap with the mark of an owner.
 func marked(o *owner, namespace, name string, b binding) *corev1.ConfigMap {
 	obj := namedConfigMap(namespace, name)
-	obj.Labels = map[string]string{LabelOwnerUID: string(o.reference.UID)}
-	obj.Annotations = o.marksFor(objectName{schema.GroupKind{Kind: "ConfigMap"}, client.ObjectKeyFromObject(obj)}, b)
+	obj.Labels = map[string]string{record.OwnerUID: string(o.reference.UID)}
+	obj.Annotations = o.markFor(b).Annotations(record.NameOf(schema.GroupKind{Kind: "ConfigMap"}, obj))
 	return obj
 }
 
@@ -114,7 +40,7 @@ func TestMayWriteMarked(t *testing.T) {
 		binding  binding
 		adopt    bool
 		retained bool   // AdoptRetained is set
-		set      string // that wrote the object; none if it is empty
+		set      string // the set that wrote the object; none if it is empty
 		deleting bool
 		want     int
 	}{
@@ -149,8 +75,8 @@ func TestMayWriteMarked(t *testing.T) {
 				live.DeletionTimestamp = new(metav1.Now())
 			}
 			if tc.set != "" {
-				live.Annotations[AnnotationSet] = tc.set
-				live.Annotations[AnnotationApplied] = "v1:applied:0123456789abcdef0123456789abcdef"
+				live.Annotations[record.Set] = tc.set
+				live.Annotations[record.Applied] = "v1:applied:0123456789abcdef0123456789abcdef"
 			}
 			options := &childOptions{adopt: tc.adopt, adoptRetained: tc.retained}
 			d := &desired{kind: k, object: namedConfigMap("other", "data"), owner: o, options: options, binding: byMark}
@@ -201,7 +127,7 @@ func TestBind(t *testing.T) {
 func TestWithoutOwnMetadata(t *testing.T) {
 	o := &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "App", Name: "web", UID: "uid"}}
 	obj := marked(o, "other", "data", byRetention)
-	obj.Labels["app"], obj.Annotations["note"], obj.Annotations[AnnotationOrder] = "web", "stays", "7"
+	obj.Labels["app"], obj.Annotations["note"], obj.Annotations[record.Order] = "web", "stays", "7"
 	before := obj.DeepCopy()
 	got := withoutOwnMetadata(obj)
 	require.Equal(t, map[string]string{"app": "web"}, got.GetLabels())
@@ -226,12 +152,5 @@ func TestIsManagedBy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.want, isManagedBy(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: tc.entries}}, "app"), tc.reason)
 		})
-	}
-}
-
-func TestOrderOf(t *testing.T) {
-	for value, want := range map[string]int{"": 0, "3": 3, "-3": 0, "99999999999999999999": 0, "one": 0} {
-		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationOrder: value}}}
-		require.Equal(t, want, orderOf(obj), value)
 	}
 }

@@ -13,20 +13,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/versions"
 )
 
 // childMemory is what an applier remembers of live children, by their UIDs. It saves comparisons and requests, and is
 // empty after a restart. It is safe for concurrent use.
 type childMemory struct {
 	seed     maphash.Seed
-	versions *versions
+	versions *versions.Epoch
 	metrics  *metrics
 	mu       sync.RWMutex
-	byUID    map[types.UID]childRecord
+	byUID    map[types.UID]rememberedChild
 }
 
-// childRecord is what is remembered of one child. There is one for every child, so it is small.
-type childRecord struct {
+// rememberedChild is what is remembered of one child. There is one for every child, so it is small.
+type rememberedChild struct {
 	// verified is the digest of the state in which the child was last found to be as desired, 0 if it was not.
 	verified uint64
 	// details are nil for a child that has only ever been found to be as desired.
@@ -35,18 +37,18 @@ type childRecord struct {
 
 // childDetails are what is remembered of a child that had to be written, or that is in the way.
 type childDetails struct {
-	// tolerated are the differences between the answer to our last write and what was sent: an admission plug-in
-	// rewrites these fields. Sending the same again would change nothing, each time.
-	tolerated []compare.Difference
-	kind      string // of the child, for the metric of tolerated differences
+	// rewritten are the rewritten differences: how the answer to our last write differs from what was sent. Sending the
+	// same again would change nothing, each time.
+	rewritten []compare.Difference
+	kind      string // the kind of the child, for the metric of these differences
 	// loop is nil if the child has not been written lately.
 	loop *writeLoop
-	// orphanSince is when the child was first seen to belong to a deleted namesake of its owner.
+	// orphanSince is when the child was first seen to belong to a former owner.
 	orphanSince time.Time
 }
 
-func newChildMemory(m *metrics, v *versions) *childMemory {
-	return &childMemory{seed: maphash.MakeSeed(), versions: v, metrics: m, byUID: map[types.UID]childRecord{}}
+func newChildMemory(m *metrics, v *versions.Epoch) *childMemory {
+	return &childMemory{seed: maphash.MakeSeed(), versions: v, metrics: m, byUID: map[types.UID]rememberedChild{}}
 }
 
 // forget drops everything that is remembered of a child that is gone.
@@ -69,10 +71,10 @@ func (m *childMemory) change(uid types.UID, f func(*childDetails)) {
 		record.details = &childDetails{}
 	}
 	f(record.details)
-	if d := record.details; d.tolerated == nil && d.loop == nil && d.orphanSince.IsZero() {
+	if d := record.details; d.rewritten == nil && d.loop == nil && d.orphanSince.IsZero() {
 		record.details = nil
 	}
-	if record == (childRecord{}) {
+	if record == (rememberedChild{}) {
 		delete(m.byUID, uid)
 		return
 	}
@@ -118,42 +120,28 @@ func (m *childMemory) digest(o *owner, live client.Object, encoded []byte) uint6
 		owner   types.UID
 		desired uint64
 	}
-	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), m.versions.current(), o.reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
+	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), m.versions.Current(), o.reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
 }
 
-// setTolerated remembers how the answer to a write differs from what was sent, if it does.
-func (m *childMemory) setTolerated(kind string, uid types.UID, differences []compare.Difference) {
+// setRewritten remembers the rewritten differences of a write, or forgets the earlier ones if there are none.
+func (m *childMemory) setRewritten(kind string, uid types.UID, differences []compare.Difference) {
 	if len(differences) == 0 {
-		if known, found := m.detailsOf(uid); !found || known.tolerated == nil {
+		if known, found := m.detailsOf(uid); !found || known.rewritten == nil {
 			return
 		}
 		differences = nil
 	}
 	m.change(uid, func(d *childDetails) {
 		m.count(d, -1)
-		d.kind, d.tolerated = kind, differences
+		d.kind, d.rewritten = kind, differences
 		m.count(d, 1)
 	})
 }
 
 func (m *childMemory) count(d *childDetails, by float64) {
-	for _, difference := range d.tolerated {
-		m.metrics.tolerated.WithLabelValues(d.kind, difference.Path).Add(by)
+	for _, difference := range d.rewritten {
+		m.metrics.rewritten.WithLabelValues(d.kind, difference.Path).Add(by)
 	}
-}
-
-// tolerates reports whether all these differences were in the answer to our last write, with the same values.
-func (m *childMemory) tolerates(uid types.UID, differences []compare.Difference) bool {
-	known, found := m.detailsOf(uid)
-	if !found || len(known.tolerated) == 0 {
-		return false
-	}
-	for _, difference := range differences {
-		if !slices.Contains(known.tolerated, difference) {
-			return false
-		}
-	}
-	return true
 }
 
 // orphanSince returns when this child was first seen to be an orphan, which is now if it was not before.
@@ -170,41 +158,42 @@ func (m *childMemory) orphanSince(uid types.UID, now time.Time) (since time.Time
 // ownerMemory is what an applier remembers of owners. It is empty after a restart, and safe for concurrent use.
 type ownerMemory struct {
 	seed     maphash.Seed
-	versions *versions
+	versions *versions.Epoch
 	mu       sync.Mutex
-	byUID    map[types.UID]ownerRecord
+	byUID    map[types.UID]rememberedOwner
 
 	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
 	// leads elsewhere, so its deletion does not enqueue them. Several may wait for one name.
-	blocked map[objectName][]types.NamespacedName
-	// marked holds the owners whose children carry marks, after these were listed.
-	marked       map[objectName]types.UID
+	blocked map[record.Name][]types.NamespacedName
+	// marked holds the owners of children with marks, once these children were listed.
+	marked       map[record.Name]types.UID
 	orphaning    map[types.UID]bool // owners that are deleted with orphan propagation
-	blockedCount atomic.Int64       // of blocked: reading it needs no lock
+	blockedCount atomic.Int64       // the length of blocked, which can be read without the lock
 }
 
-// ownerRecord is what is remembered of one owner.
-type ownerRecord struct {
+// rememberedOwner is what is remembered of one owner.
+type rememberedOwner struct {
 	// pruned is the digest of the desired children's names when the others were last pruned, 0 if they have to be listed
 	// again. So after a restart they are listed once.
 	pruned uint64
-	// recreated holds, by child, for what a live one was last deleted.
+	// recreated holds, for each child, the change for which it was last deleted.
 	recreated map[childName]recreatedChild
-	// inputs are the values of inputs that were read from the API server, by the inputs.
-	inputs map[any]inputMemory
+	// inputs are the values of inputs that were read from the API server. The key is the input.
+	inputs map[*input]inputMemory
 	// settled is what was found when there was nothing to do, nil if there may be something to do.
 	settled *settledOwner
-	// running is the number of reconciles that have begun and not ended, and disturbed is set if an event came meanwhile.
+	// running is the number of reconciles that have begun and not ended. disturbed is set if an event came while one
+	// ran.
 	running   int32
 	disturbed bool
-	// listing is set while the children are listed, if none has come or gone since.
+	// listing is set while the children are listed, until one appears or is deleted.
 	listing bool
 }
 
 // recreatedChild is a child that was deleted to be recreated.
 type recreatedChild struct {
-	sum     sum       // of the desired child
-	created types.UID // of what was created instead; empty until then
+	sum     sum       // the hash of the desired child
+	created types.UID // the UID of what was created instead; empty until then
 }
 
 type childName struct {
@@ -212,9 +201,9 @@ type childName struct {
 	name types.NamespacedName
 }
 
-func newOwnerMemory(v *versions) *ownerMemory {
-	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, byUID: map[types.UID]ownerRecord{}, blocked: map[objectName][]types.NamespacedName{},
-		marked: map[objectName]types.UID{}, orphaning: map[types.UID]bool{}}
+func newOwnerMemory(v *versions.Epoch) *ownerMemory {
+	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, byUID: map[types.UID]rememberedOwner{}, blocked: map[record.Name][]types.NamespacedName{},
+		marked: map[record.Name]types.UID{}, orphaning: map[types.UID]bool{}}
 }
 
 // forget drops everything that is remembered of an owner that is gone.
@@ -233,16 +222,16 @@ func (m *ownerMemory) forget(owner client.Object) {
 	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
-// forgetUID drops what is remembered of an owner whose name another object has by now.
+// forgetUID drops what is remembered of the owner with this UID. Another object may have its name now.
 func (m *ownerMemory) forgetUID(owner types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byUID, owner)
 	delete(m.orphaning, owner)
-	maps.DeleteFunc(m.marked, func(_ objectName, uid types.UID) bool { return uid == owner })
+	maps.DeleteFunc(m.marked, func(_ record.Name, uid types.UID) bool { return uid == owner })
 }
 
-func (m *ownerMemory) change(owner types.UID, f func(*ownerRecord)) {
+func (m *ownerMemory) change(owner types.UID, f func(*rememberedOwner)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record := m.byUID[owner]
@@ -282,13 +271,13 @@ func (m *ownerMemory) isPruned(owner types.UID, children uint64) bool {
 
 // beginList notes that the children of an owner are going to be listed.
 func (m *ownerMemory) beginList(owner types.UID) {
-	m.change(owner, func(r *ownerRecord) { r.listing = true })
+	m.change(owner, func(r *rememberedOwner) { r.listing = true })
 }
 
-// endList notes that the children other than the desired ones were pruned, or with 0 that they were not. They have to be listed
-// again if one has come or gone meanwhile.
+// endList notes that the children other than the desired ones were pruned, or with 0 that they were not. If a child has
+// appeared or was deleted since beginList, they have to be listed again.
 func (m *ownerMemory) endList(owner types.UID, children uint64) {
-	m.change(owner, func(r *ownerRecord) {
+	m.change(owner, func(r *rememberedOwner) {
 		if r.pruned = children; !r.listing {
 			r.pruned = 0
 		}
@@ -298,7 +287,7 @@ func (m *ownerMemory) endList(owner types.UID, children uint64) {
 
 // listAgain makes the next pass of an owner list its children.
 func (m *ownerMemory) listAgain(owner types.UID) {
-	m.change(owner, func(r *ownerRecord) { r.pruned, r.listing = 0, false })
+	m.change(owner, func(r *rememberedOwner) { r.pruned, r.listing = 0, false })
 }
 
 // childDeleted makes the next pass of the child's owner list its children again: perhaps the owner is being deleted too.
@@ -306,31 +295,31 @@ func (m *ownerMemory) childDeleted(child client.Object) {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		m.listAgain(ref.UID)
 	}
-	if mark, marked := parseOwner(child.GetAnnotations()[AnnotationOwner]); marked {
-		m.listAgain(mark.uid)
+	if mark, marked := record.ParseOwner(child.GetAnnotations()[record.Owner]); marked {
+		m.listAgain(mark.UID)
 	}
 }
 
-// setMarked remembers that the children of an owner were listed, and what is left of its former namesakes.
+// setMarked remembers that the children of an owner were listed, and the children that its former owners have left.
 func (m *ownerMemory) setMarked(o *owner) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.marked[o.objectName()] = o.reference.UID
 }
 
-// childAppeared makes the next pass of an owner list its children again, if this process has not just written the child: it
-// may be that of a request that has taken effect late, after the owner changed, or after another process became the leader.
-// The same holds for a child that belongs to a former owner of the same name.
+// childAppeared makes the next pass of an owner list its children again. It is called for a child that this process has
+// not just written: a request that took effect late may have created it, after the owner changed or after another
+// process became the leader. The same holds for a child that belongs to a former owner.
 func (m *ownerMemory) childAppeared(child client.Object) {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		m.listAgain(ref.UID)
 	}
-	mark, marked := parseOwner(child.GetAnnotations()[AnnotationOwner])
+	mark, marked := record.ParseOwner(child.GetAnnotations()[record.Owner])
 	if !marked {
 		return
 	}
 	m.mu.Lock()
-	owner, known := m.marked[mark.owner]
+	owner, known := m.marked[mark.Owner]
 	m.mu.Unlock()
 	if known {
 		m.listAgain(owner)
@@ -362,7 +351,7 @@ func (m *ownerMemory) isRecreated(d *desired, live client.Object) bool {
 }
 
 func (m *ownerMemory) setRecreated(d *desired) {
-	m.change(d.owner.reference.UID, func(r *ownerRecord) {
+	m.change(d.owner.reference.UID, func(r *rememberedOwner) {
 		if r.recreated == nil {
 			r.recreated = map[childName]recreatedChild{}
 		}
@@ -385,11 +374,11 @@ func (m *ownerMemory) endRecreated(d *desired) {
 	last, found := m.byUID[d.owner.reference.UID].recreated[d.name()]
 	m.mu.Unlock()
 	if found && last.sum != d.sum {
-		m.change(d.owner.reference.UID, func(r *ownerRecord) { delete(r.recreated, d.name()) })
+		m.change(d.owner.reference.UID, func(r *rememberedOwner) { delete(r.recreated, d.name()) })
 	}
 }
 
-func (m *ownerMemory) setBlocked(child objectName, owner types.NamespacedName) {
+func (m *ownerMemory) setBlocked(child record.Name, owner types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.Contains(m.blocked[child], owner) {
@@ -400,7 +389,7 @@ func (m *ownerMemory) setBlocked(child objectName, owner types.NamespacedName) {
 
 // takeBlocked returns the owners that wait for this object's name, and forgets them. If the name is still taken, their next
 // passes find out.
-func (m *ownerMemory) takeBlocked(child objectName) []types.NamespacedName {
+func (m *ownerMemory) takeBlocked(child record.Name) []types.NamespacedName {
 	if m.blockedCount.Load() == 0 {
 		return nil
 	}

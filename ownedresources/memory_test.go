@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/versions"
 )
 
 // rewriteImages makes the API server replace the image of every Deployment in the namespace, as an admission plug-in does.
@@ -65,15 +67,15 @@ func TestToleratedDifferences(t *testing.T) {
 	}
 	w := newTestEnv(t)
 	rewriteImages(t, w)
-	tolerated := []string{"Deployment,spec.template.spec.containers[name=web].image=1"}
+	rewritten := []string{"Deployment,spec.template.spec.containers[name=web].image=1"}
 	w.expect(t, w.deployment(), Created, "POST deployments", "PATCH deployments") // the second records what was rewritten
 	w.expect(t, w.deployment(), Unchanged, none...)
-	require.Equal(t, tolerated, shown(t, w.applier.metrics, "opblocks_settled_differences"), "the metric names the field")
+	require.Equal(t, rewritten, shown(t, w.applier.metrics, "opblocks_settled_differences"), "the metric names the field")
 
 	for range 2 {
 		w.applier = newApplier() // after a restart the record is in the object
 		w.expect(t, w.deployment(), Unchanged, none...)
-		require.Equal(t, tolerated, shown(t, w.applier.metrics, "opblocks_settled_differences"))
+		require.Equal(t, rewritten, shown(t, w.applier.metrics, "opblocks_settled_differences"))
 	}
 	for range 3 { // calls of Apply, which remembers nothing
 		_, err := Apply(t.Context(), w.client, w.owner, w.deployment())
@@ -96,12 +98,12 @@ func TestToleratedDifferences(t *testing.T) {
 func TestChildMemory(t *testing.T) {
 	now := time.Unix(0, 0)
 	difference := []compare.Difference{{Path: "spec.image", Have: "a", Want: "b"}}
-	newMemory := func() *childMemory { return newChildMemory(newMetrics(), &versions{}) }
+	newMemory := func() *childMemory { return newChildMemory(newMetrics(), &versions.Epoch{}) }
 	t.Run("ForgetEverything", func(t *testing.T) {
 		m := newMemory()
 		o, live, d := &owner{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, &desired{}
 		m.setVerified(o, live, nil)
-		m.setTolerated("ConfigMap", "u", difference)
+		m.setRewritten("ConfigMap", "u", difference)
 		m.countWrite(d, "u", "data", now)
 		m.orphanSince("u", now)
 		require.Len(t, shown(t, m.metrics, "opblocks_settled_differences"), 1)
@@ -109,16 +111,15 @@ func TestChildMemory(t *testing.T) {
 		require.Empty(t, m.byUID)
 		require.Equal(t, []string{"ConfigMap,spec.image=0"}, shown(t, m.metrics, "opblocks_settled_differences"))
 	})
-	t.Run("Tolerated", func(t *testing.T) {
+	t.Run("Rewritten", func(t *testing.T) {
 		m := newMemory()
-		require.False(t, m.tolerates("u", difference), "nothing is known")
-		m.setTolerated("ConfigMap", "u", difference)
-		require.True(t, m.tolerates("u", difference))
-		require.False(t, m.tolerates("u", []compare.Difference{{Path: "spec.image", Have: "c", Want: "b"}}), "another value")
-		require.False(t, m.tolerates("v", difference), "another object")
-		m.setTolerated("ConfigMap", "u", nil)
-		require.False(t, m.tolerates("u", difference), "the last answer had no difference")
-		require.Empty(t, m.byUID)
+		m.setRewritten("ConfigMap", "u", difference)
+		known, _ := m.detailsOf("u")
+		require.Equal(t, difference, known.rewritten)
+		_, found := m.detailsOf("v")
+		require.False(t, found, "another object")
+		m.setRewritten("ConfigMap", "u", nil)
+		require.Empty(t, m.byUID, "the last answer had no difference")
 	})
 	t.Run("Verified", func(t *testing.T) {
 		m := newMemory()
@@ -151,7 +152,7 @@ func TestOwnerMemory(t *testing.T) {
 	}
 	d := &desired{kind: k, object: child("a").object, owner: &owner{reference: metav1.OwnerReference{UID: "o"}}, sum: sumOf([]byte("a"))}
 	t.Run("ForgetEverything", func(t *testing.T) {
-		m := newOwnerMemory(&versions{})
+		m := newOwnerMemory(&versions.Epoch{})
 		m.beginList("o")
 		m.endList("o", m.digest(desiredNames{objects: []declared{child("a")}}))
 		m.setRecreated(d)
@@ -162,7 +163,7 @@ func TestOwnerMemory(t *testing.T) {
 		require.Empty(t, m.blocked)
 	})
 	t.Run("Pruned", func(t *testing.T) {
-		m := newOwnerMemory(&versions{})
+		m := newOwnerMemory(&versions.Epoch{})
 		one, two := m.digest(desiredNames{objects: []declared{child("a")}}), m.digest(desiredNames{objects: []declared{child("a"), child("b")}})
 		require.False(t, m.isPruned("o", one), "after a restart")
 		m.beginList("o")
@@ -176,7 +177,7 @@ func TestOwnerMemory(t *testing.T) {
 		require.Empty(t, m.byUID)
 	})
 	t.Run("Recreated", func(t *testing.T) {
-		m := newOwnerMemory(&versions{})
+		m := newOwnerMemory(&versions.Epoch{})
 		created, putBack := child("a").object.DeepCopyObject().(client.Object), child("a").object
 		created.SetUID("created")
 		putBack.SetUID("put back")
@@ -195,11 +196,11 @@ func TestOwnerMemory(t *testing.T) {
 		require.False(t, m.isRecreated(d, created), "it was written for another change")
 	})
 	t.Run("Blocked", func(t *testing.T) {
-		m := newOwnerMemory(&versions{})
+		m := newOwnerMemory(&versions.Epoch{})
 		name := client.ObjectKeyFromObject(ownerObject)
 		other := types.NamespacedName{Namespace: "ns", Name: "other"}
-		named := func(kind, name string) objectName {
-			return objectName{schema.GroupKind{Group: "example.com", Kind: kind}, types.NamespacedName{Namespace: "ns", Name: name}}
+		named := func(kind, name string) record.Name {
+			return record.Name{Kind: schema.GroupKind{Group: "example.com", Kind: kind}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 		}
 		m.setBlocked(named("Route", "a"), name)
 		m.setBlocked(named("Route", "a"), name)

@@ -11,7 +11,7 @@ import (
 // metrics are shared by all sets of a process once they are registered.
 type metrics struct {
 	applies   *prometheus.CounterVec
-	tolerated *prometheus.GaugeVec
+	rewritten *prometheus.GaugeVec
 	loops     *prometheus.GaugeVec
 }
 
@@ -19,19 +19,20 @@ func newMetrics() *metrics {
 	return &metrics{
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "opblocks_applies_total",
-			Help: "Writes of owned objects, by kind and result: created, applied, recreated, deleted, failed. An object that is already as desired is not counted.",
+			Help: "Writes of owned objects, by kind and result: created, applied, recreated, deleted, retained, failed. An object that is already as desired is not counted.",
 		}, []string{"kind", "result"}),
-		tolerated: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		rewritten: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "opblocks_settled_differences",
-			Help: "Owned objects of a kind of which an admission plug-in rewrites the field at this path. The difference is tolerated.",
+			Help: "Owned objects of a kind in which an admission plug-in rewrites the field at this path. Such a difference is not applied again.",
 		}, []string{"kind", "path"}),
 		loops: writeloop.NewMetric(),
 	}
 }
 
-// register registers the metrics, or replaces them by those that another set has registered. Call it before they are used.
+// register registers the metrics, or replaces them by the metrics that another set has registered. Call it before they
+// are used.
 func (m *metrics) register(registry prometheus.Registerer) error {
-	return errors.Join(registerOrShare(registry, &m.applies), registerOrShare(registry, &m.tolerated), registerOrShare(registry, &m.loops))
+	return errors.Join(registerOrShare(registry, &m.applies), registerOrShare(registry, &m.rewritten), registerOrShare(registry, &m.loops))
 }
 
 func registerOrShare[C prometheus.Collector](registry prometheus.Registerer, c *C) error {

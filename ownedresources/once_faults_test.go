@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
@@ -43,7 +45,7 @@ func (seenValues) State() any { return nil } // what the scenario compares are t
 
 // observe returns an error if a value was replaced without a rotation.
 func (s seenValues) observe(secret *corev1.Secret) error {
-	now := seenSecret{secret.Annotations[ownedresources.AnnotationRotated], string(secret.Data["password"]), string(secret.Data["cookie"]), 1}
+	now := seenSecret{secret.Annotations[record.Rotated], string(secret.Data["password"]), string(secret.Data["cookie"]), 1}
 	before, known := s[secret.UID]
 	switch {
 	case len(now.password) != 24 || len(now.cookie) != 32:
@@ -66,9 +68,7 @@ func TestGenerateSurvivesEveryFault(t *testing.T) {
 	set := func() *ownedresources.ChildSet[*pool] {
 		return ownedresources.Ensure(ownedresources.Build(func(owner *pool) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, StringData: map[string]string{"username": owner.Spec.MinAvailable.String()}}
-		},
-			ownedresources.Generate("password", 24, ownedresources.RotateOn(func(owner *pool) string { return owner.Annotations["rotate"] })),
-			ownedresources.Generate("cookie", 32)))
+		}).Generate("password", 24, func(owner *pool) string { return owner.Annotations["rotate"] }).Generate("cookie", 32))
 	}
 	secret := &corev1.Secret{ObjectMeta: poolName}
 	reconciletest.Explore(t, reconciletest.Scenario{
@@ -178,11 +178,11 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 	cases := map[string]struct {
 		ttl     *int32
 		actions []reconciletest.Action
-		skipped []reconciletest.FaultKind
+		skipped []kinds.Fault
 	}{
 		"Versions": {nil, []reconciletest.Action{
 			reconciletest.Create(newPool(failingVersion)), setPool(2), setPool(3), reconciletest.Delete(newPool(0)),
-		}, []reconciletest.FaultKind{reconciletest.NotFound}}, // a Job that is complete, and that somebody deletes, stays deleted
+		}, []kinds.Fault{kinds.NotFound}}, // a Job that is complete, and that somebody deletes, stays deleted
 		"TimeToLive": {new(int32(0)), []reconciletest.Action{
 			reconciletest.Create(newPool(2)), reconciletest.Delete(configMap), reconciletest.Delete(newPool(0)),
 		}, nil},

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
@@ -37,10 +38,10 @@ const (
 // onceEnv is a namespace of a real control plane with its controllers, and an owner, which is a ConfigMap.
 type onceEnv struct {
 	*testing.T
-	client.Client // somebody else's
+	client.Client // the client of somebody else
 	plane         *controlplane.ControlPlane
-	sent          *requests.Count // of the operator
-	posts         int             // of Jobs, see createdJobs
+	sent          *requests.Count // the requests of the operator
+	posts         int             // the number of POSTs of Jobs, see createdJobs
 	owner         *corev1.ConfigMap
 	namespace     string
 }
@@ -57,7 +58,7 @@ func newOnceEnv(t *testing.T) *onceEnv {
 	return env
 }
 
-// start starts an operator with this set, and returns what stops it.
+// start starts an operator with this set, and returns a function that stops it.
 func (env *onceEnv) start(set *ownedresources.ChildSet[*corev1.ConfigMap]) (stop func()) {
 	env.Helper()
 	mgr, err := ctrl.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
@@ -103,11 +104,11 @@ func (env *onceEnv) setData(key, value string) {
 	require.NoError(env, env.Patch(env.Context(), env.owner.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// runRecord returns how the Job has ended, as the owner's annotation says.
+// runRecord returns how the Job has ended, as the record on the owner says.
 func (env *onceEnv) runRecord() string {
 	var owner corev1.ConfigMap
 	env.read(&owner)
-	_, end, _ := strings.Cut(owner.Annotations[ownedresources.RunOncePrefix+"web"], ":")
+	_, end, _ := strings.Cut(owner.Annotations[record.RunPrefix+"web"], ":")
 	end, _, _ = strings.Cut(end, ":")
 	return end
 }
@@ -122,7 +123,8 @@ func (env *onceEnv) createdJobs() int {
 	return env.posts
 }
 
-// outcome returns the error of one more reconcile. It repeats the reconcile if a controller wrote a child at the same time.
+// outcome runs one more reconcile, and returns its error. It repeats the reconcile if a controller wrote a child at the
+// same time.
 func (env *onceEnv) outcome(set *ownedresources.ChildSet[*corev1.ConfigMap]) (err error) {
 	set.SetName("children") // as the operator of start names it
 	for range 100 {
@@ -205,7 +207,7 @@ func TestRunOnceWithATimeToLive(t *testing.T) {
 	env.eventually("the Job is gone", func() bool { return !env.read(&batchv1.Job{}) })
 	require.Equal(t, 2, env.createdJobs(), "another content runs once")
 
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+ownedresources.RunOncePrefix+`web":null}}}`))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+record.RunPrefix+`web":null}}}`))
 	require.NoError(t, env.Patch(t.Context(), env.owner.DeepCopy(), patch))
 	env.eventually("it runs again since somebody asks for it", func() bool { return env.createdJobs() == 3 && env.runRecord() == "complete" })
 	stop()
@@ -288,7 +290,7 @@ func TestRunOnceNeverTwoAtOnce(t *testing.T) {
 	})
 }
 
-// The deletion of the owner takes the finalizer off, also from a Job that it orphans.
+// The deletion of the owner takes the finalizer off its Jobs, also off a Job that it orphans.
 func TestRunOnceOfAnOwnerThatOrphans(t *testing.T) {
 	env := newOnceEnv(t)
 	env.start(migrated(nil, true))
@@ -297,7 +299,7 @@ func TestRunOnceOfAnOwnerThatOrphans(t *testing.T) {
 	env.eventually("the owner is gone", func() bool { return !env.read(&corev1.ConfigMap{}) })
 	var job batchv1.Job
 	require.True(t, env.read(&job))
-	require.NotContains(t, job.Finalizers, ownedresources.RunOnceFinalizer)
+	require.NotContains(t, job.Finalizers, record.RunOnce)
 	require.Empty(t, job.OwnerReferences)
 }
 
@@ -336,9 +338,9 @@ func TestRunOnceOfAJobThatExists(t *testing.T) {
 	require.Equal(t, "complete", env.runRecord())
 	require.True(t, env.read(&job))
 	require.Equal(t, first, job.UID)
-	require.NotContains(t, job.Finalizers, ownedresources.RunOnceFinalizer)
+	require.NotContains(t, job.Finalizers, record.RunOnce)
 
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+ownedresources.AnnotationContent+`":null}}}`))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+record.Content+`":null}}}`))
 	require.NoError(t, env.Patch(t.Context(), &job, patch))
 	require.Error(t, env.outcome(build("two", ownedresources.RunOnce())))
 	env.eventually("another content runs", func() bool {
@@ -421,7 +423,7 @@ func TestExpandVolumes(t *testing.T) {
 	env.eventually("nothing is left to do", func() bool {
 		var owner corev1.ConfigMap
 		env.read(&owner)
-		return owner.Annotations[ownedresources.ExpandVolumesPrefix+"web"] == ""
+		return owner.Annotations[record.ExpansionPrefix+"web"] == ""
 	})
 	// The replicas still belong to whoever set them: the first apply after the creation does not reset them.
 	require.NoError(t, env.Patch(t.Context(), &set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"server","image":"other"}]}}}}`))))

@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,20 +13,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // order is the order in which the children of a set are applied.
-type order[T client.Object] struct {
-	index    map[*Child[T]]int
-	sequence []int // each child after those that it comes after, and otherwise as declared
-	rank     []int // of each child: one more than the highest of those that it comes after, or 0
+type order struct {
+	index    map[*child]int
+	sequence []int   // the children in the order in which they are applied: each after the ones that it comes after, otherwise as declared
+	rank     []int   // by child: one more than the highest rank of the children that it comes after, or 0
+	before   [][]int // by child: the children that it comes after
 }
 
-// newOrder returns an error for a mistake in the children: nil, one given twice, one that comes after a child of another set,
-// a cycle, an option for another type, or an input that cannot be compared.
-func newOrder[T client.Object](children []*Child[T]) (*order[T], error) {
-	o := &order[T]{index: make(map[*Child[T]]int, len(children)), rank: make([]int, len(children))}
+// newOrder returns an error for a mistake in the children: one is nil, is given twice, comes after a child of another set, comes
+// after itself in a cycle, or has options that exclude each other.
+func newOrder(children []*child) (*order, error) {
+	o := &order{index: make(map[*child]int, len(children)), rank: make([]int, len(children)), before: make([][]int, len(children))}
 	for i, child := range children {
 		if child == nil {
 			return nil, fmt.Errorf("child %d is nil", i+1)
@@ -40,28 +41,29 @@ func newOrder[T client.Object](children []*Child[T]) (*order[T], error) {
 			return nil, fmt.Errorf("child %d, a %s: %w", i+1, child.kindName(), err)
 		}
 	}
-	for i := range children {
-		if err := o.visit(children, i, nil); err != nil {
-			return nil, err
+	for rank := range ranks {
+		for i, child := range children {
+			if rankOf(child.kindName()) != rank {
+				continue
+			}
+			if err := o.visit(children, i, nil); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return o, nil
 }
 
-func (o *order[T]) checkChild(child *Child[T]) error {
-	desiredType := reflect.TypeOf(child.sample)
-	if child.configuration {
-		desiredType = reflect.TypeFor[*unstructured.Unstructured]()
+func (o *order) checkChild(child *child) error {
+	if u, untyped := child.sample.(*unstructured.Unstructured); untyped && u.GetKind() == "" {
+		return errors.New("it has no kind: give it one with the method Kind")
 	}
-	if err := child.options.mistake(desiredType, child.groupKind(), reflect.TypeFor[T]()); err != nil {
+	if err := cmp.Or(child.mistake, child.options.mistake(child.groupKind(), len(child.inputs) > 0)); err != nil {
 		return err
 	}
-	if retains, owner := child.options.retainType, reflect.TypeFor[T](); retains != nil && !owner.AssignableTo(retains) {
-		return fmt.Errorf("its Retain is for %s: give that a function of %s", retains, owner)
-	}
 	for _, in := range child.inputs {
-		if err := in.check(); err != nil {
-			return err
+		if in.mistake != nil {
+			return in.mistake
 		}
 	}
 	for _, before := range child.dependencies() {
@@ -76,7 +78,7 @@ func (o *order[T]) checkChild(child *Child[T]) error {
 }
 
 // visit appends a child to the sequence, after those that it comes after. path leads to the child.
-func (o *order[T]) visit(children []*Child[T], i int, path []int) error {
+func (o *order) visit(children []*child, i int, path []int) error {
 	if slices.Contains(o.sequence, i) {
 		return nil
 	}
@@ -92,25 +94,25 @@ func (o *order[T]) visit(children []*Child[T], i int, path []int) error {
 		if err := o.visit(children, j, append(slices.Clip(path), i)); err != nil {
 			return err
 		}
-		o.rank[i] = max(o.rank[i], o.rank[j]+1)
+		o.rank[i], o.before[i] = max(o.rank[i], o.rank[j]+1), append(o.before[i], j)
 	}
 	o.sequence = append(o.sequence, i)
 	return nil
 }
 
 // dependencies returns the children that have to be applied before this one.
-func (c *Child[T]) dependencies() []*Child[T] {
+func (c *child) dependencies() []*child {
 	before := slices.Clip(c.after)
 	for _, in := range c.inputs {
-		before = append(before, in.liveChildren()...)
+		before = append(before, in.live...)
 	}
 	return before
 }
 
 // liveInput returns a child whose live object this one is built from, or nil.
-func (c *Child[T]) liveInput() *Child[T] {
+func (c *child) liveInput() *child {
 	for _, in := range c.inputs {
-		if live := in.liveChildren(); len(live) > 0 {
+		if live := in.live; len(live) > 0 {
 			return live[0]
 		}
 	}
@@ -118,15 +120,15 @@ func (c *Child[T]) liveInput() *Child[T] {
 }
 
 // kindName returns the kind of the child's objects, for messages.
-func (c *Child[T]) kindName() string {
+func (c *child) kindName() string {
 	if u, untyped := c.sample.(*unstructured.Unstructured); untyped {
 		return u.GetKind()
 	}
 	return reflect.TypeOf(c.sample).Elem().Name()
 }
 
-// groupKind returns the kind of the child's objects. The kind of a Go type is known for those that options are for.
-func (c *Child[T]) groupKind() schema.GroupKind {
+// groupKind returns the kind of the child's objects. For Go types, it knows only the kinds that an option is for.
+func (c *child) groupKind() schema.GroupKind {
 	switch c.sample.(type) {
 	case *corev1.Secret:
 		return schema.GroupKind{Kind: "Secret"}
@@ -139,4 +141,4 @@ func (c *Child[T]) groupKind() schema.GroupKind {
 }
 
 // describe names a child whose objects are not known, for messages.
-func (c *Child[T]) describe() string { return "child " + c.kindName() }
+func (c *child) describe() string { return "child " + c.kindName() }

@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -9,7 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 type configMap = corev1.ConfigMap
@@ -24,71 +24,59 @@ func constant(name, content string) func(*configMap) *configMap {
 func TestNewOrder(t *testing.T) {
 	first, second, third := Build(constant("a", "")), Build(constant("b", "")), Build(constant("c", ""))
 	elsewhere := Build(constant("d", ""))
-	withFunc := From(func(context.Context, client.Reader, *configMap) (struct{ Call []func() }, error) {
-		return struct{ Call []func() }{}, nil
-	})
 	chain := Build(constant("e", "")).After(third.After(second.After(first)))
 	tests := map[string]struct {
 		reason   string
-		children []*Child[*configMap]
+		children []AnyChild[*configMap]
 		sequence []int
 		rank     []int
 		wantErr  string
 	}{
 		"AsDeclared": {
 			reason:   "Children without an order keep that in which they are declared.",
-			children: []*Child[*configMap]{Build(constant("a", "")), Build(constant("b", ""))}, sequence: []int{0, 1}, rank: []int{0, 0},
+			children: []AnyChild[*configMap]{Build(constant("a", "")), Build(constant("b", ""))}, sequence: []int{0, 1}, rank: []int{0, 0},
 		},
 		"DeclaredBackwards": {
 			reason:   "A child may be declared before what it comes after.",
-			children: []*Child[*configMap]{chain, third, second, first}, sequence: []int{3, 2, 1, 0}, rank: []int{3, 2, 1, 0},
+			children: []AnyChild[*configMap]{chain, third, second, first}, sequence: []int{3, 2, 1, 0}, rank: []int{3, 2, 1, 0},
 		},
 		"LiveInput": {
 			reason: "A child that is built from the live object of another one comes after it.",
-			children: func() []*Child[*configMap] {
+			children: func() []AnyChild[*configMap] {
 				other := Build(constant("a", ""))
-				from := BuildFrom(Live[*configMap](other), func(*configMap, *configMap) (*configMap, error) { return nil, nil })
-				return []*Child[*configMap]{from, other}
+				from := BuildFrom(other.Live(), func(*configMap, *configMap) (*configMap, error) { return nil, nil })
+				return []AnyChild[*configMap]{from, other}
 			}(),
 			sequence: []int{1, 0}, rank: []int{1, 0},
 		},
 		"Cycle": {
 			reason: "A cycle would wait for itself.",
-			children: func() []*Child[*configMap] {
+			children: func() []AnyChild[*configMap] {
 				a, b := Build(constant("a", "")), Build(constant("b", ""))
-				return []*Child[*configMap]{a.After(b), b.After(a)}
+				return []AnyChild[*configMap]{a.After(b), b.After(a)}
 			}(),
 			wantErr: "the order of the children is a cycle: child 1, a ConfigMap, after child 2, a ConfigMap, after child 1, a ConfigMap: take one After away",
 		},
 		"AfterItself": {
-			reason:   "The shortest cycle.",
-			children: func() []*Child[*configMap] { a := Build(constant("a", "")); return []*Child[*configMap]{a.After(a)} }(),
-			wantErr:  "the order of the children is a cycle: child 1, a ConfigMap, after child 1, a ConfigMap: take one After away",
+			reason: "The shortest cycle.",
+			children: func() []AnyChild[*configMap] {
+				a := Build(constant("a", ""))
+				return []AnyChild[*configMap]{a.After(a)}
+			}(),
+			wantErr: "the order of the children is a cycle: child 1, a ConfigMap, after child 1, a ConfigMap: take one After away",
 		},
 		"AnotherSet": {
 			reason:   "A set knows nothing of the children of another one.",
-			children: []*Child[*configMap]{Build(constant("a", "")).After(elsewhere)},
+			children: []AnyChild[*configMap]{Build(constant("a", "")).After(elsewhere)},
 			wantErr:  "child 1, a ConfigMap: it comes after a ConfigMap that is not in this set: give both to one Ensure",
 		},
-		"Nil":      {reason: "A nil child is a mistake of the caller.", children: []*Child[*configMap]{nil}, wantErr: "child 1 is nil"},
-		"AfterNil": {reason: "So is nil in After.", children: []*Child[*configMap]{Build(constant("a", "")).After(nil)}, wantErr: "child 1, a ConfigMap: it comes after a child that is nil"},
-		"Twice":    {reason: "One child given twice would build its objects twice.", children: []*Child[*configMap]{elsewhere, elsewhere}, wantErr: "child 2, a ConfigMap, is given twice"},
-		"LiveOfAnotherType": {
-			reason: "The type of a live object is known at setup.",
-			children: []*Child[*configMap]{elsewhere, BuildFrom(Live[*corev1.Secret](elsewhere),
-				func(*configMap, *corev1.Secret) (*configMap, error) { return nil, nil })},
-			wantErr: "child 2, a ConfigMap: the input is the live object of a child of type *v1.ConfigMap: give Live that type instead of *v1.Secret",
-		},
-		"InputNotComparable": {
-			reason: "Nobody can tell whether a function has changed.",
-			children: []*Child[*configMap]{BuildFrom(withFunc,
-				func(*configMap, struct{ Call []func() }) (*configMap, error) { return nil, nil })},
-			wantErr: "child 1, a ConfigMap: an input of type struct { Call []func() } cannot be compared, so nobody could tell whether it has changed: leave func() out of its value",
-		},
+		"Nil":      {reason: "A nil child is a mistake of the caller.", children: []AnyChild[*configMap]{nil}, wantErr: "child 1 is nil"},
+		"AfterNil": {reason: "So is nil in After.", children: []AnyChild[*configMap]{Build(constant("a", "")).After(nil)}, wantErr: "child 1, a ConfigMap: it comes after a child that is nil"},
+		"Twice":    {reason: "One child given twice would build its objects twice.", children: []AnyChild[*configMap]{elsewhere, elsewhere}, wantErr: "child 2, a ConfigMap, is given twice"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			order, err := newOrder(test.children)
+			order, err := newOrder(untyped(test.children))
 			if test.wantErr != "" {
 				require.EqualError(t, err, test.wantErr, test.reason)
 				require.EqualError(t, Ensure(test.children...).Reconcile(t.Context(), nil, nil), test.wantErr, "every use of the set says so")
@@ -151,7 +139,7 @@ func TestAfter(t *testing.T) {
 	env.setReady(t, false)
 	live := after()
 	require.True(t, env.exists(t, live))
-	require.Equal(t, "1", live.Annotations[AnnotationOrder])
+	require.Equal(t, "1", live.Annotations[record.Order])
 	live.Data["content"] = "by hand"
 	require.NoError(t, env.other.Update(t.Context(), live))
 	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessAvailable")
@@ -181,11 +169,11 @@ func TestAfterAFailure(t *testing.T) {
 	require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
 }
 
-// What falls out of the desired state goes in the reverse order, also after a restart.
+// What falls out of the desired state is pruned in the reverse order, also after a restart.
 func TestPruneInOrder(t *testing.T) {
 	env := newTestEnv(t)
 	release := func(wanted bool) *ChildSet[*configMap] {
-		build := func(name string) *Child[*configMap] {
+		build := func(name string) *Child[*configMap, *configMap] {
 			return Build(func(owner *configMap) *configMap {
 				if !wanted {
 					return nil
@@ -252,7 +240,8 @@ func TestReadyWhen(t *testing.T) {
 	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner), "the rules of kstatus, which ask for updated replicas, do not count")
 }
 
-// oneAndTwo returns a set of two ConfigMaps. first names the one that the other one comes after, if there is an order.
+// oneAndTwo returns a set of two ConfigMaps. first names the one that the other one comes after. If it is empty, they
+// have no order.
 func oneAndTwo(first string) *ChildSet[*configMap] {
 	one, two := Build(constant("one", "")), Build(constant("two", ""))
 	switch first {
@@ -276,7 +265,7 @@ func TestOrderOfChildrenThatExist(t *testing.T) {
 			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
 			one, two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
 			require.True(t, env.exists(t, one) && env.exists(t, two))
-			require.Equal(t, []int{0, 1}, []int{orderOf(one), orderOf(two)})
+			require.Equal(t, []int{0, 1}, []int{record.OrderOf(one), record.OrderOf(two)})
 			env.sent.Sent()
 			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
 			require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.sent.Sent())
@@ -295,7 +284,7 @@ func TestOrderByHand(t *testing.T) {
 	two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
 	for _, value := range []string{"7", "-1", "99999999999999999999", "none", ""} {
 		require.True(t, env.exists(t, two))
-		two.Annotations[AnnotationOrder] = value
+		two.Annotations[record.Order] = value
 		require.NoError(t, env.other.Update(t.Context(), two))
 		for range 3 {
 			env.sent.Sent()
@@ -303,6 +292,6 @@ func TestOrderByHand(t *testing.T) {
 		}
 		require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.sent.Sent(), "it is repaired once, for the value %q", value)
 		require.True(t, env.exists(t, two))
-		require.Zero(t, orderOf(two))
+		require.Zero(t, record.OrderOf(two))
 	}
 }

@@ -2,7 +2,6 @@ package ownedresources
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,13 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// While [ExpandVolumes] replaces a StatefulSet, its pods have no controller. The marks on each pod are the only proof that it
-// was a pod of the owner. The owner's annotation is not: whoever may write the owner could name the pods of somebody else.
+// While [ExpandVolumes] replaces a StatefulSet, its pods have no controller. The mark on each pod is the only proof
+// that it was a pod of the owner. The record on the owner is not a proof: whoever may write the owner could name the
+// pods of somebody else.
 
-// markPods marks the pods of a StatefulSet before it is deleted without them. A pod that the StatefulSet's controller creates
-// after that carries no marks. If the StatefulSet is then not created again, such a pod stays.
+// markPods marks the pods of a StatefulSet before it is deleted without them. A pod that the StatefulSet's controller
+// creates after that carries no mark. If the StatefulSet is then not created again, such a pod stays.
 func (a *applier) markPods(ctx context.Context, o *owner, set *appsv1.StatefulSet, key, value string) error {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -33,7 +35,7 @@ func (a *applier) markPods(ctx context.Context, o *owner, set *appsv1.StatefulSe
 		if !metav1.IsControlledBy(pod, set) || pod.GetDeletionTimestamp() != nil || o.isMarkedBy(pod, podKind.GroupKind()) && pod.GetAnnotations()[key] == value {
 			continue
 		}
-		marks := o.marksFor(objectName{podKind.GroupKind(), client.ObjectKeyFromObject(pod)}, byMark)
+		marks := o.markFor(byMark).Annotations(record.NameOf(podKind.GroupKind(), pod))
 		marks[key] = value
 		if err := a.patchMarks(ctx, o, pod, o.reference.UID, asAny(marks)); err != nil {
 			return err
@@ -57,7 +59,7 @@ func (a *applier) unmarkPods(ctx context.Context, o *owner, set *appsv1.Stateful
 		return err
 	}
 	for i := range pods {
-		if err := a.patchMarks(ctx, o, &pods[i], nil, map[string]any{AnnotationOwner: nil, AnnotationObject: nil, key: nil}); err != nil {
+		if err := a.patchMarks(ctx, o, &pods[i], nil, map[string]any{record.Owner: nil, record.Object: nil, key: nil}); err != nil {
 			return err
 		}
 	}
@@ -65,25 +67,20 @@ func (a *applier) unmarkPods(ctx context.Context, o *owner, set *appsv1.Stateful
 }
 
 func (a *applier) patchMarks(ctx context.Context, o *owner, pod *unstructured.Unstructured, label any, annotations map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.GetUID(), "resourceVersion": pod.GetResourceVersion(), "labels": map[string]any{LabelOwnerUID: label}, "annotations": annotations,
-	}})
-	if err != nil {
-		return err
-	}
-	err = o.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), o.fieldManager)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("mark Pod %s, whose StatefulSet is replaced: %w", client.ObjectKeyFromObject(pod), lostRaceAsConflict(err))
+	marks := map[string]any{"labels": map[string]any{record.OwnerUID: label}, "annotations": annotations}
+	if err := a.patchLocked(ctx, o, pod, pod, marks, nil); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("mark Pod %s, whose StatefulSet is replaced: %w", client.ObjectKeyFromObject(pod), err)
 	}
 	return nil
 }
 
-// markedPods returns the live pods that were marked for the owner as those of a StatefulSet, and the key of their annotation.
+// markedPods returns the live pods that carry the owner's mark and a record that names the StatefulSet, and the key of
+// that record.
 func (a *applier) markedPods(ctx context.Context, o *owner, set client.Object) (pods []unstructured.Unstructured, key string, err error) {
-	key = recordKey(ExpandVolumesPrefix, o, set)
-	pods, err = a.listLive(ctx, o, podKind, set.GetNamespace(), client.MatchingLabels{LabelOwnerUID: string(o.reference.UID)})
+	key = record.Key(record.ExpansionPrefix, o.namespace, set)
+	pods, err = a.listLive(ctx, o, podKind, set.GetNamespace(), client.MatchingLabels{record.OwnerUID: string(o.reference.UID)})
 	return slices.DeleteFunc(pods, func(pod unstructured.Unstructured) bool {
-		e := parseExpansion(pod.GetAnnotations()[key])
+		e := record.ParseExpansion(pod.GetAnnotations()[key])
 		ordinal, named := strings.CutPrefix(pod.GetName(), set.GetName()+"-")
 		return !o.isMarkedBy(&pod, podKind.GroupKind()) || e == nil || !o.isSet(e.Set) || e.Namespace != set.GetNamespace() || e.Name != set.GetName() ||
 			!named || !isOrdinal(ordinal)
@@ -92,22 +89,22 @@ func (a *applier) markedPods(ctx context.Context, o *owner, set client.Object) (
 
 // orphanedPods returns the pods of the StatefulSet that the object replaces. It sends no request if the owner names none.
 func (a *applier) orphanedPods(ctx context.Context, d *desired) ([]unstructured.Unstructured, error) {
-	if !d.options.expandVolumes || expansionOf(d.owner, recordKey(ExpandVolumesPrefix, d.owner, d.object)) == nil {
+	if !d.options.expandVolumes || expansionOf(d.owner, record.Key(record.ExpansionPrefix, d.owner.namespace, d.object)) == nil {
 		return nil, nil
 	}
 	pods, _, err := a.markedPods(ctx, d.owner, d.object)
 	return slices.DeleteFunc(pods, func(pod unstructured.Unstructured) bool { return metav1.GetControllerOfNoCopy(&pod) != nil }), err
 }
 
-// abandonExpansions deletes the pods of StatefulSets that this set deleted to replace them, and that are not needed any more:
-// those that the owner's annotations name, except for the desired ones. It waits until the garbage collector has orphaned the
+// abandonExpansions deletes the pods of StatefulSets that this set deleted to replace them, and that are not desired
+// any more. The records on the owner name these StatefulSets. It waits until the garbage collector has orphaned the
 // pods.
-func (s *ChildSet[T]) abandonExpansions(ctx context.Context, o *owner, desired map[string]bool) error {
-	if !slices.ContainsFunc(s.children, func(c *Child[T]) bool { return c.options.expandVolumes }) {
+func (s *set) abandonExpansions(ctx context.Context, o *owner, desired map[string]bool) error {
+	if !slices.ContainsFunc(s.children, func(c *child) bool { return c.options.expandVolumes }) {
 		return nil
 	}
 	for key := range o.object.GetAnnotations() {
-		if !strings.HasPrefix(key, ExpandVolumesPrefix) || desired[key] {
+		if !strings.HasPrefix(key, record.ExpansionPrefix) || desired[key] {
 			continue
 		}
 		e := expansionOf(o, key)
@@ -127,7 +124,7 @@ func (s *ChildSet[T]) abandonExpansions(ctx context.Context, o *owner, desired m
 	return nil
 }
 
-func (a *applier) deleteOrphanedPods(ctx context.Context, o *owner, e *expansion) error {
+func (a *applier) deleteOrphanedPods(ctx context.Context, o *owner, e *record.Expansion) error {
 	set := &unstructured.Unstructured{}
 	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}

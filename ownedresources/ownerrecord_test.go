@@ -13,9 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// A function that copies the owner's annotations into a pod template sees no annotation that the Job itself causes.
+// A function that copies the owner's annotations into a pod template does not see the record of the Job.
 func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 	env := newTestEnv(t)
 	env.owner.Annotations = map[string]string{"example.com/team": "shop"}
@@ -26,7 +28,7 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 		return job
 	}, RunOnce())
 	var seen []map[string]string
-	after := BuildFrom(Live[*batchv1.Job](job), func(owner *configMap, _ *batchv1.Job) (*configMap, error) {
+	after := BuildFrom(job.Live(), func(owner *configMap, _ *batchv1.Job) (*configMap, error) {
 		seen = append(seen, owner.Annotations)
 		return nil, nil
 	})
@@ -35,7 +37,7 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 	for range 3 {
 		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
 		env.rereadOwner(t)
-		require.Contains(t, env.owner.Annotations, RunOncePrefix+"web")
+		require.Contains(t, env.owner.Annotations, record.RunPrefix+"web")
 		var live batchv1.Job
 		env.live(t, &live)
 		require.Nil(t, live.DeletionTimestamp, "its content is the same")
@@ -56,9 +58,9 @@ func (env *testEnv) victims(t *testing.T, elsewhere *testEnv) (all []client.Obje
 	}}
 	ofAnother := &owner{namespace: env.namespace, reference: metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: "another"}}
 	marked := env.createPod(t, "web-1", labels)
-	marked.Labels = map[string]string{"app": "web", LabelOwnerUID: "another"}
-	marked.Annotations = ofAnother.marksFor(objectName{podKind.GroupKind(), client.ObjectKeyFromObject(marked)}, byMark)
-	marked.Annotations[ExpandVolumesPrefix+"web"] = fmt.Sprintf(`{"set":"children","namespace":%q,"name":"web"}`, env.namespace)
+	marked.Labels = map[string]string{"app": "web", record.OwnerUID: "another"}
+	marked.Annotations = ofAnother.markFor(byMark).Annotations(record.NameOf(podKind.GroupKind(), marked))
+	marked.Annotations[record.ExpansionPrefix+"web"] = fmt.Sprintf(`{"set":"children","namespace":%q,"name":"web"}`, env.namespace)
 	require.NoError(t, env.other.Update(t.Context(), marked))
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "victim"}, Spec: contentJob().Spec}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "victim"}, Spec: appsv1.StatefulSetSpec{
@@ -72,10 +74,10 @@ func (env *testEnv) victims(t *testing.T, elsewhere *testEnv) (all []client.Obje
 	}
 }
 
-// forgeries are values that somebody may write under each of the keys that this package reads from owners. %d is another namespace,
-// %n that of the owner, and %j the UID of somebody else's Job.
+// forgeries are values that somebody may write under each of the keys that this package reads from owners. %d is
+// another namespace, %n the namespace of the owner, and %j the UID of somebody else's Job.
 var forgeries = map[string][]struct{ name, value, reason string }{
-	ExpandVolumesPrefix: {
+	record.ExpansionPrefix: {
 		{"victim", `{"set":"children","namespace":"%n","name":"victim","selector":{"matchLabels":{"app":"web"}}}`, "pods without a controller"},
 		{"web", `{"set":"children","namespace":"%n","name":"web","selector":{"matchLabels":{"app":"web"}}}`, "pods that have the name of ours"},
 		{"web", `{"set":"children","namespace":"%n","name":"victim","selector":{"matchLabels":{"app":"web"}}}`, "another name than the key's"},
@@ -93,7 +95,7 @@ var forgeries = map[string][]struct{ name, value, reason string }{
 		{"victim", `{"set":"children","namespace":"%n","name":"victim","selector":{"matchLabels":{"app":"` + strings.Repeat("x", 200_000) + `"}}}`, "a huge value"},
 		{strings.Repeat("v", 63), `{"set":"children","namespace":"%n","name":"` + strings.Repeat("v", 200_000) + `"}`, "a huge name"},
 	},
-	RunOncePrefix: {
+	record.RunPrefix: {
 		{"victim", "v1:complete:0123456789abcdef0123456789abcdef", "the Job of somebody else"},
 		{"victim", "v1:started:0123456789abcdef0123456789abcdef:%j", "the same"},
 		{"victim", "v1:failed:0123456789abcdef0123456789abcdef", "the same"},

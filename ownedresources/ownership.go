@@ -20,6 +20,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // owner is the object whose children are applied, in one pass.
@@ -29,11 +30,12 @@ type owner struct {
 	namespace    string
 	reference    metav1.OwnerReference
 	fieldManager client.FieldOwner
-	set          string   // name of the set that the children belong to
-	formerSets   []string // its former names
-	finalizers   []string // of that set: the present one and the former ones; nil if it needs none
+	set          string     // name of the set that the children belong to
+	formerSets   []string   // its earlier names
+	builtFrom    *builtFrom // nil outside of a set
+	finalizers   []string   // the finalizers of that set under its present name and its earlier ones; nil if it needs none
 	done         map[outcome]*doneEvent
-	confirmed    bool               // to be as the API server has it
+	confirmed    bool               // whether the owner was compared with the API server's version
 	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see applier.isGone
 }
 
@@ -103,7 +105,7 @@ func (o *owner) mayWrite(d *desired, live client.Object) error {
 	k := d.kind
 	controller := metav1.GetControllerOfNoCopy(live)
 	if controller == nil {
-		if m, marked := markOf(live, k.gvk.GroupKind()); marked {
+		if m, marked := record.MarkOf(live, k.gvk.GroupKind()); marked {
 			return o.mayWriteMarked(d, live, m)
 		}
 	}
@@ -143,12 +145,12 @@ func (o *owner) isReferencedBy(live client.Object) bool {
 		ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
-// garbageCollectorDelay is how long the garbage collector may take to delete an orphan. It takes seconds. But if its watch
-// broke while an owner was deleted and recreated under the same name, it takes the new owner for the old one, and never
-// deletes the orphan.
+// garbageCollectorDelay is how long the garbage collector may take to delete an orphan. It usually takes seconds. But
+// if its watch broke while an owner was deleted and recreated under the same name, it takes the new owner for the old
+// one, and never deletes the orphan.
 const garbageCollectorDelay = time.Minute
 
-// orphanError is returned for a child of a deleted object that had the owner's name.
+// orphanError is returned for a child whose controller is a former owner.
 type orphanError struct{ *WaitingError }
 
 func (e orphanError) Unwrap() error { return e.WaitingError }
@@ -173,10 +175,10 @@ func (a *applier) deleteOrphan(ctx context.Context, d *desired, live client.Obje
 	case current == nil || current.GetUID() != d.owner.reference.UID:
 		return &wait
 	}
-	if err := deleteExactly(ctx, d.owner.client, live); client.IgnoreNotFound(err) != nil {
+	if err := deleteExactly(ctx, d.owner.client, live, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s, whose owner is gone: %w", d, err)
 	}
-	a.record(ctx, d.owner, d.kind, live, outcomeDeleted, "its owner is gone")
+	a.report(ctx, d.owner, d.kind, live, outcomeDeleted, "its owner is gone")
 	return &wait
 }
 
@@ -207,20 +209,16 @@ func (a *applier) confirm(ctx context.Context, o *owner) error {
 	return nil
 }
 
-// readOwner reads the owner past the cache. It returns nil if there is no object of its name.
+// readOwner reads the owner past the cache. It returns nil if no object has its name.
 func (a *applier) readOwner(ctx context.Context, o *owner) (client.Object, error) {
 	return a.readNamed(ctx, o, client.ObjectKeyFromObject(o.object))
 }
 
 // readNamed reads an object of the owner's kind past the cache. It returns nil if there is none.
 func (a *applier) readNamed(ctx context.Context, o *owner, name types.NamespacedName) (client.Object, error) {
-	reader := a.apiReader
-	if reader == nil {
-		reader = o.client // a manager's client does not cache unstructured objects by default
-	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.reference.APIVersion, o.reference.Kind))
-	switch err := reader.Get(ctx, name, u); {
+	switch err := a.liveReader(o).Get(ctx, name, u); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,14 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// desiredNames are the objects that are desired in one reconcile, and the kinds of which that is not known: a child of
-// them could not be built.
+// desiredNames are the objects that are desired in one reconcile. Not all desired objects of the kinds in unbuilt are
+// known: a child of such a kind was not built.
 type desiredNames struct {
 	objects []declared
 	unbuilt []*kind
-	retains []byte // of each child with the option [Retain], whether its function returns true
+	retains []byte // see reconciliation.retains
 }
 
 // without returns the objects that are certainly not desired.
@@ -31,7 +31,7 @@ func (d desiredNames) without(found []written) (undesired []written) {
 	if len(found) == 0 {
 		return nil
 	}
-	names := make(map[objectName]bool, len(d.objects))
+	names := make(map[record.Name]bool, len(d.objects))
 	for i := range d.objects {
 		names[d.objects[i].objectName()] = true
 	}
@@ -41,7 +41,7 @@ func (d desiredNames) without(found []written) (undesired []written) {
 	}
 	for _, w := range found {
 		kind := w.kind.gvk.GroupKind()
-		if !kinds[kind] && !names[objectName{kind, client.ObjectKeyFromObject(w.object)}] {
+		if !kinds[kind] && !names[record.NameOf(kind, w.object)] {
 			undesired = append(undesired, w)
 		}
 	}
@@ -49,12 +49,17 @@ func (d desiredNames) without(found []written) (undesired []written) {
 }
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
-// reconcile it does so after all steps, if each of them succeeded or waits. It lists the children in the cache, and only
-// if the desired names have changed, a child was deleted or has appeared, the process is new, or the cache did not show a write
-// of ours yet.
+// reconcile it does so after all steps, if each of them succeeded or waits. It reports whether nothing was left to do.
 //
-// It reports whether nothing was left to do.
-func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames) (done bool, err error) {
+// It lists the children in the cache only if one of these holds:
+//
+//   - The desired names have changed, or what the functions of [Child.Retain] return.
+//   - A child has appeared.
+//   - A child was deleted.
+//   - The process is new.
+//   - The cache did not show a write of ours yet when they were last listed.
+//   - The owner has the record of a Job that is not desired any more.
+func (s *set) prune(ctx context.Context, o *owner, desired desiredNames) (done bool, err error) {
 	digest := s.applier.owners.digest(desired)
 	if s.applier.owners.isPruned(o.reference.UID, digest) && len(undesiredRuns(o, desired)) == 0 {
 		return true, nil
@@ -67,9 +72,9 @@ func (s *ChildSet[T]) prune(ctx context.Context, o *owner, desired desiredNames)
 	return false, now(ctx)
 }
 
-func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNames, digest uint64) error {
-	// Pending is read before listing: the list lacks what we wrote and the cache does not show yet, so it has to be
-	// repeated.
+func (s *set) pruneNow(ctx context.Context, o *owner, desired desiredNames, digest uint64) error {
+	// Pending is read before listing. A list lacks what we wrote and the cache does not show yet. Then the children
+	// have to be listed again.
 	complete := !s.applier.writes.Pending()
 	uid, pruned := o.reference.UID, uint64(0)
 	s.applier.owners.beginList(uid)
@@ -109,38 +114,28 @@ func (s *ChildSet[T]) pruneNow(ctx context.Context, o *owner, desired desiredNam
 type written struct {
 	kind   *kind
 	object client.Object
-	order  int // see [AnnotationOrder]
+	order  int // see opblocks.dev/order
 }
 
-// orderOf returns what [AnnotationOrder] says, 0 if that is nothing that this package writes.
-func orderOf(obj client.Object) int {
-	order, err := strconv.Atoi(obj.GetAnnotations()[AnnotationOrder])
-	if err != nil {
-		return 0
-	}
-	return max(0, order)
-}
-
-// listWritten returns the objects that this set wrote for the owner, also those that are being deleted, and the kinds that
-// are not served ([IfServed]), of which there are none.
-func (s *ChildSet[T]) listWritten(ctx context.Context, o *owner) (found []written, unserved []*kind, err error) {
+// listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. unserved are
+// the kinds that are not served ([IfServed]), which have no objects.
+func (s *set) listWritten(ctx context.Context, o *owner) (found []written, unserved []*kind, err error) {
 	return s.listIndexed(ctx, o, controllerBucket(o.reference.UID), func(k *kind, obj client.Object) bool { return s.isWritten(o, k, obj) })
 }
 
-// listFormer returns the objects that this set wrote anywhere for an object that had the owner's name and is gone, and
-// that are not retained. The garbage collector does not delete them. Without a manager nobody triggers a reconcile for
-// them either.
-func (s *ChildSet[T]) listFormer(ctx context.Context, o *owner) ([]written, error) {
+// listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The
+// garbage collector does not delete them. Without a manager, no event of theirs triggers a reconcile either.
+func (s *set) listFormer(ctx context.Context, o *owner) ([]written, error) {
 	name := o.objectName()
 	found, _, err := s.listIndexed(ctx, o, nameBucket(name), func(k *kind, obj client.Object) bool {
-		m, marked := markOf(obj, k.gvk.GroupKind())
-		return marked && m.owner == name && m.uid != o.reference.UID && !m.retained && s.isAnywhere(k.gvk) && s.carriesMarks(obj)
+		m, marked := record.MarkOf(obj, k.gvk.GroupKind())
+		return marked && m.Owner == name && m.UID != o.reference.UID && !m.Retained && s.isAnywhere(k.gvk) && s.carriesMarks(obj)
 	})
 	return found, err
 }
 
 // listIndexed returns the objects of the set's kinds that are in a bucket of the index and satisfy a function.
-func (s *ChildSet[T]) listIndexed(ctx context.Context, o *owner, bucket string, is func(*kind, client.Object) bool) (found []written, unserved []*kind, err error) {
+func (s *set) listIndexed(ctx context.Context, o *owner, bucket string, is func(*kind, client.Object) bool) (found []written, unserved []*kind, err error) {
 	kinds, err := s.kindsIn(o.client.Scheme())
 	if err != nil {
 		return nil, nil, err
@@ -158,42 +153,42 @@ func (s *ChildSet[T]) listIndexed(ctx context.Context, o *owner, bucket string, 
 		}
 		for _, obj := range list {
 			if is(k, obj) {
-				found = append(found, written{k, obj, orderOf(obj)})
+				found = append(found, written{k, obj, record.OrderOf(obj)})
 			}
 		}
 	}
 	return found, unserved, nil
 }
 
-// firstOfKind returns the index of the first child that has the kind of another one.
-func (s *ChildSet[T]) firstOfKind(kinds []*kind, i int) int {
+// firstOfKind returns the index of the first child that has the same kind as child i.
+func (s *set) firstOfKind(kinds []*kind, i int) int {
 	return slices.IndexFunc(kinds, func(k *kind) bool { return k.gvk == kinds[i].gvk })
 }
 
 // isWritten reports whether a live object was written by this set for this owner. Most objects of a bucket of the index belong to
 // other owners, so the owner is compared first.
-func (s *ChildSet[T]) isWritten(o *owner, k *kind, live client.Object) bool {
+func (s *set) isWritten(o *owner, k *kind, live client.Object) bool {
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
 		return controller.UID == o.reference.UID && s.carriesMarks(live)
 	}
 	return s.carriesMarks(live) && o.isMarkedBy(live, k.gvk.GroupKind())
 }
 
-// carriesMarks reports whether a live object was written by a set of this name, or of a former one.
-func (s *ChildSet[T]) carriesMarks(live client.Object) bool {
+// carriesMarks reports whether a live object was written by this set, under its present name or an earlier one.
+func (s *set) carriesMarks(live client.Object) bool {
 	return isWrittenBy(live, s.name, s.formerNames)
 }
 
-// isWrittenBy reports whether a live object was written by a set of this name, or of a former one.
+// isWrittenBy reports whether a live object was written by a set of this name, or of one of its earlier names.
 func isWrittenBy(live client.Object, set string, former []string) bool {
-	name := live.GetAnnotations()[AnnotationSet]
-	return (name == set || slices.Contains(former, name)) && lastAppliedOf(live).method != byOthers
+	name := live.GetAnnotations()[record.Set]
+	return (name == set || slices.Contains(former, name)) && record.LastAppliedOf(live).Method != record.ByOthers
 }
 
-// deleteInOrder deletes the objects with the highest order. If there are others too, they have to wait until these are
-// gone: then the error is a [*WaitingError]. Objects that turn out not to be ours are left alone. It returns
-// the others. why is for the errors.
-func (s *ChildSet[T]) deleteInOrder(ctx context.Context, o *owner, found []written, why string) (remaining []written, err error) {
+// deleteInOrder deletes the objects with the highest order. Objects with a lower order wait until these are gone: then
+// the error is a [*WaitingError]. It returns the objects that are not gone yet. Objects that turn out not to be ours
+// are left alone, and are not waited for. why is for the errors.
+func (s *set) deleteInOrder(ctx context.Context, o *owner, found []written, why string) (remaining []written, err error) {
 	defer s.applier.emitEvents(o)
 	for len(found) > 0 {
 		highest := 0
@@ -252,8 +247,8 @@ func enumerate(names []string) string {
 }
 
 // delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
-func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours bool, err error) {
-	runs := slices.Contains(w.object.GetFinalizers(), RunOnceFinalizer)
+func (s *set) delete(ctx context.Context, o *owner, w written) (ours bool, err error) {
+	runs := slices.Contains(w.object.GetFinalizers(), record.RunOnce)
 	if w.object.GetDeletionTimestamp() != nil && !runs {
 		return true, nil
 	}
@@ -263,9 +258,9 @@ func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours boo
 			return true, err
 		}
 	}
-	m, marked := markOf(w.object, w.kind.gvk.GroupKind())
+	m, marked := record.MarkOf(w.object, w.kind.gvk.GroupKind())
 	switch marked = marked && metav1.GetControllerOfNoCopy(w.object) == nil; {
-	case marked && m.uid != o.reference.UID:
+	case marked && m.UID != o.reference.UID:
 		if gone, err := a.isGone(ctx, o, m); err != nil || !gone {
 			return false, err
 		}
@@ -282,25 +277,25 @@ func (s *ChildSet[T]) delete(ctx context.Context, o *owner, w written) (ours boo
 		return a.removeMarked(ctx, o, w.kind, w.object)
 	}
 	if runs {
-		released, err := a.releaseRun(ctx, o, w.kind, w.object)
+		released, err := a.removeRunFinalizer(ctx, o, w.kind, w.object)
 		if err != nil || released == nil || released.GetDeletionTimestamp() != nil {
 			return true, err
 		}
 		w.object = released
 	}
-	err = deleteExactly(ctx, o.client, w.object)
+	err = deleteExactly(ctx, o.client, w.object, metav1.DeletePropagationBackground)
 	if client.IgnoreNotFound(err) != nil {
 		return true, fmt.Errorf("delete: %w", err)
 	}
 	if err == nil {
 		a.countByName(o, w.kind, w.object, deletion, sum{})
-		a.record(ctx, o, w.kind, w.object, outcomeDeleted, "")
+		a.report(ctx, o, w.kind, w.object, outcomeDeleted, "")
 	}
 	return true, nil
 }
 
-// list returns objects of a kind, those of a bucket of the index among them. They may be the cache's own.
-func (s *ChildSet[T]) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind, bucket string) ([]client.Object, error) {
+// list returns objects of a kind, among them all objects in a bucket of the index. They may be the cache's own.
+func (s *set) list(ctx context.Context, o *owner, sample client.Object, gvk schema.GroupVersionKind, bucket string) ([]client.Object, error) {
 	list := newList(sample, gvk, o.client.Scheme())
 	options := []client.ListOption{client.UnsafeDisableDeepCopy}
 	if !s.isAnywhere(gvk) {

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
@@ -25,7 +26,7 @@ func TestPruneRunsAfterAllSteps(t *testing.T) {
 	owner := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.Namespace(t, cp), Name: "web"}}
 	require.NoError(t, c.Create(t.Context(), owner))
 
-	named := func(name string, wanted bool) *ownedresources.Child[*budget] {
+	named := func(name string, wanted bool) ownedresources.AnyChild[*budget] {
 		return ownedresources.Build(func(*budget) *corev1.ConfigMap {
 			if !wanted {
 				return nil
@@ -51,7 +52,7 @@ func TestPruneRunsAfterAllSteps(t *testing.T) {
 		after, err := get("moves")
 		require.NoError(t, err)
 		require.Equal(t, before.UID, after.UID, "it was not deleted")
-		require.Equal(t, home, after.Annotations[ownedresources.AnnotationSet])
+		require.Equal(t, home, after.Annotations[record.Set])
 	}
 	_, err = get("extra")
 	require.NoError(t, client.IgnoreNotFound(err))

@@ -15,11 +15,12 @@ var (
 	rawJSONHolders sync.Map // reflect.Type → bool: whether its values can contain raw JSON
 )
 
-// withSortedJSON rewrites the raw JSON in an object that is created: without white space, and with sorted fields. That is
+// withSortedJSON sorts the raw JSON in an object that is created: it removes white space, and sorts the fields. That is
 // the form in which the API server decodes it at every later write.
 //
-// The API server compares the raw JSON in an immutable spec byte by byte, such as the parameters of a ResourceClaim. In
-// another form, every later write is refused as a change of the spec, even that of a label.
+// The API server compares the raw JSON in an immutable spec byte by byte, such as the parameters of a ResourceClaim. If
+// it were stored in another form, the API server would refuse every later write as a change of the spec, even a change
+// of a label.
 func withSortedJSON(obj client.Object) {
 	if t := reflect.TypeOf(obj); t.Kind() == reflect.Pointer && holdsRawJSON(t.Elem()) {
 		sortJSON(reflect.ValueOf(obj).Elem())
@@ -57,7 +58,7 @@ func reaches(t, other reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// sortJSON rewrites the raw JSON in a value that can be set.
+// sortJSON sorts the raw JSON in a value that can be set.
 func sortJSON(v reflect.Value) {
 	if !holdsRawJSON(v.Type()) {
 		return
@@ -91,7 +92,8 @@ func sortJSON(v reflect.Value) {
 	}
 }
 
-// sortedJSON returns what is no JSON as it is: the API server refuses it with words.
+// sortedJSON returns JSON without white space and with sorted fields. Anything else it returns as it is: the API server
+// refuses it with a message.
 func sortedJSON(raw []byte) []byte {
 	var value any
 	if len(raw) == 0 || utiljson.Unmarshal(raw, &value) != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/readiness"
 )
 
-// ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes, and a
-// *WaitingError otherwise. A condition decides it if one is given, and else the rules of kstatus.
+// ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes,
+// and a *WaitingError otherwise. If a condition is given, it decides this, and otherwise the rules of kstatus do.
 func (k *kind) ready(live client.Object, condition string) error {
 	if condition != "" {
 		return k.readyByCondition(live, condition)

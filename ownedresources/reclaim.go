@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Some tools clear the managed fields of an object to save space. Then the API server does not know any more which fields
@@ -27,21 +28,21 @@ import (
 
 const (
 	beforeFirstApply = fieldmanager.BeforeFirstApply
-	// foundBefore is the manager's name afterwards, so that the entry is not taken for a new one.
+	// foundBefore is the name that reclaim gives this manager, so that its entry is not taken for a new one.
 	foundBefore = "opblocks-before-first-apply"
 )
 
 // reclaim gives our fields back to us after an apply, if the managed fields had been cleared. before is the live object
 // before the apply, and answer the API server's answer.
 //
-// If the apply has sent what was last sent, our fields are those that it sent. Otherwise nobody knows which of the others
-// were ours. All are removed, except those that are surely of others: owner references, finalizers,
-// labels and annotations of Kubernetes itself, and replicas or other fields that were handed over.
+// If the apply has sent the same as the write before it, our fields are the fields that it sent. Otherwise nobody knows
+// which other fields were ours. All of them are removed, except fields that surely belong to others: owner references,
+// finalizers, labels and annotations of Kubernetes itself, and replicas or other fields that were handed over.
 //
-// Our fields are taken from the former entry, and the others are removed, by one patch. It has the live resource version as
-// precondition. If it fails, or the process ends before it, the former entry stays, and the next pass does it: see
-// [isReclaimable].
-func (a *applier) reclaim(ctx context.Context, d *desired, last lastApplied, before, answer client.Object) (client.Object, error) {
+// One patch takes our fields from the entry of before-first-apply, and removes the other fields. It has the live
+// resource version as precondition. If it fails, or the process ends before it, the entry stays, and the next pass
+// sends the patch: see [isReclaimable].
+func (a *applier) reclaim(ctx context.Context, d *desired, last record.LastApplied, before, answer client.Object) (client.Object, error) {
 	lost := isLost(d, last, before)
 	if !lost && !isReclaimable(d, answer) {
 		return answer, nil
@@ -78,26 +79,28 @@ func isReclaimable(d *desired, obj client.Object) bool {
 	return hasFormerEntry(obj) && formerEntry(obj) >= 0 && d.ourEntry(obj) >= 0
 }
 
-// isLost reports whether our managed fields entry has been cleared, while others have written entries since. last is the
+// isLost reports whether our managed fields entry has been cleared, and others have written entries since. last is the
 // record in the live object.
-func isLost(d *desired, last lastApplied, live client.Object) bool {
-	return last.method != byOthers && len(live.GetManagedFields()) > 0 && d.ourEntry(live) < 0 && formerEntry(live) < 0
+func isLost(d *desired, last record.LastApplied, live client.Object) bool {
+	return last.Method != record.ByOthers && len(live.GetManagedFields()) > 0 && d.ourEntry(live) < 0 && formerEntry(live) < 0
 }
 
 // hasDropped reports whether a field may have been dropped since the managed fields were cleared. last is the record
 // before the apply, and answer is the API server's answer to the apply.
 //
-// If this apply has sent what was last sent, an earlier one may have dropped the field, and the process ended before the
-// fields were taken back. That apply changed the record, so the former entry does not own the annotation any more. An
-// object whose owner reference the former entry does not own was not ours then, so nothing was dropped.
-func (d *desired) hasDropped(last lastApplied, answer client.Object) (bool, error) {
+// If this apply has sent the same as the last write, that write may have been an apply A that dropped a field: the
+// managed fields were cleared, then A dropped the field, then the process died before it took the fields back. We see
+// it because A wrote the record opblocks.dev/applied: the entry of before-first-apply does not own it. If that entry
+// does not own our owner reference, the object was not ours when the managed fields were cleared, so nothing was
+// dropped.
+func (d *desired) hasDropped(last record.LastApplied, answer client.Object) (bool, error) {
 	former := formerEntry(answer)
 	switch {
-	case last.method == byOthers:
+	case last.Method == record.ByOthers:
 		return false, nil
-	case last.hash != string(d.sum[:]):
+	case last.Hash != string(d.sum[:]):
 		return true, nil
-	case last.method != byApply || former < 0:
+	case last.Method != record.ByApply || former < 0:
 		return false, nil
 	}
 	set, err := fieldSet(answer.GetManagedFields()[former])
@@ -108,9 +111,10 @@ func (d *desired) hasDropped(last lastApplied, answer client.Object) (bool, erro
 	return set.Has(ours) && !set.Has(recordPath), nil
 }
 
-var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", AnnotationApplied)
+var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", record.Applied)
 
-// reclaimFrom removes from the live object what is not desired, if something was dropped.
+// reclaimFrom takes our fields from the entry of before-first-apply. If something was dropped, it also removes from the
+// live object what is not desired.
 func (a *applier) reclaimFrom(ctx context.Context, d *desired, live *unstructured.Unstructured, dropped, withSpec bool) (client.Object, error) {
 	formerSet, owned, err := d.formerFields(live)
 	if err != nil {
@@ -134,7 +138,7 @@ func (a *applier) reclaimFrom(ctx context.Context, d *desired, live *unstructure
 			return nil, fmt.Errorf("managed fields of %s: %w", d, err)
 		}
 	}
-	patch, err := replacePatch(d, live, tree, entries, byApply)
+	patch, err := replacePatch(d, live, tree, entries, record.ByApply)
 	if err != nil {
 		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
@@ -154,8 +158,8 @@ func (d *desired) reclaimable(answer client.Object) (*fieldpath.Set, error) {
 	return d.removable(former, owned, true)
 }
 
-// removable returns those of some fields that are not surely of others. It leaves out fields that contain such fields, or
-// fields that are owned.
+// removable returns the fields that may be removed, because they do not surely belong to others. It leaves out a field
+// that contains a field of others, or a field that is owned.
 func (d *desired) removable(fields, owned *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
 	createOnly, err := d.createOnlyFields()
 	if err != nil {
@@ -183,7 +187,7 @@ func (d *desired) removable(fields, owned *fieldpath.Set, withSpec bool) (*field
 
 // without returns a copy of a tree without some fields. Empty structs that are desired stay.
 func (d *desired) without(tree map[string]any, fields *fieldpath.Set) (map[string]any, error) {
-	want, err := d.tree(byApply)
+	want, err := d.tree(record.ByApply)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +220,7 @@ func (d *desired) mayRemove(path fieldpath.Path, withSpec bool) bool {
 		if name != "labels" && name != "annotations" {
 			continue
 		}
-		if i == len(names)-1 || isOfKubernetes(names[i+1]) { // the map itself goes with its last key
+		if i == len(names)-1 || isOfKubernetes(names[i+1]) { // removing the last key also removes the map
 			return false
 		}
 	}
@@ -247,13 +251,13 @@ func isOfKubernetes(key string) bool {
 	return false
 }
 
-// createOnlyFields returns the fields that [CreateOnly] unsets.
+// createOnlyFields returns the fields that [Child.CreateOnly] unsets.
 func (d *desired) createOnlyFields() (*fieldpath.Set, error) {
 	if d.options.createOnly == nil {
 		return &fieldpath.Set{}, nil
 	}
 	var sets [2]*fieldpath.Set
-	for i, method := range []writeMethod{byCreate, byApply} {
+	for i, method := range []record.Method{record.ByCreate, record.ByApply} {
 		tree, err := d.tree(method)
 		if err != nil {
 			return nil, err

@@ -20,13 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestReclaimSurvivesEveryFault drops a field of a child after somebody has cleared the child's managed fields, once for
-// every fault at every point. The field must go each time, with a cache that keeps managed fields and with a compact one.
+// TestReclaimSurvivesEveryFault drops a field of a child after somebody has cleared the child's managed fields, once
+// for every fault at every point. The field must be removed each time, with a cache that keeps managed fields and with
+// a compact one.
 func TestReclaimSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
@@ -72,7 +74,7 @@ func TestReclaimSurvivesEveryFault(t *testing.T) {
 					}
 					return nil
 				},
-			}, reconciletest.SkipFaults(reconciletest.Conflict)) // nobody knows that the annotation of the other writer is not ours
+			}, reconciletest.SkipFaults(kinds.Conflict)) // nobody knows that the annotation of the other writer is not ours
 		})
 	}
 }

@@ -107,7 +107,7 @@ func TestReclaimDataKey(t *testing.T) {
 	env.expect(t, want, Unchanged, none...)
 }
 
-// If nothing of ours has changed, our fields are known, and those of others are left alone.
+// If nothing of ours has changed, our fields are known, and the fields of others are left alone.
 func TestReclaimOnDrift(t *testing.T) {
 	env := newTestEnv(t)
 	want := env.deployment()

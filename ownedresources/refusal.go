@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -16,7 +17,7 @@ func (a *applier) recoverFrom(ctx context.Context, d *desired, refusal error) (c
 	if !isInvalid(refusal) {
 		return nil, refusal
 	}
-	live, err := a.readTree(ctx, d) // the cache may show it as ours although it has another owner by now
+	live, err := a.readTree(ctx, d) // it may have got another owner, which the cache does not show yet
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
@@ -51,12 +52,12 @@ func (a *applier) refuse(ctx context.Context, d *desired, refusal error) error {
 
 const reasonRecreating = "Recreating"
 
-// recreate deletes an object of which the API server refuses a change. The event of its deletion triggers the reconcile
-// that creates it. Nothing in the refusal distinguishes an immutable field from a wrong value for certain, so a dry run
-// tries first to create the new object, under another name.
+// recreate deletes an object because the API server refuses to change it. The event of its deletion triggers the
+// reconcile that creates it. Nothing in the refusal distinguishes an immutable field from a wrong value for certain, so
+// a dry run tries first to create the new object, under another name.
 //
-// If the object was itself created for this change, another one would be refused too. Any other object was put there by another
-// writer, and is deleted again, less often each time.
+// If the object was itself created for this change, another one would be refused too. If another writer has put an
+// object in its place, that is deleted again, less often each time.
 func (a *applier) recreate(ctx context.Context, d *desired, live client.Object, refusal error) error {
 	if a.owners.isRecreated(d, live) {
 		return fmt.Errorf("recreated once for this change already: %w", refusal)
@@ -73,12 +74,12 @@ func (a *applier) recreate(ctx context.Context, d *desired, live client.Object, 
 	if d.binding != byReference && (!d.owner.isMarkedBy(live, d.kind.gvk.GroupKind()) || !isManagedBy(live, d.owner.fieldManager)) {
 		return refusal
 	}
-	if err := deleteExactly(ctx, d.owner.client, live); client.IgnoreNotFound(err) != nil {
+	if err := deleteExactly(ctx, d.owner.client, live, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s to recreate it: %w", d, err)
 	}
 	a.owners.setRecreated(d)
 	a.countByName(d.owner, d.kind, live, recreation, d.sum)
-	a.record(ctx, d.owner, d.kind, live, outcomeRecreated, "")
+	a.report(ctx, d.owner, d.kind, live, outcomeRecreated, "")
 	a.writes.Forget(live, client.ObjectKeyFromObject(live))
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is recreated, since one of its fields cannot be changed", d)}
 }
@@ -94,7 +95,7 @@ type pathElement struct {
 	isIndex bool
 }
 
-// parseFieldPath parses a path. It returns false if that is not well-formed.
+// parseFieldPath parses a path. It returns false if the path is not well-formed.
 func parseFieldPath(path string) (fieldPath, bool) {
 	var elements fieldPath
 	for path != "" {

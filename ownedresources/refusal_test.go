@@ -42,7 +42,7 @@ func TestRecreate(t *testing.T) {
 		require.Equal(t, Created, result.Operation)
 		require.NotEqual(t, before.GetUID(), result.Object.GetUID())
 
-		// What was created for this change is refused like the former one.
+		// What was created for this change is refused like the object before it.
 		d, err := w.applier.desire(ownerOf(t, w), changed(w), &childOptions{recreate: true})
 		require.NoError(t, err)
 		immutable := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil)
@@ -138,7 +138,7 @@ func TestPruneWhileARecreationIsDelayed(t *testing.T) {
 	require.True(t, w.exists(t, namedConfigMap("", "present")))
 }
 
-// The cache may show an object as ours that has another owner by now.
+// The cache may show an object as ours although it has got another owner.
 func TestRecreateReadsPastTheCache(t *testing.T) {
 	w := newTestEnv(t)
 	ours := w.expect(t, w.deployment(), Created, "POST deployments").(*appsv1.Deployment).DeepCopy()

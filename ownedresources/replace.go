@@ -14,10 +14,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/merge"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // tree returns what is sent, as decoded JSON.
-func (d *desired) tree(method writeMethod) (map[string]any, error) {
+func (d *desired) tree(method record.Method) (map[string]any, error) {
 	body, err := d.kind.comparer.AppendApply(nil, d.toSend(method), d.kind.gvk, "", "")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
@@ -26,8 +28,9 @@ func (d *desired) tree(method writeMethod) (map[string]any, error) {
 	return tree, utiljson.Unmarshal(body, &tree)
 }
 
-// mergeInto returns what a server-side apply makes of the live object: merged with what is sent, and without what was sent
-// before and is not sent any more. It also returns the managed fields entries, with our own as the apply would make it.
+// mergeInto returns what a server-side apply makes of the live object: merged with what is sent, and without what was
+// sent before and is not sent any more. It also returns the managed fields entries, with our own entry as the apply
+// would write it.
 func (d *desired) mergeInto(live *unstructured.Unstructured, want map[string]any) (map[string]any, []metav1.ManagedFieldsEntry, error) {
 	content := live.DeepCopy()
 	content.SetManagedFields(nil)
@@ -98,8 +101,8 @@ func (oneVersion) IsMissingVersionError(err error) bool {
 	return is
 }
 
-// annotationPointer is the path of [AnnotationApplied] in a JSON patch.
-var annotationPointer = jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: AnnotationApplied}})
+// annotationPointer is the path of opblocks.dev/applied in a JSON patch.
+var annotationPointer = jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: record.Applied}})
 
 type jsonPatchOperation struct {
 	Op    string `json:"op"`
@@ -107,9 +110,9 @@ type jsonPatchOperation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// replacePatch returns a JSON patch that makes a tree of the live object. It has the live resource version as
-// precondition. If values are added, mark the object as byCreate, so that its fields are migrated before the next apply.
-func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry, mark writeMethod) ([]byte, error) {
+// replacePatch returns a JSON patch that turns the live object into a tree. It has the live resource version as
+// precondition. If the patch adds values, pass record.ByCreate, so that the fields are migrated before the next apply.
+func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry, method record.Method) ([]byte, error) {
 	patch := []jsonPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
 	if entries != nil && d.ourEntry(live) >= 0 {
 		patch = append(patch, jsonPatchOperation{"replace", "/metadata/managedFields", entries})
@@ -139,7 +142,7 @@ func replacePatch(d *desired, live *unstructured.Unstructured, tree map[string]a
 	if annotations == nil {
 		return nil, errors.New("no annotations")
 	}
-	annotations[AnnotationApplied] = d.lastApplied(mark)
+	annotations[record.Applied] = d.lastApplied(method)
 	liveMetadata, _ := live.Object["metadata"].(map[string]any)
 	for _, name := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		replace(liveMetadata, metadata, "/metadata", name)

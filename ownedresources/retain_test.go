@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // retaining returns a set of a claim that stays as long as minAvailable is not 0, and of a ConfigMap that does not stay.
 func (env *operatorEnv) retaining(options ...ChildOption) *ChildSet[*budget] {
-	options = append(options, Retain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 }), ReadyWhen("Bound"))
+	options = append(options, withRetain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 }), ReadyWhen("Bound"))
 	return Ensure(
 		Build(func(owner *budget) *corev1.PersistentVolumeClaim { return env.claim() }, options...),
 		Build(func(owner *budget) *corev1.ConfigMap { return namedConfigMap(env.namespace, "sentinel") }))
@@ -40,15 +42,15 @@ func (env *operatorEnv) claim() *corev1.PersistentVolumeClaim {
 func isRetainedFor(owner types.UID) func(*corev1.PersistentVolumeClaim) bool {
 	return func(obj *corev1.PersistentVolumeClaim) bool {
 		return obj.DeletionTimestamp == nil && len(obj.OwnerReferences) == 0 &&
-			obj.Labels[LabelOwnerUID] == string(owner) && obj.Annotations[AnnotationRetained] == "true"
+			obj.Labels[record.OwnerUID] == string(owner) && obj.Annotations[record.Retained] == "true"
 	}
 }
 
-// isOwned reports whether the claim has the owner reference and none of the marks.
+// isOwned reports whether the claim has the owner reference and no mark.
 func isOwned(owner types.UID) func(*corev1.PersistentVolumeClaim) bool {
 	return func(obj *corev1.PersistentVolumeClaim) bool {
-		return metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner}) && obj.Labels[LabelOwnerUID] == "" &&
-			obj.Annotations[AnnotationOwner] == "" && obj.Annotations[AnnotationRetained] == ""
+		return metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner}) && obj.Labels[record.OwnerUID] == "" &&
+			obj.Annotations[record.Owner] == "" && obj.Annotations[record.Retained] == ""
 	}
 }
 
@@ -156,7 +158,7 @@ func TestRetain(t *testing.T) {
 					all = append(all, env.claim())
 				}
 				return all, nil
-			}, Retain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 })))
+			}, withRetain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 })))
 		}
 		env.start(t, list())
 		env.create(t, env.owner)
@@ -186,12 +188,12 @@ func listedData(owner *budget) (all []*corev1.ConfigMap, err error) {
 // Two children of one kind have the option Retain, and only the function of the list changes. What falls out of the list follows the
 // function of the list.
 func TestRetainIsPerChild(t *testing.T) {
-	always := Retain(func(*budget) bool { return true })
-	listed := Retain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 })
+	always := withRetain(func(*budget) bool { return true })
+	listed := withRetain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 })
 	both := func() *ChildSet[*budget] { return Ensure(Build(alwaysData, always), BuildEach(listedData, listed)) }
 	reordered := func() *ChildSet[*budget] { return Ensure(BuildEach(listedData, listed), Build(alwaysData, always)) }
 	isRetained := func(m *corev1.ConfigMap) bool {
-		return m.Annotations[AnnotationRetained] == "true" && len(m.OwnerReferences) == 0
+		return m.Annotations[record.Retained] == "true" && len(m.OwnerReferences) == 0
 	}
 	begin := func(t *testing.T) (env *operatorEnv, stop func()) {
 		env = newOperatorEnv(t)
@@ -261,28 +263,28 @@ func TestRetainIsPerChild(t *testing.T) {
 		env, stop := begin(t)
 		mark := namedConfigMap(env.namespace, "one")
 		waitFor(t, env, mark, isRetained)
-		before := mark.Annotations[AnnotationBuilder]
+		before := mark.Annotations[record.Builder]
 		setNames(t, env, "one", 1)
 		stop()
 		setNames(t, env, "one", 0)
 		env.start(t, reordered())
 		waitFor(t, env, mark, func(m *corev1.ConfigMap) bool {
-			return m.Annotations[AnnotationBuilder] != before && len(m.OwnerReferences) == 1
+			return m.Annotations[record.Builder] != before && len(m.OwnerReferences) == 1
 		})
 		requireKept(t, env, "two", "always") // nobody knows any more which child built it
 	})
 }
 
 func TestBuilders(t *testing.T) {
-	retain := Retain(func(*budget) bool { return true })
-	of := func(children ...*Child[*budget]) []string {
+	retain := withRetain(func(*budget) bool { return true })
+	of := func(children ...AnyChild[*budget]) []string {
 		s := Ensure(children...)
 		kinds, err := s.kindsIn(scheme.Scheme)
 		require.NoError(t, err)
 		return s.builders(kinds)
 	}
-	single := func(options ...ChildOption) *Child[*budget] { return Build(alwaysData, options...) }
-	list := func(options ...ChildOption) *Child[*budget] { return BuildEach(listedData, options...) }
+	single := func(options ...ChildOption) AnyChild[*budget] { return Build(alwaysData, options...) }
+	list := func(options ...ChildOption) AnyChild[*budget] { return BuildEach(listedData, options...) }
 	secret := Build(func(*budget) *corev1.Secret { return nil }, retain)
 	require.Equal(t, []string{"", ""}, of(single(retain), secret), "there is no other child of its kind")
 	require.Equal(t, []string{"", ""}, of(single(), list()), "none is retained")
@@ -311,16 +313,16 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 		return is
 	}
 	set.waitForError(t, isRefused)
-	env.setAvailable(t, 0) // it would go with the owner
+	env.setAvailable(t, 0) // it would be deleted with the owner
 	require.NoError(t, env.client.Delete(t.Context(), env.owner))
 	env.waitForCollector(t, metav1.DeletePropagationBackground)
 	stop()
 
 	change(t, env, theirs, func(c *corev1.PersistentVolumeClaim) { // as an owner of another namespace has left it
 		former := &owner{namespace: env.other, set: "children", reference: metav1.OwnerReference{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Name: "web", UID: "former"}}
-		c.Annotations = former.marksFor(objectName{schema.GroupKind{Kind: "PersistentVolumeClaim"}, client.ObjectKeyFromObject(c)}, byRetention)
-		c.Annotations[AnnotationSet] = "children"
-		c.Annotations[AnnotationApplied] = "v1:applied:0123456789abcdef0123456789abcdef"
+		c.Annotations = former.markFor(byRetention).Annotations(record.NameOf(schema.GroupKind{Kind: "PersistentVolumeClaim"}, c))
+		c.Annotations[record.Set] = "children"
+		c.Annotations[record.Applied] = "v1:applied:0123456789abcdef0123456789abcdef"
 	})
 	env.owner = env.newOwner()
 	env.owner.Spec.MinAvailable.IntVal = 0
@@ -332,8 +334,8 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 	require.Equal(t, before.UID, theirs.UID)
 	require.Nil(t, theirs.DeletionTimestamp)
-	m, _ := markOf(theirs, schema.GroupKind{Kind: "PersistentVolumeClaim"})
-	require.Equal(t, types.UID("former"), m.uid, "its mark is as it was")
+	m, _ := record.MarkOf(theirs, schema.GroupKind{Kind: "PersistentVolumeClaim"})
+	require.Equal(t, types.UID("former"), m.UID, "its mark is as it was")
 	require.Empty(t, theirs.OwnerReferences)
 	require.Empty(t, theirs.Labels)
 }

@@ -49,7 +49,7 @@ func unstructuredFrom(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// withoutMemory proves that nothing is written, by a process that remembers nothing.
+// withoutMemory proves that a process that remembers nothing writes nothing.
 func withoutMemory(t *testing.T, env *testEnv, want client.Object) {
 	t.Helper()
 	for range 2 {

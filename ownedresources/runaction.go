@@ -16,12 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // What is done for a Job of [RunOnce], as [nextRunAction] decides.
@@ -40,7 +40,7 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	key := recordKey(RunOncePrefix, o, d.object)
+	key := record.Key(record.RunPrefix, o.namespace, d.object)
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		pass.KeepAnnotation(key, o.set) // the set that has written it may not desire the Job any more
 	}
@@ -48,7 +48,7 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 		var job *jobState
 		if live != nil {
 			if ref := metav1.GetControllerOfNoCopy(live); ref == nil || ref.UID != o.reference.UID {
-				switch released, err := a.releaseFormer(ctx, d, live); {
+				switch released, err := a.removeFormerRunFinalizer(ctx, d, live); {
 				case err != nil:
 					return Result{}, err
 				case released:
@@ -61,20 +61,20 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 				return Result{}, err
 			}
 		}
-		record := parseRunRecord(o.object.GetAnnotations()[key])
-		switch action := nextRunAction(record, child.content, job); action {
+		last := record.ParseRun(o.object.GetAnnotations()[key])
+		switch action := nextRunAction(last, child.content, job); action {
 		case runCreate:
 			live, err = a.createRun(ctx, d)
-		case runClaim:
-			err = a.setRecord(ctx, o, key, runRecord{runStarted, child.content, job.uid, o.set}.String())
+		case runName:
+			err = a.setRecord(ctx, o, key, record.Run{State: record.RunStarted, Content: child.content, UID: job.uid, Set: o.set}.String())
 		case runStart:
 			live, err = a.startRun(ctx, d, live)
 		case runRecordComplete:
-			err = a.setRecord(ctx, o, key, runRecord{end: runComplete, content: child.content, set: o.set}.String())
+			err = a.setRecord(ctx, o, key, record.Run{State: record.RunComplete, Content: child.content, Set: o.set}.String())
 		case runRecordFailed:
-			err = a.setRecord(ctx, o, key, runRecord{end: runFailed, content: child.content, set: o.set}.String())
+			err = a.setRecord(ctx, o, key, record.Run{State: record.RunFailed, Content: child.content, Set: o.set}.String())
 		case runRelease:
-			live, err = a.releaseRun(ctx, o, d.kind, live)
+			live, err = a.removeRunFinalizer(ctx, o, d.kind, live)
 		case runReplace:
 			return Result{Object: live}, a.replaceRun(ctx, d, live)
 		case runDiscard:
@@ -105,7 +105,7 @@ func (a *applier) runOnce(ctx context.Context, o *owner, child *declared) (Resul
 }
 
 // desireRun returns the desired Job with the annotations of [RunOnce]. It is not normalized again: that would take the
-// annotations away if the Job has a copy of another object's metadata, and would lose the fields of [CreateOnly].
+// annotations away if the Job has a copy of another object's metadata, and would lose the fields of [Child.CreateOnly].
 func (a *applier) desireRun(o *owner, child *declared) (*desired, error) {
 	object, full, err := child.kind.normalize(child.object, child.options)
 	if err != nil {
@@ -116,22 +116,22 @@ func (a *applier) desireRun(o *owner, child *declared) (*desired, error) {
 	}
 	for _, obj := range []*client.Object{&object, &full} {
 		*obj = (*obj).DeepCopyObject().(client.Object)
-		setAnnotation(*obj, AnnotationContent, child.content)
-		setAnnotation(*obj, annotationRunOwner, string(o.reference.UID))
+		setAnnotation(*obj, record.Content, child.content)
+		setAnnotation(*obj, record.RunOwner, string(o.reference.UID))
 	}
 	encoded, err := child.kind.comparer.AppendJSON(nil, object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", child.kind.describe(object), err)
 	}
 	return &desired{
-		kind: child.kind, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, binding: child.binding, order: child.order, hold: child.hold,
+		kind: child.kind, object: object, full: full, sum: sumOf(encoded), owner: o, options: child.options, binding: child.binding, order: child.order, hold: child.hold, reads: child.reads,
 	}, nil
 }
 
 // changeableJobFields are the fields of a Job's spec that a live Job takes over. The others are its content.
 var changeableJobFields = []string{"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"}
 
-// runContent returns a hash of what of a Job has to run only once.
+// runContent returns a hash of the part of a Job's spec that has to run only once.
 func runContent(k *kind, obj client.Object) (string, error) {
 	encoded, err := k.comparer.AppendJSON(nil, obj)
 	if err != nil {
@@ -171,16 +171,16 @@ func asJob(live client.Object) (*batchv1.Job, error) {
 	return nil, fmt.Errorf("%T is not a Job", live)
 }
 
-// addRunFields adds to a Job that is sent what [RunOnce] needs: the finalizer until its end is recorded, and before that, at
-// its creation, the suspension.
-func (d *desired) addRunFields(obj client.Object, method writeMethod) {
+// addRunFields adds what [RunOnce] needs to a Job that is sent: the suspension when it is created, and the finalizer
+// until the owner has the record of its end.
+func (d *desired) addRunFields(obj client.Object, method record.Method) {
 	if !d.options.runOnce {
 		return
 	}
-	if !d.runEnded() && !slices.Contains(obj.GetFinalizers(), RunOnceFinalizer) {
-		obj.SetFinalizers(append(slices.Clone(obj.GetFinalizers()), RunOnceFinalizer))
+	if !d.runEnded() && !slices.Contains(obj.GetFinalizers(), record.RunOnce) {
+		obj.SetFinalizers(append(slices.Clone(obj.GetFinalizers()), record.RunOnce))
 	}
-	if method != byCreate || setsSuspend(obj) {
+	if method != record.ByCreate || setsSuspend(obj) {
 		return
 	}
 	switch obj := obj.(type) {
@@ -191,18 +191,18 @@ func (d *desired) addRunFields(obj client.Object, method writeMethod) {
 			spec["suspend"] = true
 		}
 	}
-	setAnnotation(obj, annotationHeld, "until its owner names it")
+	setAnnotation(obj, record.Held, "false")
 }
 
 // runEnded reports whether a Job of the desired content has completed or failed, as the owner's annotation says.
 func (d *desired) runEnded() bool {
-	record := parseRunRecord(d.owner.object.GetAnnotations()[recordKey(RunOncePrefix, d.owner, d.object)])
-	return record.ended(d.object.GetAnnotations()[AnnotationContent])
+	last := record.ParseRun(d.owner.object.GetAnnotations()[record.Key(record.RunPrefix, d.owner.namespace, d.object)])
+	return last.Ended(d.object.GetAnnotations()[record.Content])
 }
 
 // lacksRunFinalizer reports whether a live Job has lost the finalizer that it needs.
 func (d *desired) lacksRunFinalizer(live client.Object) bool {
-	return d.options.runOnce && !slices.Contains(live.GetFinalizers(), RunOnceFinalizer) && !d.runEnded()
+	return d.options.runOnce && !slices.Contains(live.GetFinalizers(), record.RunOnce) && !d.runEnded()
 }
 
 func setsSuspend(obj client.Object) bool {
@@ -221,7 +221,7 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 	if d.hold != "" {
 		return nil, d.held("is not created")
 	}
-	if err := a.slowDownByName(d.owner, d.kind, d.object, creation, d.sum); err != nil {
+	if err := a.slowDownByName(d.owner, d.kind, d.object, creating, d.sum); err != nil {
 		return nil, err
 	}
 	if err := d.checkValues(); err != nil {
@@ -230,7 +230,7 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 	if err := a.waitForFormerPods(ctx, d); err != nil {
 		return nil, err
 	}
-	if err := a.requireCurrent(ctx, d.owner); err != nil { // a process that sees the past does not know what has run
+	if err := a.requireCurrent(ctx, d.owner); err != nil { // a process that sees an old version of the owner does not know what has run
 		return nil, err
 	}
 	answer, err := a.post(ctx, d)
@@ -248,12 +248,13 @@ func (a *applier) createRun(ctx context.Context, d *desired) (client.Object, err
 		return nil, err
 	}
 	answer = a.remember(ctx, d, answer)
-	a.record(ctx, d.owner, d.kind, answer, outcomeCreated, "")
+	a.report(ctx, d.owner, d.kind, answer, outcomeCreated, "")
 	return answer, nil
 }
 
-// waitForFormerPods returns a [*WaitingError] while a pod of a former Job of this name runs, which somebody has deleted without its
-// pods, or whose pods the garbage collector has not deleted yet. Without a manager the pods are not read.
+// waitForFormerPods returns a [*WaitingError] while a pod of an earlier Job of this name runs. Somebody has deleted
+// that Job without its pods, or the garbage collector has not deleted them yet. Without a manager the pods are not
+// read.
 func (a *applier) waitForFormerPods(ctx context.Context, d *desired) error {
 	name := d.object.GetName()
 	if a.apiReader == nil || len(validation.IsValidLabelValue(name)) > 0 { // the API server refuses a Job of such a name
@@ -278,18 +279,19 @@ func (a *applier) waitForFormerPods(ctx context.Context, d *desired) error {
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
 
-// undesiredRuns returns the keys of the owner's annotations about Jobs that this set has recorded and does not desire any more.
+// undesiredRuns returns the keys of the records that this set has written on the owner about Jobs that it does not
+// desire any more.
 func undesiredRuns(o *owner, desired desiredNames) (keys []string) {
 	if slices.ContainsFunc(desired.unbuilt, func(k *kind) bool { return k.gvk.GroupKind() == jobKind }) {
 		return nil
 	}
 	for key, value := range o.object.GetAnnotations() {
-		if !strings.HasPrefix(key, RunOncePrefix) {
+		if !strings.HasPrefix(key, record.RunPrefix) {
 			continue
 		}
-		record := parseRunRecord(value)
-		if record.end != "" && o.isSet(record.set) && !slices.ContainsFunc(desired.objects, func(d declared) bool {
-			return d.options.runOnce && recordKey(RunOncePrefix, o, d.object) == key
+		last := record.ParseRun(value)
+		if last.State != "" && o.isSet(last.Set) && !slices.ContainsFunc(desired.objects, func(d declared) bool {
+			return d.options.runOnce && record.Key(record.RunPrefix, o.namespace, d.object) == key
 		}) {
 			keys = append(keys, key)
 		}
@@ -297,24 +299,24 @@ func undesiredRuns(o *owner, desired desiredNames) (keys []string) {
 	return keys
 }
 
-// forgetRuns removes the owner's annotations about Jobs that this set does not desire any more. It waits until the Jobs are gone. If
-// another set of the pass desires a Job now, the annotation is left to that set.
-func (s *ChildSet[T]) forgetRuns(ctx context.Context, o *owner, desired desiredNames, found []written) error {
+// forgetRuns removes the records on the owner about Jobs that this set does not desire any more. It waits until the
+// Jobs are gone. If another set of the pass desires a Job now, the record is left to that set.
+func (s *set) forgetRuns(ctx context.Context, o *owner, desired desiredNames, found []written) error {
 	for _, key := range undesiredRuns(o, desired) {
 		if slices.ContainsFunc(found, func(w written) bool {
-			return w.kind.gvk.GroupKind() == jobKind && recordKey(RunOncePrefix, o, w.object) == key
+			return w.kind.gvk.GroupKind() == jobKind && record.Key(record.RunPrefix, o.namespace, w.object) == key
 		}) {
 			continue
 		}
 		value := ""
 		if pass := passcontext.FromContext(ctx); pass != nil {
-			if _, unknown := pass.AnnotationKeptBy(RunOncePrefix); unknown {
+			if _, unknown := pass.AnnotationKeptBy(record.RunPrefix); unknown {
 				continue
 			}
 			if set, kept := pass.AnnotationKeptBy(key); kept {
-				record := parseRunRecord(o.object.GetAnnotations()[key])
-				record.set = set
-				value = record.String()
+				last := record.ParseRun(o.object.GetAnnotations()[key])
+				last.Set = set
+				value = last.String()
 			}
 		}
 		if err := s.applier.setRecord(ctx, o, key, value); err != nil {
@@ -326,61 +328,50 @@ func (s *ChildSet[T]) forgetRuns(ctx context.Context, o *owner, desired desiredN
 
 // startRun starts a Job that the owner's annotation names.
 func (a *applier) startRun(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
-	answer, err := a.patchExactly(ctx, d.owner, d.kind, live, map[string]any{"annotations": map[string]any{annotationHeld: nil}},
-		map[string]any{"suspend": false})
-	if err != nil {
+	answer := likeLive(d.kind, live)
+	held := map[string]any{"annotations": map[string]any{record.Held: nil}}
+	if err := a.patchLocked(ctx, d.owner, live, answer, held, map[string]any{"suspend": false}); err != nil {
 		return nil, fmt.Errorf("start %s: %w", d, err)
 	}
 	a.writes.Record(answer)
 	return answer, nil
 }
 
-// releaseRun removes the finalizer from a Job. It returns the Job as it is then, or nil if it is gone.
-func (a *applier) releaseRun(ctx context.Context, o *owner, k *kind, live client.Object) (client.Object, error) {
-	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == RunOnceFinalizer })
-	answer, err := a.patchExactly(ctx, o, k, live, map[string]any{"finalizers": finalizers}, nil)
-	switch {
+// likeLive returns an empty object of the type of a live one, which may be unstructured although its kind is typed.
+func likeLive(k *kind, live client.Object) client.Object {
+	obj := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
+	obj.GetObjectKind().SetGroupVersionKind(k.gvk)
+	return obj
+}
+
+// removeRunFinalizer removes the finalizer from a Job. It returns the updated Job, or nil if it is gone.
+func (a *applier) removeRunFinalizer(ctx context.Context, o *owner, k *kind, live client.Object) (client.Object, error) {
+	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == record.RunOnce })
+	answer := likeLive(k, live)
+	switch err := a.patchLocked(ctx, o, live, answer, map[string]any{"finalizers": finalizers}, nil); {
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("remove the finalizer from %s: %w", k.describe(live), err)
 	case err != nil, live.GetDeletionTimestamp() != nil && len(finalizers) == 0:
 		a.writes.Forget(live, client.ObjectKeyFromObject(live))
 		return nil, nil
-	case live.GetDeletionTimestamp() == nil: // one that is being deleted may be gone by now
+	case live.GetDeletionTimestamp() == nil: // a Job that is being deleted may be gone now
 		a.writes.Record(answer)
 	}
 	return answer, nil
 }
 
-// releaseFormer removes the finalizer from a Job that is being deleted and that belongs to a deleted object of the owner's
-// name. The finalizer of that object would have done so, but somebody may have removed it by hand.
-func (a *applier) releaseFormer(ctx context.Context, d *desired, live client.Object) (released bool, err error) {
+// removeFormerRunFinalizer removes the finalizer from a Job that is being deleted and that belongs to a former owner. Finalize
+// should have done so before that owner was gone, but somebody may have removed the owner's finalizer by hand.
+func (a *applier) removeFormerRunFinalizer(ctx context.Context, d *desired, live client.Object) (released bool, err error) {
 	if _, former := errors.AsType[orphanError](d.owner.mayWrite(d, live)); !former ||
-		live.GetDeletionTimestamp() == nil || !slices.Contains(live.GetFinalizers(), RunOnceFinalizer) {
+		live.GetDeletionTimestamp() == nil || !slices.Contains(live.GetFinalizers(), record.RunOnce) {
 		return false, nil
 	}
 	if err := a.requireCurrent(ctx, d.owner); err != nil { // if our owner lives, its namesake does not
 		return false, err
 	}
-	_, err = a.releaseRun(ctx, d.owner, d.kind, live)
+	_, err = a.removeRunFinalizer(ctx, d.owner, d.kind, live)
 	return err == nil, err
-}
-
-// patchExactly sends a merge patch of the metadata and the spec, with the UID and the resource version as preconditions.
-func (a *applier) patchExactly(ctx context.Context, o *owner, k *kind, live client.Object, metadata, spec map[string]any) (client.Object, error) {
-	metadata["uid"], metadata["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
-	content := map[string]any{"metadata": metadata}
-	if spec != nil {
-		content["spec"] = spec
-	}
-	patch, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	answer := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
-	answer.GetObjectKind().SetGroupVersionKind(k.gvk)
-	answer.SetNamespace(live.GetNamespace())
-	answer.SetName(live.GetName())
-	return answer, o.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), o.fieldManager)
 }
 
 // replaceRun deletes a Job of another content. It is gone when its pods are.
@@ -397,15 +388,13 @@ func (a *applier) replaceRun(ctx context.Context, d *desired, live client.Object
 	if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
 		return err
 	}
-	a.record(ctx, d.owner, d.kind, live, outcomeRecreated, "")
+	a.report(ctx, d.owner, d.kind, live, outcomeRecreated, "")
 	return &WaitingError{reason: reasonRecreating, message: fmt.Sprintf("%s is replaced, since its content has changed", d)}
 }
 
 // deleteRun deletes a Job, unless it has changed since it was read.
 func (a *applier) deleteRun(ctx context.Context, d *desired, live client.Object, policy metav1.DeletionPropagation) error {
-	uid, version := live.GetUID(), live.GetResourceVersion()
-	err := d.owner.client.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
-	if client.IgnoreNotFound(err) != nil {
+	if err := deleteExactly(ctx, d.owner.client, live, policy); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", d, err)
 	}
 	a.writes.Forget(live, client.ObjectKeyFromObject(live))
@@ -418,9 +407,9 @@ func terminating(k *kind, live client.Object) *WaitingError {
 
 // runReady returns nil if a Job of the content is complete, a [*FailedError] if it has failed, and a [*WaitingError] otherwise.
 func (a *applier) runReady(o *owner, child *declared) error {
-	key := recordKey(RunOncePrefix, o, child.object)
-	record, name := parseRunRecord(o.object.GetAnnotations()[key]), child.kind.describe(child.object)
-	if record.is(runComplete, child.content) {
+	key := record.Key(record.RunPrefix, o.namespace, child.object)
+	last, name := record.ParseRun(o.object.GetAnnotations()[key]), child.kind.describe(child.object)
+	if last.Is(record.RunComplete, child.content) {
 		return nil
 	}
 	if child.live != nil {
@@ -434,16 +423,17 @@ func (a *applier) runReady(o *owner, child *declared) error {
 			}
 		}
 	}
-	if record.is(runFailed, child.content) {
+	if last.Is(record.RunFailed, child.content) {
 		return &FailedError{reason: reasonJobFailed, message: fmt.Sprintf(
 			"%s has failed and is gone; change it, or remove the annotation %s of %s to run it again", name, key, o)}
 	}
 	return &WaitingError{reason: reasonJobRunning, message: name + " is not complete yet"}
 }
 
-// releaseRuns removes the finalizers from all Jobs of an owner that is being deleted. It lists them past the cache, which may
-// not show the latest. The owner's deletion may have orphaned them, so their controller does not find them all.
-func (s *ChildSet[T]) releaseRuns(ctx context.Context, o *owner) error {
+// removeRunFinalizers removes the finalizers from all Jobs of an owner that is being deleted. It lists them past the cache,
+// which may not show the latest. The owner's deletion may have orphaned some of them, so a search by controller does
+// not find them all.
+func (s *set) removeRunFinalizers(ctx context.Context, o *owner) error {
 	for i, child := range s.children {
 		if !child.options.runOnce {
 			continue
@@ -458,10 +448,10 @@ func (s *ChildSet[T]) releaseRuns(ctx context.Context, o *owner) error {
 		}
 		for j := range jobs {
 			job := &jobs[j]
-			if job.GetAnnotations()[annotationRunOwner] != string(o.reference.UID) || !slices.Contains(job.GetFinalizers(), RunOnceFinalizer) {
+			if job.GetAnnotations()[record.RunOwner] != string(o.reference.UID) || !slices.Contains(job.GetFinalizers(), record.RunOnce) {
 				continue
 			}
-			if _, err := s.applier.releaseRun(ctx, o, kinds[i], job); err != nil {
+			if _, err := s.applier.removeRunFinalizer(ctx, o, kinds[i], job); err != nil {
 				return err
 			}
 		}

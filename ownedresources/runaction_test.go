@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
@@ -55,7 +56,7 @@ func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
 	env := newTestEnv(t)
 	s := Ensure(Build(func(*configMap) *batchv1.Job {
 		job := webJob()
-		job.Annotations = map[string]string{AnnotationApplied: "v1:created:0123456789abcdef0123456789abcdef", AnnotationSet: "parent"}
+		job.Annotations = map[string]string{record.Applied: "v1:created:0123456789abcdef0123456789abcdef", record.Set: "parent"}
 		return job
 	}, RunOnce()))
 	for range 3 {
@@ -64,7 +65,7 @@ func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
 	}
 	var job batchv1.Job
 	env.live(t, &job)
-	require.NotEmpty(t, job.Annotations[AnnotationContent], "without it nobody knows what has run")
+	require.NotEmpty(t, job.Annotations[record.Content], "without it nobody knows what has run")
 	env.completeJob(t)
 	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
 }
@@ -77,7 +78,7 @@ func TestRunOnceWithCreateOnly(t *testing.T) {
 		job := webJob()
 		job.Spec.Suspend, job.Labels = new(true), map[string]string{"label": label}
 		return job
-	}, RunOnce(), CreateOnly(func(job *batchv1.Job) { job.Spec.Suspend = nil })))
+	}, RunOnce(), withCreateOnly(func(job *batchv1.Job) { job.Spec.Suspend = nil })))
 	var job batchv1.Job
 	for _, label = range []string{"before", "after", "after"} {
 		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
@@ -88,7 +89,7 @@ func TestRunOnceWithCreateOnly(t *testing.T) {
 	}
 }
 
-// Pods with the label of the Job, of which there is none.
+// Pods have the label of the Job, which does not exist.
 func TestRunOnceWaitsForFormerPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason     string
@@ -169,12 +170,12 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 	require.Eventually(t, func() bool { return len(pods()) == 1 && pods()[0].UID != first.UID }, controlplane.Patience, 10*time.Millisecond)
 }
 
-// The owner's annotation about a Job that is complete goes when no set desires the Job any more, and not when another step takes
-// the Job over.
+// The owner's record of a Job that is complete is removed when no set desires the Job any more, and not when another
+// step takes the Job over.
 func TestRunOnceIsForgotten(t *testing.T) {
 	env := newTestEnv(t)
 	wantedBy, missing := "one", false
-	build := func(step string) *Child[*configMap] {
+	build := func(step string) AnyChild[*configMap] {
 		input := From(func(context.Context, client.Reader, *configMap) (bool, error) {
 			if missing && step == "two" {
 				return false, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "settings")
@@ -195,7 +196,7 @@ func TestRunOnceIsForgotten(t *testing.T) {
 			require.NoError(t, err)
 		}
 		env.rereadOwner(t)
-		return env.owner.Annotations[RunOncePrefix+"web"]
+		return env.owner.Annotations[record.RunPrefix+"web"]
 	}
 	require.Contains(t, pass(), "v1:started:")
 	env.completeJob(t)

@@ -2,7 +2,6 @@ package ownedresources
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,61 +9,50 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 const (
-	// AnnotationContent is set on the Jobs of [RunOnce]. Its value is a hash of what has to run only once.
-	AnnotationContent = "opblocks.dev/content"
-	// RunOncePrefix and the name of a Job of [RunOnce] are the key of an annotation of the owner. Its value is
-	// v1:started:HASH:UID, v1:complete:HASH or v1:failed:HASH, with the Job's [AnnotationContent] and its UID. The name of the set
-	// follows after a colon, if it has one.
-	RunOncePrefix = "run-once.opblocks.dev/"
-	// RunOnceFinalizer is a finalizer of the Jobs of [RunOnce]. It is removed when the owner's annotation says how the Job
-	// has ended.
-	RunOnceFinalizer = "opblocks.dev/run-once"
-
-	// annotationHeld is on a Job that is suspended because the owner's annotation does not name it yet.
-	annotationHeld = "opblocks.dev/held"
-	// annotationRunOwner is the UID of a Job's owner. It finds the Job if the owner's deletion orphans it.
-	annotationRunOwner = "opblocks.dev/run-owner"
-
 	reasonJobRunning  = "JobRunning"
 	reasonJobFailed   = "JobFailed"
 	reasonPodsRunning = "FormerPodsRunning"
 
-	// podRecheck is how long to wait for the pods of a former Job: they are not watched.
+	// podRecheck is how long to wait for the pods of an earlier Job: they are not watched.
 	podRecheck = 10 * time.Second
 )
 
-// RunOnce runs a Job once for each content, also if its time to live removes it or the operator crashes. The content is the
-// spec of the Job without backoffLimit, activeDeadlineSeconds, parallelism, suspend and ttlSecondsAfterFinished. The child is
-// ready when the Job is complete, and stays so when the Job is gone; so other children can come after it ([Child.After]).
+// RunOnce runs a Job once for each content, also if its time to live removes it or the operator crashes. The content is
+// the spec of the Job without backoffLimit, activeDeadlineSeconds, parallelism, suspend and ttlSecondsAfterFinished.
+// The child is ready when the Job is complete, and stays so when the Job is gone; so other children can come after it
+// ([Child.After]).
 //
 //	migration := ownedresources.Build(migrationJob, ownedresources.RunOnce())
 //	ownedresources.Ensure(migration, ownedresources.Build(deployment).After(migration))
 //
-// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new one is created: there are
-// never two at once. The former content counts as new if it comes back.
+// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new one is created: there
+// are never two at once. The earlier content counts as new if it comes back.
 //
-// So it is also after somebody has deleted the Job without its pods: the error is a [*WaitingError] with the reason FormerPodsRunning,
-// which names the pod, while a pod runs that has the label batch.kubernetes.io/job-name of this Job and no controller, or one
-// of this name. It is tried again after 10 seconds.
+// The new Job also waits for the pods if somebody has deleted the Job without them. These pods have the label
+// batch.kubernetes.io/job-name of this Job, and no controller or one of this name. While one runs, the error is a
+// [*WaitingError] with the reason FormerPodsRunning, which names the pod. The set looks again after 10 seconds.
 //
 // A Job that fails is shown by a [*FailedError] and is not repeated, not even after its time to live, until the content
-// changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job that has
-// completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation [RunOncePrefix]
-// with the name of the Job.
+// changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job
+// that has completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation
+// run-once.opblocks.dev/ with the name of the Job.
 //
-// When the Job falls out of what is desired, it is deleted, and the annotation is removed. If it comes back, it runs again, also with
-// the same content.
+// When the Job falls out of what is desired, it is deleted, and the annotation is removed. If it comes back, it runs
+// again, also with the same content.
 //
-// The Job is created suspended. It is started when the annotation of the owner names it, which is written with the owner's
-// resource version as precondition. So no process that sees the past, and no replica that is not the leader any more, starts
-// it again. If the Job sets suspend itself, as one for a queue does, it is created as it is.
+// The Job is created suspended. It is started when the annotation of the owner names it. The annotation is written with
+// the owner's resource version as precondition. So a process that sees an old version of the owner, or a replica that
+// is not the leader any more, cannot start it again. If the Job sets suspend itself, as one for a queue does, it is
+// created as it is.
 //
-// The Job has the finalizer [RunOnceFinalizer] until the owner's annotation says how it has ended. The set gets a finalizer of
-// its own, which takes it off when the owner is deleted: see [ChildSet.FinalizerName]. The operator needs the verbs patch on
-// the owner and list on pods.
+// The Job has the finalizer opblocks.dev/run-once until the owner's annotation says how it has ended. The set has a
+// finalizer on the owner, so that it takes the finalizer off the Job when the owner is deleted: see
+// [ChildSet.FinalizerName]. The operator needs the verbs patch on the owner and list on pods.
 //
 // RunOnce decides when the child is ready and when the Job is replaced, so it excludes [ReadyWhen] and [Recreate].
 func RunOnce() ChildOption {
@@ -85,66 +73,6 @@ func (o *childOptions) runOnceMistake(kind schema.GroupKind) error {
 	return nil
 }
 
-// runEnd is how far a run has come, as the owner's annotation says.
-type runEnd string
-
-const (
-	runStarted  runEnd = "started"
-	runComplete runEnd = "complete"
-	runFailed   runEnd = "failed"
-)
-
-// runRecord is the parsed annotation of an owner about a Job. The zero value is that of a Job that has never run.
-type runRecord struct {
-	end     runEnd
-	content string
-	uid     types.UID // of a Job that was started
-	set     string    // the name of the child set
-}
-
-const runRecordVersion = "v1"
-
-func (r runRecord) String() string {
-	parts := []string{runRecordVersion, string(r.end), r.content}
-	if r.end == runStarted {
-		parts = append(parts, string(r.uid))
-	}
-	if r.set != "" {
-		parts = append(parts, r.set)
-	}
-	return strings.Join(parts, ":")
-}
-
-// parseRunRecord returns the zero value for a value that is not well-formed.
-func parseRunRecord(value string) (r runRecord) {
-	version, rest, _ := strings.Cut(value, ":")
-	end, rest, ok := strings.Cut(rest, ":")
-	if version != runRecordVersion || !ok {
-		return r
-	}
-	content, rest, more := strings.Cut(rest, ":")
-	switch end := runEnd(end); {
-	case end == runStarted && more:
-		uid, set, _ := strings.Cut(rest, ":")
-		return runRecord{end, content, types.UID(uid), set}
-	case end == runComplete || end == runFailed:
-		return runRecord{end: end, content: content, set: rest}
-	}
-	return r
-}
-
-// ended reports whether a Job of this content has completed or failed.
-func (r runRecord) ended(content string) bool {
-	return r.content == content && (r.end == runComplete || r.end == runFailed)
-}
-
-func (r runRecord) is(end runEnd, content string) bool { return r.end == end && r.content == content }
-
-// names reports whether a Job of the content was started, and is this one.
-func (r runRecord) names(content string, job types.UID) bool {
-	return r.is(runStarted, content) && r.uid == job
-}
-
 // jobState is what is observed of a live Job.
 type jobState struct {
 	uid              types.UID
@@ -152,17 +80,17 @@ type jobState struct {
 	deleting, held   bool
 	complete, failed bool
 	expired          bool // it is being deleted because of its time to live
-	finalizer        bool // that of this package
+	finalizer        bool // it has the finalizer opblocks.dev/run-once
 	collected        bool // the garbage collector deletes or orphans its pods before the Job goes
 }
 
 func observeJob(job *batchv1.Job) *jobState {
 	s := &jobState{
-		uid: job.UID, content: job.Annotations[AnnotationContent], deleting: job.DeletionTimestamp != nil,
-		held: job.Annotations[annotationHeld] != "",
+		uid: job.UID, content: job.Annotations[record.Content], deleting: job.DeletionTimestamp != nil,
+		held: job.Annotations[record.Held] != "",
 	}
 	for _, f := range job.Finalizers {
-		s.finalizer = s.finalizer || f == RunOnceFinalizer
+		s.finalizer = s.finalizer || f == record.RunOnce
 		s.collected = s.collected || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
 	}
 	for i := range job.Status.Conditions {
@@ -183,7 +111,7 @@ type runAction string
 
 const (
 	runCreate         runAction = "create the Job"
-	runClaim          runAction = "name the Job in the owner's annotation"
+	runName           runAction = "name the Job in the owner's annotation"
 	runStart          runAction = "start the Job"
 	runApply          runAction = "apply the Job as any other child"
 	runRecordComplete runAction = "record that it is complete"
@@ -198,22 +126,22 @@ const (
 )
 
 // nextRunAction decides what has to be done for a Job of this content. job is nil if there is none.
-func nextRunAction(record runRecord, content string, job *jobState) runAction {
+func nextRunAction(last record.Run, content string, job *jobState) runAction {
 	if job == nil {
-		if record.ended(content) {
+		if last.Ended(content) {
 			return runNothing
 		}
 		return runCreate
 	}
 	same := job.content == content
 	switch {
-	case job.deleting && !job.finalizer && record.ended(content):
+	case job.deleting && !job.finalizer && last.Ended(content):
 		return runNothing
 	case job.deleting && !job.finalizer:
 		return runWait
-	case same && job.complete && !record.is(runComplete, content):
+	case same && job.complete && !last.Is(record.RunComplete, content):
 		return runRecordComplete
-	case same && job.failed && job.expired && !record.is(runFailed, content):
+	case same && job.failed && job.expired && !last.Is(record.RunFailed, content):
 		return runRecordFailed
 	case job.deleting && !job.complete && !job.failed && !job.held && !job.collected:
 		return runDeletePods
@@ -223,14 +151,14 @@ func nextRunAction(record runRecord, content string, job *jobState) runAction {
 		return runIdentify
 	case !same:
 		return runReplace
-	case record.ended(content) && job.held:
+	case last.Ended(content) && job.held:
 		return runDiscard
-	case record.ended(content) && job.finalizer:
+	case last.Ended(content) && job.finalizer:
 		return runRelease
-	case record.ended(content):
+	case last.Ended(content):
 		return runNothing
-	case job.held && !record.names(content, job.uid):
-		return runClaim
+	case job.held && !last.Names(content, job.uid):
+		return runName
 	case job.held:
 		return runStart
 	}

@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestNextRunAction(t *testing.T) {
@@ -33,21 +34,21 @@ func TestNextRunAction(t *testing.T) {
 	released := func(s *jobState) { s.finalizer = false }
 	ofOther := func(s *jobState) { s.content = other }
 	unknown := func(s *jobState) { s.content = "" }
-	never := runRecord{}
-	started, isComplete, isFailed := runRecord{runStarted, content, "x", "set"}, runRecord{end: runComplete, content: content}, runRecord{end: runFailed, content: content}
+	never := record.Run{}
+	started, isComplete, isFailed := record.Run{State: record.RunStarted, Content: content, UID: "x", Set: "set"}, record.Run{State: record.RunComplete, Content: content}, record.Run{State: record.RunFailed, Content: content}
 	cases := map[string]struct {
 		reason string
-		record runRecord
+		record record.Run
 		job    *jobState
 		want   runAction
 	}{
 		"New":                   {"It has never run.", never, nil, runCreate},
-		"NewContent":            {"Another content has run.", runRecord{end: runComplete, content: other}, nil, runCreate},
+		"NewContent":            {"Another content has run.", record.Run{State: record.RunComplete, Content: other}, nil, runCreate},
 		"Vanished":              {"It was started, and somebody has deleted it.", started, nil, runCreate},
 		"Complete":              {"It has run, and its time to live has removed it.", isComplete, nil, runNothing},
 		"Failed":                {"It has failed, and its time to live has removed it.", isFailed, nil, runNothing},
-		"Held":                  {"The owner does not name it.", never, job(held), runClaim},
-		"HeldAndAnotherNamed":   {"The owner names one that is gone.", runRecord{runStarted, content, "y", "set"}, job(held), runClaim},
+		"Held":                  {"The owner does not name it.", never, job(held), runName},
+		"HeldAndAnotherNamed":   {"The owner names one that is gone.", record.Run{State: record.RunStarted, Content: content, UID: "y", Set: "set"}, job(held), runName},
 		"HeldAndNamed":          {"The owner names it.", started, job(held), runStart},
 		"HeldAfterTheEnd":       {"A former leader has created it too late.", isComplete, job(held), runDiscard},
 		"HeldAfterAFailure":     {"The same for one that has failed.", isFailed, job(held), runDiscard},
@@ -55,7 +56,7 @@ func TestNextRunAction(t *testing.T) {
 		"Running":               {"It is a child as any other.", started, job(), runApply},
 		"RunningWithoutAClaim":  {"It sets suspend itself.", never, job(), runApply},
 		"RunningOfOther":        {"The content has changed.", started, job(ofOther), runReplace},
-		"CompleteOfOther":       {"The content has changed.", runRecord{end: runComplete, content: other}, job(ofOther, complete), runReplace},
+		"CompleteOfOther":       {"The content has changed.", record.Run{State: record.RunComplete, Content: other}, job(ofOther, complete), runReplace},
 		"UnknownContent":        {"It was created without RunOnce.", never, job(unknown, complete), runIdentify},
 		"UnknownHeld":           {"Somebody has removed the annotation.", never, job(unknown, held), runIdentify},
 		"IsComplete":            {"Its end is recorded before anything can remove it.", started, job(complete), runRecordComplete},
@@ -81,33 +82,6 @@ func TestNextRunAction(t *testing.T) {
 			require.Equal(t, test.want, nextRunAction(test.record, content, test.job), test.reason)
 		})
 	}
-}
-
-func TestRunRecord(t *testing.T) {
-	for _, set := range []string{"", "jobs", "a:b"} {
-		for _, r := range []runRecord{{runStarted, "abc", "u-i-d", set}, {end: runComplete, content: "abc", set: set}, {end: runFailed, content: "abc", set: set}} {
-			require.Equal(t, r, parseRunRecord(r.String()))
-		}
-	}
-	require.Equal(t, "v1:started:abc:u-i-d", runRecord{runStarted, "abc", "u-i-d", ""}.String())
-	require.Equal(t, "v1:started:abc:u-i-d:jobs", runRecord{runStarted, "abc", "u-i-d", "jobs"}.String())
-	require.Equal(t, "v1:complete:abc:jobs", runRecord{end: runComplete, content: "abc", set: "jobs"}.String())
-	require.Equal(t, "v1:complete:abc", runRecord{end: runComplete, content: "abc"}.String())
-	for _, broken := range []string{"", "v1", "v1:complete", "v1:started:a", "v2:complete:a", "v1:whatever:a", "complete"} {
-		require.Zero(t, parseRunRecord(broken), "%q: it has never run", broken)
-	}
-}
-
-func TestRecordKey(t *testing.T) {
-	o := &owner{namespace: "shop"}
-	named := func(namespace, name string) client.Object {
-		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	}
-	require.Equal(t, "run-once.opblocks.dev/web", recordKey(RunOncePrefix, o, named("shop", "web")))
-	require.Equal(t, "run-once.opblocks.dev/other_web", recordKey(RunOncePrefix, o, named("other", "web")))
-	long := strings.Repeat("long", 40)
-	require.Len(t, recordKey(RunOncePrefix, o, named("shop", long)), len(RunOncePrefix)+63)
-	require.NotEqual(t, recordKey(RunOncePrefix, o, named("shop", long+"a")), recordKey(RunOncePrefix, o, named("shop", long+"b")))
 }
 
 func contentJob() *batchv1.Job {
@@ -185,7 +159,7 @@ func TestObserveJob(t *testing.T) {
 func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	env := newTestEnv(t)
 	former := contentJob()
-	former.Namespace, former.Finalizers = env.namespace, []string{RunOnceFinalizer}
+	former.Namespace, former.Finalizers = env.namespace, []string{record.RunOnce}
 	reference := ownerOf(t, env).reference
 	reference.UID = "former"
 	former.OwnerReferences = []metav1.OwnerReference{reference}
@@ -193,7 +167,7 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	set := Ensure(Build(func(*configMap) *batchv1.Job { return contentJob() }, RunOnce()))
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ChildTerminating")
 	env.live(t, former)
-	require.Contains(t, former.Finalizers, RunOnceFinalizer, "the garbage collector has not come yet")
+	require.Contains(t, former.Finalizers, record.RunOnce, "the garbage collector has not come yet")
 
 	require.NoError(t, env.other.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
@@ -220,8 +194,8 @@ func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
 	var job batchv1.Job
 	env.live(t, &job)
 	require.True(t, *job.Spec.Suspend)
-	require.Empty(t, job.Annotations[annotationHeld])
-	require.Contains(t, job.Finalizers, RunOnceFinalizer)
+	require.Empty(t, job.Annotations[record.Held])
+	require.Contains(t, job.Finalizers, record.RunOnce)
 }
 
 func TestUndesiredRuns(t *testing.T) {
@@ -238,7 +212,7 @@ func TestUndesiredRuns(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			key := RunOncePrefix + test.name
+			key := record.RunPrefix + test.name
 			o := &owner{namespace: "shop", set: "jobs", formerSets: []string{"migrations"}, object: &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: test.value, "note": test.value}},
 			}}

@@ -24,23 +24,26 @@ import (
 	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
-// IfServed leaves the child out while the API server does not serve its kind, such as a ServiceMonitor where the Prometheus
-// operator is not installed. It is neither built nor read nor pruned meanwhile, and counts as ready: neither the error of
-// [ChildSet.Reconcile] nor what comes after the child depends on it. When the kind becomes served or ceases to be, its watch
-// starts or stops without a restart of the operator, and all owners are reconciled.
+// IfServed leaves the child out while the API server does not serve its kind, such as a ServiceMonitor where the
+// Prometheus operator is not installed. While it is left out, the child is neither built nor read nor pruned, and
+// counts as ready: neither the error of [ChildSet.Reconcile] nor what comes after the child depends on it. When the
+// kind becomes served or ceases to be, its watch starts or stops without a restart of the operator, and all owners are
+// reconciled.
 //
-// In a pass of package reconcile a condition of the given type shows it, on which Ready does not depend: it is False with the
-// reason KindNotServed while the child is left out, False with the reason NotReady while it is not ready, and True with the
-// reason KindServed otherwise. Several children may have the same type. By default no condition shows it.
+// In a pass of package reconcile a condition of the given type shows it. Ready does not depend on the condition. It is
+// False with the reason KindNotServed while the child is left out, False with the reason NotReady while it is not
+// ready, and True with the reason KindServed otherwise. Several children may have the same type. By default no
+// condition shows it.
 //
-// A kind is also not served while its CustomResourceDefinition is being deleted, and if its version is not served. With the
-// permissions list and watch for customresourcedefinitions a change takes effect within seconds, without them within a
-// minute, and so for kinds of aggregated API servers. The permissions for the kind itself can be granted before it exists. If
-// list or watch is missing when the kind appears, the child stays left out with the reason KindNotWatched, and a manager of
-// package reconcile ends with an error, as for any kind.
+// A kind is also not served while its CustomResourceDefinition is being deleted, and if its version is not served. With
+// the permissions list and watch for customresourcedefinitions a change takes effect within seconds. Without them, and
+// for kinds of aggregated API servers, it takes up to a minute. The permissions for the kind itself can be granted
+// before it exists. If list or watch is missing when the kind appears, the child stays left out with the reason
+// KindNotWatched, and a manager of package reconcile ends with an error, as for any kind.
 //
-// All children of a kind in one manager need this option if one has it, and no controller of that manager may watch the kind
-// in another way: its watch would end with the kind, for ever. The event filter of a builder does not apply to the kind.
+// All children of a kind in one manager need this option if one has it, and no controller of that manager may watch the
+// kind in another way: its watch would end with the kind, for ever. The event filter of a builder does not apply to the
+// kind.
 //
 // Without a manager the RESTMapper of the client is asked, which does not forget a kind.
 func IfServed(conditionType ...string) ChildOption {
@@ -58,18 +61,15 @@ const (
 	reasonSchemaMissing  = "SchemaNotServed"
 )
 
-// schemaRetry is when a schema is asked for again. The API server publishes it shortly after it serves the kind.
+// schemaRetry is the delay before a schema is asked for again. The API server publishes it shortly after it serves the
+// kind.
 const schemaRetry = time.Second
 
 // servedWatches are the watches of the kinds with the option IfServed, by kind. They are nil without a manager.
-type servedWatches map[schema.GroupVersionKind]*servedkinds.Watch
+type servedWatches = map[schema.GroupVersionKind]*servedkinds.Watch
 
-// Served returns the watches of the children with the option [IfServed]. Package reconcile calls it, so that no other step
-// reads their kinds while they are not served.
-func (s *ChildSet[T]) Served() map[schema.GroupVersionKind]*servedkinds.Watch { return s.served }
-
-// ConditionTypes returns the condition types of [IfServed]. Package reconcile calls it.
-func (s *ChildSet[T]) ConditionTypes() (types []string) {
+// conditionTypes returns the condition types of [IfServed].
+func (s *set) conditionTypes() (types []string) {
 	for _, child := range s.children {
 		if child != nil { // a mistake, which Reconcile returns
 			types = append(types, child.options.servedConditions...)
@@ -80,7 +80,7 @@ func (s *ChildSet[T]) ConditionTypes() (types []string) {
 }
 
 // checkServed returns whether the children of a kind have the option IfServed. If only some have it, that is an error.
-func (s *ChildSet[T]) checkServed(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (ifServed bool, err error) {
+func (s *set) checkServed(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (ifServed bool, err error) {
 	var all []bool
 	for _, child := range s.children {
 		if kind, err := apiutil.GVKForObject(child.sample, scheme); err == nil && kind == gvk {
@@ -94,12 +94,12 @@ func (s *ChildSet[T]) checkServed(gvk schema.GroupVersionKind, scheme *runtime.S
 }
 
 // watchWhileServed returns the watch of a kind with the option IfServed.
-func (s *ChildSet[T]) watchWhileServed(mgr ctrl.Manager, child client.Object, gvk schema.GroupVersionKind) (*servedkinds.Watch, error) {
+func (s *set) watchWhileServed(mgr ctrl.Manager, child client.Object, gvk schema.GroupVersionKind) (*servedkinds.Watch, error) {
 	kinds, err := servedkinds.ForManager(mgr)
 	if err != nil {
 		return nil, err
 	}
-	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	owner := s.newOwner()
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
 	handlers := []servedkinds.Handler{
 		{Handler: owned, Predicates: []predicate.Predicate{s.observe()}},
@@ -128,8 +128,8 @@ func (s *ChildSet[T]) watchWhileServed(mgr ctrl.Manager, child client.Object, gv
 }
 
 // allOwners returns a request for every T in the cache.
-func (s *ChildSet[T]) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
-	gvk, err := apiutil.GVKForObject(reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T), mgr.GetScheme())
+func (s *set) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
+	gvk, err := apiutil.GVKForObject(s.newOwner(), mgr.GetScheme())
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *ChildSet[T]) allOwners(ctx context.Context, mgr ctrl.Manager) (requests
 }
 
 // forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
-func (s *ChildSet[T]) forgetChildren(ctx context.Context, sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) {
+func (s *set) forgetChildren(ctx context.Context, sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) {
 	list := newList(sample, gvk, scheme)
 	if err := s.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", gvk.String(), "reason", err.Error())
@@ -172,7 +172,7 @@ const (
 )
 
 // acquire reports whether the kind of a child may be read. If so, the caller must call release.
-func (s *ChildSet[T]) acquire(child *Child[T], gvk schema.GroupVersionKind, c client.Client) (servedState, error) {
+func (s *set) acquire(child *child, gvk schema.GroupVersionKind, c client.Client) (servedState, error) {
 	if !child.options.ifServed {
 		return alwaysServed, nil
 	}
@@ -195,14 +195,14 @@ func (s *ChildSet[T]) acquire(child *Child[T], gvk schema.GroupVersionKind, c cl
 	return servedNow, nil
 }
 
-func (s *ChildSet[T]) release(state servedState, gvk schema.GroupVersionKind) {
+func (s *set) release(state servedState, gvk schema.GroupVersionKind) {
 	if w := s.served[gvk]; w != nil && state == servedNow {
 		w.Release()
 	}
 }
 
 // listIfServed lists objects of the kind of a child. It returns served as false if the kind is not served.
-func (s *ChildSet[T]) listIfServed(ctx context.Context, o *owner, child *Child[T], gvk schema.GroupVersionKind, bucket string) (list []client.Object, served bool, err error) {
+func (s *set) listIfServed(ctx context.Context, o *owner, child *child, gvk schema.GroupVersionKind, bucket string) (list []client.Object, served bool, err error) {
 	state, err := s.acquire(child, gvk, o.client)
 	if err != nil || state == notServed || state == notWatched {
 		return nil, false, err
@@ -217,12 +217,13 @@ func (d desiredNames) knows(k *kind) bool {
 	return !slices.ContainsFunc(d.unbuilt, func(other *kind) bool { return other.gvk.GroupKind() == k.gvk.GroupKind() })
 }
 
-// refusalRetry is when a child is tried again whose kind ceases to be served. Its watch usually notices before.
+// refusalRetry is the delay before a child is tried again if its kind is no longer served. Its watch usually notices
+// before.
 const refusalRetry = 5 * time.Second
 
-// checkRefusal returns the error of a child with the option IfServed. If the API server has just ceased to serve its kind,
-// that is no failure: whether the kind is served is found out again.
-func (s *ChildSet[T]) checkRefusal(d *declared, err error) error {
+// checkRefusal returns the error of a child with the option IfServed. If the API server has just ceased to serve its
+// kind, that is not a failure, and the watch checks again whether the kind is served.
+func (s *set) checkRefusal(d *declared, err error) error {
 	if !meta.IsNoMatchError(err) && !apierrors.IsMethodNotSupported(err) && !isUnknownResource(err) {
 		return err
 	}
@@ -242,7 +243,7 @@ func isUnknownResource(err error) bool {
 func (s *childState) leftOut() bool { return s.served == notServed || s.served == notWatched }
 
 // acquireServed finds out which children are left out, and returns a function that ends the permission to read the others.
-func (r *reconciliation[T]) acquireServed() (release func()) {
+func (r *reconciliation) acquireServed() (release func()) {
 	r.kinds = slices.Clone(r.kinds)
 	for i, child := range r.set.children {
 		state := &r.states[i]
@@ -270,7 +271,7 @@ func (r *reconciliation[T]) acquireServed() (release func()) {
 }
 
 // servedAs reports whether the same kinds are served as then. The caller must call release after its reads.
-func (s *ChildSet[T]) servedAs(c client.Client, then []servedState) (release func(), same bool) {
+func (s *set) servedAs(c client.Client, then []servedState) (release func(), same bool) {
 	kinds, err := s.kindsIn(c.Scheme())
 	if err != nil {
 		return func() {}, false
@@ -289,18 +290,18 @@ func (s *ChildSet[T]) servedAs(c client.Client, then []servedState) (release fun
 }
 
 // noteServed sets the conditions of the children with the option IfServed.
-func (r *reconciliation[T]) noteServed() {
+func (r *reconciliation) noteServed() {
 	pass := passcontext.FromContext(r.ctx)
 	if pass == nil {
 		return
 	}
-	for _, conditionType := range r.set.ConditionTypes() {
+	for _, conditionType := range r.set.conditionTypes() {
 		pass.SetCondition(r.servedCondition(conditionType))
 	}
 }
 
-// servedCondition returns a condition of the children that have its type. What is left out comes first.
-func (r *reconciliation[T]) servedCondition(conditionType string) metav1.Condition {
+// servedCondition returns a condition of the children that have its type. Children that are left out come first.
+func (r *reconciliation) servedCondition(conditionType string) metav1.Condition {
 	messages := map[string][]string{}
 	for i, child := range r.set.children {
 		if !slices.Contains(child.options.servedConditions, conditionType) {

@@ -23,18 +23,18 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// Of two children with the option IfServed, one is of a kind that the server has.
+// Two children have the option IfServed. The server has the kind of one of them.
 func TestIfServedSurvivesEveryFault(t *testing.T) {
 	monitorKind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 	set := func() *ownedresources.ChildSet[*pool] {
 		served := ownedresources.Build(func(owner *pool) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"min": owner.Spec.MinAvailable.String()}}
 		}, ownedresources.IfServed("Settings"))
-		unserved := ownedresources.BuildUnstructured(monitorKind, func(owner *pool) (*unstructured.Unstructured, error) {
+		unserved := ownedresources.Build(func(owner *pool) *unstructured.Unstructured {
 			monitor := &unstructured.Unstructured{}
 			monitor.SetName(owner.Name)
-			return monitor, nil
-		}, ownedresources.IfServed("Monitoring"))
+			return monitor
+		}, ownedresources.IfServed("Monitoring")).Kind(monitorKind)
 		after := ownedresources.Build(func(owner *pool) *corev1.Service {
 			return ownedresources.NewService(owner, map[string]string{"app": owner.Name}, corev1.ServicePort{Name: "http", Port: 80})
 		}).After(unserved, served)

@@ -63,7 +63,7 @@ func (l *monitorList) DeepCopyObject() runtime.Object {
 
 // servedEnv is an operator of PodDisruptionBudgets that own a monitor and a Service, which comes after the monitor.
 type servedEnv struct {
-	client    client.Client // an administrator's
+	client    client.Client // the client of an administrator
 	namespace string
 	gvk       schema.GroupVersionKind
 	operator  ctrl.Manager
@@ -230,7 +230,7 @@ func TestIfServed(t *testing.T) {
 		e.annotate(t, `null`)
 		require.Eventually(t, func() bool { return e.exists(t, &monitor{}) }, eventually, often)
 
-		// The definition goes while the child exists.
+		// The definition is deleted while the child exists.
 		require.NoError(t, e.client.Delete(t.Context(), crd))
 		e.waitForCondition(t, metav1.ConditionFalse, "KindNotServed")
 		require.Eventually(t, func() bool {

@@ -21,7 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// A child that is built from the live object of one that is left out is built from nil, and what exists of the kind stays.
+// If a child is left out, a child that is built from its live object is built from nil. Existing objects of the kind
+// stay.
 func TestIfServedWithoutManager(t *testing.T) {
 	served := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -41,7 +42,7 @@ func TestIfServedWithoutManager(t *testing.T) {
 		t.Error("a child is built whose kind is not served")
 		return nil
 	}, IfServed())
-	follower := BuildFrom(Live[*policyv1.PodDisruptionBudget](left), func(_ *configMap, live *policyv1.PodDisruptionBudget) (*configMap, error) {
+	follower := BuildFrom(left.Live(), func(_ *configMap, live *policyv1.PodDisruptionBudget) (*configMap, error) {
 		given = append(given, live)
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "follower"}}, nil
 	})
@@ -71,7 +72,7 @@ func (m *flickering) RESTMapping(gk schema.GroupKind, versions ...string) (*meta
 	return m.RESTMapper.RESTMapping(gk, versions...)
 }
 
-// If the kind goes between the writing and the pruning, the children are listed again later.
+// If the kind disappears between the writing and the pruning, the children are listed again later.
 func TestIfServedWhilePruning(t *testing.T) {
 	known := meta.NewDefaultRESTMapper(nil)
 	known.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
@@ -132,18 +133,18 @@ func TestServedCondition(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := reconciliation[*configMap]{
-				set: Ensure(monitors, rules, others), kinds: []*kind{k, k, k},
+			r := reconciliation{
+				set: Ensure(monitors, rules, others).set, kinds: []*kind{k, k, k},
 				states: append(tc.states[:], childState{served: notServed}),
 			}
 			tc.want.Type = "Monitoring"
 			require.Equal(t, tc.want, r.servedCondition("Monitoring"), tc.reason)
 		})
 	}
-	require.Equal(t, []string{"Monitoring", "Other"}, Ensure(others, monitors, rules).ConditionTypes())
+	require.Equal(t, []string{"Monitoring", "Other"}, Ensure(others, monitors, rules).conditionTypes())
 }
 
-// While the API server ceases to serve a kind, its refusals are no failures.
+// While the API server ceases to serve a kind, its refusals are not failures.
 func TestCheckRefusal(t *testing.T) {
 	set := Ensure(Build(constant("a", ""), IfServed()))
 	d := &declared{kind: &kind{gvk: schema.GroupVersionKind{Kind: "Monitor"}}, object: &configMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}

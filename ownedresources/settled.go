@@ -12,17 +12,19 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// A child is a pure function of its owner and of its inputs. So while the owner, the inputs and the live children are those
-// of a reconcile that found nothing to do, there is nothing to build and nothing to compare.
+// A child is a pure function of its owner and of its inputs. So while the owner, the inputs and the live children are
+// the same as in a reconcile that found nothing to do, the owner is settled: there is nothing to build and nothing to
+// compare.
 
 // settledOwner is what a set found when it had nothing to do for an owner.
 type settledOwner struct {
-	version  string // of the owner
-	pruned   uint64 // see ownerRecord: it changes when the children have to be listed again
-	epoch    uint64 // see versions
+	version  string // the resource version of the owner
+	pruned   uint64 // see rememberedOwner: it changes when the children have to be listed again
+	epoch    uint64 // see package versions
 	children []settledChild
-	inputs   []settledInput
-	served   []servedState // of the children, with the option IfServed
+	reads    []readVersion // what the inputs have read
+	ofReads  uint64        // the epoch of their versions
+	served   []servedState // the state of each child, in a set with the option IfServed
 }
 
 // settledChild is a live child that was as desired and ready.
@@ -33,20 +35,19 @@ type settledChild struct {
 	version string
 }
 
-// settledInput is the value that an input had.
-type settledInput struct {
-	input any
-	value any
-}
-
-// Settled reports whether Reconcile would find everything as the last call of it left it: unchanged and ready. It reports
-// false unless it is certain. It sends no request, unless an input does or a child is read past the cache, and does not change
-// obj, which may be the cache's own.
+// settled reports whether an owner is settled: Reconcile would find everything as the last call of it left it,
+// unchanged and ready. It reports false unless it is certain. It sends no request, unless an input does or a child is
+// read past the cache, and does not change obj, which may be the cache's own.
 //
-// It is certain if the last call was made in a pass of package reconcile, returned nil and changed nothing, if obj and each child
-// have the versions that they had then, as the cache shows them, if each input has the same value, if the same kinds are served,
-// and if no event of obj or of a child came since. Package reconcile calls it, and then leaves the step out.
-func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool {
+// It is certain if all of these hold:
+//
+//   - The last call was made in a pass of package reconcile, returned nil and changed nothing.
+//   - The cache shows obj, each child, and each object that an input has read in the versions that they had then.
+//   - The same kinds are served.
+//   - No event of obj or of a child came since.
+//
+// Package reconcile calls it, and then leaves the step out.
+func (s *set) settled(ctx context.Context, c client.Client, obj client.Object) bool {
 	last := s.applier.owners.settledOf(obj.GetUID())
 	if last == nil || last.version != obj.GetResourceVersion() {
 		return false
@@ -63,7 +64,7 @@ func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool 
 			return false
 		}
 	}
-	if len(last.inputs) > 0 && !s.inputsSettled(ctx, c, obj, last.inputs) {
+	if len(last.reads) > 0 && !s.readsSettled(ctx, c, last) {
 		return false
 	}
 	if report := passcontext.PurityCheck(ctx); report != nil {
@@ -74,18 +75,16 @@ func (s *ChildSet[T]) Settled(ctx context.Context, c client.Client, obj T) bool 
 	return true
 }
 
-// canSettle reports whether what a reconcile finds is a function of the owner, the inputs, the live children and the kinds that
-// are served alone. With [Anywhere] and [Retain] it also depends on objects of former owners, which have no controller whose
-// events could be noted, and with [RunOnce] on a Job that is gone. Sets with such children are never left out. With
-// [ExpandVolumes] there is nothing to do for claims while the owner has no annotation about them, so its version suffices.
-func (s *ChildSet[T]) canSettle() bool {
-	return !slices.ContainsFunc(s.children, func(c *Child[T]) bool {
+// canSettle reports whether a reconcile depends only on the owner, the inputs, the live children and the served kinds.
+// With [Anywhere] and [Child.Retain] it also depends on objects of former owners. These have no controller, so their events
+// are not noted. With [RunOnce] it also depends on a Job that is gone. Sets with such children are never left out. With
+// [ExpandVolumes] there is nothing to do for claims while the owner has no annotation about them, so its version
+// suffices.
+func (s *set) canSettle() bool {
+	return !slices.ContainsFunc(s.children, func(c *child) bool {
 		return c.options.anywhere || c.options.retain != nil || c.options.runOnce
 	})
 }
-
-// IsStep reports whether step is this set. A type that embeds the set has its method Settled too, but its Reconcile may do more.
-func (s *ChildSet[T]) IsStep(step any) bool { return step == any(s) }
 
 // isSettled reports whether the cache shows a child in the version in which it was as desired. A write of ours that the cache
 // does not show yet makes it another version.
@@ -96,22 +95,16 @@ func (a *applier) isSettled(ctx context.Context, c client.Client, child *settled
 		live.GetResourceVersion() == child.version && live.GetUID() == child.uid && a.writes.Newer(live) == live
 }
 
-func (s *ChildSet[T]) inputsSettled(ctx context.Context, c client.Client, obj T, inputs []settledInput) bool {
-	o, err := newOwner(obj, c)
-	if err != nil {
-		return false
-	}
-	r := &reconciliation[T]{set: s, ctx: ctx, client: c, owner: &o, object: s.withoutRecords(obj)}
-	return !slices.ContainsFunc(inputs, func(last settledInput) bool {
-		value, err := last.input.(anyInput[T]).readAny(r)
-		return err != nil || !reflect.DeepEqual(value, last.value)
-	})
+// readsSettled reports whether the cache shows what the inputs have read in the same versions.
+func (s *set) readsSettled(ctx context.Context, c client.Client, last *settledOwner) bool {
+	r := &reconciliation{set: s, ctx: ctx, client: c}
+	return last.ofReads == s.epochOfReads(c) && r.areCurrent(last.reads)
 }
 
 // settled returns what to remember of a reconcile that found nothing to do. It returns nil if there may be something to do.
-func (r *reconciliation[T]) settled() *settledOwner {
+func (r *reconciliation) settled() *settledOwner {
 	version := r.object.GetResourceVersion()
-	if !r.quiet || r.owner.reference.UID == "" || version == "" { // controller-runtime's fake client sets no UID
+	if !r.quiet || r.unknown || r.owner.reference.UID == "" || version == "" { // controller-runtime's fake client sets no UID
 		return nil
 	}
 	if pass := passcontext.FromContext(r.ctx); pass == nil || !pass.AsCached(r.owner.object) {
@@ -130,14 +123,15 @@ func (r *reconciliation[T]) settled() *settledOwner {
 			now.served = append(now.served, r.states[i].served)
 		}
 	}
-	for in, result := range r.inputs {
-		now.inputs = append(now.inputs, settledInput{in, result.value})
+	for _, result := range r.inputs {
+		now.reads = append(now.reads, result.reads...)
 	}
+	now.ofReads = r.ofReads
 	return now
 }
 
-// release returns a receiver to the pool, without what the cache has put into it. A receiver without its content has no kind if
-// it is unstructured, so such receivers are not used again.
+// release returns a receiver to the pool, without what the cache has put into it. An unstructured receiver would lose
+// its kind with its content, so it is not used again.
 func (k *kind) release(receiver client.Object) {
 	if _, untyped := receiver.(*unstructured.Unstructured); untyped {
 		return
@@ -150,26 +144,27 @@ func (m *ownerMemory) settledOf(owner types.UID) *settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record := m.byUID[owner]
-	if record.settled == nil || record.settled.pruned != record.pruned || record.settled.epoch != m.versions.current() {
+	if record.settled == nil || record.settled.pruned != record.pruned || record.settled.epoch != m.versions.Current() {
 		return nil
 	}
 	return record.settled
 }
 
-// begin notes that a reconcile of the owner begins: events are noted from now on. A set of two reconcilers may have two of
-// them at once. It returns the epoch of the versions that the reconcile is going to see.
+// begin notes that a reconcile of the owner begins: events are noted from now on. If two reconcilers share a set, two
+// reconciles may run at once. It returns the epoch of the versions that the reconcile is going to see.
 func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
-	m.change(owner, func(r *ownerRecord) {
+	m.change(owner, func(r *rememberedOwner) {
 		r.disturbed = r.disturbed && r.running > 0
 		r.running++
 	})
-	return m.versions.current()
+	return m.versions.Current()
 }
 
-// end notes what a reconcile has found: nil if there may be something to do. It is not remembered if an event came meanwhile.
+// end notes what a reconcile has found: nil if there may be something to do. It is not remembered if an event came
+// during the reconcile.
 func (m *ownerMemory) end(owner types.UID, epoch uint64, found *settledOwner) {
-	m.change(owner, func(r *ownerRecord) {
-		r.running = max(0, r.running-1) // the owner may have been forgotten meanwhile
+	m.change(owner, func(r *rememberedOwner) {
+		r.running = max(0, r.running-1) // the owner may have been forgotten during the reconcile
 		if r.settled = found; r.disturbed || r.pruned == 0 {
 			r.settled = nil
 		}
@@ -179,13 +174,13 @@ func (m *ownerMemory) end(owner types.UID, epoch uint64, found *settledOwner) {
 	})
 }
 
-// observe forgets that there was nothing to do for an owner: an event of it, or of an object that it controls, has come. It
-// reports whether that was remembered.
+// observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports
+// whether it was.
 func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record, found := m.byUID[owner]
-	if !found { // perhaps it is no owner of ours
+	if !found { // perhaps it is not an owner of ours
 		return false
 	}
 	forgot = record.settled != nil

@@ -20,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/versions"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
@@ -172,7 +173,7 @@ func TestSettledMissesNothing(t *testing.T) {
 	}
 }
 
-// What a pass has found is remembered only if it worked on the owner as the cache shows it.
+// An owner is settled only if the pass worked on it as the cache shows it.
 func TestSettledIsOfTheCachedOwner(t *testing.T) {
 	t.Run("OwnWriteNotShown", func(t *testing.T) {
 		env := newCacheEnv(t, Ensure(hold("built", labelOf)))
@@ -270,7 +271,7 @@ func TestResyncEnqueuesASettledOwner(t *testing.T) {
 // Two reconcilers that share a set may reconcile an owner at once. An event that comes while both run is not lost when the first
 // of them ends.
 func TestSettledOfTwoReconcilesAtOnce(t *testing.T) {
-	m := newOwnerMemory(&versions{})
+	m := newOwnerMemory(&versions.Epoch{})
 	m.beginList("o")
 	m.endList("o", 7)
 	found := func() *settledOwner { return &settledOwner{version: "1"} }
@@ -288,9 +289,9 @@ func TestSettledOfTwoReconcilesAtOnce(t *testing.T) {
 	require.Empty(t, m.byUID, "an owner that is gone is not remembered")
 }
 
-// The children are listed again if one comes or goes while they are listed.
+// The children are listed again if one appears or is deleted while they are listed.
 func TestListAgain(t *testing.T) {
-	m := newOwnerMemory(&versions{})
+	m := newOwnerMemory(&versions.Epoch{})
 	child := &configMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "o", Controller: new(true)}}}}
 	for name, event := range map[string]func(client.Object){"Appeared": m.childAppeared, "Deleted": m.childDeleted} {
 		t.Run(name, func(t *testing.T) {
@@ -327,10 +328,10 @@ func TestUpdateToAnotherUID(t *testing.T) {
 	require.Empty(t, m.children.byUID, "the first child is gone")
 }
 
-// An API server that was restored from a backup issues versions again, for other contents.
+// An API server that was restored from a backup reuses resource versions for other contents.
 func TestSettledAfterVersionsWentBack(t *testing.T) {
 	const issuedAgain = "the version is one that was known with another content"
-	restore := func(t *testing.T, obj client.Object) (before, after client.Object) { // of any object that a watch shows
+	restore := func(t *testing.T, obj client.Object) (before, after client.Object) { // restores any object that a watch shows
 		t.Helper()
 		before, after = obj, obj.DeepCopyObject().(client.Object)
 		after.SetResourceVersion("1")
@@ -424,7 +425,7 @@ func TestImpureBuilders(t *testing.T) {
 				env.pass(t)
 			}
 			require.NotEmpty(t, env.impure)
-			require.ErrorContains(t, env.impure[0], "ConfigMap default/built: it is built in another way, although neither the owner nor an input nor a child has changed")
+			require.ErrorContains(t, env.impure[0], "ConfigMap default/built: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed")
 		})
 	}
 }

@@ -60,10 +60,10 @@ func newSettledEnv(t *testing.T) *settledEnv {
 }
 
 func (env *settledEnv) settled(t *testing.T) bool {
-	return env.set.Settled(t.Context(), env.client, env.owner)
+	return env.set.settled(t.Context(), env.client, env.owner)
 }
 
-// resync is an event of the owner in the version that is known. It returns the queue.
+// resync sends an event of the owner in the version that is known. It returns the queue.
 func (env *settledEnv) resync(t *testing.T) *controllertest.Queue {
 	t.Helper()
 	q := &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()}
@@ -143,11 +143,11 @@ func TestSettled(t *testing.T) {
 // An unstructured object that was read into has to have a kind for the next read.
 func TestSettledUnstructured(t *testing.T) {
 	env := newTestEnv(t)
-	set := Ensure(BuildUnstructured(corev1.SchemeGroupVersion.WithKind("ConfigMap"), func(*configMap) (*unstructured.Unstructured, error) {
+	set := Ensure(Build(func(*configMap) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "b"}}}
 		u.SetName("untyped")
-		return u, nil
-	}))
+		return u
+	}).Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap")))
 	for range 3 {
 		require.NoError(t, set.Reconcile(inPass(t), env.client, env.owner))
 		u := &unstructured.Unstructured{}
@@ -155,7 +155,7 @@ func TestSettledUnstructured(t *testing.T) {
 		set.applier.writes.Forget(u, types.NamespacedName{Namespace: env.namespace, Name: "untyped"})
 	}
 	for range 3 {
-		require.True(t, set.Settled(t.Context(), env.client, env.owner))
+		require.True(t, set.settled(t.Context(), env.client, env.owner))
 	}
 }
 
@@ -174,9 +174,9 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 		require.NoError(t, disturbing.Reconcile(inPass(t), env.client, env.owner))
 		set.applier.writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: "web-settings"})
 	}
-	require.False(t, set.Settled(t.Context(), env.client, env.owner))
+	require.False(t, set.settled(t.Context(), env.client, env.owner))
 	require.NoError(t, set.Reconcile(inPass(t), env.client, env.owner))
-	require.True(t, set.Settled(t.Context(), env.client, env.owner))
+	require.True(t, set.settled(t.Context(), env.client, env.owner))
 }
 
 // What waits or fails is never left out.
@@ -186,7 +186,7 @@ func TestSettledIsSuccess(t *testing.T) {
 	for range 3 {
 		require.Error(t, waits.Reconcile(inPass(t), env.client, env.owner))
 		waits.applier.writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))
-		require.False(t, waits.Settled(t.Context(), env.client, env.owner))
+		require.False(t, waits.settled(t.Context(), env.client, env.owner))
 	}
 }
 
@@ -194,10 +194,10 @@ func TestCheckPurity(t *testing.T) {
 	env := newSettledEnv(t)
 	var reported []error
 	ctx := passcontext.WithPurityCheck(t.Context(), func(err error) { reported = append(reported, err) })
-	require.True(t, env.set.Settled(ctx, env.client, env.owner))
+	require.True(t, env.set.settled(ctx, env.client, env.owner))
 	require.Empty(t, reported, "the functions are pure so far")
 	env.value = "from a global"
-	require.True(t, env.set.Settled(ctx, env.client, env.owner))
+	require.True(t, env.set.settled(ctx, env.client, env.owner))
 	require.Len(t, reported, 1)
-	require.ErrorContains(t, reported[0], "ConfigMap "+env.namespace+"/built: it is built in another way, although neither the owner nor an input nor a child has changed")
+	require.ErrorContains(t, reported[0], "ConfigMap "+env.namespace+"/built: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed")
 }

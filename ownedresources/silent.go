@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The API server keeps some fields although they are dropped, and says nothing. This file is about those that change what
-// the object does.
+// The API server keeps some fields although they are dropped, and says nothing. This file is about the fields that
+// change what the object does.
 
-// silentRefusal returns an error if the live object keeps a field that is not desired any more. It is Invalid, as that of a
-// field that is refused with words.
+// silentRefusal returns an error if the live object keeps a field that is not desired any more. The error is Invalid,
+// as if the API server had refused the change.
 //
-// A headless Service stays headless when clusterIP is dropped: the API server copies clusterIP: None from the live object.
+// A headless Service stays headless when clusterIP is dropped: the API server copies clusterIP: None from the live
+// object.
 func silentRefusal(d *desired, live client.Object) error {
 	if clusterIPOf(live) != corev1.ClusterIPNone || !wantsClusterIP(d.full) {
 		return nil
@@ -55,8 +56,8 @@ func wantsClusterIP(obj client.Object) bool {
 	return clusterIPOf(obj) == "" && typ != corev1.ServiceTypeExternalName
 }
 
-// withCopiedFields sets what the API server copies from a field that is set, in an object that is sent. Otherwise nobody
-// would own the copy, and it would bring the field back after that is dropped.
+// withCopiedFields copies, in an object that is sent, the fields that the API server copies to another field. Otherwise
+// nobody would own the copy, and it would bring the field back after that is dropped.
 //
 // A pod's serviceAccountName is copied to its older name, serviceAccount. If only the older one is set, it is copied to
 // serviceAccountName.

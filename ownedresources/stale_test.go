@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // emptyCache is a cache that does not show anything yet.
@@ -28,7 +30,7 @@ func keptSet(options ...ChildOption) *ChildSet[*corev1.ConfigMap] {
 
 func hasData(owner *corev1.ConfigMap) bool { return len(owner.Data) > 0 }
 
-// finalizing gives the owner the finalizer of a set, and returns the owner as it is then.
+// finalizing gives the owner the finalizer of a set, and returns the updated owner.
 func (env *testEnv) finalizing(t *testing.T, set *ChildSet[*corev1.ConfigMap], data map[string]string) *corev1.ConfigMap {
 	t.Helper()
 	owner := env.owner.DeepCopy()
@@ -50,15 +52,15 @@ func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		options []ChildOption
-		before  map[string]string // of the owner, when the child was made; the child is not made if it is nil
-		stale   map[string]string // of the owner, as the cache shows it
+		before  map[string]string // the owner's data when the child was made; the child is not made if it is nil
+		stale   map[string]string // the owner's data as the cache shows it
 	}{
 		"CreatesNothingAnywhere":  {reason: "Nobody would ever delete it.", options: []ChildOption{Anywhere()}, stale: map[string]string{"a": "b"}},
-		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []ChildOption{Retain(hasData)}, stale: map[string]string{"a": "b"}},
-		"SetsNoReference":         {reason: "The garbage collector would delete the data.", options: []ChildOption{Retain(hasData)}, before: map[string]string{"a": "b"}},
-		"TakesNoReferenceOff":     {reason: "The garbage collector is to delete it.", options: []ChildOption{Retain(hasData)}, before: map[string]string{}, stale: map[string]string{"a": "b"}},
+		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []ChildOption{withRetain(hasData)}, stale: map[string]string{"a": "b"}},
+		"SetsNoReference":         {reason: "The garbage collector would delete the data.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{"a": "b"}},
+		"TakesNoReferenceOff":     {reason: "The garbage collector is to delete it.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{}, stale: map[string]string{"a": "b"}},
 		"AdoptsNothingAnywhere":   {reason: "It would belong to an owner that is gone.", options: []ChildOption{Anywhere(), Adopt()}, before: map[string]string{"adopt": "this"}, stale: map[string]string{"a": "b"}},
-		"UnretainedStaysUnmarked": {reason: "It keeps its reference.", options: []ChildOption{Retain(hasData)}, before: map[string]string{}},
+		"UnretainedStaysUnmarked": {reason: "It keeps its reference.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,20 +90,20 @@ func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	}
 }
 
-// The process before this one may have created a child right before it died, and the cache may be behind.
+// An earlier process may have created a child right before it died, and the cache may be behind.
 func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	tests := map[string]struct {
 		reason       string
 		options      []ChildOption
-		before, then map[string]string // of the owner
+		before, then map[string]string // the owner's data
 		gone         bool
 		referenced   bool
 	}{
 		"Anywhere":          {reason: "It would be left.", options: []ChildOption{Anywhere()}, gone: true},
-		"RetainedNoMore":    {reason: "It has no reference yet, so it would be left.", options: []ChildOption{Retain(hasData)}, before: map[string]string{"a": "b"}, gone: true},
-		"Retained":          {reason: "It stays.", options: []ChildOption{Retain(hasData)}, before: map[string]string{"a": "b"}, then: map[string]string{"a": "b"}},
-		"RetainedSinceThen": {reason: "The garbage collector would delete it by its reference.", options: []ChildOption{Retain(hasData)}, then: map[string]string{"a": "b"}},
-		"NotRetained":       {reason: "The garbage collector deletes it.", options: []ChildOption{Retain(hasData)}, referenced: true},
+		"RetainedNoMore":    {reason: "It has no reference yet, so it would be left.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{"a": "b"}, gone: true},
+		"Retained":          {reason: "It stays.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{"a": "b"}, then: map[string]string{"a": "b"}},
+		"RetainedSinceThen": {reason: "The garbage collector would delete it by its reference.", options: []ChildOption{withRetain(hasData)}, then: map[string]string{"a": "b"}},
+		"NotRetained":       {reason: "The garbage collector deletes it.", options: []ChildOption{withRetain(hasData)}, referenced: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +123,7 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, env.exists(t, kept), tc.reason)
 				require.Equal(t, tc.referenced, metav1.IsControlledBy(kept, owner), tc.reason)
-				require.Equal(t, !tc.referenced, kept.Annotations[AnnotationRetained] == "true", tc.reason)
+				require.Equal(t, !tc.referenced, kept.Annotations[record.Retained] == "true", tc.reason)
 				return
 			}
 			var wait *WaitingError
@@ -152,10 +154,10 @@ func TestFinalizeOfALivingOwner(t *testing.T) {
 	require.True(t, env.exists(t, namedConfigMap("", "kept")))
 }
 
-// A release that drops the options takes over what carries marks, and removes them.
+// A release that drops the options takes over the objects that carry marks, and removes the marks.
 func TestMarksAreReplacedByAReference(t *testing.T) {
 	env := newTestEnv(t)
-	for _, option := range []ChildOption{Anywhere(), Retain(hasData)} {
+	for _, option := range []ChildOption{Anywhere(), withRetain(hasData)} {
 		set := keptSet(option)
 		owner := env.finalizing(t, set, map[string]string{"a": "b"})
 		require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
@@ -164,7 +166,7 @@ func TestMarksAreReplacedByAReference(t *testing.T) {
 		require.True(t, env.exists(t, kept))
 		require.True(t, metav1.IsControlledBy(kept, owner))
 		require.Empty(t, kept.Labels)
-		for _, key := range []string{AnnotationOwner, AnnotationObject, AnnotationRetained} {
+		for _, key := range []string{record.Owner, record.Object, record.Retained} {
 			require.NotContains(t, kept.Annotations, key)
 		}
 		env.sent.Sent()
@@ -176,15 +178,13 @@ func TestMarksAreReplacedByAReference(t *testing.T) {
 
 func TestRetainAndRecreate(t *testing.T) {
 	env := newTestEnv(t)
-	require.EqualError(t, keptSet(Retain(hasData), Recreate()).Reconcile(t.Context(), env.client, env.owner),
+	require.EqualError(t, keptSet(withRetain(hasData), Recreate()).Reconcile(t.Context(), env.client, env.owner),
 		"child 1, a ConfigMap: it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
-	require.EqualError(t, keptSet(Retain(func(*corev1.Secret) bool { return true })).Reconcile(t.Context(), env.client, env.owner),
-		"child 1, a ConfigMap: its Retain is for *v1.Secret: give that a function of *v1.ConfigMap")
 }
 
 // A pass in which nothing has changed sends no request, as for children with an owner reference.
 func TestQuietPassOfMarkedChildren(t *testing.T) {
-	for name, option := range map[string]ChildOption{"Anywhere": Anywhere(), "Retain": Retain(hasData)} {
+	for name, option := range map[string]ChildOption{"Anywhere": Anywhere(), "Retain": withRetain(hasData)} {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t)
 			set := keptSet(option)

@@ -17,12 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// takeOver prepares the fields of a live object for the next apply, which would otherwise leave fields behind that are no
-// longer desired, or remove fields that should stay. It returns the live object as it is then.
+// takeOver moves field ownership before an apply, so that the apply removes what is no longer desired and keeps what
+// others are to own. It returns the updated live object.
 func (a *applier) takeOver(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
-	last := lastAppliedOf(live)
+	last := record.LastAppliedOf(live)
 	migrates, releases := takeOverSteps(d, last)
 	var err error
 	switch {
@@ -38,19 +39,19 @@ func (a *applier) takeOver(ctx context.Context, d *desired, live client.Object) 
 	if !releases {
 		return live, nil
 	}
-	return a.release(ctx, d, live)
+	return a.handOver(ctx, d, live)
 }
 
 // takeOverSteps decides what has to be done before the next apply, from how the object was last written.
-func takeOverSteps(d *desired, last lastApplied) (migrates, releases bool) {
-	migrates = last.method != byApply
-	releases = migrates && d.options.createOnly != nil || last.replicas && !setsReplicas(d.object)
+func takeOverSteps(d *desired, last record.LastApplied) (migrates, releases bool) {
+	migrates = last.Method != record.ByApply
+	releases = migrates && d.options.createOnly != nil || last.Replicas && !setsReplicas(d.object)
 	return migrates, releases
 }
 
-// migrate turns the fields that were written by Create and Update, by this operator or a former manager, into fields that
-// our server-side apply owns. Without it, the managed fields entry of the POST would hold those that are no longer
-// desired for ever.
+// migrate turns the fields that this operator, or a manager of [FormerManagers], has written by Create and Update into
+// fields that our server-side apply owns. Without it, the managed fields entry of the POST would own fields that are
+// not desired any more, and they would stay for ever.
 //
 // It reads past the cache, which may be configured to drop managedFields. The patch carries the version read.
 func (a *applier) migrate(ctx context.Context, d *desired) (client.Object, error) {
@@ -86,12 +87,12 @@ func (a *applier) migrate(ctx context.Context, d *desired) (client.Object, error
 // The entry of the POST is the first one, unless somebody else has applied the object since.
 func (a *applier) migrateHidden(ctx context.Context, d *desired, live client.Object) error {
 	const entry = "/metadata/managedFields/0/"
-	last := lastAppliedOf(live)
-	if last.method == byOthers && len(d.options.formerManagers) == 0 {
+	last := record.LastAppliedOf(live)
+	if last.Method == record.ByOthers && len(d.options.formerManagers) == 0 {
 		return nil // no field is ours
 	}
 	err := errors.New("the fields of a former manager are not known")
-	if last.method == byCreate {
+	if last.Method == record.ByCreate {
 		patch, encodeErr := json.Marshal([]jsonPatchOperation{
 			{"test", entry + "manager", d.owner.fieldManager},
 			{"test", entry + "operation", metav1.ManagedFieldsOperationUpdate},
@@ -113,14 +114,14 @@ func (a *applier) migrateHidden(ctx context.Context, d *desired, live client.Obj
 		"build a fake client with the option WithReturnManagedFields: %w", d, err)
 }
 
-// release hands over fields that were sent once and are not sent any more, without changing them: the next apply would
-// remove them, or reset them to their defaults. A second field manager applies just these fields with their live values,
-// and so holds them until somebody else takes them.
+// handOver hands over fields that were sent once and are not sent any more, without changing them: the next apply would
+// remove them, or reset them to their defaults. A second field manager applies just these fields with their live
+// values, and so holds them until somebody else takes them.
 //
-// They are the fields of [CreateOnly], and replicas that go from set to unset: those would fall to 1, although an
-// autoscaler is to have them.
-func (a *applier) release(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
-	fields, err := d.releasedFields(live)
+// They are the fields of [Child.CreateOnly], and replicas that go from set to unset: replicas would fall to 1, although an
+// autoscaler is to set them.
+func (a *applier) handOver(ctx context.Context, d *desired, live client.Object) (client.Object, error) {
+	fields, err := d.handedOverFields(live)
 	if err != nil || fields == nil {
 		return live, err
 	}
@@ -145,8 +146,8 @@ func (a *applier) release(ctx context.Context, d *desired, live client.Object) (
 	return answer, nil
 }
 
-// releasedFields returns the live values of the fields that were sent and are not sent any more, or nil.
-func (d *desired) releasedFields(live client.Object) (map[string]any, error) {
+// handedOverFields returns the live values of the fields that were sent and are not sent any more, or nil.
+func (d *desired) handedOverFields(live client.Object) (map[string]any, error) {
 	var trees [3]map[string]any
 	for i, obj := range []client.Object{d.full, d.object, live} {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)

@@ -11,6 +11,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestTakeOverSteps(t *testing.T) {
@@ -18,18 +20,18 @@ func TestTakeOverSteps(t *testing.T) {
 	unset := func(client.Object) {}
 	tests := map[string]struct {
 		reason             string
-		last               lastApplied
+		last               record.LastApplied
 		object             client.Object
 		options            childOptions
 		migrates, releases bool
 	}{
-		"Applied":           {reason: "All fields are those of our last apply.", last: lastApplied{method: byApply}, object: &appsv1.Deployment{}},
-		"Created":           {reason: "The fields of the POST have to be migrated.", last: lastApplied{method: byCreate}, object: &appsv1.Deployment{}, migrates: true},
-		"ByOthers":          {reason: "So have those of a former manager.", last: lastApplied{method: byOthers}, object: &appsv1.Deployment{}, migrates: true},
-		"CreateOnly":        {reason: "After the migration an apply would remove fields that are set at creation only.", last: lastApplied{method: byCreate}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}, migrates: true, releases: true},
-		"CreateOnlyApplied": {reason: "They were released before the first apply.", last: lastApplied{method: byApply}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}},
-		"ReplicasUnset":     {reason: "An apply would reset replicas that were sent and are not sent any more.", last: lastApplied{method: byApply, replicas: true}, object: &appsv1.Deployment{}, releases: true},
-		"ReplicasStillSet":  {reason: "They are sent again.", last: lastApplied{method: byApply, replicas: true}, object: scaled},
+		"Applied":           {reason: "All fields are those of our last apply.", last: record.LastApplied{Method: record.ByApply}, object: &appsv1.Deployment{}},
+		"Created":           {reason: "The fields of the POST have to be migrated.", last: record.LastApplied{Method: record.ByCreate}, object: &appsv1.Deployment{}, migrates: true},
+		"ByOthers":          {reason: "So have those of a former manager.", last: record.LastApplied{Method: record.ByOthers}, object: &appsv1.Deployment{}, migrates: true},
+		"CreateOnly":        {reason: "After the migration an apply would remove fields that are set at creation only.", last: record.LastApplied{Method: record.ByCreate}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}, migrates: true, releases: true},
+		"CreateOnlyApplied": {reason: "They were released before the first apply.", last: record.LastApplied{Method: record.ByApply}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}},
+		"ReplicasUnset":     {reason: "An apply would reset replicas that were sent and are not sent any more.", last: record.LastApplied{Method: record.ByApply, Replicas: true}, object: &appsv1.Deployment{}, releases: true},
+		"ReplicasStillSet":  {reason: "They are sent again.", last: record.LastApplied{Method: record.ByApply, Replicas: true}, object: scaled},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources/workload"
 )
@@ -33,7 +34,7 @@ var (
 	upgradeRestart = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 )
 
-// upgradeSpec is what the owner asks for. The objects in testdata/upgrade are of the zero value.
+// upgradeSpec is what the owner asks for. The objects in testdata/upgrade were built for the zero value.
 type upgradeSpec struct {
 	old bool // before the change
 }
@@ -92,7 +93,7 @@ func (upgradeSpec) password(owner *corev1.ConfigMap) *corev1.Secret {
 // reconcile runs one pass of an operator that has just started.
 func (s upgradeSpec) reconcile(ctx context.Context, c client.Client, owner *corev1.ConfigMap) error {
 	set := Ensure(
-		Build(s.deployment), Build(s.service), BuildUnstructured(upgradeGadget, s.gadget), Build(s.worker), Build(s.password),
+		Build(s.deployment), Build(s.service), BuildOrError(s.gadget).Kind(upgradeGadget), Build(s.worker), Build(s.password),
 	)
 	set.SetName("workload")
 	return set.Reconcile(ctx, c, owner)
@@ -144,7 +145,7 @@ func TestUpgrade(t *testing.T) {
 		require.Empty(t, cmp.Diff(before.Object, after.Object), "%s is as before, and so are its pods", name)
 	}
 
-	require.NotContains(t, restored["deployment"].GetAnnotations()[AnnotationApplied], "created", "the change was applied")
+	require.NotContains(t, restored["deployment"].GetAnnotations()[record.Applied], "created", "the change was applied")
 	changed := upgradeSpec{old: true}
 	require.Error(t, changed.reconcile(t.Context(), c, owner))
 	require.Contains(t, sent.Sent(), "PATCH deployments", "a real change is written")
@@ -238,7 +239,7 @@ func TestStoredHashes(t *testing.T) {
 	}
 	for name, tc := range hashes {
 		t.Run("Hash/"+name, func(t *testing.T) {
-			got, err := Hash(tc.value)
+			got, err := valueHash(tc.value)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got, tc.reason)
 		})
@@ -288,10 +289,10 @@ func TestStoredHashes(t *testing.T) {
 		},
 	}
 	for name, tc := range annotations {
-		t.Run("AnnotationApplied/"+name, func(t *testing.T) {
+		t.Run("record.Applied/"+name, func(t *testing.T) {
 			results, err := Apply(t.Context(), fake.NewFakeClient(), owner, tc.child)
 			require.NoError(t, err)
-			require.Equal(t, tc.want, results[0].Object.GetAnnotations()[AnnotationApplied], tc.reason)
+			require.Equal(t, tc.want, results[0].Object.GetAnnotations()[record.Applied], tc.reason)
 		})
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateServiceName returns why a Service cannot have this name, or nil. path is the field that the name comes from, such
-// as field.NewPath("metadata", "name") of the owner; it is part of each error.
+// ValidateServiceName returns why a Service cannot have this name, or nil. path is the field that the name comes from,
+// such as field.NewPath("metadata", "name") of the owner; it is part of each error.
 //
-// The name of a Service is a DNS-1035 label: at most 63 lower case letters, digits and hyphens, the first of which is a
-// letter. The name of a custom resource may be longer, begin with a digit and contain dots. API servers from version 1.36
-// on also accept a digit at the beginning; older ones do not
+// The name of a Service is a DNS-1035 label: at most 63 lower case letters, digits and hyphens, beginning with a
+// letter. The name of a custom resource may be longer, begin with a digit and contain dots. API servers from version
+// 1.36 on also accept a digit at the beginning; older ones do not
 // (https://kubernetes.io/docs/concepts/services-networking/service/#defining-a-service).
 //
 // A function of [BuildOrError] returns the errors as one: errors.ToAggregate(). An admission webhook passes them to
@@ -81,13 +81,13 @@ func invalidName(name string, path *field.Path, kind string, problems ...string)
 // The protocols of a port.
 var protocols = sets.New(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
 
-// ValidateServicePorts returns why a Service cannot have these ports, or nil. path is the list that they come from, such as
-// field.NewPath("spec", "ports") of the owner; it is part of each error, with the port's index.
+// ValidateServicePorts returns why a Service cannot have these ports, or nil. path is the list that they come from,
+// such as field.NewPath("spec", "ports") of the owner; it is part of each error, with the port's index.
 //
-// The rules are those of the API server, by which it refuses the whole Service:
+// The API server refuses the whole Service if a port breaks one of these rules:
 //
 //   - port and a targetPort that is a number are from 1 to 65535. A targetPort may be unset.
-//   - A targetPort that is a name is one of a container's port: at most 15 characters. It contains a letter.
+//   - A targetPort that is a name is a valid name of a container's port: at most 15 characters, with a letter.
 //   - protocol is TCP, UDP or SCTP, or unset, which is TCP.
 //   - Each name is a DNS label and is used once. Only a single port may be without one.
 //   - Each number is used once for a protocol, and so is each nodePort. Such an error has the type

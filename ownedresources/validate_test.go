@@ -242,7 +242,8 @@ func TestValidateNames(t *testing.T) {
 	})
 }
 
-// TestLongStatefulSetName proves the limit of ValidateStatefulSetName, which is the controller's and not the API server's.
+// TestLongStatefulSetName proves the limit of ValidateStatefulSetName, which is a limit of the controller and not of
+// the API server.
 func TestLongStatefulSetName(t *testing.T) {
 	cp := corpusPlane(t)
 	c, err := client.New(cp.Config(), client.Options{})

@@ -25,46 +25,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// SetupWithBuilder watches the children and what their inputs read, so that their events enqueue the owner. It also registers the metrics, and takes
-// the manager's event recorder, API reader and cache. It returns an error if the manager's scheme does not have the type of
-// a child, and for a mistake in the children. Package reconcile does the same.
-func (s *ChildSet[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
-	if err := s.WatchChildren(mgr, b); err != nil {
+// SetupWithBuilder watches the children and what their inputs read, so that their events enqueue the owner. It also
+// registers the metrics, and takes the manager's event recorder, API reader and cache. It returns an error if the
+// manager's scheme does not have the type of a child, and for a mistake in the children. Package reconcile does the
+// same.
+func (s *set) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if err := s.watchChildren(mgr, b); err != nil {
 		return err
 	}
-	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	forms, err := references.NewForms(mgr.GetScheme(), append(s.Watched(), owner), s.References())
+	owner := s.newOwner()
+	forms, err := references.NewForms(mgr.GetScheme(), append(s.Watched(), owner), s.references())
 	if err != nil {
 		return err
 	}
 	s.forms = forms
-	return references.Watch(mgr, b, owner, s, s.References(), forms, s.served)
+	return references.Watch(mgr, b, owner, s, s.references(), forms, s.served)
 }
 
-// References returns what the inputs read. Package reconcile calls it, and watches it together with what other steps
-// reference.
-func (s *ChildSet[T]) References() (all []references.Reference) {
-	var seen []anyInput[T]
+// references returns what the inputs read.
+func (s *set) references() (all []references.Reference) {
+	var seen []*input
 	for _, child := range s.children {
 		if child == nil { // a mistake, which Reconcile returns
 			continue
 		}
 		for _, in := range child.inputs {
 			if !slices.Contains(seen, in) {
-				seen, all = append(seen, in), append(all, in.referenceList()...)
+				seen, all = append(seen, in), append(all, in.references...)
 			}
 		}
 	}
 	return all
 }
 
-// WatchChildren is SetupWithBuilder without what the inputs read. Package reconcile calls it.
-func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
-	if s.mistake != nil {
-		return s.mistake
+// watchChildren is SetupWithBuilder without what the inputs read.
+func (s *set) watchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if err := s.err(); err != nil {
+		return err
 	}
 	s.applier.apiReader = mgr.GetAPIReader()
 	s.cache = mgr.GetCache()
@@ -78,7 +79,7 @@ func (s *ChildSet[T]) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	}
 	s.applier.kinds = &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
 	s.kinds.Store(nil)
-	owner := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	owner := s.newOwner()
 	b.Watches(owner, s.observeOwners())
 	if err := s.observeOrphaning(mgr, owner); err != nil {
 		return err
@@ -128,7 +129,7 @@ func isUntyped(obj client.Object) int {
 }
 
 // observe lets every event of a child through, and keeps what is remembered of children and their owners up to date.
-func (s *ChildSet[T]) observe() predicate.Predicate {
+func (s *set) observe() predicate.Predicate {
 	a := s.applier
 	changed := func(child client.Object) {
 		if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
@@ -158,7 +159,7 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 				appeared(e.ObjectNew)
 				return true
 			}
-			a.versions.observe(e.ObjectOld, e.ObjectNew)
+			a.versions.Observe(e.ObjectOld, e.ObjectNew)
 			if ours := a.writes.Observe(e.ObjectNew); !ours && changesHands(e.ObjectOld, e.ObjectNew) {
 				a.owners.childAppeared(e.ObjectNew)
 			}
@@ -174,32 +175,32 @@ func (s *ChildSet[T]) observe() predicate.Predicate {
 	}
 }
 
-// changesHands reports whether an update may have made an object that of another owner or set.
+// changesHands reports whether an update may have given an object to another owner or set.
 func changesHands(before, after client.Object) bool {
 	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
 	if (was == nil) != (is == nil) || was != nil && was.UID != is.UID {
 		return true
 	}
 	old, present := before.GetAnnotations(), after.GetAnnotations()
-	for _, key := range [...]string{AnnotationSet, AnnotationOwner, AnnotationObject, AnnotationRetained} {
+	for _, key := range [...]string{record.Set, record.Owner, record.Object, record.Retained} {
 		if old[key] != present[key] {
 			return true
 		}
 	}
-	return (old[AnnotationApplied] == "") != (present[AnnotationApplied] == "")
+	return (old[record.Applied] == "") != (present[record.Applied] == "")
 }
 
-// observeOwners forgets owners that were deleted, and that there was nothing to do for owners that have an event.
+// observeOwners forgets owners that were deleted. An owner that has an event is not settled any more.
 //
-// A resync enqueues the owner, if there was nothing to do for it. Each watch has a goroutine of its own, so another watch may
-// have enqueued the owner before, and its reconcile may have been left out: nothing had another version.
-func (s *ChildSet[T]) observeOwners() handler.EventHandler {
+// A resync enqueues an owner that was settled. Each watch has a goroutine of its own, so another watch may have
+// enqueued the owner before, and its reconcile may have been left out, because no version had changed.
+func (s *set) observeOwners() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	a := s.applier
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { a.owners.observe(e.Object.GetUID()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			a.versions.observe(e.ObjectOld, e.ObjectNew)
+			a.versions.Observe(e.ObjectOld, e.ObjectNew)
 			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
 				a.owners.forgetUID(e.ObjectOld.GetUID())
 				a.loops.forget(e.ObjectOld.GetUID())
@@ -215,19 +216,19 @@ func (s *ChildSet[T]) observeOwners() handler.EventHandler {
 	}
 }
 
-// enqueueBlocked enqueues the owners that wait for an object's name, when that object of a kind is deleted or gets another
-// controller.
-func (s *ChildSet[T]) enqueueBlocked(kind schema.GroupKind) handler.EventHandler {
+// enqueueBlocked enqueues the owners that wait for an object's name, when the object is deleted or gets another
+// controller or mark.
+func (s *set) enqueueBlocked(kind schema.GroupKind) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	enqueue := func(child client.Object, q queue) {
-		for _, owner := range s.applier.owners.takeBlocked(objectName{kind, client.ObjectKeyFromObject(child)}) {
+		for _, owner := range s.applier.owners.takeBlocked(record.NameOf(kind, child)) {
 			q.Add(ctrl.Request{NamespacedName: owner})
 		}
 	}
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if !reflect.DeepEqual(metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)) ||
-				e.ObjectOld.GetAnnotations()[AnnotationOwner] != e.ObjectNew.GetAnnotations()[AnnotationOwner] {
+				e.ObjectOld.GetAnnotations()[record.Owner] != e.ObjectNew.GetAnnotations()[record.Owner] {
 				enqueue(e.ObjectNew, q)
 			}
 		},
@@ -235,8 +236,8 @@ func (s *ChildSet[T]) enqueueBlocked(kind schema.GroupKind) handler.EventHandler
 	}
 }
 
-// controllerIndex is the name of the index that finds an owner's children in the cache, by their controller or by their marks. It
-// also finds those of some other owners, see controllerBucket.
+// controllerIndex is the name of the index that finds an owner's children in the cache, by their controller or by their
+// marks. It also finds the children of some other owners, see controllerBucket.
 const controllerIndex = "opblocks.dev/controller"
 
 // indexByController adds the index, unless another set has added it: there is one per kind and manager.
@@ -253,21 +254,21 @@ func controllerValue(obj client.Object) []string {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
 		return []string{controllerBucket(ref.UID)}
 	}
-	if m, marked := parseOwner(obj.GetAnnotations()[AnnotationOwner]); marked {
-		return []string{controllerBucket(m.uid), nameBucket(m.owner)}
+	if m, marked := record.ParseOwner(obj.GetAnnotations()[record.Owner]); marked {
+		return []string{controllerBucket(m.UID), nameBucket(m.Owner)}
 	}
 	return nil
 }
 
-// nameBucket returns the bucket of an owner's name, by which its children are found that carry marks.
-func nameBucket(owner objectName) string { return controllerBucket(types.UID(owner.String())) }
+// nameBucket returns the bucket of an owner's name, which holds the children whose mark has this name.
+func nameBucket(owner record.Name) string { return controllerBucket(types.UID(owner.String())) }
 
 // controllerBuckets is the number of values of the index in a namespace.
 const controllerBuckets = 4096
 
-// controllerBucket returns one of [controllerBuckets] values for an owner. An index holds two maps for each of its values, which
-// would take nearly a kilobyte for the children of each owner. It costs less to skip other owners' children, once after a start:
-// those of some two dozen owners if the namespace has 100,000.
+// controllerBucket returns one of [controllerBuckets] values for an owner. An index holds two maps for each of its
+// values, which would take nearly a kilobyte for the children of each owner. It costs less to skip other owners'
+// children, once after a start. In a namespace with 100,000 owners, some two dozen share a bucket.
 func controllerBucket(owner types.UID) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(owner))

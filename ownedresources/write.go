@@ -9,22 +9,23 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// toSend returns a copy of the object with the controller reference or the marks, and this package's annotations.
-func (d *desired) toSend(method writeMethod) client.Object {
+// toSend returns a copy of the object with the controller reference or the mark, and this package's annotations.
+func (d *desired) toSend(method record.Method) client.Object {
 	obj := d.object
-	if method == byCreate {
+	if method == record.ByCreate {
 		obj = d.full
 	}
 	obj = obj.DeepCopyObject().(client.Object)
@@ -35,65 +36,61 @@ func (d *desired) toSend(method writeMethod) client.Object {
 		}
 	}
 	d.addRunFields(obj, method)
-	if method == byCreate && d.replicas != nil {
+	if method == record.ByCreate && d.replicas != nil {
 		setReplicas(obj, *d.replicas)
 	}
-	if method == byCreate {
+	if method == record.ByCreate {
 		withSortedJSON(obj)
 	}
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[AnnotationApplied] = d.lastApplied(method)
+	annotations[record.Applied] = d.lastApplied(method)
 	if d.owner.set != "" {
-		annotations[AnnotationSet] = d.owner.set
+		annotations[record.Set] = d.owner.set
+	}
+	if d.owner.builtFrom != nil {
+		if hash := d.owner.builtFrom.hash(d.reads); hash != "" {
+			annotations[record.BuiltFrom] = hash
+		}
 	}
 	if d.order > 0 || d.resetsOrder {
-		annotations[AnnotationOrder] = strconv.Itoa(d.order)
+		annotations[record.Order] = strconv.Itoa(d.order)
 	}
 	obj.SetAnnotations(annotations)
 	d.bind(obj)
 	return obj
 }
 
-// lastApplied is the value of [AnnotationApplied] for a write of the object.
-func (d *desired) lastApplied(method writeMethod) string {
-	return lastApplied{method: method, hash: string(d.sum[:]), rewritten: d.rewritten, replicas: d.replicas != nil || setsReplicas(d.object)}.String()
+// lastApplied is the value of opblocks.dev/applied for a write of the object.
+func (d *desired) lastApplied(method record.Method) string {
+	return record.LastApplied{
+		Method: method, Hash: string(d.sum[:]), Rewritten: d.rewritten, Replicas: d.replicas != nil || setsReplicas(d.object),
+	}.String()
 }
 
-// toPost returns what a POST sends: without the fields that an apply would not send either. The API server would store them:
-// those of a copied live object, or a null that the first apply would then remove.
+// toPost returns what a POST sends. It leaves out the fields that an apply would not send either. The API server would
+// store them: fields of a copied live object, or a null that the first apply would then remove.
 func (d *desired) toPost() (client.Object, error) {
-	obj := d.toSend(byCreate)
+	obj := d.toSend(record.ByCreate)
 	if _, untyped := obj.(*unstructured.Unstructured); untyped {
-		tree, err := d.tree(byCreate)
+		tree, err := d.tree(record.ByCreate)
 		return &unstructured.Unstructured{Object: tree}, err
 	}
 	d.kind.comparer.DropServerOwned(obj)
 	return obj, nil
 }
 
-// post creates the object by POST. A server-side apply can create too, but it would take over an object of that name
-// that a cache which is stale, or limited by a selector, does not show.
+// post creates the object.
 func (a *applier) post(ctx context.Context, d *desired) (client.Object, error) {
 	obj, err := d.toPost()
 	if err != nil {
 		return nil, err
 	}
-	err = d.owner.client.Create(ctx, obj, d.owner.fieldManager, client.FieldValidation(metav1.FieldValidationStrict))
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		wait := &WaitingError{reason: reasonTerminating, message: fmt.Sprintf("%s is not created, since its namespace is being deleted", d)}
-		if d.object.GetNamespace() != d.owner.namespace { // no event shows when it is gone
-			wait.after = terminatingNamespaceDelay
-		}
-		return nil, wait
-	case err != nil:
-		return nil, fmt.Errorf("create %s: %w", d, withoutValues(err))
-	}
-	a.countByName(d.owner, d.kind, obj, creation, d.sum)
-	return d.kind.asLive(obj)
+	c := &creation{desired: d, object: obj}
+	send(ctx, c)
+	return a.answer(c)
 }
 
 // postDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.
@@ -111,16 +108,16 @@ func (a *applier) postDryRun(ctx context.Context, d *desired, name string) (clie
 	return obj, nil
 }
 
-// applyTo applies the object to the live one. If that has changed meanwhile, it is read and tried again, unless it is not
-// ours any more: the cache may show an owner reference that somebody has removed. An object with generated keys is left to
-// the next reconcile. applyTo returns the live object after and before the apply.
+// applyTo applies the object to the live one. If the live object has changed since it was read, applyTo reads it and
+// tries once more, unless it is not ours any more: the cache may show an owner reference that somebody has removed. An
+// object with generated keys is left to the next reconcile. applyTo returns the live object after and before the apply.
 func (a *applier) applyTo(ctx context.Context, d *desired, live client.Object) (answer, before client.Object, err error) {
 	answer, err = a.serverSideApply(ctx, d, live)
 	if !apierrors.IsConflict(err) || len(d.generate) > 0 { // another version may have other values of generated keys
 		return answer, live, err
 	}
 	current, readErr := a.readLive(ctx, d)
-	if readErr != nil || current.GetUID() != live.GetUID() || lastAppliedOf(current) != lastAppliedOf(live) {
+	if readErr != nil || current.GetUID() != live.GetUID() || record.LastAppliedOf(current) != record.LastAppliedOf(live) {
 		return nil, live, err // a lost race
 	}
 	if err := d.owner.mayWrite(d, current); err != nil {
@@ -130,11 +127,11 @@ func (a *applier) applyTo(ctx context.Context, d *desired, live client.Object) (
 	return answer, current, err
 }
 
-// serverSideApply applies the object to the live one. It is forced: a field of ours that another manager took is drift. The
-// UID and the resource version are preconditions, so that no object is created, and none that has another owner by now is
-// written.
+// serverSideApply applies the object to the live one. It is forced: a field of ours that another manager took is drift.
+// The UID and the resource version are preconditions, so that the apply neither creates an object nor writes one that
+// has got another owner.
 func (a *applier) serverSideApply(ctx context.Context, d *desired, live client.Object, options ...client.PatchOption) (client.Object, error) {
-	body, err := d.kind.comparer.AppendApply(nil, d.toSend(byApply), d.kind.gvk, string(live.GetUID()), live.GetResourceVersion())
+	body, err := d.kind.comparer.AppendApply(nil, d.toSend(record.ByApply), d.kind.gvk, string(live.GetUID()), live.GetResourceVersion())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
@@ -186,46 +183,77 @@ func (a *applier) applyPatch(ctx context.Context, d *desired, body []byte, manag
 	return answer, err
 }
 
-// jsonPatch sends a JSON patch of the live object, and replaces that by the API server's answer.
+// jsonPatch sends a JSON patch of the live object, and replaces live by the API server's answer.
 func (a *applier) jsonPatch(ctx context.Context, d *desired, live client.Object, patch []byte, options ...client.PatchOption) error {
 	return d.owner.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.owner.fieldManager)...)
 }
 
-// deleteExactly deletes an object, unless it has changed since it was read: by now it may belong to another owner or set.
-// It returns what the API server answers, a conflict among it.
-func deleteExactly(ctx context.Context, c client.Client, obj client.Object) error {
-	uid, version := obj.GetUID(), obj.GetResourceVersion()
-	return c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+// patchLocked sends a merge patch of the metadata, and of the spec unless it is nil, with the UID and the resource
+// version of the live object as preconditions. It writes the API server's answer into answer, which is an empty object,
+// with its kind if it is not typed.
+func (a *applier) patchLocked(ctx context.Context, o *owner, live, answer client.Object, metadata, spec map[string]any) error {
+	metadata["uid"], metadata["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
+	content := map[string]any{"metadata": metadata}
+	if spec != nil {
+		content["spec"] = spec
+	}
+	patch, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	answer.SetNamespace(live.GetNamespace())
+	answer.SetName(live.GetName())
+	return lostRaceAsConflict(o.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), o.fieldManager))
 }
 
-// readLive reads the object from the API server and not from a cache. Without a manager's API reader it asks for an
-// unstructured object, which a manager's client does not cache unless it was configured to.
+// deleteExactly deletes an object, unless it has changed since it was read: it may belong to another owner or set now.
+// It returns the API server's errors, also a conflict.
+func deleteExactly(ctx context.Context, c client.Client, obj client.Object, policy metav1.DeletionPropagation) error {
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	return c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
+}
+
+// liveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured
+// objects and metadata with it: a manager's client does not cache these unless it was configured to.
+func (a *applier) liveReader(o *owner) client.Reader {
+	if a.apiReader != nil {
+		return a.apiReader
+	}
+	return o.client
+}
+
+// readLive reads the object past the cache.
 func (a *applier) readLive(ctx context.Context, d *desired) (client.Object, error) {
 	live := d.kind.empty()
 	if a.apiReader != nil {
 		return live, a.apiReader.Get(ctx, d.key(), live)
 	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(d.kind.gvk)
-	if err := d.owner.client.Get(ctx, d.key(), u); err != nil {
+	u, err := a.readTree(ctx, d)
+	if err != nil {
 		return nil, err
 	}
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
 }
 
-// readTree reads the object from the API server as it is there, with fields that its Go type may not have.
+// readTree reads the object past the cache, with fields that its Go type may not have.
 func (a *applier) readTree(ctx context.Context, d *desired) (*unstructured.Unstructured, error) {
-	reader := a.apiReader
-	if reader == nil {
-		reader = d.owner.client
-	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(d.kind.gvk)
-	return u, reader.Get(ctx, d.key(), u)
+	return u, a.liveReader(d.owner).Get(ctx, d.key(), u)
 }
 
-// lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or replaced
-// meanwhile, the API server answers 409, or 422 on metadata.uid as if the object were invalid.
+// listLive lists objects of a kind in a namespace past the cache, which may not show our last write yet.
+func (a *applier) listLive(ctx context.Context, o *owner, gvk schema.GroupVersionKind, namespace string, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := a.liveReader(o).List(ctx, list, append(options, client.InNamespace(namespace))...); err != nil {
+		return nil, fmt.Errorf("list %s objects: %w", gvk.Kind, err)
+	}
+	return list.Items, nil
+}
+
+// lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or
+// replaced since it was read, the API server answers 409, or 422 on metadata.uid as if the object were invalid.
 func lostRaceAsConflict(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

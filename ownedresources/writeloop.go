@@ -16,6 +16,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/compare"
 	"github.com/opblocks/opblocks/internal/eventnote"
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
@@ -88,13 +89,13 @@ func (m *childMemory) dropLoop(child *childDetails) {
 type undone string
 
 const (
-	creation   undone = "creation"   // another writer deletes the child
+	creating   undone = "creation"   // another writer deletes the child
 	deletion   undone = "deletion"   // another writer creates the child, which is not desired
 	recreation undone = "recreation" // another writer puts the old child back
 )
 
 var undoneMessages = map[undone]string{
-	creation:   "%s is deleted again and again by another writer, so it is created less often",
+	creating:   "%s is deleted again and again by another writer, so it is created less often",
 	deletion:   "%s is not desired and is created again and again by another writer, so it is deleted less often",
 	recreation: "%s is replaced by the former one again and again by another writer, so it is recreated less often",
 }
@@ -103,7 +104,7 @@ var undoneMessages = map[undone]string{
 // follows what another writer did is counted. It is safe for concurrent use.
 type nameLoops struct {
 	metrics *metrics
-	count   atomic.Int64 // of byName: reading it needs no lock
+	count   atomic.Int64 // the length of byName, which can be read without the lock
 	mu      sync.Mutex
 	byName  map[nameLoopKey]*nameLoop
 	delayed map[nameLoopKey]bool // the loops with a metric
@@ -112,13 +113,13 @@ type nameLoops struct {
 
 type nameLoopKey struct {
 	owner types.UID
-	child objectName
+	child record.Name
 	write undone
 }
 
 type nameLoop struct {
-	sum     sum       // of the desired child
-	deleted types.UID // of the child that the last write has deleted
+	sum     sum       // the hash of the desired child
+	deleted types.UID // the UID of the child that the last write has deleted
 	writeloop.Loop
 }
 
@@ -128,7 +129,7 @@ func newNameLoops(m *metrics) *nameLoops {
 
 // slowDownByName is slowDown for a write that gives the child another UID. The sum is zero for a child that is not desired.
 func (a *applier) slowDownByName(o *owner, k *kind, obj client.Object, write undone, s sum) error {
-	wait, begins := a.loops.delay(nameLoopKey{o.reference.UID, objectName{k.gvk.GroupKind(), client.ObjectKeyFromObject(obj)}, write}, s, k.gvk.Kind, a.clock.Now())
+	wait, begins := a.loops.delay(nameLoopKey{o.reference.UID, record.NameOf(k.gvk.GroupKind(), obj), write}, s, k.gvk.Kind, a.clock.Now())
 	if wait == 0 {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (a *applier) slowDownByName(o *owner, k *kind, obj client.Object, write und
 
 // countByName counts a write that gives the child another UID.
 func (a *applier) countByName(o *owner, k *kind, obj client.Object, write undone, s sum) {
-	a.loops.add(nameLoopKey{o.reference.UID, objectName{k.gvk.GroupKind(), client.ObjectKeyFromObject(obj)}, write}, s, obj.GetUID(), a.clock.Now())
+	a.loops.add(nameLoopKey{o.reference.UID, record.NameOf(k.gvk.GroupKind(), obj), write}, s, obj.GetUID(), a.clock.Now())
 }
 
 func (l *nameLoops) delay(key nameLoopKey, s sum, kind string, now time.Time) (wait time.Duration, begins bool) {
@@ -151,7 +152,7 @@ func (l *nameLoops) delay(key nameLoopKey, s sum, kind string, now time.Time) (w
 	if loop == nil || loop.sum != s || loop.HasEnded(now) {
 		return 0, false
 	}
-	wait, begins = loop.Wait(now, l.metrics.loops, kind, key.child.name.Namespace, key.child.name.Name, string(key.write))
+	wait, begins = loop.Wait(now, l.metrics.loops, kind, key.child.Namespace, key.child.Name, string(key.write))
 	if begins {
 		l.delayed[key] = true
 	}
@@ -160,17 +161,17 @@ func (l *nameLoops) delay(key nameLoopKey, s sum, kind string, now time.Time) (w
 
 // add counts a write. A creation is counted only if childGone has been called: most children are created once.
 func (l *nameLoops) add(key nameLoopKey, s sum, uid types.UID, now time.Time) {
-	if key.write == creation && l.count.Load() == 0 {
+	if key.write == creating && l.count.Load() == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(now)
 	loop := l.byName[key]
-	if key.write == creation {
+	if key.write == creating {
 		l.drop(nameLoopKey{key.owner, key.child, deletion}) // it was not another writer who has created the child
 	}
-	if loop == nil && key.write == creation {
+	if loop == nil && key.write == creating {
 		return
 	}
 	if loop == nil || loop.sum != s || loop.HasEnded(now) {
@@ -178,14 +179,14 @@ func (l *nameLoops) add(key nameLoopKey, s sum, uid types.UID, now time.Time) {
 		loop = &nameLoop{sum: s}
 		l.put(key, loop)
 	}
-	if key.write != creation {
+	if key.write != creating {
 		loop.deleted = uid
 	}
 	loop.Count(now)
 }
 
 // childGone begins to count how often a child is created, unless the loops show that we have deleted it ourselves.
-func (l *nameLoops) childGone(owner types.UID, child objectName, uid types.UID, now time.Time) {
+func (l *nameLoops) childGone(owner types.UID, child record.Name, uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(now)
@@ -194,7 +195,7 @@ func (l *nameLoops) childGone(owner types.UID, child objectName, uid types.UID, 
 			return
 		}
 	}
-	key := nameLoopKey{owner, child, creation}
+	key := nameLoopKey{owner, child, creating}
 	if l.byName[key] == nil {
 		loop := &nameLoop{}
 		loop.Touch(now)
@@ -207,7 +208,7 @@ func (l *nameLoops) put(key nameLoopKey, loop *nameLoop) {
 	l.count.Store(int64(len(l.byName)))
 }
 
-// sweep drops the loops that have ended, once within the time that ends one.
+// sweep drops the loops that have ended. It does so at most once in the time after which a loop ends.
 func (l *nameLoops) sweep(now time.Time) {
 	if since := now.Sub(l.swept); since >= 0 && since < writeloop.Gap {
 		return
@@ -246,8 +247,8 @@ func (l *nameLoops) drop(key nameLoopKey) {
 	l.count.Store(int64(len(l.byName)))
 }
 
-// childGone notes that a child of this set is gone. Nothing is noted of others' objects.
-func (s *ChildSet[T]) childGone(child client.Object) {
+// childGone notes that a child of this set is gone. It ignores objects of others.
+func (s *set) childGone(child client.Object) {
 	known := s.kinds.Load()
 	if known == nil || !s.carriesMarks(child) {
 		return
@@ -257,11 +258,11 @@ func (s *ChildSet[T]) childGone(child client.Object) {
 		if k.typ != reflect.TypeOf(child).Elem() || untyped && u.GroupVersionKind() != k.gvk {
 			continue
 		}
-		name := objectName{k.gvk.GroupKind(), client.ObjectKeyFromObject(child)}
+		name := record.NameOf(k.gvk.GroupKind(), child)
 		if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 			s.applier.loops.childGone(ref.UID, name, child.GetUID(), s.applier.clock.Now())
-		} else if m, marked := markOf(child, name.kind); marked {
-			s.applier.loops.childGone(m.uid, name, child.GetUID(), s.applier.clock.Now())
+		} else if m, marked := record.MarkOf(child, name.Kind); marked {
+			s.applier.loops.childGone(m.UID, name, child.GetUID(), s.applier.clock.Now())
 		}
 		return
 	}

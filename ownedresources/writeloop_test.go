@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/versions"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
@@ -77,7 +78,7 @@ func TestSlowDown(t *testing.T) {
 
 func TestWriteLoopEnds(t *testing.T) {
 	now := time.Unix(0, 0)
-	m := newChildMemory(newMetrics(), &versions{})
+	m := newChildMemory(newMetrics(), &versions.Epoch{})
 	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
 	require.NoError(t, err)
 	d := &desired{kind: k, object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}}
@@ -181,7 +182,7 @@ func TestSlowDownByName(t *testing.T) {
 	}
 	t.Run("OwnDecisions", func(t *testing.T) {
 		env, wanted := newEnv(t), true
-		env.set.children[1].build = func(r *reconciliation[*budget]) error {
+		env.set.children[1].build = func(r *reconciliation) error {
 			if wanted {
 				r.add(&configMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 			}

@@ -73,8 +73,8 @@ func ConditionChanged[T client.Object](conditionType string, conditions func(T) 
 	})
 }
 
-// changed returns a change predicate. If a watch was interrupted, an object that was deleted and created again meanwhile is
-// reported as an update from one to the other. That counts as a change, whatever the two objects hold.
+// changed returns a change predicate. If an object was deleted and created again while a watch was interrupted, the
+// cache reports an update from the old object to the new one. That counts as a change, whatever the two objects hold.
 func changed[T client.Object](differs func(before, after T) bool) predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !isNil(e.Object) },

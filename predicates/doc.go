@@ -31,15 +31,15 @@
 //   - Filters pass resyncs (updates from an object to itself). Change predicates drop them.
 //   - Writing the status is an update. A controller without a change predicate triggers one more reconcile by its own
 //     write.
-//   - If a watch was interrupted, and an object was deleted and created again meanwhile, the cache reports this as one
-//     update. Every change predicate passes it.
+//   - If an object was deleted and created again while a watch was interrupted, the cache reports this as one update.
+//     Every change predicate passes it.
 //   - A deletion that happened while a watch was interrupted is reported with the last known state, which may not be the
 //     final one (DeleteStateUnknown). Filters pass it even if that state does not match. [Namespaces] and [Shard] do not,
 //     because what they compare never changes.
 //   - [Shard] divides objects among operators only together with a check of [ShardOf] in the reconciler: events of children
 //     trigger a reconcile of their owner in every operator.
-//   - WithEventFilter of the builder applies to all watches of a controller, also to those of owned objects, which have
-//     other labels and annotations. Use builder.WithPredicates for each watch instead.
+//   - WithEventFilter of the builder applies to all watches of a controller, also to watches of owned objects, which
+//     have other labels and annotations. Use builder.WithPredicates for each watch instead.
 //
 // An event without an object is dropped. Functions that are passed to predicates must not change the object: it belongs to
 // the cache, and other goroutines read it. All predicates are safe for concurrent use.

@@ -177,7 +177,7 @@ func ExampleDeletionStarted() {
 func ExampleIsPaused() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, value := range []string{"true", "2026-03-01T12:30:00Z", "2026-03-01T11:30:00Z"} {
-		paused, until := predicates.IsPaused(annotated(predicates.PausedAnnotation, value), now)
+		paused, until := predicates.IsPaused(annotated("opblocks.dev/paused", value), now)
 		if paused && !until.IsZero() {
 			fmt.Println("paused, requeue after", until.Sub(now))
 		} else {
@@ -192,7 +192,7 @@ func ExampleIsPaused() {
 
 func ExampleNotPaused() {
 	p := predicates.NotPaused(time.Now)
-	paused := annotated(predicates.PausedAnnotation, "")
+	paused := annotated("opblocks.dev/paused", "")
 	fmt.Println("start:", p.Update(update(&corev1.Pod{}, paused)))
 	fmt.Println("paused:", p.Update(update(paused, paused)))
 	fmt.Println("end:", p.Update(update(paused, &corev1.Pod{})))
@@ -204,7 +204,7 @@ func ExampleNotPaused() {
 
 func ExamplePauseChanged() {
 	p := predicates.PauseChanged()
-	fmt.Println(p.Update(update(annotated(predicates.PausedAnnotation, "true"), &corev1.Pod{})))
+	fmt.Println(p.Update(update(annotated("opblocks.dev/paused", "true"), &corev1.Pod{})))
 	// Output: true
 }
 

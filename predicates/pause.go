@@ -7,32 +7,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/opblocks/opblocks/internal/pause"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-// PausedAnnotation (opblocks.dev/paused) is the annotation with which a person pauses the reconciling of an object. Its
-// values are:
+// IsPaused reports whether the annotation opblocks.dev/paused, which is reconcile.PausedAnnotation, pauses the object at the time
+// now, and until when. A zero until means that the pause has no end time. The values of the annotation are:
 //
 //	"true" or ""            paused until the annotation is removed or changed
 //	2026-03-01T12:00:00Z    paused until this time (RFC 3339)
 //	"false"                 not paused, as without the annotation
 //	anything else           paused as with "true": a typing error must not end a pause
-const PausedAnnotation = pause.Annotation
-
-// IsPaused reports whether [PausedAnnotation] pauses the object at the time now, and until when. A zero until means
-// that the pause has no end time.
 //
 // A reconciler has to call it in every reconcile, whatever its predicates are, because other watches also trigger
 // reconciles. If until is not zero, it should requeue after until.Sub(now), because the API server sends no event when that
 // time comes. Package reconcile does both.
 func IsPaused(obj client.Object, now time.Time) (paused bool, until time.Time) {
-	p := pause.Of(obj).At(now)
+	p := record.PauseOf(obj).At(now)
 	return p.Paused, p.Until
 }
 
 // PauseChanged passes updates that start a pause, end it or change its end time, and all events that are not updates, as
 // [FieldChanged] does. A pause that ends because its end time comes sends no event.
-func PauseChanged() predicate.Predicate { return FieldChanged(pause.Of) }
+func PauseChanged() predicate.Predicate { return FieldChanged(pauseOf) }
 
 // NotPaused drops updates of paused objects, which saves reconciles:
 //
@@ -52,8 +48,10 @@ func NotPaused(now func() time.Time) predicate.Predicate {
 		return !paused || isDeleted(obj)
 	}
 	p := changed(func(before, after client.Object) bool {
-		return active(after) || pause.Of(before) != pause.Of(after)
+		return active(after) || record.PauseOf(before) != record.PauseOf(after)
 	})
 	p.GenericFunc = func(e event.GenericEvent) bool { return !isNil(e.Object) && active(e.Object) }
 	return p
 }
+
+func pauseOf(obj client.Object) record.Pause { return record.PauseOf(obj) }

@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/predicates"
 )
 
-func paused(value string) func(*corev1.Pod) { return annotation(predicates.PausedAnnotation, value) }
+func paused(value string) func(*corev1.Pod) { return annotation("opblocks.dev/paused", value) }
 
 func TestIsPaused(t *testing.T) {
 	cases := map[string]struct {

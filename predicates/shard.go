@@ -36,7 +36,7 @@ func Shard(index, count int) (predicate.Predicate, error) {
 }
 
 // ShardOf returns the shard of an object, from 0 to count-1, or 0 if count is less than 2. It depends only on the UID,
-// or on namespace and name if there is no UID (controller-runtime's fake client sets none). It is the same in every
+// or on namespace and name if the UID is empty (controller-runtime's fake client sets none). It is the same in every
 // process, on every platform and in every version of this package. When count grows by one, 1/count of the objects
 // move, all to the new shard. The algorithm is the jump consistent hash of Lamping and Veach,
 // https://arxiv.org/abs/1406.2294.

@@ -113,7 +113,7 @@ func (s *served) Finalize(ctx context.Context, c client.Client, b *policyv1.PodD
 // shardedOperator is an operator of several shards on a control plane of its own, which keeps an audit log.
 type shardedOperator struct {
 	cp        *controlplane.ControlPlane
-	client    client.Client // of the user
+	client    client.Client // the user's client
 	namespace string
 	audit     string // the path of the audit log
 	uids      map[string]types.UID

@@ -38,9 +38,9 @@ func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
 	return r
 }
 
-// WithConditions is for a kind whose conditions are not metav1.Condition: pass [conditions.NewEditor] with an adapter of
-// their type. The times of these conditions are those of the editor's clock ([conditions.Editor.WithClock]), not those of
-// [Reconciler.WithClock].
+// WithConditions is for a kind whose conditions are not metav1.Condition: pass [conditions.NewEditor] with an adapter
+// of their type. The clock of the editor sets the times of these conditions ([conditions.Editor.WithClock]), not the
+// clock of [Reconciler.WithClock].
 func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] {
 	r.binder = binder
 	return r
@@ -65,12 +65,12 @@ func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconcile
 	return r
 }
 
-// WithFilter limits the reconciler to objects for which the function returns true. Other objects are left alone, whatever
-// triggers the pass: they may belong to another operator. With [For], an event of the object triggers a pass if the function
-// returns true for the object, or for the old object of an update.
+// WithFilter limits the reconciler to objects for which the function returns true. Other objects are left alone,
+// whatever triggers the pass: they may belong to another operator. With [For], an event of the object triggers a pass
+// if the function returns true for the object, or for the old object of an update.
 //
-// The function must only read, and not keep the object. It should look at the status as well as at the label that selects the objects: if an object
-// loses the label, the function should return true until its cleanup has finished.
+// The function must only read, and not keep the object. It should look at the status as well as at the label that
+// selects the objects: if an object loses the label, the function should return true until its cleanup has finished.
 func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
 	r.filter = ours
 	return r
@@ -83,7 +83,7 @@ func (r *Reconciler[T]) WithRetries(retries Retries) *Reconciler[T] {
 	return r
 }
 
-// WithRecorder sets the recorder of events, such as that of a test. The default is the manager's.
+// WithRecorder sets the recorder of events, such as the recorder of a test. The default is the manager's.
 func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[T] {
 	r.recorder = recorder
 	return r
@@ -99,13 +99,13 @@ func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 	return r
 }
 
-// WithPredicates limits which events of the object itself trigger a pass: an event has to pass all predicates. Deletions
-// must pass, and so must the update with which an object stops matching: see package predicates. It needs a reconciler made
-// by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
+// WithPredicates limits which events of the object itself trigger a pass: an event has to pass all predicates.
+// Deletions must pass, and so must the update with which an object stops matching: see package predicates. It needs a
+// reconciler made by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
 //
-// An update that changes [RequestedAnnotation] or the pause also passes if the predicates would pass the creation of the object,
-// as predicates.GenerationChanged does. Those of a builder of your own need predicate.Or with predicates.AnnotationChanged and
-// predicates.PauseChanged.
+// An update that changes [RequestedAnnotation] or the pause also passes if the predicates would pass the creation of
+// the object, as predicates.GenerationChanged does. For a builder of your own, combine the predicates by predicate.Or
+// with predicates.AnnotationChanged and predicates.PauseChanged.
 func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
 	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
 	return r
@@ -173,8 +173,8 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 		if err := r.steps[i].setupWatches(mgr, b, r.stepClient); err != nil {
 			return err
 		}
-		if s, ok := r.steps[i].step.(servedStep); ok {
-			maps.Copy(served, s.Served())
+		if hooks := r.steps[i].hooks; hooks.Served != nil {
+			maps.Copy(served, hooks.Served())
 		}
 	}
 	r.stepClient.addServed(served)

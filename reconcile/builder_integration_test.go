@@ -178,7 +178,7 @@ func TestConcurrentReconciles(t *testing.T) {
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,
 		reconcile.Named("login", cleaning{reconcile.Func(login), drop}, reconcile.Finalizer("example.com/login"), reconcile.Reporting("LoggedIn"),
-			reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
+			reconcile.Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
 		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
 	).WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete())
 	w.run(t)

@@ -42,11 +42,12 @@ type freshness int
 const (
 	// fromCache: nothing is known. The cache of a process that has just started may show a version of long ago.
 	fromCache freshness = iota
-	// current: the version is not older than this process, because a write with a lock or a read from the API server said so.
+	// current: the version is not older than this process, because a write with a lock or a read from the API server
+	// said so.
 	current
-	// uncertain: a checkpoint or a confirmation failed, for another reason than a conflict. A checkpoint may have been stored
-	// nevertheless. From now on the status is written only with a lock: what the checkpoint was to write must not overwrite
-	// the change of another writer.
+	// uncertain: a checkpoint or a confirmation failed, for another reason than a conflict. It is not known whether the
+	// checkpoint was stored. From now on the status is written only with a lock, so that it cannot overwrite the change
+	// of another writer.
 	uncertain
 	// outdated: there was a conflict. The status is not written in this pass, since that would meet the same conflict.
 	outdated
@@ -129,7 +130,7 @@ func (p *pass[T]) conflict() error {
 
 // readLive reads the object, at least its metadata, from the API server.
 func (p *pass[T]) readLive(ctx context.Context) (client.Object, error) {
-	if p.stepClient.reader.Live == nil { // there is no manager; its client does not cache unstructured objects
+	if p.stepClient.reader.Live == nil { // not set up with a manager; a manager's client does not cache unstructured objects
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(p.kind)
 		return u, p.client.Get(ctx, p.name, u)

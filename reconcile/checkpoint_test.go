@@ -113,7 +113,7 @@ func TestCheckpointWithStaleCache(t *testing.T) {
 	unreachable := errors.New("connection refused")
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, h *harness)
-		live   error  // of the read past the cache
+		live   error  // the error of the read past the cache
 		reason string // why the step must not act
 	}{
 		"Changed": {func(t *testing.T, h *harness) {
@@ -126,7 +126,7 @@ func TestCheckpointWithStaleCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, reads := 0, 0
-			var old *budget // that the cache shows
+			var old *budget // what the cache shows
 			var live error
 			h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 				if b, cached := obj.(*budget); cached && old != nil {

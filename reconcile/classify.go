@@ -37,9 +37,9 @@ type outcome struct {
 	after           time.Duration // the delay that the step asks for; 0 for none
 	jittered        time.Duration // the delay that Success asks for; 0 for none. If the step succeeded, jitter is added to it
 	notBefore       time.Duration // the delay that the API server asks for; 0 for none
-	retries         bool          // with backoff
-	forbidden       bool          // with backoff as well, but only a few times
-	explained       bool          // by Success: Ready shows the reason and the message
+	retries         bool          // the pass is repeated with backoff
+	forbidden       bool          // a request was forbidden: repeated with backoff for a while, see retriesForbiddenSoon
+	explained       bool          // Success gave a reason: Ready shows it and the message
 	halts           bool          // the later steps are skipped
 	keepsConditions bool          // another writer sets them
 }
@@ -64,8 +64,8 @@ func classify(err error) outcome {
 	return o
 }
 
-// classifyChain walks from the outermost error inwards. The first error that says what it is decides. Of joined errors each
-// is classified by itself.
+// classifyChain walks from the outermost error inwards. The first error that says what it is decides. If it meets
+// joined errors, it classifies each of them by itself.
 func classifyChain(err error) outcome {
 	reason := ""
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -116,8 +116,9 @@ func classifyChain(err error) outcome {
 	return classifyUnknown(err).withReason(reason)
 }
 
-// merge returns the outcome of two joined errors: that of the worse one, with the delays and demands of both. So a wait, a
-// conflict or a halt never hides a failure. Of two successes the later one counts, of other equals the earlier one.
+// merge returns the outcome of two joined errors: the worse outcome, with the delays and demands of both. So a wait, a
+// conflict or a halt never hides a failure. If both have succeeded, the later outcome counts. If both have another
+// state in common, the earlier one counts.
 func merge(a, b outcome) outcome {
 	o := a
 	if a.state == succeeded || b.state > a.state {
@@ -133,7 +134,7 @@ func merge(a, b outcome) outcome {
 	return o
 }
 
-// withReason replaces the reason of a failure or a conflict by that of an outer error.
+// withReason replaces the reason of a conflict, a failure or a stalled step by the reason of an outer error.
 func (o outcome) withReason(reason string) outcome {
 	if reason != "" && o.state >= conflicted {
 		o.reason = reason

@@ -14,6 +14,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/servedkinds"
+	"github.com/opblocks/opblocks/internal/step"
 )
 
 // List lists objects into an empty list of their kind, such as &appsv1.DeploymentList{}, and returns an iterator over them.
@@ -116,3 +117,8 @@ func (s *stepClient) acquire(obj runtime.Object) (release func(), err error) {
 // CachesWhole reports whether the object is a whole object that is read from the cache. The inputs of package ownedresources ask
 // for it.
 func (s *stepClient) CachesWhole(obj client.Object) bool { return s.reader.CachesWhole(obj) }
+
+// Epoch returns the epoch of the resource versions of what the steps read.
+func (s *stepClient) Epoch() uint64 { return s.reader.Epoch() }
+
+var _ step.Reader = &stepClient{}

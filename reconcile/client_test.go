@@ -88,8 +88,8 @@ func TestStepClient(t *testing.T) {
 		"UntypedOneOfNeither":  {"the kind counts, not the form in which it is read", get(untyped("Service")), refused},
 	}
 	steps := []NamedStep[*budget]{
-		Named("one", returning(nil), Referencing(&corev1.Secret{}, nothing), Referencing(&corev1.ConfigMap{}, nothing)),
-		Named("two", returning(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil), Referencing(&corev1.Secret{}, nothing),
+		Named("one", returning(nil), Reads(&corev1.Secret{}, nothing), Reads(&corev1.ConfigMap{}, nothing)),
+		Named("two", returning(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil), Reads(&corev1.Secret{}, nothing),
 			Watching(metadataOf("Endpoints"), nil), Watching(untyped("Node"), nil), Watching(metadataOf("Node"), nil)),
 	}
 	for name, tc := range tests {

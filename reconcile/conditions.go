@@ -187,8 +187,8 @@ func (p *pass[T]) readyOf(obj T) metav1.Condition {
 	return ready
 }
 
-// measured returns the conditions of an object that the metrics show, of which no two have the same type: two series with the same
-// labels would be an error of the whole page of metrics. If a type occurs twice, the first counts. For a history it returns only
+// measured returns the conditions of an object that the metrics show. If a type occurs twice, it returns only the
+// first: two series with the same labels would be an error of the whole page of metrics. For a history it returns only
 // the last entry: the others are past.
 func (r *Reconciler[T]) measured(obj client.Object) []metav1.Condition {
 	list, err := r.status.list(obj)

@@ -194,7 +194,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-const undeclaredPod = "read of Pod, which no step watches: add reconcile.Watching or reconcile.Referencing to the step, so that a change of it triggers a reconcile, or read it with a client of your own"
+const undeclaredPod = "read of Pod, which no step watches: add reconcile.Watching or reconcile.Reads to the step, so that a change of it triggers a reconcile, or read it with a client of your own"
 
 func TestConditionsAfterRecovery(t *testing.T) {
 	fail := errors.New("boom")

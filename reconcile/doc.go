@@ -55,7 +55,7 @@
 // # What a step may read
 //
 // The client of a step reads the kind of the object, and the kinds that a step watches ([Watching]) or references
-// ([Referencing]). Reading any other kind is an error that names the missing option. Without it, a forgotten watch would
+// ([Reads]). Reading any other kind is an error that names the missing option. Without it, a forgotten watch would
 // show only in production, where a change of such an object triggers nothing.
 //
 // # Metrics

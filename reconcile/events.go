@@ -12,13 +12,13 @@ import (
 	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
-// Eventf emits an event from a step. Its arguments are those of an EventRecorder's Eventf in k8s.io/client-go/tools/events,
-// except two that the pass supplies: the action is the name of the step in CamelCase, and the related object is the object
-// of the pass, if the event regards another one. The event type is Normal or Warning, and the reason is in CamelCase. A note
-// of more than 1024 bytes, the API's limit, is cut.
+// Eventf emits an event from a step. It takes the arguments of an EventRecorder's Eventf in
+// k8s.io/client-go/tools/events, except two that the pass supplies: the action is the name of the step in CamelCase,
+// and the related object is the object of the pass, if the event regards another one. The event type is Normal or
+// Warning, and the reason is in CamelCase. A note of more than 1024 bytes, the API's limit, is cut.
 //
-// Every event is a request. Emit events for changes, not for the current state. Without a manager or [Reconciler.WithRecorder],
-// and outside of a pass, Eventf does nothing.
+// Every event is a request. Emit events for changes, not for the current state. Without a manager or
+// [Reconciler.WithRecorder], and outside of a pass, Eventf does nothing.
 func Eventf(ctx context.Context, regarding client.Object, eventType, reason, note string, args ...any) {
 	if p := passFrom(ctx); p != nil {
 		p.emit(regarding, eventType, reason, fmt.Sprintf(note, args...))

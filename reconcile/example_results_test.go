@@ -58,7 +58,8 @@ func ExampleWaiter() {
 	// Reconciling True Issuing "shop/web: the certificate is not issued yet"
 }
 
-// quotaError is an error of a package that does not import package reconcile. Its reason becomes that of the condition.
+// quotaError is an error of a package that does not import package reconcile. Its reason becomes the reason of the
+// condition.
 type quotaError struct{ limit int }
 
 func (e *quotaError) Error() string  { return fmt.Sprintf("no more than %d accounts", e.limit) }

@@ -172,7 +172,7 @@ func ExampleCheckpoint() {
 	// Output: <nil> 1
 }
 
-func ExampleReferencing() {
+func ExampleReads() {
 	password := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
 	login := func(ctx context.Context, c client.Client, b *budget) error {
 		value, version, err := reconcile.ReadSecret(ctx, c, b.Namespace, password)
@@ -183,7 +183,7 @@ func ExampleReferencing() {
 		return nil
 	}
 	step := reconcile.Named("login", reconcile.Func(login),
-		reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName {
+		reconcile.Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName {
 			return []types.NamespacedName{{Name: password.Name}}
 		}))
 

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/finalizers"
-	"github.com/opblocks/opblocks/internal/setfinalizer"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // finalizerStep stands for the pass itself, which adds the finalizers of all steps.
 var finalizerStep = &stepOptions{name: "finalizer"}
 
-// ensureFinalizers adds missing finalizers in place of those with former names, before any step can act outside of the cluster. If that fails, ok is false, o is
-// the outcome of the pass, and no step may run.
+// ensureFinalizers adds missing finalizers before any step can act outside of the cluster. They replace finalizers with
+// former names. If that fails, ok is false, o is the outcome of the pass, and no step may run.
 func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	if len(p.finalizers) == 0 {
 		return outcome{}, true
@@ -42,8 +42,8 @@ func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	return o, false
 }
 
-// finalize runs the cleanup of an object that is being deleted, for the last step first. A cleanup that has not finished
-// keeps those of earlier steps from running, and the conditions show it.
+// finalize runs the cleanups of an object that is being deleted, beginning with the last step. If a cleanup has not
+// finished, the conditions show it, and the cleanups of earlier steps do not run.
 func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 	removed := false
 	if !p.isCleanedUp() {
@@ -84,11 +84,11 @@ const (
 	unknownFinalizerDelay = time.Minute
 )
 
-// abandonedFinalizers returns the names of sets of children whose finalizers the object has, and that are not steps with a finalizer.
-// The names are sorted.
+// abandonedFinalizers returns the sets of children whose finalizers the object has, although no step has these
+// finalizers. It returns the names of the sets, sorted.
 func (p *pass[T]) abandonedFinalizers() (sets []string) {
 	for _, finalizer := range p.before.GetFinalizers() {
-		set, ok := setfinalizer.SetOf(finalizer)
+		set, ok := record.SetOf(finalizer)
 		if ok && !slices.Contains(p.finalizers, finalizer) && !slices.Contains(p.formerFinalizers, finalizer) {
 			sets = append(sets, set)
 		}
@@ -97,8 +97,8 @@ func (p *pass[T]) abandonedFinalizers() (sets []string) {
 	return sets
 }
 
-// reportAbandoned shows in the conditions why an object does not go whose finalizers no step removes. It removes none of them:
-// another operator may need it.
+// reportAbandoned shows in the conditions that finalizers which no step removes keep the object. It does not remove
+// them: another operator may need them.
 func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 	if wait := unknownFinalizerDelay - p.clock.Since(p.before.GetDeletionTimestamp().Time); wait > 0 {
 		p.retry = retry{after: wait}
@@ -109,7 +109,7 @@ func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Resul
 	for _, set := range sets {
 		messages = append(messages, fmt.Sprintf("the finalizer %q is that of a step %q, and no step of this operator has it: "+
 			"if a step was renamed, give it the option FormerNames(%q); if the step or its options were removed, add them again, and let its children return nil; "+
-			"if it is a step of another operator, that one has to remove it", setfinalizer.For(set), set, set))
+			"if it is a step of another operator, that one has to remove it", record.Finalizer(set), set, set))
 	}
 	return p.finish(ctx, []outcome{{
 		step: finalizerStep, state: stalled, reason: reasonUnknownFinalizer, message: strings.Join(messages, "; "),

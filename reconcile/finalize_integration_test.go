@@ -39,7 +39,7 @@ func TestRequestsFromCreationToDeletion(t *testing.T) {
 	}, w.count.Sent(), "one for the deletion; the rest is the other object's")
 }
 
-// Three cleanups, of which the second waits for an object that somebody else has to delete.
+// The second of three cleanups waits for an object that somebody else has to delete.
 func TestFinalizeWaitsInReverseOrder(t *testing.T) {
 	w := newEnv(t)
 	var cleaned []string

@@ -119,7 +119,7 @@ func (r *freshnessRun) test(t *testing.T) {
 	require.Equal(t, r.failed, strings.Contains(r.final[0], `"resourceVersion"`), "a lock exactly if something failed: %s", r.final[0])
 }
 
-// step does the actions, and changes a field of the status that is no list, so that its write alone needs no lock.
+// step does the actions, and changes a field of the status that is not a list, so that its write alone needs no lock.
 func (r *freshnessRun) step(t *testing.T) StepFunc[*budget] {
 	return func(ctx context.Context, c client.Client, b *budget) error {
 		if !r.started {

@@ -54,7 +54,8 @@ type harness struct {
 	writes int
 }
 
-// harnessScheme has only the groups of which tests use kinds: each fake client computes a RESTMapper of all kinds of its scheme.
+// harnessScheme has only the groups whose kinds the tests use: each fake client computes a RESTMapper of all kinds of
+// its scheme.
 var harnessScheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(policyv1.AddToScheme(s))
@@ -63,7 +64,7 @@ var harnessScheme = func() *runtime.Scheme {
 	return s
 }()
 
-// typeConverters are those that each fake client would make for itself.
+// typeConverters returns the type converters that each fake client would otherwise make for itself.
 var typeConverters = sync.OnceValue(func() []managedfields.TypeConverter {
 	return []managedfields.TypeConverter{applyconfigurations.NewTypeConverter(clientgoscheme.Scheme), managedfields.NewDeducedTypeConverter()}
 })
@@ -240,7 +241,7 @@ func (r registry) text(t *testing.T) string {
 	return b.String()
 }
 
-// series returns those of a metric as "label=value … number".
+// series returns the series of a metric as "label=value … number".
 func (r registry) series(t *testing.T, name string) []string {
 	t.Helper()
 	families, err := r.Gather()

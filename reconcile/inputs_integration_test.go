@@ -179,8 +179,9 @@ func TestInputsWithTwoInformers(t *testing.T) {
 			reason: "Metadata is read of Secrets that the cache holds whole.",
 			set:    secretOf(ownedresources.VersionHash(ownedresources.ReadsCached(&corev1.Secret{}, source))),
 			want: func(source *corev1.Secret) string {
-				hash, _ := ownedresources.Hash(ownedresources.Versions(source))
-				return hash
+				var hashed corev1.Pod
+				_, _ = ownedresources.SetHash(&hashed, "hash", ownedresources.Versions(source))
+				return hashed.Annotations["hash"]
 			},
 			metadata: true,
 		},

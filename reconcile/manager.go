@@ -75,7 +75,7 @@ type manager struct {
 	refused chan error
 	ending  context.Context
 	end     context.CancelFunc
-	kinds   []schema.GroupVersionKind // of the reconcilers
+	kinds   []schema.GroupVersionKind // the kinds of the reconcilers
 }
 
 // addKind adds the kind of a reconciler, which the API server has to serve when the manager starts.

@@ -167,7 +167,7 @@ func TestManagerWithoutReadPermission(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, reconcile.For[*budget](mgr,
 				reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
-				reconcile.Named("secret", step(nil), reconcile.Referencing(&corev1.Secret{}, func(*budget) []types.NamespacedName { return nil })),
+				reconcile.Named("secret", step(nil), reconcile.Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return nil })),
 			).Complete())
 
 			ctx, stop := context.WithCancel(t.Context())

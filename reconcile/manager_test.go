@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestCacheOptions(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCacheOptions(t *testing.T) {
 	require.Empty(t, got.(*appsv1.Deployment).ManagedFields)
 
 	cleared := d.DeepCopy()
-	cleared.Annotations = map[string]string{ownedresources.AnnotationApplied: "v1:applied:1"}
+	cleared.Annotations = map[string]string{record.Applied: "v1:applied:1"}
 	cleared.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 	got, err = options.DefaultTransform(cleared)
 	require.NoError(t, err)

@@ -20,14 +20,14 @@ type memory struct {
 type remembered struct {
 	failures  int               // the number of passes in a row that have failed
 	warnings  map[string]string // by step: the last message of a step that has not succeeded since
-	current   types.UID         // of the object that was confirmed to be current, see [Checkpoint]
-	cleanedUp types.UID         // of the object whose cleanup has finished while the cache may still show it
+	current   types.UID         // the UID of the object that was confirmed to be current, see [Checkpoint]
+	cleanedUp types.UID         // the UID of the object whose cleanup has finished; the cache may still show it
 	quiet     quietVersion
 	asked     asked           // the last request for a pass, see [RequestedAnnotation]
-	answered  map[string]bool // the names of the steps that have handled it
-	refused   time.Time       // when the first of the passes in a row ended to which something was forbidden; zero for none
+	answered  map[string]bool // the names of the steps that have handled that request
+	refused   time.Time       // the end of the first pass in a row with a forbidden request; zero for none
 
-	statusSum  uint64          // of the last patch of the status, 0 if there was none
+	statusSum  uint64          // the hash of the last patch of the status; 0 before the first one
 	statusLoop *writeloop.Loop // nil unless that patch has repeated the one before
 }
 
@@ -169,7 +169,8 @@ func (m *memory) isQuiet(name types.NamespacedName, version quietVersion) bool {
 	return ok && r.quiet == version
 }
 
-// setQuiet remembers in which version a pass had nothing to do, or that it had with the zero value.
+// setQuiet remembers the version in which a pass had nothing to do. The zero value means that the pass had something to
+// do.
 func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
 	if version == (quietVersion{}) {
 		m.clear(name, func(r *remembered) { r.quiet = version })
@@ -196,7 +197,8 @@ func (m *memory) change(name types.NamespacedName, do func(*remembered)) {
 	}
 }
 
-// clear is change for an object of which nothing may be remembered, which is the common case and allocates nothing.
+// clear is like change, but does nothing if nothing is remembered of the object. That is the common case, and allocates
+// nothing.
 func (m *memory) clear(name types.NamespacedName, do func(*remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// metrics are those of one reconciler. The methods of a nil pointer do nothing.
+// metrics has the metrics of one reconciler. The methods of a nil pointer do nothing.
 type metrics struct {
 	kind       string
 	durations  *prometheus.HistogramVec
@@ -57,7 +57,7 @@ func (m *metrics) step(name string, start time.Time, o *outcome) {
 	m.results.WithLabelValues(m.kind, name, o.state.String()).Inc()
 }
 
-// loopsOrNil returns the metric of write loops, or nil if there are no metrics.
+// loopsOrNil returns the metric of write loops, or nil without metrics.
 func (m *metrics) loopsOrNil() *prometheus.GaugeVec {
 	if m == nil {
 		return nil
@@ -65,12 +65,12 @@ func (m *metrics) loopsOrNil() *prometheus.GaugeVec {
 	return m.loops
 }
 
-// hasConditions reports whether there is nothing to set: the conditions of the object are there, or there are no metrics.
+// hasConditions reports whether nothing has to be set: the conditions of the object are there, or m is nil.
 func (m *metrics) hasConditions(name types.NamespacedName) bool {
 	return m == nil || m.conditions.has(objectKey{m.kind, name})
 }
 
-// setConditions sets the conditions of an object, of which no two have the same type.
+// setConditions sets the conditions of an object. No two of them may have the same type.
 func (m *metrics) setConditions(name types.NamespacedName, list []metav1.Condition) {
 	if m != nil {
 		m.conditions.set(objectKey{m.kind, name}, m, list)
@@ -97,8 +97,8 @@ type objectKey struct {
 	name types.NamespacedName
 }
 
-// objectConditions are those that one reconciler has set. Another reconciler may have an object with the same key, if its
-// kind has the same name in another group.
+// objectConditions are the conditions of an object that one reconciler has set. Another reconciler may have an object
+// with the same key, if its kind has the same name in another group.
 type objectConditions struct {
 	setBy *metrics
 	all   []conditionValue

@@ -48,7 +48,7 @@ func TestConditionMetric(t *testing.T) {
 	want("an object that is gone has no series")
 }
 
-// Two reconcilers may have objects of one kind and name: those of a kind in two groups, or one after the other.
+// Two reconcilers may have objects of one kind and name: in two API groups, or one after the other.
 func TestConditionMetricOfAnotherReconciler(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	r := h.withMetrics(t)

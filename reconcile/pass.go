@@ -19,14 +19,14 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/passcontext"
-	"github.com/opblocks/opblocks/internal/pause"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // PausedAnnotation is the annotation that pauses an object: no step runs, whatever triggers the pass, and the condition
 // Paused is True. Its value is "true", or the time when the pause ends, in the format of RFC 3339. "false" means the same as
 // no annotation. Any other value pauses without an end, also an empty one. A pause does not stop the cleanup of an object
-// that is being deleted. Package predicates has the same constant.
-const PausedAnnotation = pause.Annotation
+// that is being deleted.
+const PausedAnnotation = record.Paused
 
 // pass is one reconcile of one object.
 type pass[T client.Object] struct {
@@ -123,7 +123,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	if p.before.GetDeletionTimestamp() != nil {
 		return p.finalize(ctx)
 	}
-	if state := pause.Of(p.before); state.Paused {
+	if state := record.PauseOf(p.before); state.Paused {
 		if now := p.clock.Now(); state.At(now).Paused {
 			return p.pause(ctx, state, now)
 		}
@@ -144,7 +144,8 @@ func (r *Reconciler[T]) copyOf(obj T) T {
 	return lean.DeepCopyObject().(T)
 }
 
-// release returns the object that a pass has read into to the pool, without what the cache has put into it. An object that a function of the user has seen is not used again: it may have been kept.
+// release puts the object that a pass has read into back into the pool, without what the cache has put into it. With a
+// filter the object is not used again: the filter, a function of the user, may have kept it.
 func (r *Reconciler[T]) release(receiver T) {
 	if r.filter != nil {
 		return
@@ -158,21 +159,21 @@ func (p *pass[T]) mayLeaveOutSteps() bool {
 	if p.before.GetDeletionTimestamp() != nil {
 		return false
 	}
-	if state := pause.Of(p.before); state.Paused && state.At(p.clock.Now()).Paused {
+	if state := record.PauseOf(p.before); state.Paused && state.At(p.clock.Now()).Paused {
 		return false
 	}
 	have := p.before.GetFinalizers()
 	return !slices.ContainsFunc(p.finalizers, func(needed string) bool { return !slices.Contains(have, needed) })
 }
 
-// settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to run: it
-// may change the object in memory, so what comes after it has to run too.
+// settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to
+// run: that step may change the object in memory, so the steps after it have to run too.
 func (p *pass[T]) settledSteps(ctx context.Context) (count int) {
 	if p.settlers == 0 || !p.mayLeaveOutSteps() {
 		return 0
 	}
 	for i := range p.settlers {
-		if !p.steps[i].settler.Settled(ctx, p.stepClient, p.before) {
+		if !p.steps[i].hooks.Settled(ctx, p.stepClient, p.before) {
 			return i
 		}
 	}
@@ -192,8 +193,9 @@ func versionOf(obj client.Object) quietVersion {
 // owns reports whether obj is the object of this pass.
 func (p *pass[T]) owns(obj client.Object) bool { return client.Object(p.obj) == obj }
 
-// rebase continues the pass from our own write to the metadata of the object, whose answer is in obj. The write had a lock,
-// so there was no other write in between. before gets clones, since steps may change the metadata of obj in memory.
+// rebase continues the pass from our own write to the metadata of the object, whose answer is in obj. The write had a
+// lock, so nobody else has written in between. before gets clones, since steps may change the metadata of obj in
+// memory.
 func (p *pass[T]) rebase() {
 	before := p.copyOf(p.before)
 	if p.obj.GetResourceVersion() != before.GetResourceVersion() {
@@ -216,7 +218,7 @@ func (p *pass[T]) Rebase(obj client.Object) {
 }
 
 // pause sets the condition Paused and does nothing else.
-func (p *pass[T]) pause(ctx context.Context, state pause.State, now time.Time) ctrl.Result {
+func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) ctrl.Result {
 	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
 	if !state.Until.IsZero() {
 		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
@@ -302,8 +304,8 @@ func (p *pass[T]) SetCondition(condition metav1.Condition) {
 	p.notes = append(p.notes, note{&p.steps[p.running].stepOptions, condition})
 }
 
-// runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. An outcome other than
-// success replaces that of the step that registered it.
+// runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. If what a step has
+// registered does not succeed, its outcome replaces the outcome of the step.
 func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	for i := range outcomes {
 		if state := outcomes[i].state; state != succeeded && state != waiting {
@@ -351,7 +353,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	for i := range outcomes {
 		o := &outcomes[i]
 		if isLastingConflict(o, next.failures) {
-			o.state = failed // it is no race: somebody has to see it
+			o.state = failed // not a race: somebody has to see it
 		}
 		p.report(ctx, o)
 		p.retry = p.retry.merge(p.retries.of(o, next))

@@ -153,7 +153,8 @@ func TestAfterSteps(t *testing.T) {
 	}
 }
 
-// Several functions of one step are one outcome, of which the worst part counts. A function may register another one.
+// The functions that one step registers have one outcome: the worst of them counts. A function may register another
+// one.
 func TestAfterStepsOfOneStep(t *testing.T) {
 	var got []string
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
@@ -177,7 +178,7 @@ func TestPausedAnnotation(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		value   string
-		message string // of the condition; empty if there is no pause
+		message string // the message of the condition; empty without a pause
 		after   time.Duration
 	}{
 		"True":          {reason: "the pause ends when the annotation is removed", value: "true", message: untilRemoved},

@@ -56,9 +56,9 @@ type Reconciler[T client.Object] struct {
 	fieldOwner  client.FieldOwner
 	status      statusType
 	stepClient  *stepClient
-	finalizers  []string // of all steps
+	finalizers  []string // the finalizers of all steps
 
-	formerFinalizers []string // of all steps
+	formerFinalizers []string // the former finalizers of all steps
 	settlers         int      // how many steps, from the first, can be left out
 
 	// What SetupWithBuilder sets.
@@ -67,7 +67,7 @@ type Reconciler[T client.Object] struct {
 
 	// What one pass leaves for later ones.
 	memory    memory
-	receivers sync.Pool         // of empty objects to read into
+	receivers sync.Pool         // empty objects to read into
 	writes    *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
 }
 
@@ -132,7 +132,7 @@ func (r *Reconciler[T]) prepareFirst() error {
 		return fmt.Errorf("kind of %s: %w: add its types to the scheme", r.typ, err)
 	}
 	r.fieldOwner = fieldmanager.For(r.kind)
-	for r.settlers < len(r.steps) && r.steps[r.settlers].settler != nil {
+	for r.settlers < len(r.steps) && r.steps[r.settlers].canSettle() {
 		r.settlers++
 	}
 	if err := r.prepareStatus(); err != nil {

@@ -8,18 +8,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/opblocks/opblocks/internal/pause"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // RequestedAnnotation is the annotation that requests a pass now. Its value is any text, such as the time. Each new value
 // triggers one pass, also if the predicates of [Reconciler.WithPredicates] drop changes of annotations. All steps run in that
 // pass, and [Requested] is true for them. An empty value requests nothing. While an object is paused, the request waits.
 //
-// If the status has a string field with the JSON name lastHandledReconcileAt, the pass sets it to the value when the request
-// was handled, whatever the outcome of the steps. The field and its meaning are those of Flux, whose annotation is
-// reconcile.fluxcd.io/requestedAt. If a step lost a race, the repeated pass sets it. Without such a field nothing is
-// acknowledged, and a process that has just started handles the value once more.
-const RequestedAnnotation = "opblocks.dev/requested-at"
+// If the status has a string field with the JSON name lastHandledReconcileAt, the pass sets it to the value when the
+// request was handled, whatever the outcome of the steps. Flux has a field with this name and this meaning, for its
+// annotation reconcile.fluxcd.io/requestedAt. If a step lost a race or returned [KeepConditions], a later pass sets the
+// field. Without such a field nothing is acknowledged, and a process that has just started handles the value once more.
+const RequestedAnnotation = record.Requested
 
 // Requested reports whether a person has requested this pass by [RequestedAnnotation]. Call it in a step, with the context
 // of the step. A step that compares something outside of the cluster only at intervals, or after a change, should compare it
@@ -62,12 +62,12 @@ func (p *pass[T]) answer(outcomes []outcome) {
 	}
 }
 
-// orAsked returns a predicate that also passes updates by which a person asks for something: those that change
-// [RequestedAnnotation] or the pause. What selects objects still counts: p has to pass the creation of the new object, which a
-// predicate passes that looks for changes.
+// orAsked returns a predicate that also passes updates by which a person asks for something: updates that change
+// [RequestedAnnotation] or the pause. p still selects the objects: it has to pass the creation of the new object. A
+// predicate that looks for changes passes every creation.
 func orAsked(p predicate.Predicate) predicate.Predicate {
 	asks := func(before, after client.Object) bool {
-		return before.GetAnnotations()[RequestedAnnotation] != after.GetAnnotations()[RequestedAnnotation] || pause.Of(before) != pause.Of(after)
+		return before.GetAnnotations()[RequestedAnnotation] != after.GetAnnotations()[RequestedAnnotation] || record.PauseOf(before) != record.PauseOf(after)
 	}
 	return predicate.Funcs{
 		CreateFunc: p.Create,

@@ -70,7 +70,7 @@ type relay = Relay
 type relays struct {
 	*Reconciler[*relay]
 	client client.Client
-	errs   [2]error // of the steps
+	errs   [2]error // the errors of the steps
 	asked  []string // the steps and cleanups to which Requested was true, since it was last taken
 	writes int
 }

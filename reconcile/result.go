@@ -65,11 +65,11 @@ func (e *waitError) Error() string { return e.message }
 
 func (e *waitError) Waiting() (reason string, after time.Duration) { return e.reason, e.requeueAfter }
 
-// Stalled returns an error that means that the step cannot succeed until somebody changes something. The object gets the
-// condition Stalled, unless the step is [Optional]. The next pass comes at the latest after 10 minutes
-// ([Retries] sets this) plus up to a tenth, because webhooks, roles and quotas change without an event. controller-runtime's TerminalError means the same. The reason
-// is in CamelCase; if it is empty, that of err is used ([Reasoner]), or else "Invalid". If err is nil, Stalled returns nil,
-// so that it can wrap a check.
+// Stalled returns an error that means that the step cannot succeed until somebody changes something. The object gets
+// the condition Stalled, unless the step is [Optional]. The next pass comes at the latest after 10 minutes ([Retries]
+// sets this) plus up to a tenth, because webhooks, roles and quotas change without an event. controller-runtime's
+// TerminalError means the same. The reason is in CamelCase. If it is empty, the reason of err is used ([Reasoner]), or
+// else "Invalid". If err is nil, Stalled returns nil, so that it can wrap a check.
 func Stalled(reason string, err error) error {
 	if err == nil {
 		return nil

@@ -20,7 +20,7 @@ func TestSuccessUntil(t *testing.T) {
 	scheduled := SuccessUntil("Scheduled", 10*time.Minute, "every night")
 	tests := map[string]struct {
 		reason string
-		errs   []error // of one step each
+		errs   []error // one error for each step
 		want   time.Duration
 	}{
 		"Alone":              {reason: "nothing is added to the delay", errs: []error{scheduled}, want: 10 * time.Minute},

@@ -147,8 +147,8 @@ func (p *pass[T]) end() ctrl.Result {
 	return ctrl.Result{RequeueAfter: p.retry.delay()}
 }
 
-// merge returns when the next pass is due if it is due by both: after the shorter of the delays that steps ask for, and not
-// before the longer of those that the API server asks for.
+// merge returns when the next pass is due if both ask for it: after the shorter of the delays that steps ask for, but
+// not before the longer of the delays that the API server asks for.
 func (r retry) merge(other retry) retry {
 	return retry{
 		after:        earlier(r.after, other.after),

@@ -38,8 +38,8 @@ func TestRetryAfter(t *testing.T) {
 	wait := func(after time.Duration) error { return Wait("Slow", after, "slow") }
 	tests := map[string]struct {
 		reason string
-		errs   []error // of one step each
-		status error   // of the status write
+		errs   []error // one error for each step
+		status error   // the error of the status write
 		after  time.Duration
 	}{
 		"Busy":               {reason: "the delay of the API server is longer than the first backoff", errs: []error{busy(30)}, after: 30 * time.Second},
@@ -175,7 +175,7 @@ func TestRetries(t *testing.T) {
 		reason  string
 		retries Retries
 		err     error
-		want    []time.Duration // of passes in a row, without jitter
+		want    []time.Duration // the delays after passes in a row, without jitter
 		invalid string
 	}{
 		"Defaults": {reason: "zero values are the documented defaults", err: errors.New("boom"), want: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second}},

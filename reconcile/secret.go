@@ -43,7 +43,7 @@ const (
 )
 
 // SecretError is the error for a Secret, a key or a value that is missing. Find it as a *SecretError with errors.As. It is a
-// [Waiter], in general without a delay: with [Referencing] an event of the Secret triggers the next pass. The delay is a minute if the
+// [Waiter], in general without a delay: with [Reads] an event of the Secret triggers the next pass. The delay is a minute if the
 // cache does not show a Secret that exists.
 type SecretError struct {
 	reason  string

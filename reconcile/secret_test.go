@@ -99,7 +99,7 @@ func TestSecretThatTheCacheLeavesOut(t *testing.T) {
 		"give it the labels that the selector asks for, or widen the cache"
 	tests := map[string]struct {
 		reason string
-		age    time.Duration // of the Secret; 0 if there is none
+		age    time.Duration // the age of the Secret; 0 without a Secret
 		waits  string
 		after  time.Duration
 		says   string
@@ -181,7 +181,7 @@ func TestReadSecretInAPass(t *testing.T) {
 			return err
 		}
 		return Wait("Read", time.Minute, "version %s", version)
-	}), Referencing(&corev1.Secret{}, nothing)))
+	}), Reads(&corev1.Secret{}, nothing)))
 	h.pass(t)
 	require.Equal(t, condition{"Ready", "False", "SecretNotFound", "Secret ns/db does not exist"}, conditionsOf(h.status(t))[0])
 	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))
@@ -210,7 +210,7 @@ func TestSecretValueStaysHidden(t *testing.T) {
 			return err
 		}
 		return ways[way](value)
-	}), Reporting("Account"), Referencing(&corev1.Secret{}, nothing)))
+	}), Reporting("Account"), Reads(&corev1.Secret{}, nothing)))
 	registry := h.withMetrics(t)
 	h.recorder = recorder
 	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))

@@ -6,8 +6,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/servedkinds"
+	"github.com/opblocks/opblocks/internal/step"
 )
 
 // settling is a step that can be left out.
@@ -18,12 +24,26 @@ type settling struct {
 
 func (s *settling) Reconcile(context.Context, client.Client, *budget) error { s.runs++; return nil }
 
-func (s *settling) Settled(_ context.Context, _ client.Client, _ *budget) bool {
-	s.asked++
-	return s.settled
+func (s *settling) Hooks() step.Hooks {
+	hooks := noHooks()
+	hooks.Self = s
+	hooks.Settled = func(context.Context, client.Client, client.Object) bool {
+		s.asked++
+		return s.settled
+	}
+	return hooks
 }
 
-func (s *settling) IsStep(step any) bool { return step == any(s) }
+// noHooks returns hooks that do nothing.
+func noHooks() step.Hooks {
+	return step.Hooks{
+		Settled:        func(context.Context, client.Client, client.Object) bool { return false },
+		Watch:          func(ctrl.Manager, *ctrl.Builder) error { return nil },
+		References:     func() []references.Reference { return nil },
+		Served:         func() map[schema.GroupVersionKind]*servedkinds.Watch { return nil },
+		ConditionTypes: func() []string { return nil },
+	}
+}
 
 // wrapped does more than the step that it embeds.
 type wrapped struct{ *settling }
@@ -34,7 +54,7 @@ func TestSettledStepsAreLeftOut(t *testing.T) {
 		reason  string
 		steps   func(first, second *settling) []NamedStep[*budget]
 		prepare func(b *budget)
-		runs    [2]int // of each step in the second pass
+		runs    [2]int // how often each step runs in the second pass
 	}{
 		"All": {
 			reason: "Nothing has to be done.",

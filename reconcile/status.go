@@ -36,8 +36,8 @@ type statusType interface {
 	fillRequired(obj client.Object)
 	// equal reports whether two objects have the same status.
 	equal(a, b client.Object) bool
-	// patch returns the merge patch from the status of before to that of after, with a lock on the resource version of before
-	// if locked is true or the patch needs one.
+	// patch returns the merge patch from the status of before to the status of after. It has a lock on the resource
+	// version of before if locked is true or the patch needs one.
 	patch(before, after client.Object, locked bool) ([]byte, error)
 	// recordable returns an error if nothing can be recorded in the status.
 	recordable() error

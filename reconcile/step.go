@@ -10,13 +10,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/references"
-	"github.com/opblocks/opblocks/internal/servedkinds"
+	"github.com/opblocks/opblocks/internal/step"
 )
 
 // Step is one part of a pass.
@@ -33,8 +32,8 @@ import (
 //   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError
 //     of controller-runtime: stalled.
 //
-// Every other error is a failure, which is retried with backoff. Of errors that are joined by errors.Join or fmt.Errorf the
-// worst decides the outcome.
+// Every other error is a failure, which is retried with backoff. If errors are joined by errors.Join or fmt.Errorf, the
+// worst one decides the outcome.
 type Step[T client.Object] interface {
 	// Reconcile does the work of the step for obj. c reads only the kinds that the steps watch or reference.
 	Reconcile(ctx context.Context, c client.Client, obj T) error
@@ -59,7 +58,7 @@ func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) e
 // does not garbage-collect. It needs the option [Finalizer]; without it the reconciler returns an error.
 //
 // Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object, and for the last
-// step first. When it succeeds, the finalizer is removed. Its errors mean the same as those of Reconcile.
+// step first. When it succeeds, the finalizer is removed. Its errors mean the same as the errors of Reconcile.
 //
 // Finalize has to be idempotent, and must succeed if there is nothing left to remove: it runs again after a crash, and also
 // for an object whose Reconcile has never finished.
@@ -81,7 +80,7 @@ type Watcher interface {
 type NamedStep[T client.Object] struct {
 	step       Step[T]
 	finalizing FinalizingStep[T] // nil unless the step is one
-	settler    settler[T]        // nil unless the step is one
+	hooks      step.Hooks        // zero unless the step is one of this module
 	stepOptions
 }
 
@@ -110,39 +109,32 @@ type stepOptions struct {
 //
 // If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no option
 // [Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
-func Named[T client.Object](name string, step Step[T], options ...StepOption) NamedStep[T] {
-	n := NamedStep[T]{step: step, stepOptions: stepOptions{name: name}}
+func Named[T client.Object](name string, do Step[T], options ...StepOption) NamedStep[T] {
+	n := NamedStep[T]{step: do, stepOptions: stepOptions{name: name}}
 	for _, o := range options {
 		o(&n.stepOptions)
 	}
-	n.finalizing, _ = step.(FinalizingStep[T])
-	if s, ok := step.(interface{ SetName(name string) }); ok {
+	n.finalizing, _ = do.(FinalizingStep[T])
+	if s, ok := do.(step.Named); ok {
 		s.SetName(name)
 	}
-	if s, ok := step.(formerNamer); ok && len(n.formerNames) > 0 {
+	if s, ok := do.(step.Renamed); ok && len(n.formerNames) > 0 {
 		s.SetFormerNames(n.formerNames...)
 	}
-	if s, ok := step.(interface{ FinalizerName() string }); ok {
+	if s, ok := do.(step.Finalized); ok {
 		n.finalizer = cmp.Or(n.finalizer, s.FinalizerName())
 		if n.finalizer == "" {
 			n.finalizing = nil
 		}
 	}
-	if s, ok := step.(interface{ FormerFinalizerNames() []string }); ok {
+	if s, ok := do.(step.FormerlyFinalized); ok {
 		n.formerFinalizers = s.FormerFinalizerNames()
 	}
-	if s, ok := step.(settler[T]); ok && s.IsStep(step) {
-		n.settler = s
-	}
-	if s, ok := step.(referencer); ok {
-		n.references = append(n.references, s.References()...)
+	if s, ok := do.(step.Hooked); ok {
+		n.hooks = s.Hooks()
+		n.references = append(n.references, n.hooks.References()...)
 	}
 	return n
-}
-
-// formerNamer is a step that has stored its name in the cluster, and finds it there after it was renamed.
-type formerNamer interface {
-	SetFormerNames(names ...string)
 }
 
 // finalizerNames returns the finalizers for which the step cleans up.
@@ -153,38 +145,16 @@ func (n *NamedStep[T]) finalizerNames() []string {
 	return append([]string{n.finalizer}, n.formerFinalizers...)
 }
 
-// settler is a step that can be left out of a pass, because it would find nothing to do.
-type settler[T client.Object] interface {
-	// Settled reports whether Reconcile of obj would succeed and change nothing. It does not change obj.
-	Settled(ctx context.Context, c client.Client, obj T) bool
-	// IsStep reports whether Settled speaks of this step, and not only of a part that it embeds.
-	IsStep(step any) bool
-}
-
-// referencer is a step that references objects itself. The reconciler watches them together with those of [Referencing], and
-// calls WatchChildren instead of SetupWithBuilder.
-type referencer interface {
-	References() []references.Reference
-	WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error
-}
-
-// servedStep is a step that works with kinds which the API server may not serve. Once its watches are set up, Served returns
-// them by kind.
-type servedStep interface {
-	Served() map[schema.GroupVersionKind]*servedkinds.Watch
-}
-
-// conditionSetter is a step that sets conditions itself, on which Ready does not depend.
-type conditionSetter interface {
-	ConditionTypes() []string
-}
+// canSettle reports whether the step can be left out of a pass because it would find nothing to do. A type that embeds such a
+// step cannot: its Reconcile may do more.
+func (n *NamedStep[T]) canSettle() bool { return n.hooks.Settled != nil && n.hooks.Self == any(n.step) }
 
 // conditionTypes returns the types of the conditions that the step sets beside the one of [Reporting].
 func (n *NamedStep[T]) conditionTypes() []string {
-	if s, ok := n.step.(conditionSetter); ok {
-		return s.ConditionTypes()
+	if n.hooks.ConditionTypes == nil {
+		return nil
 	}
-	return nil
+	return n.hooks.ConditionTypes()
 }
 
 // StepOption is an option of [Named].
@@ -250,8 +220,8 @@ func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, c *stepCl
 	if w, ok := n.step.(Watcher); ok {
 		setup = w.SetupWithBuilder
 	}
-	if w, ok := n.step.(referencer); ok {
-		setup = w.WatchChildren
+	if n.hooks.Watch != nil {
+		setup = n.hooks.Watch
 	}
 	if err := setup(mgr, b); err != nil {
 		return fmt.Errorf("watches of step %q: %w", n.name, err)
@@ -325,7 +295,7 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 func validateFormerNames[T client.Object](steps []NamedStep[T]) error {
 	var former []string
 	for _, s := range steps {
-		if _, ok := s.step.(formerNamer); !ok && len(s.formerNames) > 0 {
+		if _, ok := s.step.(step.Renamed); !ok && len(s.formerNames) > 0 {
 			return fmt.Errorf("step %q has FormerNames, but it stores its name nowhere: take the option away", s.name)
 		}
 		for _, name := range s.formerNames {

@@ -18,7 +18,8 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/passcontext"
-	"github.com/opblocks/opblocks/internal/setfinalizer"
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/step"
 )
 
 type unknown struct{ corev1.Pod }
@@ -26,7 +27,11 @@ type unknown struct{ corev1.Pod }
 // conditionStep is a step that sets a condition of its own, on which Ready does not depend.
 type conditionStep struct{ condition string }
 
-func (n conditionStep) ConditionTypes() []string { return []string{n.condition} }
+func (n conditionStep) Hooks() step.Hooks {
+	hooks := noHooks()
+	hooks.ConditionTypes = func() []string { return []string{n.condition} }
+	return hooks
+}
 
 func (n conditionStep) Reconcile(ctx context.Context, _ client.Client, _ *budget) error {
 	passcontext.FromContext(ctx).SetCondition(metav1.Condition{Type: n.condition, Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "m"})
@@ -43,10 +48,10 @@ type renamed struct {
 
 func (r *renamed) SetName(name string)            { r.name = name }
 func (r *renamed) SetFormerNames(names ...string) { r.former = names }
-func (r *renamed) FinalizerName() string          { return setfinalizer.For(r.name) }
+func (r *renamed) FinalizerName() string          { return record.Finalizer(r.name) }
 func (r *renamed) FormerFinalizerNames() (all []string) {
 	for _, name := range r.former {
-		all = append(all, setfinalizer.For(name))
+		all = append(all, record.Finalizer(name))
 	}
 	return all
 }
@@ -215,9 +220,9 @@ func TestValidateType(t *testing.T) {
 
 func TestValidateStepsReferences(t *testing.T) {
 	c := fake.NewFakeClient()
-	_, err := New(c, Named("one", returning(nil), Referencing(&corev1.Secret{}, func(*corev1.Pod) []types.NamespacedName { return nil }))).
+	_, err := New(c, Named("one", returning(nil), Reads(&corev1.Secret{}, func(*corev1.Pod) []types.NamespacedName { return nil }))).
 		Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, `step "one" declares references of *v1.Pod, but it is a step of *v1.PodDisruptionBudget`)
-	require.NoError(t, New(c, Named("one", returning(nil), Referencing(&corev1.Secret{}, func(client.Object) []types.NamespacedName { return nil }))).prepare(),
+	require.NoError(t, New(c, Named("one", returning(nil), Reads(&corev1.Secret{}, func(client.Object) []types.NamespacedName { return nil }))).prepare(),
 		"names may take an interface that T implements")
 }

@@ -12,17 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each step
-// that runs, for each cleanup, and for what a step does after all steps, such as pruning. The default is no tracer: then a
-// pass allocates nothing for tracing.
+// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each
+// step that runs, for each cleanup, and for what a step does after all steps, such as pruning. Without a tracer, which
+// is the default, a pass allocates nothing for tracing.
 //
 // A step is called with the context of its span. Spans that the step starts with this context become children of its span.
 // So do the spans of API requests, if the transport of the manager's rest.Config starts them.
 //
-// The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the reconcileID
-// of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an event triggers the
-// next pass). Those of a step are opblocks.step, opblocks.result and opblocks.reason. The status of a span is Error if its
-// result is failed or stalled. A span has no message: messages of errors may quote values of the spec.
+// The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the
+// reconcileID of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an
+// event triggers the next pass). The attributes of a step are opblocks.step, opblocks.result and opblocks.reason. The
+// status of a span is Error if its result is failed or stalled. A span has no message: messages of errors may quote
+// values of the spec.
 func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
 	r.tracer = tracer
 	return r
@@ -48,9 +49,10 @@ const (
 	attributeRequeueAfter = attribute.Key("opblocks.requeue_after")
 )
 
-// Results of passes that end before their steps have outcomes. The others are those of the worst step, see [state].
+// Results of passes that end before their steps have outcomes. Other passes have the result of their worst step, see
+// [state].
 const (
-	resultGone      = "gone"      // there is no such object, or its cleanup has finished
+	resultGone      = "gone"      // the object does not exist, or its cleanup has finished
 	resultFiltered  = "filtered"  // the object is not ours
 	resultPaused    = "paused"    // no step runs
 	resultUnchanged = "unchanged" // no step would find anything to do
@@ -93,7 +95,7 @@ func endSpan(span trace.Span, o *outcome) {
 	span.End()
 }
 
-// traceOutcomes sets the result of the pass, which is that of the worst of its steps.
+// traceOutcomes sets the result of the pass to the result of its worst step.
 func (p *pass[T]) traceOutcomes(ctx context.Context, outcomes []outcome) {
 	if p.tracer == nil {
 		return
@@ -109,7 +111,7 @@ func (p *pass[T]) traceResult(ctx context.Context, result string) {
 	}
 }
 
-// setSpanResult sets the result of a step or a pass. Waiting and losing a race are no errors.
+// setSpanResult sets the result of a step or a pass. Waiting and losing a race are not errors.
 func setSpanResult(span trace.Span, result state, reason string) {
 	span.SetAttributes(attributeResult.String(result.String()), attributeReason.String(reason))
 	if result == failed || result == stalled {

@@ -21,16 +21,17 @@ type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) 
 // Watching declares that the step reads objects of a kind, and watches them: for each event the requests that mapTo returns
 // are enqueued. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
 //
-// obj is an empty object, such as &corev1.Pod{}. The cache has one informer for each form of a kind: typed objects, unstructured
-// ones, and metadata (*metav1.PartialObjectMetadata with the kind). One may be behind another. So all steps of a reconciler
-// watch a kind by one informer: that of typed objects if any step declares or builds these, or else that of unstructured ones, or
-// else that of metadata. mapTo and the predicates get what obj is, whatever is watched. A step reads metadata and objects of the watched
-// form from that informer, and objects of another form or version of the kind from the API server, with one request each. So no
-// read is older than the event that triggered the pass. If only metadata is watched, lists of whole objects are refused.
+// obj is an empty object, such as &corev1.Pod{}. mapTo and the predicates get objects of its type, whatever is watched.
 //
-// Predicates limit the events: an event has to pass all of them. Package
-// predicates has some. A predicate that selects by label must look at ObjectOld as well, or the update that removes the label
-// is dropped.
+// The cache has one informer for each form of a kind: typed objects, unstructured ones, and metadata
+// (*metav1.PartialObjectMetadata with the kind). One informer may be behind another. So all steps of a reconciler watch
+// a kind by one informer: typed objects if any step declares or builds these, or else unstructured ones if any step
+// declares these, or else metadata. A step reads metadata and objects of the watched form from that informer. It reads
+// objects of another form or version of the kind from the API server, with one request each. So no read is older than
+// the event that triggered the pass. If only metadata is watched, lists of whole objects are refused.
+//
+// Predicates limit the events: an event has to pass all of them. Package predicates has some. A predicate that selects
+// by label must look at ObjectOld as well, or the update that removes the label is dropped.
 func Watching[O client.Object](obj O, mapTo MapFunc[O], predicates ...predicate.Predicate) StepOption {
 	return func(o *stepOptions) {
 		o.watches = append(o.watches, watch{object: obj, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, changed client.Object) []ctrl.Request {
@@ -61,30 +62,30 @@ func (w *watch) setup(b *ctrl.Builder, c *stepClient) error {
 	return c.reader.Forms.Watch(b, w.object, w.handler(c), w.predicates...)
 }
 
-// Referencing declares which objects of a kind, such as a Secret with a password, a T references without owning them. A
+// Reads declares which objects of a kind, such as a Secret with a password, a T references without owning them. A
 // change of such an object, its deletion and its re-creation trigger a reconcile of the T.
 //
-// obj is an empty object, such as &corev1.Secret{}. names returns the names of the objects that a T references; an empty
-// namespace is that of the T. It must only read, and always return the same names for the same T.
+// obj is an empty object, such as &corev1.Secret{}. names returns the names of the objects that a T references. An
+// empty namespace means the namespace of the T. names must only read, and always return the same names for the same T.
 //
 // The cache holds only the metadata of these objects, and the client of the step reads a whole object from the API server,
 // with one request. To save it, read the object's *metav1.PartialObjectMetadata, which comes from the cache, compare its
 // [VersionOf] with the version that you recorded, and read the whole object only if it differs. Lists of whole objects are
-// refused. None of this holds if a step also declares the kind by [ReferencingCached], or whole objects of it by [Watching], or
+// refused. None of this holds if a step also declares the kind by [ReadsCached], or whole objects of it by [Watching], or
 // builds objects of it: then the cache holds the whole objects, and they and their metadata are read there.
 //
 // What a step reads is never older than the event that triggered the pass: see [Watching].
 //
 // The operator needs the verbs get, list and watch on the kind. RBAC cannot tell a watch of metadata from a watch of whole
 // objects: where that matters, limit the permission by namespace.
-func Referencing[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
+func Reads[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
 	return referencing(false, obj, names)
 }
 
-// ReferencingCached is [Referencing] for objects that the steps read in every pass and that contain no secrets, such as a
+// ReadsCached is [Reads] for objects that the steps read in every pass and that contain no secrets, such as a
 // Deployment whose status is observed. The cache holds the whole objects, and the client of the step reads and lists them
 // there.
-func ReferencingCached[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
+func ReadsCached[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
 	return referencing(true, obj, names)
 }
 

@@ -84,11 +84,11 @@ func (s *secretReads) take() (byName []string) {
 }
 
 // One step of object a references the Secret "a-password", and another step references the Secret "a-token".
-func TestReferencing(t *testing.T) {
+func TestReads(t *testing.T) {
 	var reads secretReads
 	w := newEnvWith(t, reads.wrap)
 	refersTo := func(suffix string) reconcile.StepOption {
-		return reconcile.Referencing(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
+		return reconcile.Reads(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
 			return []types.NamespacedName{{Name: b.Name + suffix}}
 		})
 	}
@@ -185,7 +185,7 @@ func TestReferencingOfTwoReconcilers(t *testing.T) {
 		r := reconcile.New(w.mgr.GetClient(), reconcile.Named(name, reconcile.Func(func(_ context.Context, _ client.Client, b *budget) error {
 			passes <- name
 			return nil
-		}), reconcile.Referencing(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
+		}), reconcile.Reads(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
 			return []types.NamespacedName{{Name: b.Name + "-" + name}}
 		}))).WithoutStatus()
 		builder := ctrl.NewControllerManagedBy(w.mgr).For(&budget{}).Named(name)

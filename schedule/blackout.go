@@ -137,7 +137,7 @@ func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
 // around returns the start of the next span after a wall time and the end of the last span until it, if it is in none.
 func (w BlackoutWindows) around(wall int64) (next, last int64, open bool) {
 	inWeek := floorMod(wall-sunday, week)
-	next, last = w.spans[0].from+week, w.spans[len(w.spans)-1].to-week // those of the weeks after and before
+	next, last = w.spans[0].from+week, w.spans[len(w.spans)-1].to-week // in the weeks after and before
 	for _, s := range w.spans {
 		switch {
 		case s.to <= inWeek:

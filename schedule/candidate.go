@@ -27,7 +27,7 @@ type Candidate struct {
 //
 // MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A cache
 // that lags does little harm: an object whose run it does not show yet is still a waiting candidate in it, and counts. The
-// limit is exceeded only if another object with an earlier Due appears meanwhile.
+// limit is exceeded only if another object with an earlier Due appears before the cache shows the run.
 //
 // For a candidate that may not start, call MayStart again when the run of another one ends; see [NextToStart].
 func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {

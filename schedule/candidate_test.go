@@ -43,7 +43,8 @@ func TestMayStart(t *testing.T) {
 	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "a running candidate continues")
 }
 
-// TestMayStartStopsEarly shows that a candidate that may not start does not read all candidates, of which there may be thousands.
+// TestMayStartStopsEarly shows that MayStart does not read all candidates if the candidate may not start: there may be
+// thousands of them.
 func TestMayStartStopsEarly(t *testing.T) {
 	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
 	read := 0

@@ -1,4 +1,4 @@
-// Package schedule decides when a run of a periodic task is due. It consists of pure functions over times: there is no
+// Package schedule decides when a run of a periodic task is due. It consists of pure functions over times, and has no
 // goroutine and no state in memory. All that has to be remembered is stored in the status of an object, so a restart of the
 // operator neither loses a run nor repeats one.
 //
@@ -33,12 +33,12 @@
 //   - Times are whole seconds, in the years 1 to 9999.
 //   - In [Input], the times and the deadline are pointers as in the API, where nil means unset.
 //
-// Time zones are those of the IANA database, as in CronJob since KEP-3140:
+// Time zones come from the IANA database, as in CronJob since KEP-3140:
 // https://github.com/kubernetes/enhancements/tree/master/keps/sig-apps/3140-TimeZone-support-in-CronJob. The database
-// of the machine is used if there is one, since its distribution keeps it up to date; otherwise that of the Go version
-// which built the program. This package links Go's database (time/tzdata, 450 kB) into every program that imports it.
-// Go usually leaves that choice to the program, but images of operators usually have no database, and a time zone that
-// works on a developer's machine and is unknown in the cluster would be found too late.
+// of the machine is used if there is one, since its distribution keeps it up to date. Otherwise the database of the Go
+// version that built the program is used. This package links Go's database (time/tzdata, 450 kB) into every program
+// that imports it. Go usually leaves that choice to the program. But images of operators usually have no database, and
+// a time zone that works on a developer's machine and is unknown in the cluster would be found too late.
 //
 // All functions and types are safe for concurrent use, except a [Status] that is being changed.
 package schedule

@@ -114,20 +114,21 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 
 // Due decides whether a run has to start now, and when to call Due again. It is a pure function. For a *[Schedule] it takes
 // one or two microseconds however long the operator was down, and about one more for each year in which it counts missed
-// runs: it does not iterate over them, so their number is not limited. Of other [Times] it calls Next up to about 200 times.
-// (CronJob gives up at more than 100:
+// runs: it does not iterate over them, so their number is not limited. For other [Times], it calls Next up to about 200
+// times. (CronJob gives up at more than 100:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
 //
 //   - A run is due if its scheduled time is after both Since and LastScheduleTime, and not after now minus the offset.
 //   - If several are due, only the latest is run. It starts at its due time, or as soon as possible after that.
-//   - Nothing starts after the deadline, in a blackout window, or while suspended. The deadline passes meanwhile.
+//   - Nothing starts after the deadline, in a blackout window, or while suspended. A window or a suspension does not
+//     extend the deadline.
 //   - After a blackout window, a run that it delayed starts one offset after its end; see [Input.BlackoutWindows]. If the
 //     deadline passes before that, the run is too late at once.
 //   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
 //     recorded, nothing is due for years: correct LastScheduleTime and Since then.
 //
-// The first three rules are those of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except for
-// offset and blackout windows, which CronJob does not have.
+// The first three rules are the rules of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except
+// for offset and blackout windows, which CronJob does not have.
 //
 // If the input is invalid, the error is an *[Error], wraps [ErrInvalid], and the decision is zero.
 func Due(now time.Time, in Input) (Decision, error) {

@@ -206,7 +206,7 @@ func (o *oracle) open(at time.Time) time.Time {
 	return at
 }
 
-// start returns the start time of a run with this place, of which nothing is known but that it has not started until now.
+// start returns when a run starts that is due at place, if it has not started until now.
 func (o *oracle) start(place, now time.Time, in schedule.Input) time.Time {
 	var last time.Time
 	for at := place; !at.After(now); at = at.Truncate(time.Minute).Add(time.Minute) {
@@ -220,8 +220,9 @@ func (o *oracle) start(place, now time.Time, in schedule.Input) time.Time {
 	return o.afterWindow(o.open(last), place, in)
 }
 
-// afterWindow returns the offset after the end, if no window begins before, or after a later end within a day and the
-// deadline, or else the remainder of the offset after the first end.
+// afterWindow returns when a run starts that a window has delayed until end. If no window begins within the offset
+// after the end, that is end + offset. Otherwise it tries the ends of later windows, within a day and the deadline.
+// Otherwise it returns end + the remainder of the offset by the time until the next window.
 func (o *oracle) afterWindow(end, place time.Time, in schedule.Input) time.Time {
 	for later := end; ; {
 		closed := o.nextClosed(later)
@@ -251,7 +252,7 @@ func (o *oracle) nextStart(now, after time.Time, in schedule.Input) (first time.
 	for _, scheduled := range o.times {
 		place := scheduled.Add(in.Offset)
 		if !scheduled.After(after) || !place.After(now) || place.Before(end) {
-			continue // of those that wait for the same end, the first has the earliest deadline
+			continue // if several runs wait for the same end, the first has the earliest deadline
 		}
 		start := o.start(place, place, in)
 		if first.IsZero() || start.Before(first) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options are the fields of a spec beside the schedule itself. Embed it inline in a spec; the markers are those of
+// Options are the fields of a spec beside the schedule itself. Embed it inline in a spec; it has markers for
 // controller-gen. [Status.Decide] uses it.
 type Options struct {
 	// TimeZone is the time zone of the schedule and of the blackout windows: a name of the IANA database, such as

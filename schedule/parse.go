@@ -24,7 +24,7 @@ const maxSchedule = 512
 //   - @hourly, @daily or @midnight, @weekly, @monthly, @yearly or @annually
 //   - @every and a duration in whole seconds, such as @every 1h30m
 //
-// The syntax is that of robfig/cron/v3, which Kubernetes' CronJob uses too:
+// This is the syntax of robfig/cron/v3, which Kubernetes' CronJob uses too:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax.
 //
 // Parse refuses what robfig/cron accepts but nobody means: a time zone in the schedule, which CronJob refuses too; a

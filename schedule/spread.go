@@ -12,8 +12,8 @@ import (
 // and the spread. It is the same in every reconcile, process, platform and version of this package, so an object always
 // starts equally long after its scheduled times.
 //
-// Offset returns zero if there is no UID, as with controller-runtime's fake client, or if spread is a second or less. See
-// [Input.Offset] for its effect on deadline and blackout windows.
+// Offset returns zero if the UID is empty, as with controller-runtime's fake client, or if spread is a second or less.
+// See [Input.Offset] for its effect on deadline and blackout windows.
 func Offset(uid types.UID, spread time.Duration) time.Duration {
 	seconds := uint64(max(0, spread+time.Second-1) / time.Second)
 	if uid == "" || seconds < 2 {

@@ -90,12 +90,13 @@ func (s *Status) Record(d Decision) {
 }
 
 // Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next
-// call of [Status.Decide] the schedule takes effect anew, so nothing that was missed meanwhile is run.
+// call of [Status.Decide] the schedule takes effect anew, so nothing that was missed during the suspension is run.
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
 // Candidate returns the candidate for [MayStart] and [NextToStart], and whether the object is one: it is running, which the
-// caller knows, or NextScheduleTime plus the offset has come. The offset is that of [Options.Offset]. Leave out objects that
-// cannot start, because they are paused, are being deleted or have failed: they would keep others from starting.
+// caller knows, or NextScheduleTime plus the offset has come. Pass the result of [Options.Offset] as offset. Leave out
+// objects that cannot start, because they are paused, are being deleted or have failed: they would keep others from
+// starting.
 func (s *Status) Candidate(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (candidate Candidate, ok bool) {
 	candidate = Candidate{Object: object, Running: running}
 	if s.NextScheduleTime != nil {

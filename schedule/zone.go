@@ -45,7 +45,7 @@ type zonedCalendar struct {
 // No zone has ever been further from UTC than 16 hours.
 const maxUTCOffset = 16 * 60 * minute
 
-// findPeriod sets offset, start and end to those of the period that t is in.
+// findPeriod sets offset, start and end for the period that t is in.
 func (z *zonedCalendar) findPeriod(t int64) {
 	if z.start <= t && t < z.end {
 		return

@@ -14,7 +14,8 @@ type goal struct {
 	values []float64 // all must reach it
 }
 
-// goals returns a table of the goals beside what was measured. Those of requests are exact, and checked by tests.
+// goals returns a table of the goals beside what was measured. It has no goals for requests: these are exact, and tests
+// check them.
 func (t *tables) goals() string {
 	rows := [][]string{{"figure", "goal", "measured", ""}}
 	for _, g := range t.allGoals() {

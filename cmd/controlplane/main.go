@@ -49,7 +49,8 @@ func main() {
 // usageError is a mistake in the arguments.
 type usageError struct{ error }
 
-// run returns the exit code: that of the command if there is one, 2 for wrong arguments, 1 for any other error.
+// run returns the exit code: the command's if it ran, 2 for wrong arguments, 130 after an interrupt, 1 for any other
+// error.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

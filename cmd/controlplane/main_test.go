@@ -103,7 +103,7 @@ func TestStartFlags(t *testing.T) {
 		reason  string
 		args    []string
 		nodes   *int
-		options int // beside those of the CRDs and the version
+		options int // how many options there are beside the CRDs and the version
 	}{
 		"Default":          {"only etcd and kube-apiserver run", nil, nil, 0},
 		"Controllers":      {"the package has the number of nodes", []string{"-controllers"}, nil, 1},

@@ -64,8 +64,8 @@ func (a *accounts) drop(ctx context.Context, name string) error {
 	return a.remove(ctx, userv1alpha1.GroupVersion.String(), "DatabaseUser", a.namespace, name)
 }
 
-// differences checks that each user can log in with the password and has the privileges, and that there are no other accounts
-// than the server's own.
+// differences checks that each user can log in with the password and has the privileges, and that the only other
+// accounts are the server's own.
 func (a *accounts) differences(ctx context.Context) ([]string, error) {
 	d := a.compare(a.namespace)
 	var objects userv1alpha1.DatabaseUserList

@@ -30,7 +30,7 @@ type cluster struct {
 	db       *mariadb.Server
 	proxy    *proxy
 	replicas []*replica
-	client   client.Client // of the users; it does not use the proxy
+	client   client.Client // the users' client; it does not use the proxy
 }
 
 // start starts a cluster without faults. It has ten nodes: there are some hundreds of pods, and a node runs 110.
@@ -147,7 +147,7 @@ func (c *cluster) stop() error {
 	return errors.Join(errs...)
 }
 
-// settle waits until there are no differences.
+// settle waits until the function differences finds none.
 func (c *cluster) settle(ctx context.Context, what string, limit time.Duration, differences func(context.Context) ([]string, error)) error {
 	began := time.Now()
 	for {

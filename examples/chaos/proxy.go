@@ -13,7 +13,7 @@ type proxy struct {
 	wg       sync.WaitGroup
 
 	mu          sync.Mutex
-	delay       time.Duration // of each chunk
+	delay       time.Duration // how long each chunk is held up
 	silent      chan struct{} // closed when the silence ends; nil without silence
 	closed      bool
 	connections map[net.Conn]struct{}

@@ -107,7 +107,8 @@ func (t *tour) ended() error {
 	return nil
 }
 
-// buildOperators begins to build the operators of chapters, so that those of later ones are built during earlier ones.
+// buildOperators begins to build the operators of chapters, so that operators of later chapters are built during
+// earlier ones.
 func (t *tour) buildOperators(selected []chapter) {
 	var names []string
 	for _, c := range selected {

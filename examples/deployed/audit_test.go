@@ -33,7 +33,7 @@ type request struct {
 	Verb           string
 	RequestURI     string
 	User           struct{ Username string }
-	ObjectRef      *struct{ Resource, Namespace string } // nil for what is no resource, such as discovery
+	ObjectRef      *struct{ Resource, Namespace string } // nil without a resource, as for discovery
 	ResponseStatus struct{ Code int }
 }
 

@@ -50,7 +50,7 @@ type container struct {
 	pod     *corev1.Pod
 	root    string // folder with its files
 	files   string // description of the files before the start
-	address string // of the pod
+	address string // the address of the pod
 	log     string // file
 	process *supervisor.Process
 }

@@ -55,7 +55,7 @@ func buildImage(t *testing.T, example string, args map[string]string) *image {
 	d := &dockerfile{context: root, ignored: readIgnored(t, file+".dockerignore"), args: args}
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	global := map[string]string{} // of arguments before the first FROM
+	global := map[string]string{} // the arguments before the first FROM
 	for _, line := range instructions(string(text)) {
 		instruction, rest, _ := strings.Cut(line, " ")
 		rest = strings.TrimSpace(rest)

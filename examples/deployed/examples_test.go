@@ -22,7 +22,7 @@ import (
 // example is one of the examples.
 type example struct {
 	name string
-	// clusterWide is true if there is no overlay for one namespace.
+	// clusterWide is true if the example has no overlay for one namespace.
 	clusterWide bool
 	// away is true if the API server cannot be reached when the operator starts, and once more while it leads.
 	away bool

@@ -29,7 +29,7 @@ import (
 
 // TestUndeploy undeploys an operator whose objects have finalizers. The test does what the operator would do.
 func TestUndeploy(t *testing.T) {
-	cp := controlplane.New(t, controlplane.WithControllers()) // of its own: the CRDs are deleted
+	cp := controlplane.New(t, controlplane.WithControllers()) // not shared with other tests: the CRDs are deleted
 	programs, err := controlplane.Build(t.Context())
 	require.NoError(t, err)
 	undeploy := func(ctx context.Context, wait, overlay string) (string, error) {

@@ -25,7 +25,8 @@ var ownKinds = strings.Fields(`Binding ComponentStatus ConfigMap ControllerRevis
 	PodTemplate PriorityClass ReplicaSet ReplicationController ResourceQuota Role RoleBinding ClusterRole ClusterRoleBinding
 	RuntimeClass Secret Service ServiceAccount StatefulSet StorageClass ValidatingWebhookConfiguration VolumeAttachment`)
 
-// codeHosts have modules of many people, so their domains are nobody's API group. Those of Kubernetes are reserved.
+// codeHosts have modules of many people, so their domains are nobody's API group. The domains of Kubernetes are
+// reserved.
 var codeHosts = []string{"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitee.com", "sr.ht", "gopkg.in", "k8s.io", "sigs.k8s.io"}
 
 // checkKind returns an error that says what to do if objects cannot be of a kind.
@@ -90,8 +91,8 @@ func lastElement(module string) string {
 	return path.Base(path.Dir(module))
 }
 
-// defaultGroup returns the last element of a module's path before its domain: shop.example.com for example.com/shop. If the domain
-// is not that of the module's owner, it is example.com.
+// defaultGroup returns the last element of a module's path before its domain: shop.example.com for example.com/shop. If
+// the domain does not belong to the module's owner, example.com takes its place.
 func defaultGroup(module string) string {
 	domain, _, _ := strings.Cut(strings.ToLower(module), "/")
 	if !strings.Contains(domain, ".") || slices.Contains(codeHosts, domain) || domain == strings.ToLower(module) {

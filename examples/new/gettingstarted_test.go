@@ -50,7 +50,7 @@ func TestGettingStarted(t *testing.T) {
 
 // block is a block of a page: commands for a shell, what they print, or the content of a file.
 type block struct {
-	line   int    // of the page
+	line   int    // its line on the page
 	text   string // with a newline at the end
 	file   string // its name, if it is the content of one
 	output bool   // it is what the commands before it print, where … stands for anything
@@ -85,9 +85,9 @@ func blocksOf(page string) (blocks []block, err error) {
 // needsDocker are commands that are left out where docker does not run.
 var needsDocker = regexp.MustCompile(`(?m)^make docker-(build|push) `)
 
-// runBlocks runs the blocks in an empty folder, in one shell with job control, as a terminal has it. Blocks for docker are left out where
-// it does not run, and so is a push, since there is no registry of the page's name. What runs in the background ends with the shell. It
-// returns what the blocks print.
+// runBlocks runs the blocks in an empty folder, in one shell with job control, as a terminal has it. Blocks for docker
+// are left out where it does not run. A push is always left out, since no registry has the page's name. What runs in
+// the background ends with the shell. runBlocks returns what the blocks print.
 func runBlocks(t *testing.T, blocks []block, environment []string) string {
 	t.Helper()
 	parts, folder := t.TempDir(), t.TempDir()

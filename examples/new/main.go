@@ -30,7 +30,7 @@ type command struct {
 	skipTidy                                                     bool
 	isMake                                                       bool // messages name variables of make instead of flags
 
-	released bool // this program is that of a released version
+	released bool // this program is a released version
 	progress io.Writer
 }
 

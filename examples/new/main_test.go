@@ -120,7 +120,7 @@ func TestBadFolder(t *testing.T) {
 func TestGoFails(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		script string // of the command go
+		script string // the shell script that stands for the command go
 		want   string
 	}{
 		"Missing":   {"go is not in PATH", "", "the command go is missing; install Go 1.26 or newer: https://go.dev/dl/"},
@@ -197,7 +197,7 @@ func TestEmptyFolder(t *testing.T) {
 	}
 }
 
-// TestWorkspace checks that the command mentions a workspace of which the new module is not a part.
+// TestWorkspace checks that the command mentions a workspace that does not list the new module.
 func TestWorkspace(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.work"), []byte("go 1.26.0\n"), 0o644))

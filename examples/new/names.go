@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// modulePath is the path of the module of the examples, and libraryPath that of the library.
+// modulePath is the path of the module of the examples, and libraryPath is the path of the library.
 const (
 	libraryPath = "github.com/opblocks/opblocks"
 	modulePath  = libraryPath + "/examples"
@@ -19,7 +19,7 @@ const (
 
 // names are the names of an operator and of its API.
 type names struct {
-	// packages is the import path of the operator's folder: that of the module of a copy.
+	// packages is the import path of the operator's folder. In a copy it is the path of the module.
 	packages string
 	// shared is the import path of the folder internal, with what the tests import.
 	shared  string

@@ -75,7 +75,8 @@ func release(t *testing.T) *released {
 	cache := strings.TrimSpace(runCommand(t, proxy, nil, "go", "env", "GOMODCACHE"))
 	others := strings.TrimSpace(runCommand(t, proxy, nil, "go", "env", "GOPROXY"))
 	flags := strings.TrimSpace(runCommand(t, proxy, nil, "go", "env", "GOFLAGS"))
-	flags = regexp.MustCompile(`-count=\S+`).ReplaceAllString(flags, "") // of whoever runs this test: a second run shows the result of the first
+	// The commands run without -count: their second run of a test shows the result of the first.
+	flags = regexp.MustCompile(`-count=\S+`).ReplaceAllString(flags, "")
 	r.environment = []string{
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + "," + others, "GONOSUMDB=" + libraryPath + "," + libraryPath + "/*",
 		// With -modcacherw it can be removed. The page's make lint runs go vet.

@@ -11,7 +11,7 @@ import (
 
 // selection is what is copied of the embedded source.
 type selection struct {
-	goFiles []*goFile // of the example, and of the folder internal
+	goFiles []*goFile // the Go files of the example, and of the folder internal
 	others  map[string][]byte
 }
 

@@ -48,7 +48,7 @@ func (r *renaming) isAPI(folder string) bool {
 	return folder == r.from.lower+"/api/"+r.from.version
 }
 
-// isOwn reports whether an import path is that of a package of the example.
+// isOwn reports whether an import path belongs to a package of the example.
 func (r *renaming) isOwn(imported string) bool {
 	return strings.HasPrefix(imported, r.from.packages+"/")
 }

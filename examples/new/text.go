@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// renaming replaces the names of an example by those of its copy.
+// renaming replaces the names of an example by the names of its copy.
 //
-// The kind in lower case is the difficult one: memcached is also what the pods of a Memcached run, and cache is also a package of
-// controller-runtime. It is renamed where it can only be the kind: in identifiers, beside the group, and in names with hyphens,
-// such as memcached-operator, before the word operator, and as the value of the label labelName. Everywhere else it stays. The plural is always the kind, except for a plural that is a group of
-// Kubernetes.
+// The kind in lower case is the difficult one: memcached is also what the pods of a Memcached run, and cache is also a
+// package of controller-runtime. It is renamed where it can only be the kind: in identifiers, beside the group, and in
+// names with hyphens, such as memcached-operator, before the word operator, and as the value of the label labelName.
+// Everywhere else it stays. The plural is always the kind, except for a plural that is a group of Kubernetes.
 type renaming struct {
 	from, to *names
 	// words are the identifiers of the example that contain its kind, with what they become. Comments and strings mention them.

@@ -141,7 +141,7 @@ func (a axes) timeAt(milliseconds int64) float64 {
 	return a.x + float64(float64(milliseconds-a.from.UnixMilli())/float64(a.to.Sub(a.from).Milliseconds())*a.w)
 }
 
-// path returns the points of a curve, with gaps where there is no sample or no number.
+// path returns the points of a curve, with gaps where a sample is missing or not a number.
 func (a axes) path(points []promql.FPoint) string {
 	var b strings.Builder
 	last := int64(math.MinInt64 / 2)

@@ -32,7 +32,7 @@ const (
 // colours of the series of a panel, in their order.
 var colours = []string{"#2563eb", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#06b6d4", "#84cc16", "#ec4899", "#64748b", "#a16207"}
 
-// namedColours are those of thresholds.
+// namedColours are the colours of thresholds, by their names.
 var namedColours = map[string]string{"red": "#dc2626", "orange": "#d97706", "green": "#059669", "blue": "#2563eb", "text": textColour}
 
 // picture draws the panels of a dashboard with the samples of a database, where Grafana would show them.

@@ -15,8 +15,9 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// A recorded run is a text: a line with the time of the first scrape, and a line for each series, with a value for each scrape in
-// the notation of the tests of Prometheus' rules: 1x3 is four times 1, _ is no sample, stale is the end of the series.
+// A recorded run is a text: a line with the time of the first scrape, and a line for each series, with a value for each
+// scrape. The values have the notation of the tests of Prometheus' rules: 1x3 is four times 1, _ is a missing sample,
+// stale is the end of the series.
 const recordingHeader = "# Metrics of the example memcached, recorded by `go run . -record`. The first scrape, a scrape each second: "
 
 // writeRun writes the series of these metrics to a file.
@@ -53,7 +54,7 @@ func sequence(s promql.Series, first time.Time, scrapes int) string {
 			n++
 		}
 		switch {
-		case n == 1 || values[i] == "stale": // which is not repeated
+		case n == 1 || values[i] == "stale": // stale is never repeated
 			parts = append(parts, values[i])
 		case values[i] == "_":
 			parts = append(parts, fmt.Sprintf("_x%d", n))

@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/prometheus/template"
 )
 
-// rules are those of a rule file.
+// rules are the rules of a rule file.
 type rules struct{ groups []rulefmt.RuleGroup }
 
 func loadRules(file string) (*rules, error) {
@@ -165,7 +165,7 @@ func selectorsOf(query string) (all []*parser.VectorSelector, err error) {
 	return all, nil
 }
 
-// metricsOf returns the names of the metrics that the queries read, without those of recording rules.
+// metricsOf returns the names of the metrics that the queries read, except the metrics of recording rules.
 func metricsOf(queries []string) (map[string]bool, error) {
 	names := map[string]bool{}
 	for _, query := range queries {

@@ -81,7 +81,7 @@ func assertExists(t *testing.T, db *database, query string) {
 	require.NoError(t, err)
 	parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
 		selector, ok := node.(*parser.VectorSelector)
-		if !ok || strings.Contains(selector.Name, ":") { // of a recording rule
+		if !ok || strings.Contains(selector.Name, ":") { // the metric of a recording rule
 			return nil
 		}
 		of := labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, selector.Name)
@@ -139,7 +139,8 @@ func assertPageHasMetrics(t *testing.T, db *database) {
 	}
 }
 
-// checkSpans checks what the page promises of spans: those of passes, of their steps below them, and of requests below both.
+// checkSpans checks what the page promises: spans of passes, spans of their steps below them, and spans of requests
+// below both.
 func checkSpans(t *testing.T, spans tracetest.SpanStubs) {
 	t.Helper()
 	byID := map[string]tracetest.SpanStub{}

@@ -19,7 +19,7 @@ type target struct {
 	seen   map[string]labels.Labels // the series of the last scrape
 }
 
-// newTarget returns a target with the labels that the Prometheus Operator sets. The namespace is that of the operator.
+// newTarget returns a target with the labels that the Prometheus Operator sets. The namespace is the operator's.
 func newTarget(url string) *target {
 	return &target{url: url, labels: labels.FromStrings(
 		"job", "memcached-controller-manager-metrics", "instance", "10.0.0.1:8443", "namespace", "memcached-system",
@@ -87,8 +87,8 @@ func (t *target) end(db *database, seen map[string]labels.Labels, now time.Time)
 	t.seen = seen
 }
 
-// honor returns the labels of a metric with those of the target that it does not have. A label that the metric has with an empty
-// value stays empty: so an object without a namespace does not get that of the operator.
+// honor returns the labels of a metric, and adds the labels of the target that it does not have. A label that the
+// metric has with an empty value stays empty: so an object without a namespace does not get the operator's namespace.
 func (t *target) honor(of labels.Labels) labels.Labels {
 	b := labels.NewBuilder(of)
 	t.labels.Range(func(l labels.Label) {

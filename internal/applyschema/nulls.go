@@ -10,9 +10,9 @@ import (
 // fields tells which fields of a kind can be null. The schema of structured-merge-diff does not.
 type fields struct {
 	nullable bool
-	byName   map[string]*fields // of a struct
-	values   *fields            // of a map; nil if they have no schema
-	items    *fields            // of a list; nil if they have no schema
+	byName   map[string]*fields // the fields of a struct
+	values   *fields            // the values of a map; nil if they have no schema
+	items    *fields            // the items of a list; nil if they have no schema
 }
 
 func (f *fields) child(name string) *fields {
@@ -39,7 +39,7 @@ type openAPI struct {
 	known map[string]*fields
 }
 
-// ofKind returns the fields of the objects of a kind, or nil if there is no schema.
+// ofKind returns the fields of the objects of a kind, or nil if the kind has no schema.
 func (o *openAPI) ofKind(kind schema.GroupVersionKind) *fields {
 	for name, s := range o.types {
 		kinds, _ := s.Extensions["x-kubernetes-group-version-kind"].([]any)

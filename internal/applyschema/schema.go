@@ -1,5 +1,5 @@
-// Package applyschema looks up how server-side apply merges the objects of a kind, and answers questions about objects by
-// that. The rules are those of the API's own schema
+// Package applyschema looks up how server-side apply merges the objects of a kind, and answers questions about objects
+// with that knowledge. The rules come from the API's own schema
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy). Struct tags differ from it.
 //
 // The objects are trees: decoded JSON.
@@ -29,12 +29,12 @@ type Schemas struct {
 	server func(schema.GroupVersionKind) (Schema, error)
 }
 
-// BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use. It
-// has no schemas of custom resources except that of their metadata.
+// BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use.
+// For custom resources, it has only the schema of their metadata.
 var BuiltIn Schemas
 
-// FromServer returns schemas like BuiltIn, and gets those of custom resources from an API server. It sends its requests
-// when the schema of a kind is looked up. A kind that the API server does not serve is then an error.
+// FromServer returns schemas like BuiltIn, and gets the schemas of custom resources from an API server. Each lookup of
+// such a schema sends the requests. It returns an error if the API server does not serve the kind.
 func FromServer(server openapi.Client) Schemas {
 	root := openapi3.NewRoot(server)
 	return Schemas{server: func(kind schema.GroupVersionKind) (Schema, error) {
@@ -77,7 +77,7 @@ func GoType(kind schema.GroupVersionKind) reflect.Type {
 }
 
 // Schema is how server-side apply merges the values of one type: the objects of a kind, or what is in them. The zero value
-// is that of a type without a schema.
+// stands for a type without a schema.
 type Schema struct {
 	schema *smdschema.Schema
 	atom   smdschema.Atom
@@ -87,7 +87,7 @@ type Schema struct {
 	knowsNulls bool
 }
 
-// Of returns the schema of a kind. For a kind without a schema, it has the metadata of all objects.
+// Of returns the schema of a kind. If the kind has no schema, the result covers the metadata that all objects have.
 func (s Schemas) Of(kind schema.GroupVersionKind) (Schema, error) {
 	if clientGoKinds().Recognizes(kind) {
 		return parse(builtIn(), kind)

@@ -92,7 +92,7 @@ func (r Schema) isKeyless(item any) bool {
 			return set || r.Element().KeyOr(nil, k) != nil
 		})
 	}
-	_, isList := item.([]any) // of a set
+	_, isList := item.([]any) // an item of a set is its own key, and must be a scalar
 	return item == nil || isMap || isList
 }
 
@@ -197,9 +197,11 @@ func (r Schema) isAtomic(value any) bool {
 
 // Foreign returns the paths of what have contains and want does not, at and below a path of have.
 //
-// If the path leads into something that want does not contain, Foreign returns one path: that of the innermost item of a
-// list with keys which the path leads through, or else that of the uppermost part. Otherwise it returns the fields below the path, not
-// those in lists, or the items of the list at the path.
+// If the path leads into a part that want does not contain, Foreign returns one path. It ends at the innermost item of
+// a list with keys, or of a set, in this part. If the path has no such item there, it ends at the part itself.
+//
+// If want contains the value at the path, Foreign returns the foreign fields below the path, but no fields in lists. If
+// the value is a list, it returns the foreign items of the list.
 func (r Schema) Foreign(want, have any, at []Step) [][]Step {
 	ref, foreignFrom, innermost := r, -1, -1
 	for i, step := range at {

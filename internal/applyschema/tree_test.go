@@ -117,7 +117,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// BenchmarkDuplicate measures lists of which the larger one has ten times as many items, and needs ten times as long.
+// BenchmarkDuplicate measures two lists. The larger one has ten times as many items, and takes ten times as long.
 func BenchmarkDuplicate(b *testing.B) {
 	s, err := BuiltIn.Of(deploymentKind)
 	require.NoError(b, err)

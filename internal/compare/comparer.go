@@ -19,11 +19,11 @@ type Comparer struct {
 	goType reflect.Type
 }
 
-// Compile returns the Comparer for objects of obj's Go type, which must be a pointer to a struct. The schema is that of
+// Compile returns the Comparer for objects of obj's Go type, which must be a pointer to a struct. It uses the schema of
 // kind. A kind without a schema is compared by the defaults of custom resources.
 //
-// It returns an error for a type that is no such pointer or that has fields which only encoding/json can encode, and
-// errors of schemas.
+// It returns an error for any other type, and for a struct with fields that only encoding/json can encode. It also
+// returns the errors of schemas.
 func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -40,11 +40,11 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas applysche
 }
 
 // CompileUntyped returns the Comparer for the unstructured objects of a kind. It compares them with unstructured objects,
-// or with those of a Go type. A kind without a schema is compared by the defaults of custom resources. It returns errors
-// of schemas.
+// or with objects of a Go type. A kind without a schema is compared by the defaults of custom resources. CompileUntyped
+// returns the errors of schemas.
 //
-// Unlike those of a Go type, unstructured objects are sent with their zeros and `{}`: without a Go type, nobody can have
-// meant an unset field by them.
+// Unlike objects of a Go type, unstructured objects are sent with their zeros and `{}`: without a Go type, these never
+// stand for an unset field.
 func CompileUntyped(kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
 	root, err := schemas.Of(kind)
 	if err != nil {
@@ -88,8 +88,9 @@ func (c *Comparer) sent(obj runtime.Object, rawNulls bool) (map[string]any, erro
 	return tree, nil
 }
 
-// sendsNulls reports whether nulls of an object are sent: those of nullable fields, or all if it is not known which fields
-// are. The API server decodes the kinds of client-go into Go types, where null is the same as unset.
+// sendsNulls reports whether the nulls of an object are sent: the nulls of nullable fields, or all nulls if it is not
+// known which fields are nullable. The API server decodes the kinds of client-go into Go types, where null is the same
+// as unset.
 func (c *Comparer) sendsNulls() bool { return c.untyped && c.goType == nil }
 
 // DropServerOwned unsets the fields of a typed object that the API server owns, in place: its status, uid, resourceVersion
@@ -163,7 +164,7 @@ func (c *Comparer) compare(want, have runtime.Object, collects bool) comparison 
 		at.path = diff.Path{}
 	}
 	walk.compare(at, w, h)
-	if err := walk.build.err; err != nil { // AppendJSON returns that of want
+	if err := walk.build.err; err != nil { // AppendJSON returns the error of want
 		walk.different, walk.found = true, append(walk.found, Difference{Path: err.Error()})
 	}
 	return walk

@@ -16,7 +16,7 @@ import (
 type comparison struct {
 	trees bool // the values are trees
 	raw   bool // the values are trees of raw JSON, which has no schema
-	nulls bool // nulls count: those of trees, or those in raw JSON of Go values
+	nulls bool // nulls are compared, in trees or in the raw JSON of Go values
 	// collects is set to collect all differences. Without it, the walk stops at the first one, and has no paths.
 	collects  bool
 	different bool

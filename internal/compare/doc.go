@@ -1,7 +1,7 @@
 // Package compare serialises the objects that a client wants to exist, and compares them with the live ones.
 //
 // A [Comparer] does both for the objects of one kind, typed or unstructured. [AppendValue] serialises and [Equal] compares
-// values that are no objects.
+// values that are not objects.
 //
 // # How it works
 //
@@ -26,14 +26,14 @@
 // list item, as the value of a map or behind a pointer. Fields are sorted by name. So the bytes, and a hash of them,
 // stay the same when a field changes its place in the Go struct.
 //
-// Of an unstructured object, what the API server owns is left out, and nulls: without a Go type, nobody can have meant an
-// unset field by a zero. In custom resources null and unset may differ, so the null of a nullable field and a null without a
-// schema are sent. The API server drops another null from a POST, and refuses it in an apply. If it is not known which fields
-// are nullable, all nulls are sent, and not compared.
+// An unstructured object is sent without the fields that the API server owns, and without nulls. Its zeros are sent:
+// without a Go type, a zero never stands for an unset field. In custom resources null and unset may differ, so the null
+// of a nullable field and a null without a schema are sent. The API server drops any other null from a POST, and
+// refuses it in an apply. If it is not known which fields are nullable, all nulls are sent, and not compared.
 //
 // # What is compared
 //
-// A live object covers a wanted one if it has every value that would be sent. What others added is no difference:
+// A live object covers a wanted one if it has every value that would be sent. What others added is not a difference:
 // defaults, injected containers, foreign annotations. Lists and maps are compared by the rules of server-side apply
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy), which are taken from the API's
 // own schema (package applyschema) and not from struct tags:
@@ -47,12 +47,12 @@
 // Null and absent differ if nulls are sent. A map with keys of others covers a null, since server-side apply merges the two.
 //
 // Numbers, quantities, and raw JSON are compared by value. An explicit zero of an unstructured object that the API server
-// stores as absent is no difference.
+// stores as absent is not a difference.
 //
 // A type without a schema is compared as the fields of a custom resource are by default: lists are atomic, maps are not.
 //
 // # Hashes
 //
 // Clusters store hashes of what was sent. So the bytes must not change with a release of this module or of Go: the escapes
-// and the form of floats are those of the first release (tree.go).
+// and the form of floats stay as in the first release (tree.go).
 package compare

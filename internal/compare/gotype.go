@@ -15,7 +15,7 @@ import (
 // goType is how the values of a Go type are written as JSON.
 type goType struct {
 	form   form
-	fields []goField // of a struct, sorted by name
+	fields []goField // the fields of a struct, sorted by name
 }
 
 type form int
@@ -94,7 +94,7 @@ func marshalsItself(t reflect.Type) bool {
 // form of their own hold raw JSON or times, whose nulls are meant.
 func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !marshalsItself(t) }
 
-// fieldsOf returns the fields of a struct as encoding/json names them, with those of embedded structs.
+// fieldsOf returns the fields of a struct as encoding/json names them, including the fields of embedded structs.
 func fieldsOf(t reflect.Type, at []int) []goField {
 	var own, embedded []goField
 	for f := range t.Fields() {

@@ -16,11 +16,12 @@ type place struct {
 
 	// If the values are trees, and the API server's Go type is known:
 	goType reflect.Type
-	// dropsEmpty means that the API server drops an empty value: it is no pointer there, so empty is the same as none.
+	// dropsEmpty means that the API server drops an empty value: its field is not a pointer, so empty is the same as
+	// unset.
 	dropsEmpty bool
 }
 
-// serverOwned are the fields of an object that a client does not send, and serverOwnedMetadata those of its metadata.
+// serverOwned and serverOwnedMetadata are the fields of an object and of its metadata that a client does not send.
 var (
 	serverOwned         = []string{"apiVersion", "kind", "status"}
 	serverOwnedMetadata = []string{
@@ -38,7 +39,7 @@ func (at place) below(name string, isKey bool) place {
 	} else if at.path != nil {
 		below.path = at.path.Field(name)
 	}
-	if at.serverOwned != nil && name == "metadata" { // of the object itself
+	if at.serverOwned != nil && name == "metadata" { // the metadata of the object itself
 		below.serverOwned = serverOwnedMetadata
 	}
 	switch t := elemOf(at.goType); {

@@ -108,7 +108,7 @@ func (b *treeBuilder) list(v reflect.Value) any {
 
 // decoded returns what encoding/json writes, as a tree.
 func (b *treeBuilder) decoded(v reflect.Value) any {
-	pointer := reflect.New(v.Type()) // the marshaler may be that of the pointer
+	pointer := reflect.New(v.Type()) // the marshaling method may belong to the pointer
 	pointer.Elem().Set(v)
 	encoded, err := json.Marshal(pointer.Interface())
 	var tree any
@@ -164,8 +164,8 @@ func dropNulls(schema applyschema.Schema, tree any) {
 	}
 }
 
-// escapes turns the escapes of encoding/json into those of the first release. Clusters store hashes of these bytes, so
-// the escapes must not change.
+// escapes turns the escapes of encoding/json into the escapes of the first release. Clusters store hashes of these
+// bytes, so the escapes must not change.
 var escapes = strings.NewReplacer(
 	`\\`, `\\`, // a backslash does not begin an escape
 	`\b`, `\u0008`, `\t`, `\u0009`, `\n`, `\u000a`, `\f`, `\u000c`, `\r`, `\u000d`, `\u2028`, "\u2028", `\u2029`, "\u2029",

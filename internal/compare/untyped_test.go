@@ -40,7 +40,8 @@ func TestUntypedSendsNulls(t *testing.T) {
 	}
 }
 
-// Without a schema it is not known which nulls the API server stores. So they are no difference, not even inside an atomic value.
+// Without a schema it is not known which nulls the API server stores. So a null is not a difference, not even inside an
+// atomic value.
 func TestUntypedIgnoresNulls(t *testing.T) {
 	u, err := CompileUntyped(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, applyschema.BuiltIn)
 	require.NoError(t, err)

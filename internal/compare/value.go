@@ -18,7 +18,7 @@ func AppendValue(b []byte, v any) ([]byte, error) {
 }
 
 // Equal reports whether each of two values covers the other, so that both would be sent alike. a and b are pointers to
-// values of one Go type that is no object, such as a status. They are not changed.
+// values of one Go type that is not an object, such as a status. They are not changed.
 func Equal(a, b any) bool {
 	return reflect.DeepEqual(a, b) || covers(a, b) && covers(b, a)
 }

@@ -130,7 +130,7 @@ func (w *walk) keys(list []any) (keys []string, items map[string]any) {
 	return keys, items
 }
 
-// commonKeys returns those of the keys that the items have too.
+// commonKeys returns the keys that items has too.
 func commonKeys(keys []string, items map[string]any) (common []string) {
 	for _, key := range keys {
 		if _, found := items[key]; found {

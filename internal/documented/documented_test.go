@@ -49,7 +49,8 @@ func TestEveryExportedIdentifier(t *testing.T) {
 	}
 }
 
-// skip skips folders that have no package that users import: those of other modules, internal ones and test data.
+// skip skips folders without a package that users import: other modules, internal packages, test data and hidden
+// folders.
 func skip(root fs.FS, folder string) error {
 	if folder == "." {
 		return nil

@@ -81,8 +81,8 @@ func (d *description) closed(t *types.Interface) bool {
 	return false
 }
 
-// addFields adds the exported fields of a struct, with those of unexported embedded structs, which are reached like its own. The tag is part
-// of a field: users see it in their custom resources.
+// addFields adds the exported fields of a struct. Users reach the exported fields of its unexported embedded structs in
+// the same way, so it adds these too. The tag is part of a field: users see it in their custom resources.
 func (d *description) addFields(owner string, of *types.Struct) {
 	for i := range of.NumFields() {
 		field := of.Field(i)

@@ -35,7 +35,7 @@ func (f folder) lastRelease() (version string, api []string, err error) {
 	return strings.TrimSuffix(filepath.Base(files[0]), ".txt"), api, err
 }
 
-// writeRelease makes an API that of the last release. No change has been accepted since.
+// writeRelease stores an API as the API of the last release, and empties the list of accepted changes.
 func (f folder) writeRelease(version string, api []string) error {
 	if !aVersion.MatchString(version) {
 		return fmt.Errorf("%q is not a version: write it as v0.2.0", version)
@@ -55,7 +55,7 @@ func (f folder) writeRelease(version string, api []string) error {
 	return errors.Join(err, f.writeAccepted(nil))
 }
 
-// checkExact returns an error if an API is not that of the release in hack/api.
+// checkExact returns an error if an API differs from the API of the release in hack/api.
 func (f folder) checkExact(version string, api []string) error {
 	released, err := readLines(f.release(version))
 	if errors.Is(err, fs.ErrNotExist) {

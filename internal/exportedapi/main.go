@@ -1,9 +1,9 @@
-// Exportedapi compares the exported API of the library with that of the last release, which is in hack/api:
+// Exportedapi compares the exported API of the library with the API of the last release, which is in hack/api:
 //
 //	go run ./internal/exportedapi                   # reports incompatible changes that nobody has accepted
 //	go run ./internal/exportedapi -accept           # writes them to hack/api/changes.txt
 //	go run ./internal/exportedapi -release v0.2.0   # writes the API of a release, and removes the one before
-//	go run ./internal/exportedapi -exact v0.2.0     # reports whether the API is that of the release
+//	go run ./internal/exportedapi -exact v0.2.0     # reports whether the API equals the API of the release
 //
 // `make lint` runs the first, `make api` the second, `make api RELEASE=v0.2.0` the third, and `make release-check` the last.
 //

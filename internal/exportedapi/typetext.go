@@ -125,8 +125,8 @@ func (w typeText) fields(t *types.Struct) string {
 	return "struct{" + strings.Join(texts, "; ") + "}"
 }
 
-// methods returns the text of an interface: the types of a constraint and the interfaces of other modules that it embeds, by their names,
-// and its methods with those of embedded interfaces of this module.
+// methods returns the text of an interface: the types of a constraint, the names of embedded interfaces of other
+// modules, and its methods, including the methods of embedded interfaces of this module.
 func (w typeText) methods(t *types.Interface) string {
 	embedded, methods := w.elements(t)
 	slices.Sort(methods)

@@ -4,21 +4,18 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
-const (
-	// BeforeFirstApply is the manager of the entry that the API server adds at a server-side apply if there were no managed
-	// fields. It owns all fields that the object had.
-	BeforeFirstApply = "before-first-apply"
-
-	annotationApplied = "opblocks.dev/applied" // of package ownedresources
-	appliedPrefix     = "v1:applied:"
-)
+// BeforeFirstApply is the manager of the entry that the API server adds at a server-side apply to an object without managed
+// fields. The entry owns all fields that the object had.
+const BeforeFirstApply = "before-first-apply"
 
 // AreCleared reports whether somebody has cleared the managed fields of a child after it was applied, and entries have
 // been written since. The operator that owns the child needs these entries to find out which fields are its own.
 func AreCleared(obj metav1.Object) bool {
-	if !strings.HasPrefix(obj.GetAnnotations()[annotationApplied], appliedPrefix) {
+	if !strings.HasPrefix(obj.GetAnnotations()[record.Applied], string(record.ByApply)) {
 		return false
 	}
 	entries := obj.GetManagedFields()
@@ -28,7 +25,7 @@ func AreCleared(obj metav1.Object) bool {
 		case entry.Manager == BeforeFirstApply && entry.Subresource == "":
 			return true
 		case entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil &&
-			strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+annotationApplied+`"`):
+			strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+record.Applied+`"`):
 			cleared = false
 		}
 	}

@@ -60,7 +60,7 @@ func TestAreCleared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := &metav1.ObjectMeta{ManagedFields: tc.entries}
 			if tc.annotation != "" {
-				obj.Annotations = map[string]string{annotationApplied: tc.annotation}
+				obj.Annotations = map[string]string{"opblocks.dev/applied": tc.annotation}
 			}
 			if got := AreCleared(obj); got != tc.want {
 				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)

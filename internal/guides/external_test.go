@@ -29,7 +29,7 @@ func SetupAccounts(mgr ctrl.Manager, api accounts) error {
 	return reconcile.For(mgr,
 		reconcile.Named("account", accountStep{api},
 			reconcile.Finalizer("shop.example.com/account"),
-			reconcile.Referencing(&corev1.Secret{}, tokenSecret),
+			reconcile.Reads(&corev1.Secret{}, tokenSecret),
 			reconcile.Reporting("AccountReady")),
 	).Complete()
 }

@@ -35,7 +35,7 @@ import (
 // SetupDatabase adds the controller of the guide "I own a StatefulSet" to a manager.
 func SetupDatabase(mgr ctrl.Manager) error {
 	service := ownedresources.Build(databaseService)
-	password := ownedresources.Build(databasePassword, ownedresources.Generate("password", 32))
+	password := ownedresources.Build(databasePassword).Generate("password", 32)
 	database := ownedresources.Build(databaseStatefulSet, ownedresources.ExpandVolumes()).After(service, password)
 	return reconcile.For(mgr,
 		reconcile.Named("name", reconcile.Func(checkName)),

@@ -53,7 +53,7 @@ func follow(rules []rule, r rule, graph map[string][]string, pkg string, via []s
 		switch {
 		case isOurs && isInternal(inside) && !helpsTests(rules, inside):
 			violations = append(violations, follow(rules, r, graph, inside, via)...)
-		case isOurs && len(via) == 1: // is checked by checkOurs
+		case isOurs && len(via) == 1: // checkOurs checks it
 		case !isOurs && !r.allowsExternal(imported), isOurs && !slices.Contains(r.ours, inside):
 			violations = append(violations, violation(r, via, imported))
 		}

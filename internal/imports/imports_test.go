@@ -63,11 +63,12 @@ var rules = []rule{
 	{pkg: ".", reason: "the map of the packages; no code"},
 
 	// Packages that help tests.
-	{pkg: "reconcile/reconciletest", ours: []string{"internal/simulation", "internal/simulation/controllers", "internal/simulation/state"}, helpsTests: true, reason: "the public face of the simulation"},
-	{pkg: "internal/simulation", ours: []string{"internal/simulation/fakemanager", "internal/simulation/state", "internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "runs an operator against the server in memory"},
+	{pkg: "reconcile/reconciletest", ours: []string{"internal/simulation/kinds", "internal/simulation", "internal/simulation/controllers", "internal/simulation/state", "internal/record"}, helpsTests: true, reason: "the public face of the simulation"},
+	{pkg: "internal/simulation", ours: []string{"internal/simulation/kinds", "internal/simulation/fakemanager", "internal/simulation/state", "internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "runs an operator against the server in memory"},
 	{pkg: "internal/simulation/fakemanager", ours: []string{"internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "a manager whose cache reads the server in memory"},
 	{pkg: "internal/simulation/controllers", helpsTests: true, reason: "simulated controllers of built-in kinds"},
-	{pkg: "internal/simulation/state", ours: []string{"internal/diff"}, helpsTests: true, reason: "compares the end states of two runs"},
+	{pkg: "internal/simulation/state", ours: []string{"internal/diff", "internal/record"}, helpsTests: true, reason: "compares the end states of two runs"},
+	{pkg: "internal/simulation/kinds", helpsTests: true, reason: "the kinds of faults and findings, for the simulation and its public face"},
 	{pkg: "internal/memoryserver", ours: []string{"internal/memoryserver/builtin", "internal/memoryserver/crd", "internal/memoryserver/kind"}, helpsTests: true, reason: "serves the kinds of the packages below it"},
 	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "shares the parsed schemas of the built-in kinds"},
 	{pkg: "internal/memoryserver/crd", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "takes the schema of metadata from the built-in kinds"},
@@ -86,25 +87,25 @@ var rules = []rule{
 	// Packages that users import.
 	{
 		pkg:      "reconcile/scheduledjobs",
-		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/ownwrites"},
+		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/ownwrites", "internal/record"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus, cron),
 		reason:   "joins schedule and reconcile: a step that records each run in the status, with the pass, before it starts",
 	},
 	{
 		pkg:      "reconcile/startqueue",
-		ours:     []string{"reconcile", "schedule", "internal/pause"},
+		ours:     []string{"reconcile", "schedule", "internal/record"},
 		external: slices.Concat(controllerRuntime, schemas, cron),
 		reason:   "joins schedule and reconcile: lists candidates and watches them, which schedule must not, and decides by their due times, which reconcile must not",
 	},
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/pause", "internal/references", "internal/servedkinds", "internal/setfinalizer", "internal/writeloop"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
 	{
 		pkg:      "ownedresources",
-		ours:     []string{"internal/applyschema", "internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/references", "internal/servedkinds", "internal/setfinalizer", "internal/writeloop"},
+		ours:     []string{"internal/applyschema", "internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions", "internal/writeloop"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
@@ -127,7 +128,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "predicates",
-		ours:     []string{"internal/pause"},
+		ours:     []string{"internal/record"},
 		external: controllerRuntime,
 		reason:   "a leaf: works in any controller-runtime project alone",
 	},
@@ -148,13 +149,14 @@ var rules = []rule{
 	{pkg: "internal/applyschema", ours: []string{"internal/diff"}, reason: "the API's schema, for ownedresources and compare; shares paths with diff"},
 	{pkg: "internal/ownwrites", reason: "a client around another one"},
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
-	{pkg: "internal/references", ours: []string{"internal/servedkinds"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
+	{pkg: "internal/step", ours: []string{"internal/references", "internal/servedkinds"}, reason: "the contract between reconcile and the sets of ownedresources"},
+	{pkg: "internal/references", ours: []string{"internal/servedkinds", "internal/versions"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
 	{pkg: "internal/servedkinds", reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
-	{pkg: "internal/pause", reason: "the annotation that reconcile and predicates read"},
-	{pkg: "internal/setfinalizer", reason: "the finalizers that ownedresources adds, and of which reconcile finds those that nobody removes"},
+	{pkg: "internal/versions", reason: "what ownedresources and references remember by version"},
 	{pkg: "internal/writeloop", reason: "how often a write is repeated that another writer undoes: of a child for ownedresources, of a status for reconcile"},
 	{pkg: "internal/eventnote", reason: "a pure function of strings"},
-	{pkg: "internal/fieldmanager", reason: "the names by which the blocks write"},
+	{pkg: "internal/fieldmanager", ours: []string{"internal/record"}, reason: "the names by which the blocks write"},
+	{pkg: "internal/record", reason: "the annotations, labels and finalizers, which several packages read"},
 	{pkg: "internal/diff", reason: "knows nothing of Kubernetes"},
 }
 

@@ -105,7 +105,7 @@ func TestTranslations(t *testing.T) {
 // shape is what a page and its translation have in common.
 type shape struct {
 	Headings, Blocks, Pictures []string
-	Rows                       int // of tables
+	Rows                       int // the number of rows in tables
 }
 
 func compareTranslation(english, chinese string) string {

@@ -10,7 +10,7 @@ import (
 )
 
 // exported returns the exported symbols of the package in a folder, as pkg.go.dev has anchors for them: functions, types,
-// constants and variables by their names, methods and fields as Type.Name. It is empty if there is no package.
+// constants and variables by their names, methods and fields as Type.Name. A folder without a package has none.
 func (s site) exported(folder string) map[string]bool {
 	if symbols, ok := s.symbols[folder]; ok {
 		return symbols

@@ -262,7 +262,7 @@ var (
 	uidPattern      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	numberPattern   = regexp.MustCompile(`\([0-9]+\)`)
 	storagePattern  = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
-	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // with the resource version
+	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // has the resource version
 	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors have no order
 	nodePortPattern = regexp.MustCompile(`value: 3[0-9]{4}\b`)
 	structPattern   = regexp.MustCompile(`value: \{.*\}`) // the real server prints types of its own

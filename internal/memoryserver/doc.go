@@ -12,8 +12,7 @@
 // What is particular to this server:
 //   - The store keeps every version of every object, so [Server.Reader] can read what a stale cache would return, and
 //     [Server.Changes] returns what happened.
-//   - Writes are serialised: a request is done when the client's call returns. The only goroutines are those of open
-//     watches.
+//   - Writes are serialised: a request is done when the client's call returns. Only open watches have goroutines.
 //   - UIDs, generated names, addresses and node ports depend on an object's kind and name, and resource versions on the order
 //     of the writes, so a run can be repeated. Times are time.Now, which testing/synctest controls.
 //   - No controller runs. [Server.CollectGarbage] does the work of the garbage collector and of the namespace controller
@@ -21,11 +20,11 @@
 //
 // # Known differences from the real server
 //
-//   - There is no authentication, authorization, quota, limit range, priority class or webhook. Pods do not get the
-//     volume with the token of their service account.
-//   - Kinds: those of the table in builtin/kinds.go, each in one version. The versions of a custom resource definition
-//     are stored apart, and nothing is converted between them. Custom resource definitions are options of [New] and no
-//     objects. The two kinds Event do not show each other's objects.
+//   - The server has no authentication, authorization, quota, limit range, priority class or webhook. Pods do not get
+//     the volume with the token of their service account.
+//   - It serves the kinds in the table in builtin/kinds.go, each in one version. The versions of a custom resource
+//     definition are stored apart, and nothing is converted between them. Custom resource definitions are options of
+//     [New], and not objects. The two kinds Event do not show each other's objects.
 //   - Validation of pod templates and other deep specs covers the mistakes that operators make, not all. Where the real
 //     server prints a value, it prints its own Go types, and sometimes a diff.
 //   - Errors that name several fields sometimes name them in another order.
@@ -33,6 +32,6 @@
 //   - Lists ignore limit and continue: they have one page. Field selectors support metadata.name and metadata.namespace.
 //   - Service addresses and node ports depend on the service's name, and all addresses are IPv4. The real server picks them
 //     at random.
-//   - An eviction ignores the pod's disruption budget. Of the other subresources there are status and scale.
+//   - An eviction ignores the pod's disruption budget. The only other subresources are status and scale.
 //   - Nothing expires: events stay, and a watch can begin at any revision.
 package memoryserver

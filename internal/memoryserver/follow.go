@@ -25,10 +25,10 @@ func Following(earlier *Server) Option {
 type writeRequest struct {
 	subresource string
 	patch       types.PatchType // "": a creation or an update
-	content     string          // of the patch
+	content     string          // the content of the patch
 	options     writeOptions
-	second      int64         // in which the server received it; the API has times in whole seconds
-	sent        client.Object // by a creation or an update, with defaults
+	second      int64         // when the server received it; the API has times in whole seconds
+	sent        client.Object // the object that a creation or an update sent, with defaults
 }
 
 // newPatch returns the request of a patch or an apply.

@@ -13,9 +13,10 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// patchedFields applies a merge patch to a custom object. The result is that of [patchedJSON], but nothing is encoded: of the
-// requests of an operator most are such patches of a status. That saves a quarter of the processor time of such a request, and a
-// tenth of that of an exploration of examples/memcached. It reports false if the content is no JSON object.
+// patchedFields applies a merge patch to a custom object. It returns the same result as [patchedJSON], but encodes
+// nothing. That saves a quarter of the processor time of such a request. Most requests of an operator are such patches
+// of a status, so it also saves a tenth of the processor time of an exploration of examples/memcached. It reports false
+// if the content is null.
 func patchedFields(k *kind.Kind, live client.Object, content []byte, strict bool) (obj client.Object, ok bool, err error) {
 	var patch map[string]any
 	if err := json.UnmarshalCaseSensitivePreserveInts(content, &patch); err != nil {

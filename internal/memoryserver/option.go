@@ -17,8 +17,8 @@ type settings struct {
 // Option is [CRD], [CRDs] or [Following].
 type Option func(*settings) error
 
-// CRDs adds the custom resource definitions in YAML or JSON files. Of a folder it reads the files directly in it.
-// Documents that are no custom resource definitions are ignored. It is an error if a path has none.
+// CRDs adds the custom resource definitions in YAML or JSON files. If a path is a folder, CRDs reads the files directly
+// in it. Other documents are ignored. It is an error if a path has no custom resource definition.
 func CRDs(paths ...string) Option {
 	return func(s *settings) error {
 		for _, path := range paths {

@@ -26,7 +26,7 @@ type pastReader struct {
 	at     func(schema.GroupVersionKind) int64
 
 	mu     sync.Mutex
-	shared map[sharedKey]sharedObject // of the last read without a copy
+	shared map[sharedKey]sharedObject // what the last read without a copy returned
 }
 
 type sharedKey struct {

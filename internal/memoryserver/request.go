@@ -22,7 +22,7 @@ type writeOptions struct {
 	dryRun  bool
 	strict  bool // unknown fields are errors
 	force   bool // apply takes fields from other managers
-	applied bool // by server-side apply
+	applied bool // the write is a server-side apply
 }
 
 func newWriteOptions(manager string, dryRun []string, validation string) writeOptions {
@@ -40,7 +40,7 @@ func newWriteOptions(manager string, dryRun []string, validation string) writeOp
 // the user agent.
 var defaultManager = filepath.Base(os.Args[0])
 
-// lookup returns the kind and the key of a request's object. The errors are those of client-go, which sends no request
+// lookup returns the kind and the key of a request's object. It returns the errors of client-go, which sends no request
 // without a name.
 func (s *Server) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind.Kind, client.ObjectKey, error) {
 	k, err := s.kindOf(ctx, object)

@@ -26,7 +26,7 @@ type Server struct {
 	differs  bool // at some revision the earlier server stored something else
 	tables   map[schema.GroupVersionKind]*table
 	order    []*table  // by kind
-	history  []*change // of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
+	history  []*change // the changes of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
 	watchers watchers
 
 	collected int64 // the revision at which the garbage collector had nothing left to do
@@ -36,7 +36,7 @@ type Server struct {
 }
 
 // New returns a server whose only objects are the namespaces "default" and "kube-system". It serves the built-in kinds
-// and those of the custom resource definitions in the options. The scheme has the Go types that its clients accept.
+// and the kinds of the custom resource definitions in the options. The scheme has the Go types that its clients accept.
 func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	var s settings
 	for _, option := range options {
@@ -97,8 +97,8 @@ func (s *Server) newUID(k *kind.Kind, key client.ObjectKey, dryRun bool) types.U
 // suffixAlphabet is the real server's. It has no vowels, so that no suffix spells a word.
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// newSuffix returns what is appended to generateName: five characters, as from the real server. Of one prefix no suffix is
-// repeated before all were used.
+// newSuffix returns what is appended to generateName: five characters, as from the real server. A prefix gets a suffix
+// for the second time only after all others.
 func (s *Server) newSuffix(k *kind.Kind, namespace, prefix string) string {
 	const length, spread = 5, 7_368_787 // a prime near half of 27^5, so that neighbours look different
 	id := generatedName{k, namespace, prefix}

@@ -32,8 +32,8 @@ type version struct {
 	object   client.Object // as clients read it; nil: deleted
 	stored   client.Object // as it was written, with fields that decoding drops
 	views    []client.Object
-	request  *writeRequest // that made it of the version before; nil: another kind of request
-	origin   *version      // of the earlier server, which is equal; nil: there is none
+	request  *writeRequest // the request that made it from the version before; nil: another kind of request
+	origin   *version      // the equal version of the earlier server; nil: none
 }
 
 func (t *table) find(key client.ObjectKey) *version {
@@ -43,7 +43,7 @@ func (t *table) find(key client.ObjectKey) *version {
 	return nil
 }
 
-// latest returns the current version, or nil if there is no object.
+// latest returns the current version, or nil if the object does not exist.
 func (r *record) latest() *version {
 	if last := r.versions[len(r.versions)-1]; last.object != nil {
 		return last
@@ -61,7 +61,7 @@ func (r *record) deletions() (n uint64) {
 	return n
 }
 
-// at returns the version at a revision, or nil if there was no object.
+// at returns the version at a revision, or nil if the object did not exist.
 func (r *record) at(revision int64) *version {
 	i, found := slices.BinarySearchFunc(r.versions, revision, func(v *version, revision int64) int {
 		return cmp.Compare(v.revision, revision)

@@ -144,7 +144,7 @@ func (s *Server) prepare(k *kind.Kind, subresource string, obj, live client.Obje
 // anyName accepts every name: names are validated at creation.
 func anyName(string, bool) []string { return nil }
 
-// keepTimestamps restores the times of managed fields if nothing else changes, so that the write is no change.
+// keepTimestamps restores the times of managed fields if nothing else changes, so that the write changes nothing.
 func keepTimestamps(k *kind.Kind, obj, stored client.Object) {
 	mine, before := obj.GetManagedFields(), stored.GetManagedFields()
 	if len(mine) != len(before) {

@@ -29,7 +29,7 @@ const firstSweep = 64
 // Writes remembers the API server's answers to writes until the cache has caught up. It is safe for concurrent use.
 type Writes struct {
 	clock clock.PassiveClock
-	count atomic.Int64 // of the entries: reading it needs no lock
+	count atomic.Int64 // the number of entries; reading it needs no lock
 	mu    sync.Mutex
 	byKey map[key]entry
 
@@ -38,7 +38,7 @@ type Writes struct {
 
 type key struct {
 	typ  reflect.Type
-	kind string // of an unstructured object: they all have the same type
+	kind string // the kind of an unstructured object: these all have the same Go type
 	name types.NamespacedName
 }
 
@@ -106,8 +106,8 @@ func (w *Writes) Newer(cached client.Object) client.Object {
 	return cached
 }
 
-// Unseen returns the object that we wrote and that the cache does not have, or nil. Of named, only the type and, if it is
-// unstructured, the kind are read.
+// Unseen returns the object that we wrote and that the cache does not have, or nil. It reads only the type of named,
+// and its kind if named is unstructured.
 func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.Object {
 	if w.count.Load() == 0 {
 		return nil

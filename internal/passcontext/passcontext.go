@@ -5,6 +5,10 @@ package passcontext
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +70,8 @@ func WithPurityCheck(ctx context.Context, report func(error)) context.Context {
 
 type withoutFaultsKey struct{}
 
-// WithoutFaults returns a context whose reads are no part of the pass: an exploration neither records them nor makes them fail.
+// WithoutFaults returns a context whose reads are not part of the pass: an exploration neither records them nor makes
+// them fail.
 func WithoutFaults(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutFaultsKey{}, true)
 }
@@ -87,11 +92,63 @@ func WithRandom(ctx context.Context, read func(into []byte)) context.Context {
 	return context.WithValue(ctx, randomKey{}, read)
 }
 
-// ReadRandom fills the bytes with random ones. They are those of crypto/rand, unless the context was made by [WithRandom].
+// ReadRandom fills the bytes with random ones. They come from crypto/rand, unless the context was made by [WithRandom].
 func ReadRandom(ctx context.Context, into []byte) {
 	if read, ok := ctx.Value(randomKey{}).(func([]byte)); ok {
 		read(into)
 		return
 	}
 	_, _ = rand.Read(into) // it never returns an error
+}
+
+type concurrencyKey struct{}
+
+// WithConcurrency returns a context in which [Concurrently] calls run, with the same arguments. An exploration chooses the order.
+func WithConcurrency(ctx context.Context, run func(n int, do func(i int))) context.Context {
+	return context.WithValue(ctx, concurrencyKey{}, run)
+}
+
+// maxConcurrent is the largest number of goroutines of [Concurrently] in the process. More requests would wait in the API
+// server's queue.
+const maxConcurrent = 16
+
+// running holds a value for each of these goroutines.
+var running = make(chan struct{}, maxConcurrent)
+
+// Concurrently calls do with the numbers from 0 to n-1, and returns when all calls have returned. As long as the process has fewer
+// than [maxConcurrent] such goroutines, a call has a goroutine of its own. Other calls are made one after the other, so that none
+// ever waits for a goroutine to end. A panic of a call is a panic of Concurrently, which has its stack.
+func Concurrently(ctx context.Context, n int, do func(i int)) {
+	if run, ok := ctx.Value(concurrencyKey{}).(func(int, func(int))); ok {
+		run(n, do)
+		return
+	}
+	if n == 1 {
+		do(0)
+		return
+	}
+	var calls sync.WaitGroup
+	var panicked atomic.Pointer[string]
+	defer func() {
+		calls.Wait()
+		if text := panicked.Load(); text != nil {
+			panic(*text)
+		}
+	}()
+	for i := range n {
+		select {
+		case running <- struct{}{}:
+			calls.Go(func() {
+				defer func() {
+					<-running
+					if r := recover(); r != nil {
+						panicked.Store(new(fmt.Sprintf("%v\n%s", r, debug.Stack())))
+					}
+				}()
+				do(i)
+			})
+		default:
+			do(i)
+		}
+	}
 }

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/versions"
 )
 
 // Forms are the forms in which a reconciler watches its kinds: one form for each kind.
@@ -29,6 +31,9 @@ import (
 // behind another, and one that a read has started has no event handler. If an event came from one of them and the read from
 // another, the read could be older than the event, and no later event would correct that.
 type Forms struct {
+	// Epoch is the epoch of the resource versions of what is watched.
+	Epoch versions.Epoch
+
 	scheme  *runtime.Scheme
 	watched map[schema.GroupVersionKind]form
 	kinds   map[schema.GroupKind]form // the largest form in any version
@@ -125,7 +130,7 @@ func (f *Forms) sourceOf(obj runtime.Object) (source, schema.GroupVersionKind, e
 		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	}
 	if f.kinds[gvk.GroupKind()] == 0 {
-		return server, gvk, fmt.Errorf("read of %s, which no step watches: add reconcile.Watching or reconcile.Referencing to the step, so that a change of it triggers a reconcile, or read it with a client of your own", gvk.GroupKind())
+		return server, gvk, fmt.Errorf("read of %s, which no step watches: add reconcile.Watching or reconcile.Reads to the step, so that a change of it triggers a reconcile, or read it with a client of your own", gvk.GroupKind())
 	}
 	of, watched := formOf(obj), f.watched[gvk]
 	from := server

@@ -59,6 +59,9 @@ func (r *Reader) CachesWhole(obj client.Object) bool {
 	return err == nil && from == cache && formOf(obj) != metadata
 }
 
+// Epoch returns the epoch of the resource versions of what is read.
+func (r *Reader) Epoch() uint64 { return r.Forms.Epoch.Current() }
+
 // InCache reports whether the object, whole or metadata, is read in the cache.
 func (r *Reader) InCache(obj client.Object) bool {
 	from, _, err := r.Forms.sourceOf(obj)

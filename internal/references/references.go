@@ -15,10 +15,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/internal/servedkinds"
+	"github.com/opblocks/opblocks/internal/versions"
 )
 
 // Reference declares which objects of a kind an object refers to.
@@ -33,7 +35,8 @@ type Reference struct {
 	Names func(client.Object) []types.NamespacedName
 }
 
-// New returns the reference of a T to the objects that names returns. An empty namespace is that of the T.
+// New returns the reference of a T to the objects that names returns. An empty namespace stands for the namespace of
+// the T.
 func New[T client.Object](cached bool, obj client.Object, names func(T) []types.NamespacedName) Reference {
 	return Reference{Object: obj, Cached: cached, From: reflect.TypeFor[T](), Names: func(referrer client.Object) []types.NamespacedName {
 		typed, ok := referrer.(T)
@@ -108,7 +111,7 @@ func (w *watch) add(b *ctrl.Builder, index string) error {
 	if err != nil {
 		return err
 	}
-	referrers := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []ctrl.Request {
+	referrers := observing{&w.forms.Epoch, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []ctrl.Request {
 		found := list.DeepCopyObject().(client.ObjectList)
 		key := client.ObjectKeyFromObject(obj).String()
 		if err := w.mgr.GetClient().List(ctx, found, client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -121,7 +124,7 @@ func (w *watch) add(b *ctrl.Builder, index string) error {
 			return nil
 		})
 		return requests
-	})
+	})}
 	if w.served != nil {
 		w.served.AddHandler(servedkinds.Handler{Handler: referrers})
 		return nil
@@ -132,4 +135,15 @@ func (w *watch) add(b *ctrl.Builder, index string) error {
 	}
 	b.Watches(watched, referrers)
 	return nil
+}
+
+// observing is a handler that also observes the resource versions of events.
+type observing struct {
+	epoch *versions.Epoch
+	handler.EventHandler
+}
+
+func (o observing) Update(ctx context.Context, e event.UpdateEvent, q queue) {
+	o.epoch.Observe(e.ObjectOld, e.ObjectNew)
+	o.EventHandler.Update(ctx, e, q)
 }

@@ -20,9 +20,9 @@ type discoverer interface {
 
 // observation is what discovery shows of a kind. The zero value is a kind that is not served.
 type observation struct {
-	resource   string // in the plural; empty if the kind is not served
+	resource   string // the plural name; empty if the kind is not served
 	namespaced bool
-	definition types.UID // of the CustomResourceDefinition; empty if there is none, or if that is not known
+	definition types.UID // the UID of the CustomResourceDefinition; empty if there is none, or if it is not known
 
 	definitionKnown bool
 }

@@ -75,9 +75,9 @@ func (l *errorLog) about(kind string) []string {
 
 // testEnv is a namespace of a real API server, and the kinds of one test.
 type testEnv struct {
-	client    client.Client // an administrator's
+	client    client.Client // an administrator's client
 	namespace string
-	group     string // of this test alone
+	group     string // the API group of this test alone
 }
 
 func newTestEnv(t *testing.T) *testEnv {
@@ -266,7 +266,7 @@ func (c *controllerOf) reads() bool {
 	return true
 }
 
-// names returns the names of the objects in the cache that the index finds. It fails if there is no informer.
+// names returns the names of the objects in the cache that the index finds. It fails if the kind has no informer.
 func (c *controllerOf) names(t *testing.T, name string) []string {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}

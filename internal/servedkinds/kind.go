@@ -11,11 +11,11 @@ import (
 type kind struct {
 	gvk     schema.GroupVersionKind
 	object  client.Object // empty; its type is the form in which the cache holds the objects
-	watches []*Watch      // those that a controller has started
+	watches []*Watch      // the watches that a controller has started
 	readers int           // reads that are permitted and have not ended
 
 	phase    phase
-	shown    observation // for which the informer was started
+	shown    observation // the observation for which the informer was started
 	informer cache.Informer
 	failing  bool // the last start has failed
 	leftover bool // an informer that could not be removed is still in the cache

@@ -37,7 +37,7 @@ type Kinds struct {
 	period      time.Duration
 
 	wake       chan struct{}  // holds one value if the loop has something to do
-	goroutines sync.WaitGroup // those that the loop has started
+	goroutines sync.WaitGroup // waits for the goroutines that the loop has started
 
 	mu        sync.Mutex
 	kinds     map[key]*kind

@@ -46,14 +46,14 @@ type testServer struct {
 
 	mu         sync.Mutex
 	served     map[schema.GroupVersionKind]metav1.APIResource
-	err        error // of discovery
+	err        error // the error of discovery
 	checks     int
 	sources    map[schema.GroupVersionKind]*fcache.FakeControllerSource
 	allSources []*fcache.FakeControllerSource
 	informers  map[schema.GroupVersionKind]*testInformer
 	removed    []string
 	indexError error
-	forbidden  bool // lists of objects are
+	forbidden  bool // lists of objects are forbidden
 
 	stop func() // stops the Kinds, and waits until they have ended
 }

@@ -215,7 +215,7 @@ func (w *Watch) enqueue() {
 	}
 }
 
-// add adds requests to the queue, behind those of events where the queue has priorities.
+// add adds requests to the queue. If the queue has priorities, they come after the requests of events.
 func (w *Watch) add(requests []ctrl.Request) {
 	if queue, ok := w.queue.(priorityqueue.PriorityQueue[ctrl.Request]); ok {
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)

@@ -183,7 +183,7 @@ func (r *Run) checkEnd() {
 	}
 }
 
-// wait lets time pass. The operator does what becomes due meanwhile.
+// wait lets time pass. The operator does what becomes due in this time.
 func (r *Run) wait(d time.Duration) {
 	end := time.Now().Add(d)
 	step := max(time.Second, d/maxSleeps)

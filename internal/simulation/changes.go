@@ -10,16 +10,17 @@ import (
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
 // history is what has happened on the server. The run's lock guards it.
 type history struct {
 	seen    int64                      // the revision up to which changes were observed
-	changes []memoryserver.Change      // that were observed
+	changes []memoryserver.Change      // the changes that were observed
 	present map[objectID]client.Object // the objects that exist
-	secrets []secretValue              // of the Secrets that exist
-	known   state.Identities           // of the objects that exist and of those that are gone
+	secrets []secretValue              // the values of the Secrets that exist
+	known   state.Identities           // the identities of the objects that exist or are gone
 }
 
 // add updates the objects that exist by a change.
@@ -83,17 +84,17 @@ func (r *Run) observeChange(c *memoryserver.Change) {
 	fault, at := r.plan.reach(point{object: object, name: r.references.nameAt(name, object), watched: cache.Watches(c.GVK), twice: cache.WatchesTwice(c.GVK)})
 	r.trace.add(row{change: name, changed: c})
 	switch fault {
-	case Stale:
+	case kinds.Stale:
 		r.freeze(c, fault, at, cache.FreezeForPasses(c, 1))
-	case StaleLong:
+	case kinds.StaleLong:
 		r.freeze(c, fault, at, cache.FreezeForPasses(c, 2))
-	case MissedEvent:
+	case kinds.MissedEvent:
 		r.freeze(c, fault, at, cache.FreezeUntilThaw(c))
-	case StaleObjects:
+	case kinds.StaleObjects:
 		r.freeze(c, fault, at, cache.FreezeWhole(c))
-	case StaleMetadata:
+	case kinds.StaleMetadata:
 		r.freeze(c, fault, at, cache.FreezeMetadata(c))
-	case TimeTravel:
+	case kinds.TimeTravel:
 		r.planTravel(c, at)
 	}
 	cache.Receive(*c)
@@ -101,7 +102,7 @@ func (r *Run) observeChange(c *memoryserver.Change) {
 
 // freeze notes that a fault has frozen the change's kind in the cache. frozen is false if the cache could not do so: the
 // kind is not watched, or is frozen already.
-func (r *Run) freeze(c *memoryserver.Change, fault FaultKind, at point, frozen bool) {
+func (r *Run) freeze(c *memoryserver.Change, fault kinds.Fault, at point, frozen bool) {
 	if !frozen {
 		return
 	}
@@ -118,9 +119,9 @@ func nameOfChange(c *memoryserver.Change) string {
 // timeTravel holds which past a process will see. The run's lock guards it.
 type timeTravel struct {
 	planned  *past              // begins when the operator has nothing left to do but wait
-	next     *past              // for the process that starts next
+	next     *past              // the process that starts next sees it
 	happened bool               // a process has seen the past
-	created  map[types.UID]bool // by the operator since then: it may delete these when it sees the present
+	created  map[types.UID]bool // what the operator created since then: it may delete this when it sees the present
 }
 
 // past is the earlier state of a kind that a new process's cache shows at first.
@@ -139,7 +140,7 @@ func (r *Run) planTravel(c *memoryserver.Change, at point) {
 		was.change += " (" + strings.Join(state.ChangedPaths(c.Old, c.New), ", ") + ")"
 	}
 	r.timeTravel.planned = was
-	r.plan.noteInjected(TimeTravel, at)
+	r.plan.noteInjected(kinds.TimeTravel, at)
 }
 
 // travelToThePast ends the process if a travel is planned. It reports whether one was.
@@ -153,7 +154,7 @@ func (r *Run) travelToThePast() bool {
 	r.timeTravel.next, r.timeTravel.planned = was, nil
 	r.processes.leader.die()
 	r.trace.add(row{
-		what: "the process ends", fault: TimeTravel,
+		what: "the process ends", fault: kinds.TimeTravel,
 		answer: fmt.Sprintf("the next one sees %s as before: %s", was.GVK.Kind, was.change),
 	})
 	return true

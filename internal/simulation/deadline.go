@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Deadline ends runs shortly before the test program is ended. A nil channel never ends any.
@@ -50,7 +52,7 @@ func (s *Scenario) guarded(run func() *result) *result {
 		}
 		return r
 	case <-s.deadline.Abandon:
-		return &result{err: errStopped, trace: &trace{}, silenced: map[FindingKind]bool{}, unfinished: "a pass does not return; " + blocked()}
+		return &result{err: errStopped, trace: &trace{}, silenced: map[kinds.Finding]bool{}, unfinished: "a pass does not return; " + blocked()}
 	}
 }
 

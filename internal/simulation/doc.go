@@ -7,7 +7,8 @@
 //   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions.
 //   - actions.go does the user's actions, and phase.go checks the state after each. rest.go checks that the operator rests, and
 //     missed.go explains which events it did not get.
-//   - reference.go has the runs without faults with which the others are compared; patience.go has that in which the user waits.
+//   - reference.go has the runs without faults with which the others are compared; patience.go has the run in which the
+//     user waits.
 //   - process.go is the operator's [Process], with a manager of package fakemanager. client.go and recorder.go hold its
 //     client, its event recorder and its logger. pass.go follows its passes, and changes the leader.
 //   - send.go sends each [Request], and has one handler for each kind of fault; fault.go has the kinds, and the rules by
@@ -22,7 +23,7 @@
 // # Terms
 //
 // Package reconciletest explains the terms that its users meet: pass, action, fault, process, effect, query, external,
-// quiet, rest. Those of the engine are:
+// quiet, rest. The engine has these terms too:
 //
 //   - Point: a request, or the change of an object. It is where a fault can be injected. It is identified by its name and
 //     by how often a point of that name was reached before.
@@ -33,5 +34,5 @@
 //   - Rest of the cluster: the simulated controllers, the garbage collector and the other writer.
 //   - Other writer: a writer of the operator's objects that is neither the user nor the operator. It appears in faults.
 //   - Leader: the process that runs. The old leader is one whose pass is suspended while another process leads.
-//   - Frozen: said of a kind in the cache that does not show changes for a while. Its thaw ends that.
+//   - Frozen kind: one whose changes the cache does not show for a while. Its thaw ends that.
 package simulation

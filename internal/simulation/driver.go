@@ -12,13 +12,13 @@ import (
 
 // Limits and delays.
 const (
-	maxPasses       = 300              // in one call of work: an operator that needs more does not become quiet
-	maxPassTime     = time.Hour        // of virtual time: a pass that takes longer counts as endless
-	maxFreeze       = 10 * time.Second // of virtual time, while a pass waits: then the cache catches up
-	restartTime     = 2 * time.Second  // from the death of a process to the start of the next one
-	timerDelay      = time.Millisecond // from the moment at which a delayed request is due to its pass, as with real timers
-	maxClusterSteps = 100              // that the rest of the cluster takes in this time, at most
-	maxIdleSteps    = 10_000           // that it takes in a row while the operator has nothing to do: more count as endless
+	maxPasses       = 300              // an operator that needs more passes in one call of work does not become quiet
+	maxPassTime     = time.Hour        // a pass that takes more virtual time counts as endless
+	maxFreeze       = 10 * time.Second // if a pass waits for more virtual time, the cache catches up
+	restartTime     = 2 * time.Second  // the time from the death of a process to the start of the next one
+	timerDelay      = time.Millisecond // how late the pass of a delayed request begins, as with real timers
+	maxClusterSteps = 100              // the largest number of steps of the rest of the cluster between two processes
+	maxIdleSteps    = 10_000           // more such steps in a row while the operator has nothing to do count as endless
 )
 
 // transition is one thing that can happen next. Its function reports whether it happened.
@@ -59,8 +59,8 @@ func transitions() []transition {
 type progress struct {
 	horizon      time.Duration // how long after quietSince delays are followed
 	passes       int
-	clusterSteps int       // since the last pass
-	version      version   // after the last change
+	clusterSteps int       // the steps of the rest of the cluster since the last pass
+	version      version   // the version after the last change
 	injected     int       // how many faults have been injected
 	quietSince   time.Time // the time of the last change or fault
 	attempts     fakemanager.Attempts

@@ -8,57 +8,59 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Options control how a scenario is explored.
 type Options struct {
-	Depth    int         // the largest number of faults in one run, 1 or 2
-	Limit    int         // the largest number of runs with one fault; 0: there is no limit
-	Pairs    int         // the largest number of runs with two faults
-	Seed     uint64      // of the samples
-	Replay   string      // the faults of the only run, as FormatFaults returns them; "": all are explored
-	Skip     []FaultKind // kinds that are left out
-	NoFaults bool        // only the runs without faults are done
-	End      time.Time   // no run begins after it, in real time; zero: there is no end
-	Deadline Deadline    // ends runs that have begun
-	Progress *Progress   // prints how far the exploration is; nil: nothing is printed
+	Depth    int           // the largest number of faults in one run, 1 or 2
+	Limit    int           // the largest number of runs with one fault; 0: no limit
+	Pairs    int           // the largest number of runs with two faults
+	Seed     uint64        // the seed of the samples
+	Replay   string        // the faults of the only run, as FormatFaults returns them; "": all are explored
+	Skip     []kinds.Fault // kinds that are left out
+	NoFaults bool          // only the runs without faults are done
+	End      time.Time     // no run begins after it, in real time; zero: no end
+	Deadline Deadline      // ends runs that have begun
+	Progress *Progress     // prints how far the exploration is; nil: nothing is printed
 }
 
 // Exploration is the result of [Explore].
 type Exploration struct {
-	Runs     int               // without those of the references
-	Survived map[FaultKind]int // runs with one fault that were survived
-	Missed   int               // runs in which a fault did not happen, since the operator did something else before
-	Singles  int               // possible runs with one fault
-	Done     int               // runs with one fault that were done
-	Pairs    int               // possible runs with two faults
-	Tried    int               // runs with two faults that were survived
-	Seed     uint64            // of the sample; 0 if there is none
-	Late     int               // runs that the options asked for, and that had not begun at their End
-	Failures []Failure         // see fail for the order
-	Replayed string            // the trace of a replay
-	Rights   map[Right]string  // what the operator asked for in all runs, and a request that needs it
-	Random   []string          // places at which two runs without faults differ
+	Runs     int                 // finished runs: the baseline and runs with faults, but not the other references
+	Survived map[kinds.Fault]int // runs with one fault that were survived
+	Missed   int                 // runs in which a fault did not happen, since the operator did something else before
+	Singles  int                 // possible runs with one fault
+	Done     int                 // runs with one fault that were done
+	Pairs    int                 // possible runs with two faults
+	Tried    int                 // runs with two faults that were survived
+	Seed     uint64              // the seed of the sample; 0 if there is none
+	Late     int                 // runs that the options asked for, and that End prevented or Deadline ended
+	Failures []Failure           // see fail for the order
+	Replayed string              // the trace of a replay
+	Rights   map[Right]string    // what the operator asked for in all runs, and a request that needs it
+	Random   []string            // places at which two runs without faults differ
 
 	// Unfinished says where the runs without faults were when the deadline ended them, or the first run with faults that it
 	// ended. "": it ended none.
 	Unfinished string
 
-	Silenced map[FindingKind]int // runs with findings of the kinds that the scenario leaves out
+	Silenced map[kinds.Finding]int // runs with findings of the kinds that the scenario leaves out
 
-	baseline *trace // of the run without faults
+	baseline *trace // the trace of the run without faults
 }
 
 // Failure is a run that failed.
 type Failure struct {
-	Kind   FindingKind // "": the scenario could not be run
+	Kind   kinds.Finding // "": the scenario could not be run
 	Faults []Fault
 	Err    error
 	Trace  string
 	Past   []string // writes sent by processes whose cache was behind, since they began with an old one
 	Varies bool     // a second run with the same faults ended otherwise
 
-	length int // of the trace, in lines
+	length int // the number of lines of the trace
 	trace  *trace
 }
 
@@ -68,7 +70,7 @@ func Explore(t *testing.T, s *Scenario, o Options) *Exploration {
 	limited := *s
 	limited.deadline = o.Deadline
 	e := &explorer{t: t, scenario: &limited, options: o, found: &Exploration{
-		Survived: map[FaultKind]int{}, Rights: map[Right]string{}, Silenced: map[FindingKind]int{},
+		Survived: map[kinds.Fault]int{}, Rights: map[Right]string{}, Silenced: map[kinds.Finding]int{},
 	}}
 	e.explore()
 	return e.found
@@ -83,7 +85,7 @@ type explorer struct {
 
 	mu      sync.Mutex // guards what follows
 	found   *Exploration
-	singles []single // after which a second fault can follow
+	singles []single // runs with one fault, from which pairs are made
 }
 
 func (e *explorer) explore() {
@@ -138,8 +140,8 @@ func (r *result) varies() *result {
 	return r
 }
 
-// repeatFirst repeats the run of the first failure, and notes whether it ends otherwise. Runs are deterministic, so then the
-// operator is not.
+// repeatFirst repeats the run of the first failure, and notes whether it ends otherwise. Runs are deterministic. A
+// different end means that the operator is not.
 func (e *explorer) repeatFirst() {
 	if len(e.found.Failures) == 0 || len(e.found.Failures[0].Faults) == 0 {
 		return
@@ -216,7 +218,7 @@ func (e *explorer) noteUnfinished(r *result) {
 	e.found.Unfinished = cmp.Or(e.found.Unfinished, fmt.Sprintf("the run with %q was not finished: %s", FormatFaults(r.faults), r.unfinished))
 }
 
-// addLate counts a run that was not done. The caller holds the lock.
+// addLate counts a run that was not done or not finished. The caller holds the lock.
 func (e *explorer) addLate() {
 	e.found.Late++
 	e.found.Seed = e.options.Seed
@@ -262,8 +264,8 @@ func (e *explorer) singleFaults() [][]Fault {
 }
 
 // kindsAt returns the kinds of faults to try at a point.
-func (e *explorer) kindsAt(p *point) []FaultKind {
-	return slices.DeleteFunc(p.faults(), func(kind FaultKind) bool { return slices.Contains(e.options.Skip, kind) })
+func (e *explorer) kindsAt(p *point) []kinds.Fault {
+	return slices.DeleteFunc(p.faults(), func(kind kinds.Fault) bool { return slices.Contains(e.options.Skip, kind) })
 }
 
 // pairs returns all pairs of a first fault and a second one at a later point, or a sample of them if there are more than
@@ -323,15 +325,15 @@ func (e *explorer) noteNoOps() {
 	switch {
 	case len(of.noOps) == 0:
 		return
-	case e.isSilent(BreaksConvention):
-		of.silenced[BreaksConvention] = true
+	case e.isSilent(kinds.BreaksConvention):
+		of.silenced[kinds.BreaksConvention] = true
 		return
 	}
 	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, with the defaults that the API server sets, and write only what differs", strings.Join(of.noOps, ", "))
-	e.found.insert(Failure{Kind: BreaksConvention, Err: err, Trace: of.trace.lastPassWith(of.noOps[0]), trace: of.trace})
+	e.found.insert(Failure{Kind: kinds.BreaksConvention, Err: err, Trace: of.trace.lastPassWith(of.noOps[0]), trace: of.trace})
 }
 
-func (e *explorer) isSilent(kind FindingKind) bool { return slices.Contains(e.scenario.Silent, kind) }
+func (e *explorer) isSilent(kind kinds.Finding) bool { return slices.Contains(e.scenario.Silent, kind) }
 
 // countSilenced counts a run with findings that are left out.
 func (x *Exploration) countSilenced(of *result) {
@@ -349,10 +351,10 @@ func (x *Exploration) hasFaults() bool {
 func (x *Exploration) insert(f Failure) {
 	f.length = strings.Count(f.Trace, "\n")
 	at, _ := slices.BinarySearchFunc(x.Failures, f, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()), cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(FormatFaults(a.Faults), FormatFaults(b.Faults)))
+		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(FormatFaults(a.Faults), FormatFaults(b.Faults)))
 	})
 	x.Failures = slices.Insert(x.Failures, at, f)
 	for i := 1; i < min(len(x.Failures), 3); i++ {
-		x.Failures[i].trace = nil // only that of the first failure is shown whole
+		x.Failures[i].trace = nil // only the trace of the first failure is shown whole
 	}
 }

@@ -5,120 +5,96 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Fault is one thing that goes wrong at one point of a run.
 type Fault struct {
-	Kind FaultKind
+	Kind kinds.Fault
 	At   string // the request, the change of an object, or its deletion by the user
-	Nth  int    // of the requests or changes of that name; 1 is the first
+	Nth  int    // which of the requests or changes of that name; 1 is the first
 }
-
-// FaultKind is what goes wrong. Type FaultKind of package reconciletest has the same constants, and documents them.
-type FaultKind string
-
-// The kinds of faults.
-const (
-	CrashBefore         FaultKind = "crash before"
-	CrashAfter          FaultKind = "crash after"
-	CrashDowntime       FaultKind = "crash with downtime after"
-	CrashUnseen         FaultKind = "crash unseen after"
-	CrashDowntimeUnseen FaultKind = "crash with downtime unseen after"
-	ConcurrentAction    FaultKind = "concurrent action before"
-	Timeout             FaultKind = "timeout after"
-	Conflict            FaultKind = "conflict at"
-	TooManyRequests     FaultKind = "too many requests at"
-	InternalError       FaultKind = "internal error at"
-	ConnectionRefused   FaultKind = "connection refused at"
-	AlreadyExists       FaultKind = "already exists at"
-	NotFound            FaultKind = "not found at"
-	LeaderChange        FaultKind = "leader change before"
-	Stale               FaultKind = "stale after"
-	StaleLong           FaultKind = "stale for long after"
-	StaleObjects        FaultKind = "stale objects after"
-	StaleMetadata       FaultKind = "stale metadata after"
-	MissedEvent         FaultKind = "missed event of"
-	TimeTravel          FaultKind = "time travel to before"
-	ForeignFinalizer    FaultKind = "foreign finalizer at"
-)
 
 // faultRule describes a kind of fault: where it can be injected, and how.
 type faultRule struct {
-	kind            FaultKind
+	kind            kinds.Fault
 	requests        func(c *call) bool      // reports whether it can be injected there; nil: it is injected at changes of objects
 	apply           func(o *outgoing) error // handles the request; see send.go. For changes of objects see changes.go
 	needsNextAction bool                    // the user must have an action left that is not a Wait
 	needsWatch      bool                    // the process must watch the request's kind
 	needsTwo        bool                    // the process must watch the kind of a change as whole objects and as metadata
 	deletions       bool                    // it is injected at deletions by the user; see user.go
+	batches         bool                    // it is injected where the operator sends several requests at once; see batch.go
 	words           string                  // what happens, for the trace
 }
 
 // faultRules are the rules of all kinds, in the order in which the faults are tried.
 var faultRules = []faultRule{
 	{
-		kind: CrashBefore, requests: isWrite, apply: (*outgoing).crashBefore,
+		kind: kinds.CrashBefore, requests: isWrite, apply: (*outgoing).crashBefore,
 		words: "the process dies before the request is sent",
 	},
 	{
-		kind: CrashAfter, requests: isWrite, apply: (*outgoing).crashAfter,
+		kind: kinds.CrashAfter, requests: isWrite, apply: (*outgoing).crashAfter,
 		words: "it is done, and the process dies before it gets the answer",
 	},
 	{
-		kind: CrashDowntime, requests: isWrite, apply: (*outgoing).crashDowntime, needsNextAction: true,
+		kind: kinds.CrashDowntime, requests: isWrite, apply: (*outgoing).crashDowntime, needsNextAction: true,
 		words: "it is done, and the process dies; it starts again after the user's next action",
 	},
 	{
-		kind: CrashUnseen, requests: isAPIWrite, apply: (*outgoing).crashUnseen, needsWatch: true,
+		kind: kinds.CrashUnseen, requests: isAPIWrite, apply: (*outgoing).crashUnseen, needsWatch: true,
 		words: "it is done, and the process dies; the cache of the next one does not show it for one pass",
 	},
 	{
-		kind: CrashDowntimeUnseen, requests: isAPIWrite, apply: (*outgoing).crashDowntimeUnseen, needsNextAction: true, needsWatch: true,
+		kind: kinds.CrashDowntimeUnseen, requests: isAPIWrite, apply: (*outgoing).crashDowntimeUnseen, needsNextAction: true, needsWatch: true,
 		words: "it is done, and the process dies; it starts again after the user's next action, and its cache does not show it for one pass",
 	},
 	{
-		kind: ConcurrentAction, requests: isWrite, apply: (*outgoing).concurrentAction, needsNextAction: true,
+		kind: kinds.ConcurrentAction, requests: isWrite, apply: (*outgoing).concurrentAction, needsNextAction: true,
 		words: "the user's next action comes just before",
 	},
 	{
-		kind: Timeout, requests: isWrite, apply: (*outgoing).timeout,
+		kind: kinds.Timeout, requests: isWrite, apply: (*outgoing).timeout,
 		words: "it is done, and the answer is lost",
 	},
 	{
-		kind: Conflict, requests: isModification, apply: (*outgoing).conflict,
+		kind: kinds.Conflict, requests: isModification, apply: (*outgoing).conflict,
 		words: "another writer wrote the object just before",
 	},
 	{
-		kind: TooManyRequests, requests: hasServer, apply: (*outgoing).tooManyRequests,
+		kind: kinds.TooManyRequests, requests: hasServer, apply: (*outgoing).tooManyRequests,
 		words: "the server refuses it",
 	},
 	{
-		kind: InternalError, requests: hasServer, apply: (*outgoing).internalError,
+		kind: kinds.InternalError, requests: hasServer, apply: (*outgoing).internalError,
 		words: "the server refuses it",
 	},
 	{
-		kind: ConnectionRefused, requests: func(*call) bool { return true }, apply: (*outgoing).connectionRefused,
+		kind: kinds.ConnectionRefused, requests: func(*call) bool { return true }, apply: (*outgoing).connectionRefused,
 		words: "it does not reach the server",
 	},
 	{
-		kind: AlreadyExists, requests: isCreation, apply: (*outgoing).alreadyExists,
+		kind: kinds.AlreadyExists, requests: isCreation, apply: (*outgoing).alreadyExists,
 		words: "it is done, and the answer is that to the client's second attempt",
 	},
 	{
-		kind: NotFound, requests: isWriteOfOwned, apply: (*outgoing).notFound,
+		kind: kinds.NotFound, requests: isWriteOfOwned, apply: (*outgoing).notFound,
 		words: "another writer deleted the object just before",
 	},
 	{
-		kind: LeaderChange, requests: isWrite, apply: (*outgoing).leaderChange,
+		kind: kinds.LeaderChange, requests: isWrite, apply: (*outgoing).leaderChange,
 		words: "another replica becomes the leader before the request is sent",
 	},
-	{kind: Stale, words: "the cache does not show it for one pass"},
-	{kind: StaleLong, words: "the cache does not show it for two passes"},
-	{kind: StaleObjects, needsTwo: true, words: "the cache of whole objects does not show it for one pass, and that of metadata does"},
-	{kind: StaleMetadata, needsTwo: true, words: "the cache of metadata does not show it for one pass, and that of whole objects does"},
-	{kind: MissedEvent, words: "the cache does not show it until the operator is quiet"},
-	{kind: TimeTravel, words: "the next cache shows it as it was before, for one pass"},
-	{kind: ForeignFinalizer, deletions: true, words: "it is removed only when the operator is quiet"},
+	{kind: kinds.Stale, words: "the cache does not show it for one pass"},
+	{kind: kinds.StaleLong, words: "the cache does not show it for two passes"},
+	{kind: kinds.StaleObjects, needsTwo: true, words: "the cache of whole objects does not show it for one pass, and that of metadata does"},
+	{kind: kinds.StaleMetadata, needsTwo: true, words: "the cache of metadata does not show it for one pass, and that of whole objects does"},
+	{kind: kinds.MissedEvent, words: "the cache does not show it until the operator is quiet"},
+	{kind: kinds.TimeTravel, words: "the next cache shows it as it was before, for one pass"},
+	{kind: kinds.ForeignFinalizer, deletions: true, words: "it is removed only when the operator is quiet"},
+	{kind: kinds.Reversed, batches: true, words: "the last of them is done first"},
 }
 
 func isWrite(c *call) bool    { return c.IsWrite() }
@@ -139,16 +115,7 @@ func isModification(c *call) bool {
 	return c.Verb == "update" || c.Verb == "patch" || c.Verb == "apply"
 }
 
-// FaultKinds returns all kinds, in the order in which they are tried.
-func FaultKinds() []FaultKind {
-	kinds := make([]FaultKind, len(faultRules))
-	for i := range faultRules {
-		kinds[i] = faultRules[i].kind
-	}
-	return kinds
-}
-
-func ruleOf(kind FaultKind) *faultRule {
+func ruleOf(kind kinds.Fault) *faultRule {
 	for i := range faultRules {
 		if faultRules[i].kind == kind {
 			return &faultRules[i]
@@ -162,8 +129,10 @@ func (f *faultRule) appliesTo(p *point) bool {
 	switch {
 	case p.deletion:
 		return f.deletions
+	case p.batch:
+		return f.batches
 	case p.call == nil:
-		return f.requests == nil && !f.deletions && p.watched && (p.twice || !f.needsTwo)
+		return f.requests == nil && !f.deletions && !f.batches && p.watched && (p.twice || !f.needsTwo)
 	}
 	return f.requests != nil && f.requests(p.call) && (p.hasNext || !f.needsNextAction) && (p.watched || !f.needsWatch)
 }
@@ -171,18 +140,19 @@ func (f *faultRule) appliesTo(p *point) bool {
 // point is where a fault can be injected: a request, the change of an object, or a deletion by the user.
 type point struct {
 	call     *call // nil: a change or a deletion
-	deletion bool  // by the user
+	deletion bool  // the user deletes the object
+	batch    bool  // the operator sends several requests at once
 	object   objectID
 	name     string
-	nth      int  // of the requests, changes or deletions of that name
+	nth      int  // which of the requests, changes or deletions of that name
 	hasNext  bool // the user has an action left that is not a Wait
 	watched  bool // the process watches the kind
 	twice    bool // the process watches the kind as whole objects and as metadata
 }
 
 // faults returns the kinds of faults that can be injected at the point.
-func (p *point) faults() []FaultKind {
-	var kinds []FaultKind
+func (p *point) faults() []kinds.Fault {
+	var kinds []kinds.Fault
 	for i := range faultRules {
 		if faultRules[i].appliesTo(p) {
 			kinds = append(kinds, faultRules[i].kind)
@@ -194,14 +164,14 @@ func (p *point) faults() []FaultKind {
 // plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.
 type plan struct {
 	faults   []Fault
-	count    map[string]int // of the requests and changes of a name
+	count    map[string]int // the number of requests and changes by name
 	points   []point
 	injected []Fault
 }
 
 // reach notes that the run has reached a point. It returns the point with its nth, and the kind of the fault planned
 // there, "" for none.
-func (p *plan) reach(at point) (FaultKind, point) {
+func (p *plan) reach(at point) (kinds.Fault, point) {
 	p.count[at.name]++
 	at.nth = p.count[at.name]
 	p.points = append(p.points, at)
@@ -214,7 +184,7 @@ func (p *plan) reach(at point) (FaultKind, point) {
 }
 
 // noteInjected notes that a planned fault is injected.
-func (p *plan) noteInjected(kind FaultKind, at point) {
+func (p *plan) noteInjected(kind kinds.Fault, at point) {
 	p.injected = append(p.injected, Fault{kind, at.name, at.nth})
 }
 
@@ -250,14 +220,14 @@ func parseFault(text string) (Fault, error) {
 	kind, rest, found := strings.Cut(strings.TrimSpace(text), ": ")
 	number := strings.LastIndex(rest, " #")
 	if !found || number < 0 {
-		return Fault{}, fmt.Errorf("fault %q: want the form %q", text, Fault{CrashAfter, "create Deployment default/web", 1})
+		return Fault{}, fmt.Errorf("fault %q: want the form %q", text, Fault{kinds.CrashAfter, "create Deployment default/web", 1})
 	}
 	nth, err := strconv.Atoi(rest[number+2:])
 	if err != nil {
 		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
 	}
-	if !slices.Contains(FaultKinds(), FaultKind(kind)) {
+	if !slices.Contains(kinds.Faults(), kinds.Fault(kind)) {
 		return Fault{}, fmt.Errorf("fault %q: there is no kind %q", text, kind)
 	}
-	return Fault{FaultKind(kind), rest[:number], nth}, nil
+	return Fault{kinds.Fault(kind), rest[:number], nth}, nil
 }

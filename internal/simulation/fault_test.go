@@ -5,13 +5,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 func TestFormatFaults(t *testing.T) {
 	faults := []Fault{
-		{CrashAfter, "create Deployment default/web", 1},
-		{ConnectionRefused, "effect create user 'ann': admin #2", 12},
-		{MissedEvent, "deleted ConfigMap default/web", 3},
+		{kinds.CrashAfter, "create Deployment default/web", 1},
+		{kinds.ConnectionRefused, "effect create user 'ann': admin #2", 12},
+		{kinds.MissedEvent, "deleted ConfigMap default/web", 3},
 	}
 	text := FormatFaults(faults)
 	assert.Equal(t, "crash after: create Deployment default/web #1; connection refused at: effect create user 'ann': admin #2 #12; "+

@@ -3,48 +3,33 @@ package simulation
 import (
 	"errors"
 	"slices"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
-
-// FindingKind is in which way an operator fails. Type FindingKind of package reconciletest has the same constants, and
-// documents them.
-type FindingKind string
-
-// The kinds of findings.
-const (
-	DoesNotSurvive   FindingKind = "does not survive"
-	DoesNotRest      FindingKind = "does not come to rest"
-	DependsOnTiming  FindingKind = "depends on timing"
-	BreaksConvention FindingKind = "breaks a convention"
-)
-
-// FindingKinds returns all kinds.
-func FindingKinds() []FindingKind {
-	return []FindingKind{DoesNotSurvive, DoesNotRest, DependsOnTiming, BreaksConvention}
-}
 
 // finding is an error with its kind.
 type finding struct {
-	kind FindingKind
+	kind kinds.Finding
 	error
 }
 
 func (f finding) Unwrap() error { return f.error }
 
 // kindOf returns the kind of an error of a run. Errors without a kind are of kind DoesNotSurvive.
-func kindOf(err error) FindingKind {
+func kindOf(err error) kinds.Finding {
 	if f, ok := errors.AsType[finding](err); ok {
 		return f.kind
 	}
-	return DoesNotSurvive
+	return kinds.DoesNotSurvive
 }
 
-// rank orders findings in a report: those that depend on timing come after those that are certain, and those that only break
+// rankOf orders findings in a report: those that depend on timing come after those that are certain, and those that only break
 // a convention come last.
-func (k FindingKind) rank() int {
-	switch k {
-	case DependsOnTiming:
+func rankOf(kind kinds.Finding) int {
+	switch kind {
+	case kinds.DependsOnTiming:
 		return 1
-	case BreaksConvention:
+	case kinds.BreaksConvention:
 		return 2
 	}
 	return 0

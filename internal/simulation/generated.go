@@ -18,7 +18,7 @@ import (
 // since their names differ between runs. The run's lock guards it.
 type generated struct {
 	most    map[group]int // the largest number that existed at once, after a creation by the operator
-	deleted map[group]int // without those beyond the largest number of the run without faults
+	deleted map[group]int // deletions, except while more objects existed than ever in the run without faults
 }
 
 // group is the objects of a kind with the same prefix and the same owner.
@@ -105,8 +105,8 @@ func (r *Run) countGroup(g group) int {
 	return n
 }
 
-// checkDeletions returns an error if more objects of a group were deleted than without faults. Only groups of which the
-// operator created objects without faults count.
+// checkDeletions returns an error if more objects of a group were deleted than without faults. It checks only groups
+// whose objects the operator also creates without faults.
 func (g *generated) checkDeletions(without, atEnd *generated) error {
 	for _, of := range slices.SortedFunc(maps.Keys(g.deleted), func(a, b group) int { return strings.Compare(a.String(), b.String()) }) {
 		n := g.deleted[of]

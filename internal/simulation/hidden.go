@@ -5,6 +5,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // checkHidden returns an error if a pass with nothing to do read an object by its name in the cache, which does not hold the object
@@ -31,7 +33,7 @@ func (r *Run) checkHidden(pass int) error {
 			continue
 		}
 		if c.Verb == "get" && c.Cached && apierrors.IsNotFound(c.Err) && obj != nil && r.hides(obj) && !past[read{c.Pass, id}] {
-			return finding{DoesNotRest, fmt.Errorf("the operator's cache hides %s %s: a pass did not find the object, which exists, since the cache's selector or namespaces leave it out\n"+
+			return finding{kinds.DoesNotRest, fmt.Errorf("the operator's cache hides %s %s: a pass did not find the object, which exists, since the cache's selector or namespaces leave it out\n"+
 				"Widen the cache, or give the object the labels that the selector asks for", c.Kind.Kind, nameOf(c.Object))}
 		}
 	}

@@ -18,9 +18,9 @@ import (
 type missedChanges struct {
 	over      fakemanager.Target
 	unwatched []string // the operator does not watch them, or does not map them to the object
-	elsewhere []string // in other namespaces: the pass lists the kind in all of them
-	others    []string // of other objects' children: the pass lists the kind without a selector
-	kinds     []string // of elsewhere or others
+	elsewhere []string // changes in other namespaces: the pass lists the kind in all of them
+	others    []string // changes of other objects' children: the pass lists the kind without a selector
+	kinds     []string // the kinds in elsewhere or others
 }
 
 func (m *missedChanges) none() bool { return len(m.unwatched)+len(m.elsewhere)+len(m.others) == 0 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
@@ -31,7 +32,7 @@ func newOperations() operations {
 	return operations{created: map[objectID]bool{}, writes: map[objectID]int{}, deleted: map[objectID]int{}, rollouts: map[objectID]int{}, unnamed: newGenerated()}
 }
 
-// harmful returns a copy of the counts that must not exceed those of the run without faults.
+// harmful returns a copy of the counts that must not exceed the counts of the run without faults.
 func (o *operations) harmful() operations {
 	return operations{deleted: maps.Clone(o.deleted), rollouts: maps.Clone(o.rollouts), unnamed: o.unnamed.clone()}
 }
@@ -212,7 +213,7 @@ func (r *Run) checkWrites() (errs []error) {
 	writes := r.references.writes()
 	for _, id := range sortedIDs(r.operations.writes) {
 		if n, without := r.operations.writes[id], writes[id]; n > 2*without+extraWrites {
-			errs = append(errs, finding{DoesNotRest, fmt.Errorf("%s was written %d times, without faults %d times: it must be at most %d", id, n, without, 2*without+extraWrites)})
+			errs = append(errs, finding{kinds.DoesNotRest, fmt.Errorf("%s was written %d times, without faults %d times: it must be at most %d", id, n, without, 2*without+extraWrites)})
 		}
 	}
 	return errs

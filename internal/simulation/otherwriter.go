@@ -22,7 +22,7 @@ type otherWrite struct {
 // otherParts are the parts of an object that the other writer wrote.
 type otherParts struct{ annotation, label, finalizer, condition bool }
 
-// partsIn returns which of these parts the object has.
+// partsIn returns the parts that the object has.
 func partsIn(obj client.Object) otherParts {
 	parts := otherParts{
 		annotation: obj.GetAnnotations()[state.OtherWriterKey] != "",
@@ -47,7 +47,7 @@ func (r *Run) partsOfOthers() []otherParts {
 }
 
 // forgetRemovedParts forgets the parts that objects had before, and that a user or another controller has removed since.
-// Their loss is no fault of the operator. The caller holds the lock.
+// The operator is not to blame for their loss. The caller holds the lock.
 func (r *Run) forgetRemovedParts(before []otherParts) {
 	for i, had := range before {
 		now, must := r.read(&r.otherWrites[i]), &r.otherWrites[i].must

@@ -11,6 +11,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // passes are the passes of a run. The run's lock guards them.
@@ -18,7 +19,7 @@ type passes struct {
 	begun   int                            // how many so far
 	batch   int                            // the number of the current batch of requests; see fakemanager.Options
 	cause   string                         // why requests are enqueued now
-	outcome map[fakemanager.Target]outcome // of the last pass of each object
+	outcome map[fakemanager.Target]outcome // how the last pass of each object ended
 	before  map[fakemanager.Target]outcome // the same before checkRest
 }
 
@@ -94,7 +95,7 @@ func (r *Run) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
 	case err != nil:
 		r.trace.add(row{pass: ended.number, what: "  the pass ends", answer: "error: " + err.Error()})
 		if result.RequeueAfter > 0 {
-			r.failLocked(finding{BreaksConvention, fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err)})
+			r.failLocked(finding{kinds.BreaksConvention, fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err)})
 		}
 	case result.RequeueAfter > 0:
 		r.trace.add(row{pass: ended.number, what: "  the pass ends", answer: "again after " + result.RequeueAfter.String()})
@@ -207,7 +208,7 @@ func (r *Run) checkOutcomes() error {
 	defer r.mu.Unlock()
 	for _, target := range slices.SortedFunc(maps.Keys(r.passes.outcome), fakemanager.Target.Compare) {
 		if problem := r.problemOf(r.passes.outcome[target]); problem != "" {
-			return finding{DoesNotRest, fmt.Errorf("after the last action passes over %s still end %s\n"+
+			return finding{kinds.DoesNotRest, fmt.Errorf("after the last action passes over %s still end %s\n"+
 				"If that is what the last action is meant to cause, add an action that repairs it or deletes the object", describeTarget(target), problem)}
 		}
 	}

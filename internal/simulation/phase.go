@@ -6,10 +6,10 @@ import "github.com/opblocks/opblocks/internal/simulation/state"
 type phase struct {
 	name       string
 	state      state.State // nil: the operator did not become quiet between this action and the next one
-	revision   int64       // of the server then
+	revision   int64       // the server's revision then
 	external   string      // what was outside of the cluster then
 	operations operations
-	later      []state.State // to which the operator would get by itself before the next action; see linger
+	later      []state.State // the states that the operator would reach by itself before the next action; see linger
 }
 
 // finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is

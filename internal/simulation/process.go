@@ -17,6 +17,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 )
 
@@ -43,14 +44,14 @@ type Process struct {
 	refused  atomic.Int64 // how many requests were refused after its death
 
 	dead bool  // guarded by the run's lock
-	pass *pass // that runs, nil if none does; guarded by the run's lock
+	pass *pass // the pass that runs, nil if none does; guarded by the run's lock
 }
 
 var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
 
 func newProcess(r *Run, number int) *Process {
 	p := &Process{run: r, number: number}
-	p.ctx, p.end = context.WithCancel(context.Background())
+	p.ctx, p.end = context.WithCancel(passcontext.WithConcurrency(context.Background(), p.sendBatch))
 	p.client = &recordingClient{process: p, live: r.server.Client()}
 	p.recorder = &eventRecorder{process: p}
 	p.manager = fakemanager.New(fakemanager.Options{
@@ -141,7 +142,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// httpError is the status of an answer that a fault puts in place of the peer's.
+// httpError is the HTTP status that a fault returns instead of the peer's answer.
 type httpError int
 
 // Error returns the status and its text.

@@ -12,15 +12,15 @@ import (
 // Progress prints how far an exploration is, one line at a time. The clock is the real one. A nil Progress prints nothing.
 type Progress struct {
 	Output io.Writer
-	First  time.Duration // after which the first line is printed
-	Every  time.Duration // after which the next one is
+	First  time.Duration // the time until the first line is printed
+	Every  time.Duration // the time from one line to the next
 
 	mu      sync.Mutex // guards what follows
 	test    string
 	began   time.Time
 	planned int                    // runs with faults so far
-	done    int                    // of these
-	first   time.Time              // when the first of them began
+	done    int                    // how many of these have ended
+	first   time.Time              // when the first of these began
 	running map[*[]Fault]time.Time // when the runs that have not ended began
 }
 

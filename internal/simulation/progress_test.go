@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // lines is what was printed.
@@ -35,7 +37,7 @@ func TestProgress(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			end()
 		}
-		end := p.begin([]Fault{{CrashAfter, "create Shop a", 1}})
+		end := p.begin([]Fault{{kinds.CrashAfter, "create Shop a", 1}})
 		time.Sleep(21 * time.Second)
 		end()
 		p.plan(100) // pairs

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Runs with faults repeat the random values of the run without. Other runs have their own.
@@ -27,6 +28,6 @@ func TestRunRepeatsRandomValues(t *testing.T) {
 	refs := &references{baseline: &result{seed: baseline.seed}}
 	want := values(baseline)
 	require.NotEqual(t, want[0], want[1], "no value comes twice in a run")
-	require.Equal(t, want, values(newRun(s, server, []Fault{{Kind: CrashAfter}}, refs)))
+	require.Equal(t, want, values(newRun(s, server, []Fault{{Kind: kinds.CrashAfter}}, refs)))
 	require.NotEqual(t, want, values(newRun(s, server, nil, nil)), "what depends on chance must differ in the second run without faults")
 }

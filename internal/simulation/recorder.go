@@ -66,7 +66,7 @@ func (r *Run) report(p *Process, what, text string) {
 }
 
 // newLogger returns a logger that records errors in the trace. It looks for values of Secrets in errors and in messages of
-// level 0; it drops those of other levels.
+// level 0, and drops messages of other levels.
 func newLogger(p *Process) logr.Logger { return logr.New(logSink{process: p}) }
 
 type logSink struct {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
@@ -16,8 +17,8 @@ import (
 // wrong itself. So the operator is also started late, after the first actions. A run with faults must be as one of them.
 type references struct {
 	baseline *result
-	again    *result        // of a second run that is the same as the baseline
-	patient  *result        // of a run in which the user waits after each action; see linger
+	again    *result        // a second run, like the baseline
+	patient  *result        // a run in which the user waits after each action; see linger
 	late     []*phase       // by the index of the phase; nil if there is none
 	lateRuns []*result      // each of them starts the operator later than the one before
 	random   []state.Places // by the index of the phase: places at which the baseline and the second run differ
@@ -26,7 +27,7 @@ type references struct {
 
 // lateStart is how a run begins without an operator.
 type lateStart struct {
-	actions int  // that are done before the operator starts
+	actions int  // how many are done before the operator starts
 	stop    bool // the run ends when the operator is quiet
 }
 
@@ -202,8 +203,8 @@ func (r *Run) runActionsLate(late lateStart) {
 	}
 }
 
-// at returns the states with which that of a phase is compared. strict is true if a state must be reached at its own phase.
-// Otherwise the operator may also be further: as far as it gets by itself if the user waits.
+// at returns the states with which the state of a phase is compared. strict is true if a state must be reached at its
+// own phase. Otherwise the operator may also be further: as far as it gets by itself if the user waits.
 func (f *references) at(index int, actions []Action, strict bool) state.References {
 	refs := state.References{Baseline: f.baseline.phases[index].state, Random: f.random[index], Near: slices.Clone(f.baseline.phases[index].later)}
 	if late := f.late[index]; late != nil {
@@ -269,7 +270,7 @@ func (f *references) allowed(index int) operations {
 	return allowed
 }
 
-// raise sets each count to that of the other map, if that is larger.
+// raise sets each count to the count in the other map, if that is larger.
 func raise[K comparable](counts, other map[K]int) {
 	for key, n := range other {
 		counts[key] = max(counts[key], n)
@@ -304,9 +305,9 @@ func stateError(action string, v state.Verdict) error {
 			lines[i] = v.Wrong[i].String()
 		}
 		lines = append(firstLines(lines), v.Notes...)
-		return finding{DoesNotSurvive, fmt.Errorf("after %q the state is not the same as without faults:\n  %s", action, strings.Join(lines, "\n  "))}
+		return finding{kinds.DoesNotSurvive, fmt.Errorf("after %q the state is not the same as without faults:\n  %s", action, strings.Join(lines, "\n  "))}
 	case len(v.Timing) > 0:
-		return finding{DependsOnTiming, fmt.Errorf("after %q the state depends on timing: either may be wrong\n  %s", action, strings.Join(firstLines(v.Timing), "\n  "))}
+		return finding{kinds.DependsOnTiming, fmt.Errorf("after %q the state depends on timing: either may be wrong\n  %s", action, strings.Join(firstLines(v.Timing), "\n  "))}
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (l *RequestLog) add(c *call) {
 	l.calls = append(l.calls, c)
 }
 
-// Requests returns the requests since the last Reset, without those of the check that the operator rests.
+// Requests returns the requests since the last Reset, without the requests during the check that the operator rests.
 func (l *RequestLog) Requests() []Request { return l.list(false) }
 
 // all returns the requests since the last Reset.

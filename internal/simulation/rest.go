@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
@@ -16,8 +17,8 @@ const restTime = 2 * time.Second
 // maxDueWork is how often in a phase work may become due in the moments before the passes of checkRest.
 const maxDueWork = 3
 
-// passRestTime lets time pass before the passes of checkRest. It returns false if work became due meanwhile, such as that of a
-// schedule: then the operator is not quiet yet. due counts how often that has happened.
+// passRestTime lets time pass before the passes of checkRest. It returns false if work became due in this time, such as
+// a scheduled task: then the operator is not quiet yet. due counts how often that has happened.
 func (r *Run) passRestTime(due *int) (quiet bool) {
 	before := r.version()
 	at, whose := r.processes.leader.manager.NextDue(nil, 1)
@@ -32,9 +33,9 @@ func (r *Run) passRestTime(due *int) (quiet bool) {
 	return false
 }
 
-// checkRest runs one more pass of every known object, though nothing has changed. The run fails if that changes something.
-// checkRest returns false if a fault was injected meanwhile, or work became due: then it has checked nothing. due counts the
-// latter.
+// checkRest runs one more pass of every known object, though nothing has changed. The run fails if that changes
+// something. checkRest returns false if a fault was injected, or work became due before the passes: then it has checked
+// nothing. due counts how often work became due.
 func (r *Run) checkRest(due *int) (undisturbed bool) {
 	injected := r.injectedSoFar()
 	if !r.passRestTime(due) || r.injectedSoFar() > injected {
@@ -59,7 +60,7 @@ func (r *Run) checkRest(due *int) (undisturbed bool) {
 			}
 			return true
 		case r.version() != before:
-			if r.noteSilenced(DoesNotRest) {
+			if r.noteSilenced(kinds.DoesNotRest) {
 				continue // the other objects have their passes too
 			}
 			r.fail(r.unrestError(pass, before))
@@ -70,7 +71,7 @@ func (r *Run) checkRest(due *int) (undisturbed bool) {
 }
 
 // noteSilenced is silence for a caller that does not hold the lock.
-func (r *Run) noteSilenced(kind FindingKind) bool {
+func (r *Run) noteSilenced(kind kinds.Finding) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.silence(kind)
@@ -91,7 +92,7 @@ func (r *Run) injectedSoFar() int {
 
 // unrestError explains why checkRest found a change. pass is the last pass before it, and before the version then.
 func (r *Run) unrestError(pass int, before version) error {
-	return finding{DoesNotRest, r.explainUnrest(pass, before)}
+	return finding{kinds.DoesNotRest, r.explainUnrest(pass, before)}
 }
 
 func (r *Run) explainUnrest(pass int, before version) error {
@@ -135,8 +136,9 @@ func (r *Run) swallowed(wrote []string, pass int) *Request {
 	return nil
 }
 
-// writesAgain reports whether the passes after those of checkRest send one of the requests once more, and change something by
-// it. Then no event is missing: the operator would go on like that. The run has failed already, and this leaves no trace in it.
+// writesAgain runs more passes after checkRest. It reports whether they send one of the requests once more, and change
+// something by it. Then no event is missing: the operator would go on like that. The run has failed already, and these
+// passes leave no trace in it.
 func (r *Run) writesAgain(wrote []string) bool {
 	r.mu.Lock()
 	failures := len(r.failures)
@@ -186,9 +188,9 @@ func (r *Run) notQuietError() error {
 		}
 	}
 	if most == "" {
-		return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)}
+		return finding{kinds.DoesNotRest, fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)}
 	}
-	return finding{DoesNotRest, fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))}
+	return finding{kinds.DoesNotRest, fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))}
 }
 
 // lastChangeOf returns the fields that the last request with one of the names changed, as the end of an error message. It

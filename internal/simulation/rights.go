@@ -73,7 +73,7 @@ func (r *rights) addWatch(gvk schema.GroupVersionKind, namespaces []string) {
 
 // addEvent adds what it needs to record an event about an object: client-go creates it, and patches it if it is repeated.
 func (r *rights) addEvent(group string, regarding runtime.Object) {
-	namespace := metav1.NamespaceDefault // of events about cluster-scoped objects
+	namespace := metav1.NamespaceDefault // the namespace of events about cluster-scoped objects
 	if obj, ok := regarding.(client.Object); ok {
 		namespace = cmp.Or(obj.GetNamespace(), namespace)
 	}

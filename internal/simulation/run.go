@@ -18,21 +18,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which
 // nothing may wait for the real world.
 //
-// One goroutine drives the run. The operator's goroutines send requests meanwhile, with the lock held.
+// One goroutine drives the run. The operator's goroutines send requests at the same time, with the lock held.
 type Run struct {
 	scenario   *Scenario
 	server     *memoryserver.Server
 	user       client.WithWatch
 	external   External    // nil: the scenario has none
-	clock      moments     // of the run without faults, which this one follows; nil: none
+	clock      moments     // the moments of the run without faults, which this one follows; nil: none
 	references *references // nil: this is a run without faults
 	seed       seed
-	lingers    bool // after each action; see linger
+	lingers    bool // the run lingers after each action; see linger
 	log        *RequestLog
 	trace      *trace
 	rights     *rights
@@ -41,18 +42,18 @@ type Run struct {
 	plan        plan
 	history     history
 	operations  operations
-	otherWrites []otherWrite // by the other writer
-	held        []heldObject // by the finalizer of another controller
+	otherWrites []otherWrite // what the other writer wrote
+	held        []heldObject // what the finalizer of another controller holds
 	processes   processes
 	timeTravel  timeTravel
 	passes      passes
 	script      script
 	probing     bool // checkRest runs
 	failures    []error
-	unfinished  string               // where the run was when the deadline ended it; "": it did not
-	silenced    map[FindingKind]bool // kinds of findings that were left out
-	noOps       []string             // writes of passes that had nothing to do
-	random      *rand.ChaCha8        // of the seed
+	unfinished  string                 // where the run was when the deadline ended it; "": it did not
+	silenced    map[kinds.Finding]bool // kinds of findings that were left out
+	noOps       []string               // writes of passes that had nothing to do
+	random      *rand.ChaCha8          // the random numbers that follow from the seed
 
 	externalSteps int // how often what is outside of the cluster has changed by itself
 }
@@ -76,7 +77,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []Fault, refs *refe
 		passes:     newPasses(),
 		rights:     newRights(server.Client().RESTMapper()),
 		script:     script{moments: moments{}},
-		silenced:   map[FindingKind]bool{},
+		silenced:   map[kinds.Finding]bool{},
 	}
 	if refs != nil {
 		r.clock = refs.baseline.moments
@@ -100,7 +101,7 @@ type result struct {
 	operations operations
 	rights     map[Right]string
 	noOps      []string // writes of passes that had nothing to do
-	silenced   map[FindingKind]bool
+	silenced   map[kinds.Finding]bool
 	past       []string // writes by processes whose cache was behind, since they began with an old one
 	moments    moments
 	seed       seed
@@ -110,7 +111,7 @@ type result struct {
 
 // failed returns the result of a run that could not be started.
 func failed(err error) *result {
-	return &result{err: err, trace: &trace{}, silenced: map[FindingKind]bool{}}
+	return &result{err: err, trace: &trace{}, silenced: map[kinds.Finding]bool{}}
 }
 
 // run runs the scenario in a bubble of its own.
@@ -200,7 +201,7 @@ func (r *Run) failLocked(err error) {
 }
 
 // silence notes a finding, and reports true, if its kind is left out. Then the run goes on.
-func (r *Run) silence(kind FindingKind) bool {
+func (r *Run) silence(kind kinds.Finding) bool {
 	silent := slices.Contains(r.scenario.Silent, kind)
 	if silent {
 		r.silenced[kind] = true
@@ -227,9 +228,9 @@ func (r *Run) failure() error {
 
 // version is compared with a later one to find out whether something has changed.
 type version struct {
-	revision int64 // of the server
-	effects  int   // so far, that changed something outside of the cluster
-	steps    int   // so far, in which that changed by itself
+	revision int64 // the server's revision
+	effects  int   // how many effects have changed something outside of the cluster
+	steps    int   // how often what is outside of the cluster has changed by itself
 }
 
 func (r *Run) version() version {

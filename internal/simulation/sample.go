@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // random returns the source by which runs are sampled. The same seed leads to the same sample.
@@ -21,7 +23,7 @@ func shuffled(faults []Fault, seed uint64) []Fault {
 		Fault
 		rank int // within its kind
 	}
-	count := map[FaultKind]int{}
+	count := map[kinds.Fault]int{}
 	ranks := make([]ranked, len(all))
 	for i, f := range all {
 		ranks[i] = ranked{f, count[f.Kind]}
@@ -50,7 +52,7 @@ type place struct {
 }
 
 // newSingle returns the single fault of a run, and the places after it. tried returns the kinds to try at a point.
-func newSingle(r *result, tried func(p *point) []FaultKind) single {
+func newSingle(r *result, tried func(p *point) []kinds.Fault) single {
 	s := single{fault: r.faults[0]}
 	injected := false
 	for i := range r.points {
@@ -71,7 +73,7 @@ func newSingle(r *result, tried func(p *point) []FaultKind) single {
 }
 
 // kindSet returns the kinds as bits.
-func kindSet(kinds []FaultKind) (set uint32) {
+func kindSet(kinds []kinds.Fault) (set uint32) {
 	for i := range faultRules {
 		if slices.Contains(kinds, faultRules[i].kind) {
 			set |= 1 << i
@@ -81,7 +83,7 @@ func kindSet(kinds []FaultKind) (set uint32) {
 }
 
 // kindAt returns the kind of the n-th bit that is set, counted from 0.
-func kindAt(set uint32, n int) FaultKind {
+func kindAt(set uint32, n int) kinds.Fault {
 	for range n {
 		set &= set - 1
 	}

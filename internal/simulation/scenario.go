@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Scenario is an operator, and what happens to it. Scheme and Start are required. Type Scenario of package reconciletest
@@ -19,17 +20,17 @@ type Scenario struct {
 	CRDs        []string                                           // files or directories
 	Objects     []client.Object                                    // exist before the operator starts
 	Start       func(p *Process) error                             // is called once for each process
-	Actions     []Action                                           // of the user, one after another
-	Controllers []func(ctx context.Context, c client.Client) error // of the rest of the cluster
+	Actions     []Action                                           // what the user does, one after another
+	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
 	External    func() External                                    // is called once for each run; may be nil
 	Finally     func(r *Run) error                                 // is called at the end of each run; may be nil
 	Always      func(r *Run) error                                 // is called after changes, between passes; may be nil
 	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
-	Silent      []FindingKind                                      // findings of these kinds do not end a run
+	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
 	Strict      bool                                               // each action is held to its own result; see references.near
 	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
 
-	deadline Deadline // of the exploration
+	deadline Deadline // the deadline of the exploration
 }
 
 // Action is one thing that the user does. Exactly one of Do, DoExternal and Wait is set.

@@ -62,7 +62,7 @@ func (h *history) hasSecret(text string) bool {
 	return slices.ContainsFunc(h.secrets, func(v secretValue) bool { return v.occursIn(text) })
 }
 
-// findLeak returns an error if a change put the value of a Secret into an object that is no Secret.
+// findLeak returns an error if a change put the value of a Secret into an object that is not a Secret.
 func (r *Run) findLeak(c *memoryserver.Change) error {
 	if c.New == nil || c.GVK.Kind == "Secret" || len(r.history.secrets) == 0 || state.FindString(c.New, r.history.hasSecret) == "" {
 		return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // read does and records a read of the cache. No fault is injected: such a read does not use the network.
@@ -57,13 +58,13 @@ func (p *Process) send(ctx context.Context, c *call, do func(lost bool) error) e
 
 // inject notes that the run has reached a request, and returns the kind of the fault to inject there, "" for none. The
 // caller holds the lock.
-func (r *Run) inject(p *Process, c *call) FaultKind {
+func (r *Run) inject(p *Process, c *call) kinds.Fault {
 	object := objectID{c.Kind, c.Object}
 	planned, at := r.plan.reach(point{call: c, object: object, name: r.references.nameAt(c.String(), object), hasNext: r.script.hasNext(r.scenario.Actions), watched: p.manager.Cache().Watches(c.Kind)})
 	if planned == "" || !ruleOf(planned).appliesTo(&at) {
 		return ""
 	}
-	if planned == LeaderChange && (c.Pass == 0 || p != r.processes.leader) {
+	if planned == kinds.LeaderChange && (c.Pass == 0 || p != r.processes.leader) {
 		return "" // outside of a pass there is none to finish; and an old leader cannot lose the lead again
 	}
 	r.plan.noteInjected(planned, at)

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Moment is one thing that happened in a run, in a form that can be drawn.
 type Moment struct {
-	At      time.Duration // of virtual time since the beginning
+	At      time.Duration // virtual time since the beginning
 	Phase   int           // 0 until the user's first action, then the number of the action
 	Pass    int           // 0: outside of passes
-	Process int           // of a request, else 0
+	Process int           // the number of the process that sent the request; 0: not a request
 	What    MomentKind
 	Text    string // what happened
 	Answer  string // the answer to a request, or why a pass began
@@ -37,8 +39,8 @@ const (
 	MomentOther   MomentKind = "other"   // processes and other writers
 )
 
-// Timelines returns what happened in the run of the first failure, and in the run without faults. They are empty if there is no
-// failure.
+// Timelines returns what happened in the run of the first failure, and in the run without faults. Both are empty if no
+// run failed.
 func (x *Exploration) Timelines() (failed, without []Moment) {
 	if len(x.Failures) == 0 || x.Failures[0].trace == nil {
 		return nil, nil
@@ -71,7 +73,7 @@ func (r *row) moment() Moment {
 	fault := r.fault
 	switch {
 	case r.call != nil:
-		fault = FaultKind(r.call.Fault)
+		fault = kinds.Fault(r.call.Fault)
 		m.Process, m.Text, m.Answer, m.Failed, m.Body = r.call.Process, r.call.String(), r.call.answer(), r.call.Err != nil, r.call.indentedBody()
 		switch {
 		case r.call.Cached:
@@ -98,7 +100,7 @@ func (r *row) moment() Moment {
 	return m
 }
 
-// indentedBody returns the body of a write, for a reader. That of a Secret is left out.
+// indentedBody returns the body of a write, for a reader. It returns "" for a Secret.
 func (r *Request) indentedBody() string {
 	var b bytes.Buffer
 	if !r.IsWrite() || len(r.Body) == 0 || r.Kind.Kind == "Secret" || json.Indent(&b, r.Body, "", "  ") != nil {

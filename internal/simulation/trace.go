@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // trace records what happens in a run, and prints it as a table.
@@ -21,13 +22,13 @@ type trace struct {
 
 // row is one line of the table. A request is formatted when the table is printed, since its answer is set later.
 type row struct {
-	at     time.Duration // since the first row
+	at     time.Duration // the time since the first row
 	pass   int           // 0: outside of passes
 	what   string
 	answer string
-	fault  FaultKind // that was injected; that of a request is in call
-	call   *call     // nil: the row is not a request
-	change string    // of an object; such a row is not shown
+	fault  kinds.Fault // the injected fault; call has the fault of a request
+	call   *call       // nil: the row is not a request
+	change string      // the change of an object; such a row is not shown
 
 	changed *memoryserver.Change // nil: the row is not a change
 }
@@ -109,8 +110,8 @@ func (t *trace) faults() (n int) {
 // String returns the table, without passes that sent nothing.
 func (t *trace) String() string { return t.from(0, false) }
 
-// sinceFault returns the table from the action on in which the first fault was injected. Of earlier actions it shows only
-// the first line.
+// sinceFault returns the table from the action on in which the first fault was injected. It shows only the first line
+// of each earlier action.
 func (t *trace) sinceFault() string {
 	begin := 0
 	for i := range t.rows {
@@ -228,7 +229,7 @@ func (r *row) cells() (cells [3]string, shown bool) {
 			return cells, false
 		}
 		cells[1], cells[2] = "  "+r.call.String(), r.call.answer()
-		fault = FaultKind(r.call.Fault)
+		fault = kinds.Fault(r.call.Fault)
 	}
 	cells[2] = Shorten(cells[2], maxAnswerWidth)
 	if fault != "" {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
@@ -60,7 +61,7 @@ type heldObject struct {
 	obj *metav1.PartialObjectMetadata // as it was before the deletion
 }
 
-// isOurs reports whether the object had other finalizers when it was deleted: those of the operator.
+// isOurs reports whether the object had other finalizers, which are the operator's, when it was deleted.
 func (h *heldObject) isOurs() bool { return len(h.obj.Finalizers) > 0 }
 
 // reachDeletion notes that the user deletes an object, and lets another controller add a finalizer just before if that is
@@ -77,7 +78,7 @@ func (r *Run) reachDeletion(obj client.Object, inPass bool) {
 		return
 	}
 	fault, at := r.plan.reach(point{name: "deletion of " + id.String(), deletion: true})
-	if fault != ForeignFinalizer {
+	if fault != kinds.ForeignFinalizer {
 		return
 	}
 	held := is.DeepCopy()

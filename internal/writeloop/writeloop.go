@@ -34,7 +34,7 @@ func NewMetric() *prometheus.GaugeVec {
 type Loop struct {
 	writes int
 	last   time.Time
-	labels prometheus.Labels // of the metric; nil until a write is delayed
+	labels prometheus.Labels // the labels of the metric; nil until a write is delayed
 }
 
 // Count counts a write.

@@ -22,8 +22,8 @@ const (
 // since 1.27, scheduler.alpha.kubernetes.io/critical-pod since 1.16, security.alpha.kubernetes.io/sysctls and unsafe-sysctls since
 // 1.11 (pkg/api/pod/warnings.go), pod.beta.kubernetes.io/init-containers since 1.8 (pkg/apis/core/v1/conversion.go),
 // scheduler.alpha.kubernetes.io/tolerations and affinity since 1.8, pod.beta.kubernetes.io/hostname and subdomain since 1.7.
-// The priority, the preemption policy and the overhead of a pod have to be those of its PriorityClass and RuntimeClass
-// (plugin/pkg/admission).
+// The priority, the preemption policy and the overhead of a pod have to equal the values in its PriorityClass and
+// RuntimeClass (plugin/pkg/admission).
 var aliases = []alias{
 	// Read where serviceAccountName is empty, in pods and pod templates, in all versions:
 	// Convert_v1_PodSpec_To_core_PodSpec in pkg/apis/core/v1/conversion.go.

@@ -22,7 +22,7 @@ const (
 	removeFromPrimitive = "$deleteFromPrimitiveList/"
 )
 
-// isReplaceMarker reports whether an item of a list says that the list replaces that of the base.
+// isReplaceMarker reports whether an item of a list says that the list replaces the list of the base.
 func isReplaceMarker(item any) bool {
 	m, ok := item.(map[string]any)
 	return ok && m[patchDirective] == replace
@@ -145,7 +145,7 @@ func isComparable(value any) bool {
 	return true
 }
 
-// orList returns an empty object for null, which is no value of any scalar or list.
+// orList returns the value, or an empty object for null: the check refuses an empty object as a scalar or as a list.
 func orList(value any) any {
 	if value == nil {
 		return map[string]any{}

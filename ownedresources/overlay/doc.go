@@ -16,19 +16,21 @@
 // removed. A field of this type takes two lines of the CRD.
 //
 // Facts to know:
-//   - The merge is that of kubectl patch --type strategic, by the same library: containers, volumes and variables are merged
-//     by name, ports by containerPort, mounts by mountPath. Tolerations, args and command are replaced as a whole. Null
-//     removes a field, and $patch: delete an item. All directives are supported:
+//   - The patch is merged as by kubectl patch --type strategic, with the same library: containers, volumes and
+//     variables are merged by name, ports by containerPort, mounts by mountPath. Tolerations, args and command are
+//     replaced as a whole. Null removes a field, and $patch: delete removes an item. All directives are supported:
 //     https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
-//   - It differs from kubectl patch where that loses or leaves something behind. An object with $patch: replace is kept where
-//     the base has none. Nulls and directives in new items are carried out. What the API server would ignore, guess or take in
-//     no fixed order is an error: an unknown field, a directive in a list that is replaced as a whole, a key that stands twice.
+//   - The merge differs from kubectl patch where that loses something or leaves something behind. An object with
+//     $patch: replace is kept where the base has none. Nulls and directives in new items are carried out. What the API
+//     server would ignore, guess or take in no fixed order is an error: an unknown field, a directive in a list that is
+//     replaced as a whole, a key that stands twice.
 //   - The order of the result depends on the arguments alone, so an unchanged patch rolls no pods.
 //   - kubectl apply drops nulls before the API server sees them; with --server-side, and with kubectl create, they arrive.
 //     Directives always arrive: $patch: delete for an object or an item, an item $patch: replace for a list.
-//   - Who may write the field can run any pod that the operator may create: as any service account of the namespace, with any
-//     of its Secrets, privileged, on any node. Pod Security Admission still applies to the pods. [Protect] fields such as
-//     spec.serviceAccountName where that is too much. It protects their aliases too, such as spec.serviceAccount.
+//   - A user who may write the field can run any pod that the operator may create: as any service account of the
+//     namespace, with any of its Secrets, privileged, on any node. Pod Security Admission still applies to the pods.
+//     [Protect] fields such as spec.serviceAccountName where that is too much. It protects their aliases too, such as
+//     spec.serviceAccount.
 //
 // API packages can import this package: it depends on k8s.io/api and k8s.io/apimachinery only.
 package overlay

@@ -16,7 +16,7 @@ import (
 // apierrors.IsInvalid reports true for it as well. So package reconcile shows it in a condition and does not retry it until
 // the object changes, as it does with an object that the API server refuses.
 type InvalidError struct {
-	// Errors has an error for each wrong field, at most ten. The paths begin with that of the patch, see [At].
+	// Errors has an error for each wrong field, at most ten. Each path begins with the path of the patch, see [At].
 	Errors field.ErrorList
 }
 

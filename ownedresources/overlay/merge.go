@@ -76,7 +76,7 @@ func prepareItems(base, patch []any, list member) {
 	live := map[any]map[string]any{}
 	for _, item := range base {
 		if item, ok := item.(map[string]any); ok && live[item[list.mergeKey]] == nil {
-			live[item[list.mergeKey]] = item // of several the API server merges into the first
+			live[item[list.mergeKey]] = item // if several items have the key, the API server merges into the first
 		}
 	}
 	for _, item := range patch {

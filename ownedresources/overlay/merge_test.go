@@ -27,8 +27,9 @@ var quantityDeleted = regexp.MustCompile(`"(cpu|memory)":null`)
 
 var patches = flag.Int("patches", 3000, "how many random patches TestRandomPatches applies")
 
-// Of random patches of random bases, each accepted one gives the same bytes each time, changes nothing when it is applied
-// again, and leaves the base alone. Where the API server's library needs no preparation, its result is the same.
+// TestRandomPatches applies random patches to random bases. Each accepted patch gives the same bytes each time, changes
+// nothing when it is applied again, and leaves the base alone. Where the API server's library needs no preparation, its
+// result is the same.
 func TestRandomPatches(t *testing.T) {
 	accepted, compared := 0, 0
 	for seed := range uint64(*patches) {

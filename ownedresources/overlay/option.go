@@ -10,7 +10,7 @@ type Option func(*settings)
 type settings struct {
 	path      *field.Path
 	protected []protectedPath
-	err       error // of the first wrong path
+	err       error // the error of the first wrong path
 }
 
 func newSettings(options []Option) (settings, error) {

@@ -37,7 +37,7 @@ const MaxSize = 64 << 10
 //
 // The labels that selector names cannot be changed, since the API server refuses a workload whose pods do not match its
 // selector. Pass the selector of the workload. A nil selector protects no labels. [Protect] protects more. A nil
-// PodTemplate is no patch.
+// PodTemplate holds no patch.
 //
 // A patch that the user has to correct is an [*InvalidError], which names each wrong field. Any other error is a mistake in
 // the program: a path of [Protect] that does not exist, or a base with an item that lacks its key, such as an image pull
@@ -90,8 +90,8 @@ func (p PodTemplate) MarshalJSON() ([]byte, error) {
 	return p.Raw, nil
 }
 
-// UnmarshalJSON keeps a copy of the JSON, and nothing for null. It returns no error for JSON that is no patch, because the
-// object could then not be read at all. [PodTemplate.Apply] and [PodTemplate.Validate] return that error.
+// UnmarshalJSON keeps a copy of the JSON, and nothing for null. It returns no error for JSON that is not a patch,
+// because the object could then not be read at all. [PodTemplate.Apply] and [PodTemplate.Validate] return that error.
 func (p *PodTemplate) UnmarshalJSON(b []byte) error {
 	if p == nil {
 		return errors.New("overlay.PodTemplate: UnmarshalJSON on nil pointer")

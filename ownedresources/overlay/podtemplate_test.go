@@ -78,9 +78,9 @@ func rawPatch(json string) *overlay.PodTemplate { return &overlay.PodTemplate{Ra
 type applyCase struct {
 	reason string
 	patch  string
-	change func(*corev1.PodTemplateSpec) // from the base to the wanted result
+	change func(*corev1.PodTemplateSpec) // changes the base into the wanted result
 
-	// elsewhere changes the wanted result into that of kubectl patch --type strategic, where it differs.
+	// elsewhere changes the wanted result into the result of kubectl patch --type strategic, if the two differ.
 	elsewhere func(*corev1.PodTemplateSpec)
 }
 

@@ -22,7 +22,7 @@ var (
 // member is what a JSON object may contain under a name: a field of a struct, or a value of a map.
 type member struct {
 	goType reflect.Type // never a pointer
-	index  []int        // of the field in its struct
+	index  []int        // the index of the field in its struct
 
 	// mergeKey is the field that identifies the items of a list which is merged item by item.
 	mergeKey string
@@ -33,8 +33,8 @@ type member struct {
 // fields has the fields of struct types by their names in JSON: reflect.Type to map[string]member.
 var fields sync.Map
 
-// fieldsOf returns the fields of a struct type by their names in JSON. Those of inlined structs are among them. How lists
-// are merged stands in the tags patchStrategy and patchMergeKey, from which the API server takes it too.
+// fieldsOf returns the fields of a struct type by their names in JSON, including the fields of inlined structs. The
+// tags patchStrategy and patchMergeKey say how lists are merged. The API server reads the same tags.
 func fieldsOf(t reflect.Type) map[string]member {
 	if known, ok := fields.Load(t); ok {
 		return known.(map[string]member)

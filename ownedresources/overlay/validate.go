@@ -137,7 +137,7 @@ func (c *checker) items(path *field.Path, items []any, list member, inert bool) 
 	}
 }
 
-// key checks the key of an item of a list that is merged. It adds the key to those of the earlier items.
+// key checks the key of an item of a list that is merged. It adds the key to the keys of the earlier items.
 func (c *checker) key(path *field.Path, item map[string]any, list member, replaced bool, earlier map[any]bool) {
 	key := item[list.mergeKey]
 	switch {

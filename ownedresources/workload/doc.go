@@ -6,7 +6,7 @@
 //   - [Restart] replaces its pods, as kubectl rollout restart does, once for each time at which a restart is due.
 //   - [CheckRestart] returns what blocks a restart.
 //   - [CheckStart] returns why pods do not start, such as ImagePullBackOff.
-//   - [ObserveRestart] observes the rollout of a restart to its end, and [ObserveRollout] that of any change.
+//   - [ObserveRestart] observes the rollout of a restart to its end, and [ObserveRollout] the rollout of any change.
 //
 // Restart sends at most one request. The other functions send none: they use the object that is passed, which may come
 // from a cache. Whether a rollout is complete follows the rules of kstatus

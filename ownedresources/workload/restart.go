@@ -56,9 +56,9 @@ func Restart(ctx context.Context, c client.Client, workload client.Object, at ti
 	return true, nil
 }
 
-// RestartedAt returns the time of the last restart of a Deployment, StatefulSet or DaemonSet, by [Restart] or by kubectl
-// rollout restart: the value of [AnnotationRestartedAt]. ok is false if the annotation is absent or is no time, and for
-// an object of another type.
+// RestartedAt returns the time of the last restart of a Deployment, StatefulSet or DaemonSet, by [Restart] or by
+// kubectl rollout restart: the value of [AnnotationRestartedAt]. ok is false if the annotation is absent or is not a
+// time, and for an object of another type.
 func RestartedAt(workload client.Object) (at time.Time, ok bool) {
 	template, err := podTemplate(workload)
 	if err != nil {

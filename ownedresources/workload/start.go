@@ -28,17 +28,17 @@ type StartBlocker struct {
 //
 // It returns the first cause that it finds:
 //
-//   - A pod is not scheduled. Reason is that of the pod's condition PodScheduled, such as Unschedulable, and Message
-//     has what the scheduler found missing.
-//   - A container, or an init container, waits for anything but its start. Reason is that of the container, such as
+//   - A pod is not scheduled. Reason is the reason of the pod's condition PodScheduled, such as Unschedulable, and
+//     Message has what the scheduler found missing.
+//   - A container, or an init container, waits for anything but its start. Reason is the container's reason, such as
 //     ErrImagePull, ImagePullBackOff, CreateContainerConfigError or CrashLoopBackOff. Message has the container, the
 //     image, and how the container ended before.
 //   - A Deployment creates no pods, as its conditions ReplicaFailure and Progressing say: FailedCreate if a quota or an
-//     admission plug-in refuses them, ProgressDeadlineExceeded. Of a StatefulSet or a DaemonSet only events say so,
-//     so such a workload is not used, and neither is nil.
+//     admission plug-in refuses them, ProgressDeadlineExceeded. For a StatefulSet or a DaemonSet, only events report
+//     this. CheckStart does not read such a workload, so it may be nil.
 //
-// Of several pods the first by name counts, so that the cause does not alternate. A container that crashes waits between
-// its attempts only, so CrashLoopBackOff comes and goes.
+// If several pods do not start, the first by name counts, so that the cause does not alternate. A container that
+// crashes waits between its attempts only, so CrashLoopBackOff comes and goes.
 func CheckStart(workload client.Object, pods []corev1.Pod) StartBlocker {
 	first, name := StartBlocker{}, ""
 	for i := range pods {
@@ -130,7 +130,7 @@ func checkDeployment(d *appsv1.Deployment) StartBlocker {
 //
 // without the name of the pod. The pod was never created, and its name differs at each attempt.
 func withoutPodName(message string) string {
-	for _, resource := range []string{`pods "`, `Pod "`} { // of a refusal by a plug-in, and by validation
+	for _, resource := range []string{`pods "`, `Pod "`} { // a plug-in's refusal, and a refusal by validation
 		if named, ok := strings.CutPrefix(message, resource); ok {
 			if _, why, ok := strings.Cut(named, `" is `); ok {
 				return why

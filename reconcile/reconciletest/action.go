@@ -37,8 +37,8 @@ func Create(obj client.Object) Action {
 	}
 }
 
-// Change returns an action that reads the object, calls change with it and updates it, its status too. Of obj only its Go
-// type, namespace and name are used, and the kind if it is unstructured.
+// Change returns an action that reads the object, calls change with it and updates it, including its status. It uses
+// only the Go type, the namespace and the name of obj, and the kind if obj is unstructured.
 func Change[T client.Object](obj T, change func(T)) Action {
 	if isNil(obj) || change == nil {
 		return Action{err: errors.New("Change with nil: give it an object and a function")}
@@ -75,9 +75,9 @@ func Do(name string, do func(ctx context.Context, c client.Client) error) Action
 	return Action{Name: name, Do: do}
 }
 
-// DoExternal returns an action that changes something outside of the cluster. The operator gets no event for it. The action
-// calls do with what [Scenario.External] returned for the run. It must do the same in every run. If that is not of type T,
-// the action fails.
+// DoExternal returns an action that changes something outside of the cluster. The operator gets no event for it. The
+// action calls do with what [Scenario.External] returned for the run, and fails if that is not of type T. do must do
+// the same in every run.
 func DoExternal[T External](name string, do func(external T) error) Action {
 	return Action{Name: name, external: func(external External) error {
 		is, ok := external.(T)
@@ -88,7 +88,7 @@ func DoExternal[T External](name string, do func(external T) error) Action {
 	}}
 }
 
-// Wait returns an action that lets time pass. The operator does what becomes due meanwhile. d must be above zero.
+// Wait returns an action that lets time pass. The operator does what becomes due in this time. d must be above zero.
 func Wait(d time.Duration) Action {
 	if d <= 0 {
 		return Action{err: fmt.Errorf("Wait(%s): give it a duration above zero", d)}

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// Time passes as an action asks for, and what becomes due meanwhile happens.
+// Time passes as an action asks for, and what becomes due in this time happens.
 func TestWait(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

@@ -15,12 +15,12 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/controllers"
 )
 
-// SimulatedController is another controller in the cluster, such as that of a built-in kind. See
+// SimulatedController is another controller in the cluster, such as the controller of a built-in kind. See
 // [Scenario.SimulatedControllers].
 //
-// Simulated controllers work when the operator has nothing to do, is down or restarts, and while a pass waits for something.
-// Then each takes one step at a time, until none has anything left to do. The clock does not move for them: what they do at
-// a certain time, they do when the clock has moved on for the operator's delays, or by [Wait].
+// Simulated controllers work when the operator has nothing to do, is down or restarts, and while a pass waits for
+// something. Then each takes one step at a time, until none has anything left to do. The clock does not move for them:
+// what they do at a certain time, they do when the clock has moved on for the operator's delays, or by [Wait].
 type SimulatedController struct {
 	// For is an object of the kind that the controller works for, such as &batchv1.Job{}. The default controller of the kind
 	// does not run. nil: the controller runs in addition to the default ones.
@@ -37,9 +37,9 @@ func defaultControllers() []SimulatedController {
 
 // Deployments returns the simulated controller of Deployments. It runs by default.
 //
-// It creates pods from the template, and they become ready in its next step. There are no ReplicaSets: a Deployment controls
-// its pods. Pods of another template are replaced all at once. The status has the counts of replicas, the observed generation,
-// and the conditions Available and Progressing.
+// It creates pods from the template, and they become ready in its next step. It creates no ReplicaSets: a Deployment
+// controls its pods. Pods of another template are replaced all at once. The status has the counts of replicas, the
+// observed generation, and the conditions Available and Progressing.
 //
 // Pods of all simulated controllers have no node. They are deleted at once, without a grace period. A pod with an image of
 // a registry below the top-level domain invalid, such as registry.invalid/web:1, cannot be pulled: it stays pending with the
@@ -51,12 +51,13 @@ func Deployments() SimulatedController {
 
 // StatefulSets returns the simulated controller of StatefulSets. It runs by default.
 //
-// It creates the claims of volumeClaimTemplates and the pods in their order, each when the one before is ready, and removes
-// them from the highest ordinal on; with the policy Parallel it does so at once. An update replaces the pods one by one,
-// from the highest ordinal down to the partition; with OnDelete, those that somebody deletes. Pods without a controller
-// that match are adopted. The retention policy of claims is followed. The status has the counts of replicas, the observed
-// generation, and the current revision and that of the update, which are stored as ControllerRevisions. Names of revisions
-// are not compared, only whether the two are the same. For pods see [Deployments].
+// It creates the claims of volumeClaimTemplates and the pods in their order, each when the one before is ready, and
+// removes them from the highest ordinal on; with the policy Parallel it does so at once. An update replaces the pods
+// one by one, from the highest ordinal down to the partition; with OnDelete, it replaces the pods that somebody
+// deletes. Pods without a controller that match are adopted. The retention policy of claims is followed. The status has
+// the counts of replicas, the observed generation, the current revision and the update revision. The revisions are
+// stored as ControllerRevisions. Their names are not compared, only whether the two are the same. For pods see
+// [Deployments].
 func StatefulSets() SimulatedController {
 	return SimulatedController{For: &appsv1.StatefulSet{}, Step: controllers.StatefulSets}
 }
@@ -114,9 +115,9 @@ func CronJobs() SimulatedController {
 
 // PersistentVolumeClaims returns the simulated controller of claims. It runs by default.
 //
-// It binds each claim to a volume of the size requested. There are no PersistentVolumes, and storage classes are ignored:
-// every volume may grow. If a request grows, the claim gets the condition Resizing, and the new capacity in the next step. A
-// claim that is being deleted goes when no pod uses it.
+// It binds each claim to a volume of the size requested. PersistentVolumes are not created, and storage classes are
+// ignored: every volume may grow. If a request grows, the claim gets the condition Resizing, and the new capacity in
+// the next step. A claim that is being deleted goes when no pod uses it.
 func PersistentVolumeClaims() SimulatedController {
 	return SimulatedController{For: &corev1.PersistentVolumeClaim{}, Step: controllers.PersistentVolumeClaims}
 }
@@ -130,8 +131,8 @@ func Services() SimulatedController {
 	return SimulatedController{For: &corev1.Service{}, Step: controllers.Services}
 }
 
-// simulatedControllers returns the steps of all controllers: the default ones whose kinds are in the scheme and not
-// replaced, and then those of the scenario.
+// simulatedControllers returns the steps of all controllers: first the default ones whose kinds are in the scheme and
+// not replaced, and then the controllers of the scenario.
 func (s *Scenario) simulatedControllers() (steps []func(context.Context, client.Client) error, err error) {
 	replaced := map[schema.GroupVersionKind]bool{}
 	for i, c := range s.SimulatedControllers {

@@ -17,12 +17,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// The first process of a scenario with one action is that of the run without faults. Three more are started in the runs without
-// faults with which it is compared, and all others in runs with faults.
+// In a scenario with one action, the first process belongs to the run without faults. The next three belong to the
+// other runs without faults. All later ones belong to runs with faults.
 func TestDeadlineEndsRuns(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
-		process int64 // in whose first pass the deadline comes
+		process int64 // the process in whose first pass the deadline comes
 		runs    int   // -1: any
 		late    bool
 		says    string

@@ -15,9 +15,9 @@
 //
 // The operator may be any that is made with controller-runtime. It need not use opblocks.
 //
-// Start with [Explore] and [Scenario]. [AssertRole] compares what the runs asked for with the operator's role. [Run] is for
-// ordinary tests that count requests. What the operator changes
-// outside of the cluster goes through [Process.Effect].
+// Start with [Explore] and [Scenario]. [AssertRole] compares what the runs asked for with the operator's role. [Run] is
+// for ordinary tests that count requests. What the operator changes outside of the cluster goes through
+// [Process.Effect].
 //
 // # Terms
 //
@@ -35,21 +35,21 @@
 // # What goes wrong
 //
 // The process dies before or after a write, and starts again at once or after the user's next action. That action also
-// happens in the middle of a pass. A write is stored and its answer is lost. Another writer writes or deletes the object
-// just before. The server refuses a request. The watch breaks, or the cache is behind for some passes. A new process sees
-// the past: its cache is older than that of the process before it. Another replica takes over in the middle of a pass. The
-// finalizer of another controller outlasts that of the operator.
-// [FaultKind] lists all faults.
+// happens in the middle of a pass. A write is stored and its answer is lost. Another writer writes or deletes the
+// object just before. The server refuses a request. The watch breaks, or the cache is behind for some passes. A new
+// process sees the past: its cache is older than the cache of the process before it. Another replica takes over in the
+// middle of a pass. The finalizer of another controller outlasts the finalizer of the operator. [FaultKind] lists all
+// faults.
 //
 // # What must hold
 //
 //   - Whenever the operator is quiet after an action, the objects and what is outside of the cluster are the same as
-//     without faults. UIDs, resource versions, times and generated names do not count, also in fields, and also those of
-//     objects that are gone. See "With what a run is compared".
+//     without faults. UIDs, resource versions, times and generated names are not compared, even where they appear in
+//     other fields, or if their object is gone. See "With what a run is compared".
 //   - Without faults the work ends without an error: when the operator is quiet after the last action, the last pass
 //     over each object has not ended in an error or by Requeue, nor with a delay after a write that the API server
 //     refused. A terminal error is allowed.
-//   - The operator becomes quiet, and then rests: one more pass of every object, for which there is no reason, changes
+//   - The operator becomes quiet, and then rests: one more pass of every object, which nothing has triggered, changes
 //     nothing. If it changes something, a watch may be missing, and the failure names the change that triggered no
 //     pass. If a fault happens in that pass, the operator has to become quiet again, and the check is repeated. After
 //     [DoExternal] this is not checked, since the operator may not know of the change yet.
@@ -83,9 +83,9 @@
 // finished Jobs, and values that differ between two runs without faults are not reported; [Report.Random] has the latter.
 //
 // After an action that is not the last one, a value may also be one that the operator reaches by itself without faults,
-// if the user waits after the action. While the user only waits, a value may also be that of another moment of the same
-// waits, except at their end. The option [EachAction] changes both. Actions and waits of all runs begin and end at the
-// same virtual time, unless a fault takes longer.
+// if the user waits after the action. While the user only waits, a value may also be one that a run without faults has
+// at another moment of the same waits, except at their end. The option [EachAction] changes both. Actions and waits of
+// all runs begin and end at the same virtual time, unless a fault takes longer.
 //
 // # How a run works
 //

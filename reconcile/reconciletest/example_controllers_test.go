@@ -202,7 +202,7 @@ func ExampleSteppingExternal() {
 	// Open
 }
 
-// An operator with a random token, of which it stores a hash in its status.
+// An operator stores a hash of a random token in its status.
 func ExampleIgnoreFields() {
 	t := new(testing.T)
 	var n atomic.Int64 // runs happen at the same time
@@ -220,7 +220,7 @@ func ExampleIgnoreFields() {
 	// Output: 0 failures
 }
 
-// A sample of the faults, of which each kind has as many.
+// A sample of the faults, with the same number of faults of each kind.
 func ExampleLimit() {
 	t := new(testing.T)
 	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.Limit(20), reconciletest.Seed(3))

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -42,7 +43,7 @@ func ExampleDepth() {
 func ExampleSkipFaults() {
 	t := new(testing.T) // in a test it is the function's own
 	options := []reconciletest.Option{
-		reconciletest.SkipFaults(reconciletest.TimeTravel), reconciletest.SkipFindings(reconciletest.BreaksConvention), reconciletest.Limit(5),
+		reconciletest.SkipFaults(kinds.TimeTravel), reconciletest.SkipFindings(kinds.BreaksConvention), reconciletest.Limit(5),
 	}
 	fmt.Println(len(reconciletest.ExploreQuietly(t, migrates(), options...).Failures), "failures")
 	// Output: 0 failures

@@ -50,10 +50,7 @@ func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline t
 		report.Failures = []Failure{{Err: err}}
 	} else {
 		simulated := s.simulated()
-		simulated.Strict = settings.strict
-		for _, kind := range settings.silent {
-			simulated.Silent = append(simulated.Silent, simulation.FindingKind(kind))
-		}
+		simulated.Strict, simulated.Silent = settings.strict, settings.silent
 		o := settings.simulated()
 		o.Progress = progress
 		var reason error

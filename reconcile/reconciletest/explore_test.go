@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -72,7 +73,7 @@ func TestExploreIgnoresTheOrderOfConditions(t *testing.T) {
 
 func isAbsent(err error) bool { return client.IgnoreNotFound(err) == nil && err != nil }
 
-// A watch of unstructured objects is no watch of another version.
+// A watch of unstructured objects is not a watch of another version.
 func TestExploreUnstructuredWatch(t *testing.T) {
 	s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 		other := &unstructured.Unstructured{}
@@ -95,7 +96,7 @@ func TestExploreCountsRightsOfReferences(t *testing.T) {
 			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "Open"))
 		}
 	}, painted("red", "blue")...)
-	report := reconciletest.Explore(t, s, reconciletest.SkipFaults(reconciletest.FaultKinds()...))
+	report := reconciletest.Explore(t, s, reconciletest.SkipFaults(kinds.Faults()...))
 	assert.Equal(t, 1, report.Runs)
 	assert.Contains(t, report.Rights, reconciletest.Right{Verb: "get", Resource: "configmaps", Namespace: "default", Name: "late"})
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// FaultKinds returns all kinds.
-func FaultKinds() []FaultKind { return faultKinds() }
-
 // CompareRole returns what [AssertRole] prints below the first line.
 func CompareRole(file string, reports []*Report, unexplored ...string) (string, error) {
 	grants, err := readRoles(file)

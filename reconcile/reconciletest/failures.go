@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Limits of a report.
 const (
 	maxOthers     = 5   // errors of each kind that are listed after the first failure
-	maxFaults     = 4   // that are listed for an error
+	maxFaults     = 4   // faults that are listed for an error
 	maxPlaces     = 5   // places that are not compared
 	maxPastWrites = 3   // writes of a process that sees the past
 	shortError    = 160 // characters of an error in a list
@@ -31,8 +32,8 @@ func (r *Report) writeFailures(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\n%s; the others:\n", r.findings())
-	for _, kind := range simulation.FindingKinds() {
-		writeOthers(b, FindingKind(kind), r.Failures[1:])
+	for _, kind := range kinds.Findings() {
+		writeOthers(b, kind, r.Failures[1:])
 	}
 }
 
@@ -77,7 +78,7 @@ func writeFaults(b *strings.Builder, failures []*Failure) {
 	seen := map[string]bool{}
 	var first, later []string
 	for _, f := range failures {
-		at := "" // of the last fault
+		at := "" // the place of the last fault
 		if n := len(f.Faults); n > 0 {
 			at = fmt.Sprintf("%s #%d", f.Faults[n-1].At, f.Faults[n-1].Nth)
 		}
@@ -99,14 +100,14 @@ func writeFaults(b *strings.Builder, failures []*Failure) {
 
 // writeLeftOut writes which kinds of findings are left out, and what is not compared.
 func (r *Report) writeLeftOut(b *strings.Builder) {
-	var kinds []string
-	for _, kind := range simulation.FindingKinds() {
-		if n := r.silenced[FindingKind(kind)]; n > 0 {
-			kinds = append(kinds, fmt.Sprintf("%d %q", n, kind))
+	var parts []string
+	for _, kind := range kinds.Findings() {
+		if n := r.silenced[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %q", n, kind))
 		}
 	}
-	if len(kinds) > 0 {
-		fmt.Fprintf(b, "\nfindings left out by SkipFindings: %s", strings.Join(kinds, ", "))
+	if len(parts) > 0 {
+		fmt.Fprintf(b, "\nfindings left out by SkipFindings: %s", strings.Join(parts, ", "))
 	}
 	if len(r.Random) > 0 {
 		fmt.Fprintf(b, "\nnot compared, since two runs without faults differ there (a random value, or the order of a Go map): %s", firstOf(r.Random, maxPlaces))
@@ -136,17 +137,17 @@ func (f *Failure) faults() string {
 
 // headlines are how reports begin, by the kind of the failure.
 var headlines = map[FindingKind]string{
-	DoesNotSurvive:   "It does not survive",
-	DoesNotRest:      "It does not come to rest after",
-	DependsOnTiming:  "It depends on timing, as is shown by",
-	BreaksConvention: "It breaks a convention after",
+	kinds.DoesNotSurvive:   "It does not survive",
+	kinds.DoesNotRest:      "It does not come to rest after",
+	kinds.DependsOnTiming:  "It depends on timing, as is shown by",
+	kinds.BreaksConvention: "It breaks a convention after",
 }
 
 func (f *Failure) headline() string {
 	switch {
 	case len(f.Faults) == 0 && f.Trace == "":
 		return "The scenario could not be run."
-	case len(f.Faults) == 0 && f.Kind == BreaksConvention:
+	case len(f.Faults) == 0 && f.Kind == kinds.BreaksConvention:
 		return "It breaks a convention without any fault."
 	case len(f.Faults) == 0:
 		return "It fails without any fault."
@@ -176,6 +177,6 @@ func (f *Failure) hints() string {
 // showsThePast reports whether a process saw a cache that was older than the process.
 func (f *Failure) showsThePast() bool {
 	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
-		return fault.Kind == CrashUnseen || fault.Kind == CrashDowntimeUnseen || fault.Kind == TimeTravel
+		return fault.Kind == kinds.CrashUnseen || fault.Kind == kinds.CrashDowntimeUnseen || fault.Kind == kinds.TimeTravel
 	})
 }

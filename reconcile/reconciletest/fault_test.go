@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -22,16 +23,17 @@ func TestTimeTravelOfEachObject(t *testing.T) {
 		t.Run(other, func(t *testing.T) {
 			s := faultyEffects["EffectForADeletedObject"].scenario(false)
 			s.Objects = []client.Object{shop(func(s *Shop) { s.Name = other })}
-			assert.True(t, hasFault(reconciletest.ExploreQuietly(t, s), reconciletest.TimeTravel))
+			assert.True(t, hasFault(reconciletest.ExploreQuietly(t, s), kinds.TimeTravel))
 		})
 	}
 }
 
 // StaleLong costs exactly one more pass than Stale.
 func TestStaleLongLastsTwoPasses(t *testing.T) {
-	passes := map[reconciletest.FaultKind]*atomic.Int32{reconciletest.Stale: {}, reconciletest.StaleLong: {}} // of all runs, some at a time
-	count := func(fault reconciletest.FaultKind) string { return string(fault) + ": added ConfigMap default/web #1" }
-	for _, kind := range []reconciletest.FaultKind{reconciletest.Stale, reconciletest.StaleLong} {
+	// passes counts the passes in all runs. Some runs happen at the same time.
+	passes := map[kinds.Fault]*atomic.Int32{kinds.Stale: {}, kinds.StaleLong: {}}
+	count := func(fault kinds.Fault) string { return string(fault) + ": added ConfigMap default/web #1" }
+	for _, kind := range []kinds.Fault{kinds.Stale, kinds.StaleLong} {
 		s := of(func(*reconciletest.Process) shopFunc {
 			return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 				is := config(s.Name)
@@ -44,5 +46,5 @@ func TestStaleLongLastsTwoPasses(t *testing.T) {
 		}, reconciletest.Create(shop()))
 		assert.Empty(t, reconciletest.ExploreQuietly(t, s, reconciletest.Replay(count(kind))).Failures)
 	}
-	assert.Equal(t, passes[reconciletest.Stale].Load()+1, passes[reconciletest.StaleLong].Load())
+	assert.Equal(t, passes[kinds.Stale].Load()+1, passes[kinds.StaleLong].Load())
 }

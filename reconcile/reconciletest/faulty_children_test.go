@@ -19,11 +19,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -74,6 +77,33 @@ func serviceOf(c client.Client, s *Shop) *corev1.Service {
 }
 
 var faultyChildren = map[string]faulty{
+	"ReliesOnTheOrderOfCreation": {
+		reason: "children that are created at once come in any order, and the operator stores which came first",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if s.Status.Phase != "" {
+						return ctrl.Result{}, nil
+					}
+					results, err := ownedresources.Apply(ctx, c, s, config("one"), config("two"))
+					if err != nil {
+						return ctrl.Result{}, err
+					}
+					order, err := resourceversion.CompareResourceVersion(results[0].Object.GetResourceVersion(), results[1].Object.GetResourceVersion())
+					if err != nil {
+						return ctrl.Result{}, err
+					}
+					phase := "OneIsFirst"
+					if !sound && order > 0 {
+						phase = "TwoIsFirst"
+					}
+					return ctrl.Result{}, open(ctx, c, s, phase)
+				}
+			}, reconciletest.Create(shop()))
+		},
+		fault: kinds.Reversed,
+		says:  []string{"reversed order of: requests sent at once #1", `status.phase: want "OneIsFirst", got "TwoIsFirst"`},
+	},
 	"CreateWithoutAlreadyExists": {
 		reason: "after a crash the child exists already, and no pass gets further",
 		scenario: func(sound bool) reconciletest.Scenario {
@@ -93,7 +123,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"create ConfigMap default/web #1", `status.phase: want "Created", got nothing`, "already exists"},
 	},
 	"StaleCacheCreatesTwice": {
@@ -117,7 +147,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.Stale,
+		fault: kinds.Stale,
 		says:  []string{"ConfigMap default/web-<2>: should not be there", "create ConfigMap default/web-*"},
 	},
 	"PruneAfterError": {
@@ -152,7 +182,7 @@ var faultyChildren = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		fault: reconciletest.InternalError,
+		fault: kinds.InternalError,
 		says:  []string{"get ConfigMap default/source", "it deletes ConfigMap default/till, which it never does without faults"},
 	},
 	"WrongOwnerCheck": {
@@ -207,7 +237,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.InternalError,
+		fault: kinds.InternalError,
 		says:  []string{"create ConfigMap default/web #1", "ConfigMap default/web: is missing", "Cannot create the ConfigMap"},
 	},
 	"HashOfAMap": {
@@ -231,7 +261,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Counters = strings.Split("abcdefghijklmnop", "") })))
 		},
-		kind:  reconciletest.DoesNotRest,
+		kind:  kinds.DoesNotRest,
 		says:  []string{"update ConfigMap default/web", "data.hash is another value in each pass: it may be random, or a hash of a Go map"},
 		never: []string{"a watch is missing"},
 	},
@@ -268,7 +298,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"create ConfigMap default/web-* #1", "should not be there", "not compared, since two runs without faults differ there (a random value, or the order of a Go map): ConfigMap default/web-*"},
 	},
 	"NameFromTheClock": {
@@ -290,7 +320,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"create ConfigMap default/web-9", "should not be there"},
 	},
 	"AnyErrorOfGetTakenAsAbsence": {
@@ -315,7 +345,7 @@ var faultyChildren = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		fault: reconciletest.TooManyRequests,
+		fault: kinds.TooManyRequests,
 		says:  []string{"get ConfigMap default/source #1", `status.phase: want "Open", got "SourceMissing"`},
 	},
 	"NotFoundOfAnUpdateTakenAsDone": {
@@ -338,7 +368,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: reconciletest.NotFound,
+		fault: kinds.NotFound,
 		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: is missing"},
 	},
 	"ConflictSwallowed": {
@@ -362,7 +392,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: reconciletest.Conflict,
+		fault: kinds.Conflict,
 		says:  []string{"a refused write is not sent again: pass ", "no error after update ConfigMap default/web (", "conflict at: update ConfigMap default/web #1"},
 		never: []string{"a watch is missing"},
 	},
@@ -383,7 +413,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
 		},
-		fault: reconciletest.Conflict,
+		fault: kinds.Conflict,
 		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the label"},
 	},
 	"JobRunAgain": {
@@ -410,7 +440,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.CrashBefore,
+		fault: kinds.CrashBefore,
 		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
 	"SuspendedJobRunAgain": {
@@ -440,7 +470,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.CrashBefore,
+		fault: kinds.CrashBefore,
 		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
 	"UpdateWithoutAVersion": {
@@ -465,7 +495,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: reconciletest.Conflict,
+		fault: kinds.Conflict,
 		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the annotation"},
 	},
 	"SecondChildGuardedByTheFirst": {
@@ -493,7 +523,7 @@ var faultyChildren = map[string]faulty{
 				}}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.InternalError,
+		fault: kinds.InternalError,
 		says:  []string{"create Service default/web #1", "Service default/web: is missing"},
 	},
 	"NamelessChildReplaced": {
@@ -537,7 +567,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = "open" })), changeMotto)
 		},
-		fault: reconciletest.CrashBefore,
+		fault: kinds.CrashBefore,
 		says:  []string{"update Shop/status default/web #1", "it deletes ConfigMap default/web-* of Shop web 1 time, without faults 0 times"},
 	},
 	"RestartNotRecorded": {
@@ -563,7 +593,7 @@ var faultyChildren = map[string]faulty{
 			s.Objects = []client.Object{deployment("web")}
 			return s
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"patch Deployment default/web #1", "it changes the pod template of Deployment default/web 2 times, without faults 1 time"},
 	},
 }

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -57,7 +58,7 @@ var faultyEffects = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"effect create account web-1 #1", "effect create account web-2", `external: want ["web-1"], got ["web-1","web-2"]`},
 	},
 	"EffectForADeletedObject": {
@@ -83,7 +84,7 @@ var faultyEffects = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.TimeTravel,
+		fault: kinds.TimeTravel,
 		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `external: want null, got ["web"]`},
 	},
 	"HTTPStatusIgnored": {
@@ -113,7 +114,7 @@ var faultyEffects = map[string]faulty{
 			s.External = func() reconciletest.External { return &shelf{items: map[string]bool{}} }
 			return s
 		},
-		fault: reconciletest.InternalError,
+		fault: kinds.InternalError,
 		says:  []string{"effect PUT /items/web #1", `external: want {"/items/web":true}, got null`},
 	},
 	"ErrorTakenAsAbsence": {
@@ -137,7 +138,7 @@ var faultyEffects = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.ConnectionRefused,
+		fault: kinds.ConnectionRefused,
 		says:  []string{"query account web", `got ["web","web"]`, "connection refused"},
 	},
 	"PasswordGeneratedTwice": {
@@ -197,7 +198,7 @@ var faultyEffects = map[string]faulty{
 			}
 			return s
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"effect create user web", "the Secret's password is not the user's"},
 	},
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -45,7 +46,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.CrashDowntime,
+		fault: kinds.CrashDowntime,
 		says:  []string{"crash with downtime after: effect keep account web #1", `external: want null, got ["web"]`},
 	},
 	"FinalizersOfOthersOverwritten": {
@@ -67,7 +68,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: reconciletest.Conflict,
+		fault: kinds.Conflict,
 		says:  []string{"conflict at: patch Shop default/web #1", "lost what another writer wrote just before: the finalizer"},
 	},
 	"CleanupNotIdempotent": {
@@ -97,7 +98,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"effect drop account web", "Shop default/web: should not be there", errNoAccount.Error()},
 	},
 	"CleanupTrustsTheCache": {
@@ -131,7 +132,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: reconciletest.CrashDowntimeUnseen,
+		fault: kinds.CrashDowntimeUnseen,
 		says:  []string{"crash with downtime unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: should not be there"},
 	},
 	"EdgeTriggeredDeletion": {
@@ -162,7 +163,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.CrashBefore,
+		fault: kinds.CrashBefore,
 		says:  []string{"effect drop account web", "external"},
 	},
 	"FinalizerAddedWhileDeleting": {
@@ -177,7 +178,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: reconciletest.ForeignFinalizer,
+		fault: kinds.ForeignFinalizer,
 		says:  []string{"foreign finalizer at: deletion of Shop default/web #1", "only the finalizer of another controller is left", "no longer has your finalizer needs nothing more"},
 	},
 	"EffectAfterTheCleanup": {
@@ -206,7 +207,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: reconciletest.ForeignFinalizer,
+		fault: kinds.ForeignFinalizer,
 		says:  []string{`external: want null, got ["web"]`},
 	},
 	"FinalizerRemovalErrorSwallowed": {
@@ -225,7 +226,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: reconciletest.InternalError,
+		fault: kinds.InternalError,
 		says:  []string{"update Shop default/web #2", "Shop default/web: should not be there"},
 	},
 }

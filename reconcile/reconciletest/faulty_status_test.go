@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -40,7 +41,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.Conflict,
+		fault: kinds.Conflict,
 		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: want "Open", got nothing`, "another writer wrote the object just before"},
 	},
 	"ConditionsOfOthersOverwritten": {
@@ -61,7 +62,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: reconciletest.Conflict,
+		fault: kinds.Conflict,
 		says:  []string{"conflict at: patch Shop/status default/web", "lost what another writer wrote just before: the condition"},
 	},
 	"RetryWithoutReadingAgain": {
@@ -85,7 +86,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: reconciletest.Conflict,
+		fault: kinds.Conflict,
 		says:  []string{"update Shop/status default/web", `status.phase: want "Open", got nothing`},
 	},
 	"TimestampInEveryPass": {
@@ -141,7 +142,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: reconciletest.ConcurrentAction,
+		fault: kinds.ConcurrentAction,
 		says:  []string{"concurrent action before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: want "always open", got ""`},
 	},
 	"UnsortedList": {
@@ -224,7 +225,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Create(other))
 		},
-		fault: reconciletest.CrashAfter,
+		fault: kinds.CrashAfter,
 		says:  []string{"status.slot: want ", "crash after: update Shop/status default/web #1"},
 	},
 }

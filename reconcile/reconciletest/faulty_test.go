@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -19,7 +20,7 @@ import (
 // finds nothing in the same operator without the mistake.
 func TestFindsEveryFault(t *testing.T) {
 	found := 0
-	useful := map[reconciletest.FaultKind]bool{}
+	useful := map[kinds.Fault]bool{}
 	for name, f := range faultyOperators {
 		t.Run(name, func(t *testing.T) {
 			report := reconciletest.ExploreQuietly(t, f.scenario(false))
@@ -52,7 +53,7 @@ func TestFindsEveryFault(t *testing.T) {
 	}
 	t.Logf("found %d of %d", found, len(faultyOperators))
 	if found == len(faultyOperators) { // no -run left some out
-		assert.ElementsMatch(t, reconciletest.FaultKinds(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
+		assert.ElementsMatch(t, kinds.Faults(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
 	}
 }
 

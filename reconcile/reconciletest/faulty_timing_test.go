@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -66,8 +67,8 @@ var faultyTiming = map[string]faulty{
 				}
 			}, painted("red", "blue", "green")...)
 		},
-		fault: reconciletest.ConcurrentAction,
-		kind:  reconciletest.DependsOnTiming,
+		fault: kinds.ConcurrentAction,
+		kind:  kinds.DependsOnTiming,
 		says:  []string{"depends on timing: either may be wrong", "ConfigMap default/till-red: present without faults, absent if the operator starts late, absent here"},
 	},
 	"FieldNeverUpdated": {
@@ -91,8 +92,8 @@ var faultyTiming = map[string]faulty{
 				}
 			}, painted("red", "blue")...)
 		},
-		fault: reconciletest.CrashDowntime,
-		kind:  reconciletest.DependsOnTiming,
+		fault: kinds.CrashDowntime,
+		kind:  kinds.DependsOnTiming,
 		says:  []string{`data.motto: "red" without faults, "blue" if the operator starts late, "blue" here`},
 	},
 	"NoOpWriteInEveryPass": {
@@ -108,7 +109,7 @@ var faultyTiming = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		kind: reconciletest.BreaksConvention,
+		kind: kinds.BreaksConvention,
 		says: []string{"a pass that has nothing to do sends update Shop/status default/web, which changes nothing"},
 	},
 }
@@ -143,7 +144,7 @@ func TestWrongBesideTiming(t *testing.T) {
 	}, painted("red", "blue")...)
 	report := reconciletest.ExploreQuietly(t, s)
 	if assert.NotEmpty(t, report.Failures) {
-		assert.Equal(t, reconciletest.DoesNotSurvive, report.Failures[0].Kind)
+		assert.Equal(t, kinds.DoesNotSurvive, report.Failures[0].Kind)
 		assert.Contains(t, report.String(), "ConfigMap default/second: is missing")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/opblocks/opblocks/internal/simulation/state"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // IgnoreFields returns a function for [Scenario.Ignore] that removes fields from objects of the kind. The kind is one such
@@ -48,12 +48,13 @@ func IgnoreKinds(kinds ...string) func(obj *unstructured.Unstructured) {
 	}
 }
 
-// IgnoreGenerated returns a function for [Scenario.Ignore] for operators that generate random values, such as passwords, with
-// ownedresources.Generate or otherwise. Of the data of Secrets only the keys are compared, and which of them are empty.
+// IgnoreGenerated returns a function for [Scenario.Ignore] for operators that generate random values, such as
+// passwords, with ownedresources.Generate or otherwise. For a Secret only the keys of its data are compared, and
+// whether each value is empty.
 //
-// The annotations are those that hold something which is derived from random values, such as a hash by which pods follow
-// a Secret. They are removed from objects and from pod templates, and with them the record of what package ownedresources
-// has applied, which is a hash too.
+// The annotations hold something that is derived from random values, such as a hash by which pods follow a Secret. They
+// are removed from objects and from pod templates, and with them the record of what package ownedresources has applied,
+// which is a hash too.
 func IgnoreGenerated(annotations ...string) func(obj *unstructured.Unstructured) {
 	return func(obj *unstructured.Unstructured) {
 		if isOfKind(obj, "Secret") {
@@ -64,7 +65,7 @@ func IgnoreGenerated(annotations ...string) func(obj *unstructured.Unstructured)
 				path := append(slices.Clone(metadata), "annotations", annotation)
 				if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, path...); found {
 					unstructured.RemoveNestedField(obj.Object, path...)
-					unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", state.AppliedAnnotation)
+					unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", record.Applied)
 				}
 			}
 		}

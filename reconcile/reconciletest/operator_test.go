@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -247,7 +248,7 @@ var soundOperators = map[string]func(p *reconciletest.Process) shopFunc{
 	},
 }
 
-func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
+func hasFault(r *reconciletest.Report, kind kinds.Fault) bool {
 	for _, f := range r.Failures {
 		if len(f.Faults) == 1 && f.Faults[0].Kind == kind {
 			return true
@@ -260,8 +261,8 @@ func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
 type faulty struct {
 	reason   string // what is wrong with it
 	scenario func(sound bool) reconciletest.Scenario
-	fault    reconciletest.FaultKind   // that shows it; "" if none is needed
-	kind     reconciletest.FindingKind // of all failures; "": any
-	says     []string                  // what the report must contain, so that the author understands
-	never    []string                  // what it must not contain, since it is not true of the mistake
+	fault    kinds.Fault   // the fault that shows the mistake; "" if none is needed
+	kind     kinds.Finding // the kind of all failures; "": any
+	says     []string      // what the report must contain, so that the author understands
+	never    []string      // what it must not contain, since it is not true of the mistake
 }

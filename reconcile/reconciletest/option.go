@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Option changes how [Explore] explores a scenario. A value that is not allowed is reported as a failure, and nothing is
@@ -16,9 +18,9 @@ type Option func(*settings)
 
 type settings struct {
 	depth  int
-	limit  int           // of runs with one fault
-	pairs  int           // limit of runs with two faults
-	budget time.Duration // of real time
+	limit  int           // the largest number of runs with one fault
+	pairs  int           // the largest number of runs with two faults
+	budget time.Duration // the real time that the exploration may take
 	seed   uint64
 	replay string
 	skip   []FaultKind
@@ -63,13 +65,13 @@ func (s *settings) validate() error {
 		return fmt.Errorf("Budget(%s): give it a duration above zero", s.budget)
 	}
 	for _, kind := range s.skip {
-		if !isKind(kind) {
-			return fmt.Errorf("SkipFaults(%q): there is no such kind of fault", kind)
+		if !slices.Contains(kinds.Faults(), kind) {
+			return fmt.Errorf("SkipFaults(%q): there is no such kind of fault: give it some of %q", kind, kinds.Faults())
 		}
 	}
 	for _, kind := range s.silent {
-		if !isFindingKind(kind) {
-			return fmt.Errorf("SkipFindings(%q): there is no such kind of finding", kind)
+		if !slices.Contains(kinds.Findings(), kind) {
+			return fmt.Errorf("SkipFindings(%q): there is no such kind of finding: give it some of %q", kind, kinds.Findings())
 		}
 	}
 	return nil
@@ -77,29 +79,27 @@ func (s *settings) validate() error {
 
 // simulated returns the settings in the engine's type.
 func (s *settings) simulated() simulation.Options {
-	o := simulation.Options{Depth: s.depth, Limit: s.limit, Pairs: s.pairs, Seed: s.seed, Replay: s.replay, NoFaults: s.withoutFaults}
-	for _, kind := range s.skip {
-		o.Skip = append(o.Skip, simulation.FaultKind(kind))
+	return simulation.Options{
+		Depth: s.depth, Limit: s.limit, Pairs: s.pairs, Skip: s.skip, Seed: s.seed, Replay: s.replay, NoFaults: s.withoutFaults,
 	}
-	return o
 }
 
 // Depth sets how many faults happen in one run at most: 1, the default, or 2. Runs with two faults are done only if all
 // single faults were survived.
 func Depth(n int) Option { return func(s *settings) { s.depth = n } }
 
-// Limit sets the largest number of runs with one fault, 1 or more. If more are possible, a random sample is taken, with as
-// many faults of each kind as there are of the others, as far as there are enough. The report prints how many were
-// possible, and the seed of the sample. By default there is no limit; with go test -short it is 100.
+// Limit sets the largest number of runs with one fault, 1 or more. If more are possible, a random sample is taken, with
+// the same number of faults of each kind, as far as there are enough. The report prints how many were possible, and the
+// seed of the sample. By default the number is not limited; with go test -short the limit is 100.
 func Limit(n int) Option { return func(s *settings) { s.limit = n } }
 
 // LimitPairs sets the largest number of runs with two faults, 1 or more. If more are possible, a random sample is taken. The
 // default is 1000; with go test -short it is 20.
 func LimitPairs(n int) Option { return func(s *settings) { s.pairs = n } }
 
-// Budget sets how long the exploration may take in real time. When the budget is used up, no further run begins. Faults are
-// tried in a random order in which the kinds take turns, so those that were tried are a sample as of [Limit]. The report
-// prints how many were left out. By default there is no budget.
+// Budget sets how long the exploration may take in real time. When the budget is used up, no further run begins. Faults
+// are tried in a random order in which the kinds take turns, so the faults that were tried are a sample like the sample
+// of [Limit]. The report prints how many were left out. By default the time is not limited.
 //
 // Without a budget the exploration ends shortly before the deadline of the test, which go test sets with -timeout: see
 // [Report.Unfinished].
@@ -119,8 +119,9 @@ func Replay(faults string) Option { return func(s *settings) { s.replay = faults
 // starts. With it, [AssertRole] says which rights no run without faults needs.
 func WithoutFaults() Option { return func(s *settings) { s.withoutFaults = true } }
 
-// SkipFaults leaves out kinds of faults, such as those that an operator is known not to survive yet. The report names
-// them.
-func SkipFaults(kinds ...FaultKind) Option {
-	return func(s *settings) { s.skip = append(s.skip, kinds...) }
+// SkipFaults leaves out kinds of faults, such as those that an operator is known not to survive yet. The report names them:
+//
+//	reconciletest.SkipFaults("time travel to before", "stale for long after")
+func SkipFaults(all ...FaultKind) Option {
+	return func(s *settings) { s.skip = append(s.skip, all...) }
 }

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -63,9 +64,9 @@ func TestReplayVariable(t *testing.T) {
 
 func TestSkipFaults(t *testing.T) {
 	s := faultyEffects["EffectForADeletedObject"].scenario(false)
-	report := reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults(reconciletest.TimeTravel))
-	assert.False(t, hasFault(report, reconciletest.TimeTravel))
-	assert.Equal(t, []reconciletest.FaultKind{reconciletest.TimeTravel}, report.Skipped)
+	report := reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults(kinds.TimeTravel))
+	assert.False(t, hasFault(report, kinds.TimeTravel))
+	assert.Equal(t, []kinds.Fault{kinds.TimeTravel}, report.Skipped)
 
 	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults("earthquake"))
 	assert.Contains(t, report.String(), `SkipFaults("earthquake"): there is no such kind of fault`)
@@ -75,7 +76,7 @@ func TestSkipFaults(t *testing.T) {
 			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "Open"))
 		}
 	}, reconciletest.Create(shop()))
-	assert.Contains(t, reconciletest.ExploreQuietly(t, sound, reconciletest.SkipFaults(reconciletest.TimeTravel)).String(), `skipped: ["time travel to before"]`)
+	assert.Contains(t, reconciletest.ExploreQuietly(t, sound, reconciletest.SkipFaults(kinds.TimeTravel)).String(), `skipped: ["time travel to before"]`)
 }
 
 // Without faults an exploration is a quick check of the scenario, which also finds what needs no fault.

@@ -41,7 +41,7 @@ type pageSection struct {
 type pagePass struct {
 	Number       int // 0: between passes
 	Title, Cause string
-	At           string // of virtual time
+	At           string // the virtual time at which the pass began; "" between passes
 	Silent       bool   // nothing was sent
 	Rows         []pageRow
 }
@@ -56,9 +56,9 @@ var pageLabels = map[simulation.MomentKind]string{
 	simulation.MomentChange: "server", simulation.MomentMessage: "", simulation.MomentOther: "",
 }
 
-// WritePage writes the first failure as one HTML page, which needs no other file: the passes with their requests and what the
-// cache showed, the fault, and the run without faults beside it. The values of Secrets are left out. It writes nothing if there
-// is no failure, or if the scenario could not be run.
+// WritePage writes the first failure as one HTML page, which needs no other file: the passes with their requests and
+// what the cache showed, the fault, and the run without faults beside it. The values of Secrets are left out. It writes
+// nothing if nothing failed, or if the scenario could not be run.
 func (r *Report) WritePage(to io.Writer) error {
 	if len(r.failedRun) == 0 {
 		return nil

@@ -42,7 +42,7 @@ func TestWritePage(t *testing.T) {
 			`status.phase: want &#34;Created&#34;, got nothing`,
 			"RECONCILETEST_REPLAY=", "with the fault", "without faults", "user: create Shop default/web",
 			"configmaps &#34;web&#34; already exists", "update Shop/status default/web", "from the cache",
-			"&#34;ownerReferences&#34;: [", // of the body
+			"&#34;ownerReferences&#34;: [", // from the body of a request
 		} {
 			expectText(t, page, want, true)
 		}

@@ -60,16 +60,16 @@ func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconci
 	p.process.Reconcile(kind, reconciler)
 }
 
-// Effect calls do, which changes something outside of the cluster, and returns its error, or that of a fault. The fake of
-// an external system calls Effect for each change that the operator asks for. The name describes the change, such as
-// "create user ann", and must be the same in each run. A fault may prevent the call of do, or lose its result, as with a
-// write to the API server.
+// Effect calls do, which changes something outside of the cluster, and returns the error of do, or the error of a
+// fault. The fake of an external system calls Effect for each change that the operator asks for. The name describes the
+// change, such as "create user ann", and must be the same in each run. A fault may prevent the call of do, or lose its
+// result, as with a write to the API server.
 func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
 	return p.process.Effect(ctx, name, do)
 }
 
-// Query calls do, which reads something outside of the cluster and changes nothing there. It returns the error of do, or
-// that of a fault. The name describes what is read, and must be the same in each run.
+// Query calls do, which reads something outside of the cluster and changes nothing there. It returns the error of do,
+// or the error of a fault. The name describes what is read, and must be the same in each run.
 func (p *Process) Query(ctx context.Context, name string, do func() error) error {
 	return p.process.Query(ctx, name, do)
 }

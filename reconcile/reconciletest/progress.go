@@ -79,10 +79,11 @@ func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.
 	return last, fmt.Errorf("it ends %s before the test's deadline: set a longer one with go test -timeout, or explore a sample with Limit or Budget", margin.Round(time.Second))
 }
 
-// leaveOut notes why runs were left out. reason is that of endOf. unfinished names a run that the test's deadline has ended.
+// leaveOut notes why runs were left out. reason is what endOf returned. unfinished names a run that the test's deadline
+// has ended.
 func (r *Report) leaveOut(s *settings, reason error, unfinished string) {
 	switch {
-	case unfinished != "" && r.Late == 0: // there was no time for runs with faults
+	case unfinished != "" && r.Late == 0: // the time ended before the first run with a fault
 		r.Unfinished = fmt.Errorf("not finished: the test's deadline came too early: set a longer one with go test -timeout, or divide the scenario: "+
 			"there is one run without faults for each of its first actions\n%s", unfinished)
 	case unfinished != "":

@@ -59,9 +59,9 @@ func TestEndOf(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
 		budget   time.Duration
-		deadline time.Duration // after start; 0: there is none
-		want     time.Duration // after start; 0: there is no end
-		cut      bool          // by the deadline
+		deadline time.Duration // after start; 0: no deadline
+		want     time.Duration // after start; 0: no end
+		cut      bool          // the deadline is the reason
 	}{
 		"NoLimit":           {reason: "nothing limits the exploration", budget: unlimited},
 		"Budget":            {reason: "the budget counts from the start", budget: 30 * time.Second, want: 30 * time.Second},

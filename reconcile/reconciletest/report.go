@@ -2,10 +2,12 @@ package reconciletest
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Report is the result of an exploration.
@@ -17,9 +19,9 @@ type Report struct {
 	Singles  int               // possible runs with one fault
 	Pairs    int               // possible runs with two faults; 0 unless [Depth] is 2
 	Tried    int               // runs with two faults that were survived
-	Seed     uint64            // of the sample: see [Limit], [LimitPairs] and [Budget]; 0 if there is none
+	Seed     uint64            // the seed of the sample, see [Limit], [LimitPairs] and [Budget]; 0 without a sample
 	Late     int               // runs that had not begun when the [Budget] was used up, or when the test's deadline came
-	Elapsed  time.Duration     // of real time
+	Elapsed  time.Duration     // the real time that the exploration took
 	Failures []Failure         // see Failure for the order
 	Silenced int               // findings that were left out by [SkipFindings]: at most one of each kind in a run
 	Replayed string            // the trace of a replay; "" if there was none
@@ -32,12 +34,12 @@ type Report struct {
 	Unfinished error
 
 	test      string
-	done      int              // runs with one fault
-	faultless bool             // by [WithoutFaults]
-	budget    time.Duration    // that was used up; 0: it was not
+	done      int              // runs with one fault that were done
+	faultless bool             // the option [WithoutFaults] was set
+	budget    time.Duration    // the budget, if it was used up; 0: it was not
 	requestOf map[Right]string // a request that needed the right
 
-	failedRun, soundRun []simulation.Moment // of the first failure, and without faults
+	failedRun, soundRun []simulation.Moment // what happened in the first failure, and without faults
 	silenced            map[FindingKind]int // how many findings of each kind were left out
 }
 
@@ -48,7 +50,9 @@ type Failure struct {
 	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
 	Err    error       // which rule was broken, and how
 	Trace  string      // a table: the pass, what happened, and the answer
-	Varies bool        // of the first failure: a second run with the same faults ended otherwise, so the operator is not deterministic
+	// Varies is set if a second run with the same faults ended otherwise, so the operator is not deterministic. Only
+	// the first failure gets a second run.
+	Varies bool
 
 	past []string // writes that a process sent while its cache showed the past
 }
@@ -58,19 +62,16 @@ func (r *Report) add(x *simulation.Exploration) {
 	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
 	r.addRights(x.Rights)
 	r.Random = x.Random
-	r.silenced = map[FindingKind]int{}
-	for kind, n := range x.Silenced {
-		r.silenced[FindingKind(kind)] = n
+	r.silenced = x.Silenced
+	for _, n := range x.Silenced {
 		r.Silenced += n
 	}
 	r.failedRun, r.soundRun = x.Timelines()
 	r.Singles, r.Late, r.done = x.Singles, x.Late, x.Done
-	for kind, n := range x.Survived {
-		r.Survived[FaultKind(kind)] = n
-	}
+	maps.Copy(r.Survived, x.Survived)
 	for i := range x.Failures {
 		f := &x.Failures[i]
-		r.Failures = append(r.Failures, Failure{FindingKind(f.Kind), faultsOf(f.Faults), f.Err, f.Trace, f.Varies, f.Past})
+		r.Failures = append(r.Failures, Failure{f.Kind, faultsOf(f.Faults), f.Err, f.Trace, f.Varies, f.Past})
 	}
 }
 
@@ -109,11 +110,11 @@ func (r *Report) isComplete() bool {
 // survived returns the counts of what was tried, as text.
 func (r *Report) survived() string {
 	total := 0
-	var kinds []string
-	for _, kind := range faultKinds() {
+	var parts []string
+	for _, kind := range kinds.Faults() {
 		if n := r.Survived[kind]; n > 0 {
 			total += n
-			kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}
 	}
 	text := simulation.Plural(total, "single fault")
@@ -121,7 +122,7 @@ func (r *Report) survived() string {
 		text = fmt.Sprintf("%d of %s", total, simulation.Plural(r.Singles, "single fault"))
 	}
 	if total > 0 {
-		text += " (" + strings.Join(kinds, ", ") + ")"
+		text += " (" + strings.Join(parts, ", ") + ")"
 	}
 	if r.Pairs > 0 {
 		text += fmt.Sprintf(" and %d of %s", r.Tried, simulation.Plural(r.Pairs, "pair"))

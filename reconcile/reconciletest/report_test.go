@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -67,9 +68,9 @@ func threeKinds() reconciletest.Scenario {
 }
 
 func TestReportGroupsFindings(t *testing.T) {
-	only := []reconciletest.FaultKind{reconciletest.CrashBefore, reconciletest.CrashDowntime, reconciletest.InternalError}
-	var skipped []reconciletest.FaultKind
-	for _, kind := range reconciletest.FaultKinds() {
+	only := []kinds.Fault{kinds.CrashBefore, kinds.CrashDowntime, kinds.InternalError}
+	var skipped []kinds.Fault
+	for _, kind := range kinds.Faults() {
 		if kind != only[0] && kind != only[1] && kind != only[2] {
 			skipped = append(skipped, kind)
 		}
@@ -90,15 +91,15 @@ breaks a convention: 1
 `, listOf(t, report))
 
 	report = reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...),
-		reconciletest.SkipFindings(reconciletest.DoesNotSurvive, reconciletest.BreaksConvention))
+		reconciletest.SkipFindings(kinds.DoesNotSurvive, kinds.BreaksConvention))
 	require.NotEmpty(t, report.Failures)
-	assert.Equal(t, reconciletest.DependsOnTiming, report.Failures[0].Kind)
+	assert.Equal(t, kinds.DependsOnTiming, report.Failures[0].Kind)
 	assert.Contains(t, report.String(), "It depends on timing, as is shown by one fault: crash with downtime after: create ConfigMap default/front #1.\n")
 	assert.Contains(t, report.String(), "findings left out by SkipFindings: 3 \"does not survive\", 1 \"breaks a convention\"")
 	assert.Equal(t, 4, report.Silenced)
 
 	report = reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...),
-		reconciletest.SkipFindings(reconciletest.DoesNotSurvive, reconciletest.BreaksConvention, reconciletest.DependsOnTiming))
+		reconciletest.SkipFindings(kinds.DoesNotSurvive, kinds.BreaksConvention, kinds.DependsOnTiming))
 	assert.Empty(t, report.Failures)
 	assert.Contains(t, report.String(), "survived ")
 	assert.Contains(t, report.String(), "findings left out by SkipFindings: 3 \"does not survive\", 1 \"depends on timing\", 1 \"breaks a convention\"")
@@ -167,7 +168,7 @@ func TestReportNamesVaryingRuns(t *testing.T) {
 	assert.NotContains(t, report.String(), "deterministic")
 }
 
-// Of two runs without faults one may fail.
+// One of two runs without faults may fail.
 func TestReportVaryingWithoutFaults(t *testing.T) {
 	var runs atomic.Int64
 	s := of(func(*reconciletest.Process) shopFunc {
@@ -182,13 +183,13 @@ func TestReportVaryingWithoutFaults(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, s)
 	require.Len(t, report.Failures, 1)
 	assert.Empty(t, report.Failures[0].Faults)
-	assert.Equal(t, reconciletest.DoesNotRest, report.Failures[0].Kind)
+	assert.Equal(t, kinds.DoesNotRest, report.Failures[0].Kind)
 	assert.ErrorContains(t, report.Failures[0].Err, "of two runs without faults one succeeds, and the other one fails: the operator is not deterministic")
 	assert.ErrorContains(t, report.Failures[0].Err, errMotto.Error())
 }
 
-// A fault may make an action take longer, and the operator get further meanwhile than without the fault. With EachAction that is
-// a failure.
+// A fault may make an action take longer, so that the operator gets further in the action than without the fault. With
+// EachAction that is a failure.
 func TestFurtherThanWithoutFaults(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -216,14 +217,14 @@ func TestSkipFindingsGoesOn(t *testing.T) {
 	require.Len(t, report.Failures, 1)
 	assert.Equal(t, 1, report.Runs, "nothing else can be explored")
 
-	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFindings(reconciletest.DoesNotRest))
+	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFindings(kinds.DoesNotRest))
 	assert.Empty(t, report.Failures)
 	assert.NotEmpty(t, report.Survived)
 	assert.Positive(t, report.Silenced)
 	assert.Contains(t, report.String(), ` "does not come to rest"`)
 
 	endless := faultyStatus["HistoryGrows"].scenario(false)
-	report = reconciletest.ExploreQuietly(t, endless, reconciletest.SkipFindings(reconciletest.DoesNotRest))
+	report = reconciletest.ExploreQuietly(t, endless, reconciletest.SkipFindings(kinds.DoesNotRest))
 	require.Len(t, report.Failures, 1, "an operator that never becomes quiet cannot be explored")
 	assert.Less(t, strings.Count(report.String(), "\n"), 100, "a long trace is cut")
 	assert.Contains(t, report.String(), " lines are left out; the page has them all …\n")

@@ -16,12 +16,12 @@ type Request struct {
 	// Verb is get, list, create, update, patch, apply, delete or deletecollection. Outside of the cluster it is effect or
 	// query.
 	Verb        string
-	Kind        schema.GroupVersionKind // of the object; empty outside of the cluster
+	Kind        schema.GroupVersionKind // the kind of the object; empty outside of the cluster
 	Object      client.ObjectKey        // for a creation with a generated name: the prefix and "*"
 	Subresource string                  // such as status, "" for the object itself
 	External    string                  // the name of an effect or a query, "" for all other requests
 
-	Body    []byte // of a patch or an apply as it is sent, of a create or an update as JSON, else nil
+	Body    []byte // a patch or an apply as it is sent, the object of a create or an update as JSON, else nil
 	Cached  bool   // a read that did not go to the API server
 	Behind  int    // how many changes of the kind the cache did not show at a read of it
 	Changed bool   // the request changed something, on the API server or outside of the cluster

@@ -9,10 +9,10 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation"
 )
 
-// RequestLog holds the operator's requests in a run in their order, except those of the additional pass that checks whether
-// the operator rests. Its methods may be called by several goroutines. The zero value is an empty log.
+// RequestLog holds the operator's requests in a run in their order, without the requests of the additional pass that
+// checks whether the operator rests. Its methods may be called by several goroutines. The zero value is an empty log.
 type RequestLog struct {
-	log *simulation.RequestLog // nil: of no run
+	log *simulation.RequestLog // nil: the log belongs to no run
 }
 
 // Requests returns all requests since the last [RequestLog.Reset], including reads of the cache.
@@ -75,7 +75,7 @@ func assertEqual(t testing.TB, what string, got, want []string) {
 	}
 }
 
-// sideBySide formats two lists line by line. Where they differ, "-" marks the line of want and "+" that of got.
+// sideBySide formats two lists line by line. Where they differ, "-" marks the line of want and "+" the line of got.
 func sideBySide(want, got []string) string {
 	var b strings.Builder
 	for i := range max(len(want), len(got)) {

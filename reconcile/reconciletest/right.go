@@ -17,10 +17,10 @@ import (
 // object that exists needs delete.
 type Right struct {
 	Verb      string // such as "get"
-	Group     string // of the API, "" for the core group
+	Group     string // the API group, "" for the core group
 	Resource  string // such as "deployments", or "deployments/status"
 	Namespace string // "" if all namespaces were asked for, or the object is cluster-scoped
-	Name      string // of the object; "" for the verbs create, list, watch and deletecollection
+	Name      string // the name of the object; "" for the verbs create, list, watch and deletecollection
 
 	// Enforced is set if the right is needed only where OwnerReferencesPermissionEnforcement is enabled, to change the owner
 	// references of an object. Who has it may delete the object, so a role need not grant it elsewhere.

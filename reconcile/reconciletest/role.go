@@ -80,12 +80,12 @@ func judgementOf(reports []*Report) judgement {
 type grant struct {
 	verb, group, resource string
 	names                 []string // empty: all
-	namespace             string   // of the Role; "" for a ClusterRole
+	namespace             string   // the namespace of the Role; "" for a ClusterRole
 }
 
 func (g *grant) String() string { return g.verb + " " + resourceName(g.group, g.resource) }
 
-// readRoles returns what the roles in a YAML file grant. It returns an error if there is no role.
+// readRoles returns what the roles in a YAML file grant. It returns an error if the file has no role.
 func readRoles(file string) ([]grant, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

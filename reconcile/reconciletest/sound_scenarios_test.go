@@ -349,7 +349,7 @@ func TestSoundScenariosSurvive(t *testing.T) {
 	}
 }
 
-// A long wait costs the passes that become due meanwhile, and little more.
+// A long wait costs the passes that become due in it, and little more.
 func TestWaitIsCheap(t *testing.T) {
 	passes, steps := 0, 0
 	s := of(func(*reconciletest.Process) shopFunc {

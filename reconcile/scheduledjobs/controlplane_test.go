@@ -34,7 +34,7 @@ var controlPlane = controlplane.Shared(controlplane.WithControllers(), controlpl
 type cluster struct {
 	client.Client
 	clock     *clocktesting.FakePassiveClock
-	count     requests.Count // of the operator
+	count     requests.Count // counts the requests of the operator
 	namespace string
 	cp        *controlplane.ControlPlane
 	stop      func()
@@ -151,8 +151,9 @@ func (c *cluster) pods(t require.TestingT, job string) []corev1.Pod {
 	return pods.Items
 }
 
-// sent returns the operator's writes and reads of single objects since the last call, without those of events. Writes of the
-// status in a row count as one: how many states of a Job the operator sees on the way is a matter of time.
+// sent returns the operator's writes and reads of single objects since the last call, without the requests for events.
+// Writes of the status in a row count as one: how many states of a Job the operator sees on the way is a matter of
+// time.
 func (c *cluster) sent() (all []string) {
 	for _, request := range c.count.Sent() {
 		if !strings.Contains(request, "events") && !strings.HasPrefix(request, "LIST") && !strings.HasPrefix(request, "WATCH") {

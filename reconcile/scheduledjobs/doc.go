@@ -15,19 +15,19 @@
 //		backupJob, // func(b *Backup, scheduled time.Time) (*batchv1.Job, error)
 //	))
 //
-// Package schedule decides what is due: with its rules for missed runs, time zones, daylight saving time, starting deadlines,
-// blackout windows and spread. [Spec] has its options, and beside them those of a CronJob: concurrency policy, history
-// limits and suspend.
+// Package schedule decides what is due: with its rules for missed runs, time zones, daylight saving time, starting
+// deadlines, blackout windows and spread. [Spec] has the options of package schedule, and these options of a CronJob:
+// concurrency policy, history limits and suspend.
 //
 // Facts to know:
 //   - The Job of a scheduled time is named after its owner and that time: web-29412480. The annotation
-//     [AnnotationScheduledTime] has the time.
+//     opblocks.dev/scheduled-time has the time.
 //   - A Job is never changed once it exists: a change of the owner shows in the next one. Jobs that somebody else created are
 //     left alone, also copies of ours under another name.
 //   - Each run starts once, whenever the operator crashes and however Jobs vanish. So a Job is created suspended, with the
-//     annotation [AnnotationHeld]. The run is recorded in the status, and then the Job is started. A Job that was deleted,
+//     annotation opblocks.dev/held. The run is recorded in the status, and then the Job is started. A Job that was deleted,
 //     by its TTL or by a history limit of 0, does not run again.
 //   - If the status is lost, the Jobs show what was run, and the schedule takes effect anew: nothing that was missed is run.
-//   - The garbage collector deletes the Jobs with their owner. There is no finalizer.
+//   - The garbage collector deletes the Jobs with their owner. The step adds no finalizer.
 //   - An owner has to be namespaced, and its status has to be written by the pass.
 package scheduledjobs

@@ -49,9 +49,10 @@ var (
 // fields returns the schedule of a T, and where its status is stored. The pass writes that status. For a T without a schedule
 // it returns a Spec with Suspend and no Schedule: then Ready shows nothing of the step.
 //
-// job returns the Job of a scheduled time, which is passed in the time zone of the schedule. It is called when the Job is
-// created; a Job that exists is never changed. Its name is set by the step, its namespace is that of the owner, and the owner
-// becomes its controller. job must have no side effects. If it returns an error, the run is retried.
+// job returns the Job of a scheduled time, which is passed in the time zone of the schedule. It is called when the Job
+// is created; a Job that exists is never changed. The step sets the name of the Job, creates the Job in the namespace
+// of the owner, and makes the owner its controller. job must have no side effects. If it returns an error, the run is
+// retried.
 func New[T client.Object](fields func(T) (Spec, *Status), job func(owner T, scheduled time.Time) (*batchv1.Job, error), options ...Option) *Jobs[T] {
 	o := jobsOptions{clock: clock.RealClock{}}
 	for _, option := range options {
@@ -90,10 +91,11 @@ func WithMinInterval(d time.Duration) Option {
 // Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. It sends no request if there is
 // nothing to do.
 //
-// It returns a success, and the next pass comes when the next run is due. Ready shows nothing of it, except with the reason
-// Suspended, or WaitingForJob while a run that is due waits for the end of another Job. A condition that the step reports
-// ([reconcile.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an error of the step. If the spec is invalid, the step is stalled. An object that has the
-// name of a Job and is not one of ours is left alone, with an *ownedresources.OwnershipError.
+// It returns a success, and the next pass comes when the next run is due. Ready shows nothing of it, except with the
+// reason Suspended, or WaitingForJob while a run that is due waits for the end of another Job. A condition that the
+// step reports ([reconcile.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an
+// error of the step. If the spec is invalid, the step is stalled. An object that has the name of a Job and is not one
+// of ours is left alone, with an *ownedresources.OwnershipError.
 func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	spec, status := s.fields(obj)
 	o, err := newOwner(s, c, obj)
@@ -157,11 +159,11 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 
 // start starts the run that is due. It returns the Job that has to end first, if there is one.
 //
-// The order of the requests is what makes each run happen once. The Job is created, but held. Then the status records the
-// run, with the resource version. Then the Job is started. After a crash in between the run has either not started or is
-// recorded, even if the Job finished and was removed by its TTL meanwhile.
+// The order of the requests is what makes each run happen once. The Job is created, but held. Then the status records
+// the run, with the resource version. Then the Job is started. After a crash in between, the run has either not started
+// or is recorded. It is recorded even if the Job has finished and its TTL has removed it.
 func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run, due schedule.Decision) (waitsFor *run, err error) {
-	policy := cmp.Or(spec.ConcurrencyPolicy, DefaultConcurrencyPolicy)
+	policy := cmp.Or(spec.ConcurrencyPolicy, defaultConcurrencyPolicy)
 	if policy != batchv1.AllowConcurrent {
 		if runs, err = s.withLast(ctx, o, status, runs); err != nil {
 			return nil, err

@@ -22,6 +22,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
@@ -175,7 +176,7 @@ func TestReconcile(t *testing.T) {
 		require.Equal(t, jobAtTwo, b.Status.LastJobName)
 		job := h.job(t, jobAtTwo)
 		require.False(t, *job.Spec.Suspend)
-		require.Equal(t, map[string]string{scheduledjobs.AnnotationScheduledTime: "2026-03-01T02:00:00Z"}, job.Annotations)
+		require.Equal(t, map[string]string{record.Scheduled: "2026-03-01T02:00:00Z"}, job.Annotations)
 		require.True(t, metav1.IsControlledBy(job, b))
 		require.Equal(t, "backup", job.Labels["app.kubernetes.io/name"], "the labels are the author's")
 
@@ -263,7 +264,7 @@ func TestReconcile(t *testing.T) {
 		job := &batchv1.Job{}
 		require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: jobAtTwo}, job))
 		require.True(t, *job.Spec.Suspend)
-		require.NotContains(t, job.Annotations, scheduledjobs.AnnotationHeld)
+		require.NotContains(t, job.Annotations, record.Held)
 	})
 	t.Run("LostStatus", func(t *testing.T) {
 		h := newHarness(t, newBackup())
@@ -403,7 +404,7 @@ func TestForeignJobs(t *testing.T) {
 	}
 	t.Run("LeftAlone", func(t *testing.T) {
 		byHand := foreign("web-again", func(job *batchv1.Job) {
-			job.Annotations = map[string]string{scheduledjobs.AnnotationScheduledTime: "2026-03-01T01:00:00Z"}
+			job.Annotations = map[string]string{record.Scheduled: "2026-03-01T01:00:00Z"}
 			job.OwnerReferences = []metav1.OwnerReference{{APIVersion: "test.opblocks.dev/v1", Kind: "Backup", Name: "web", UID: "6d1f", Controller: new(true)}}
 			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		})

@@ -72,7 +72,7 @@ func planStart(scheduled time.Time, policy batchv1.ConcurrencyPolicy, runs []run
 	return p
 }
 
-// abandoned returns the held Jobs that will not be started: all but that of the run that is due.
+// abandoned returns the held Jobs that will not be started: all except the Job of the run that is due.
 func abandoned(due schedule.Decision, runs []run) (jobs []run) {
 	if due.Verdict == schedule.ClockBehind { // nothing is due until the clock has caught up, and then it may be this one
 		return nil

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/schedule"
 )
 
@@ -26,7 +27,7 @@ func newRun(hour int, state runState, edit ...func(*batchv1.Job)) run {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: jobName("web", "", at(hour)), UID: uidAt(hour)}}
 	switch state {
 	case held:
-		job.Annotations = map[string]string{AnnotationHeld: "false"}
+		job.Annotations = map[string]string{record.Held: "false"}
 	case succeeded:
 		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		job.Status.CompletionTime = metaAt(hour + 1)

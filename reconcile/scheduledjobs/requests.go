@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/schedule"
@@ -123,8 +124,8 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 	}
 	job.Namespace, job.Name, job.GenerateName = o.object.GetNamespace(), jobName(o.object.GetName(), s.suffix, scheduled), ""
 	job.Annotations = maps.Clone(job.Annotations)
-	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationScheduledTime, timestamp(scheduled))
-	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationHeld, strconv.FormatBool(job.Spec.Suspend != nil && *job.Spec.Suspend))
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, record.Scheduled, timestamp(scheduled))
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, record.Held, strconv.FormatBool(job.Spec.Suspend != nil && *job.Spec.Suspend))
 	job.Spec.Suspend = new(true)
 	if err := controllerutil.SetControllerReference(o.object, job, o.client.Scheme()); err != nil {
 		return nil, err
@@ -149,8 +150,8 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 // release starts a held Job. The error is a conflict if it is no longer held, or was deleted. The patch does not name the
 // resource version, since the Job controller writes the status of a suspended Job as soon as it sees it.
 func (s *Jobs[T]) release(ctx context.Context, o *owner, job *batchv1.Job) error {
-	const annotation = "/metadata/annotations/" + "opblocks.dev~1held" // AnnotationHeld as a JSON pointer
-	suspend := job.Annotations[AnnotationHeld]
+	const annotation = "/metadata/annotations/opblocks.dev~1held" // the annotation record.Held as a JSON pointer
+	suspend := job.Annotations[record.Held]
 	operations := []map[string]any{
 		{"op": "test", "path": "/metadata/deletionTimestamp", "value": nil},
 		{"op": "test", "path": annotation, "value": suspend},
@@ -180,14 +181,15 @@ func (s *Jobs[T]) delete(ctx context.Context, o *owner, runs []run) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	// The status has to show what these Jobs did, and the limits must not be those of long ago.
+	// The status has to show what these Jobs did. The limits must be the current ones, and an outdated object may have
+	// others.
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
 	var errs []error
 	for i := range runs {
 		job := runs[i].job
-		uid, version := job.UID, job.ResourceVersion // a held Job that was started meanwhile must stay
+		uid, version := job.UID, job.ResourceVersion // a held Job that was started after it was read must stay
 		err := o.client.Delete(ctx, job, client.Preconditions{UID: &uid, ResourceVersion: &version}, background)
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("delete Job %s: %w", job.Name, err))

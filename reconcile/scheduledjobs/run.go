@@ -12,16 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-)
 
-// Annotations of the Jobs.
-const (
-	// AnnotationScheduledTime is set on each Job. Its value is the scheduled time of the run, in the format of RFC 3339, in
-	// UTC.
-	AnnotationScheduledTime = "opblocks.dev/scheduled-time"
-	// AnnotationHeld is set on a Job that has not been started yet: it is suspended until the run is recorded in the status
-	// of the owner. Its value is the value that spec.suspend gets then. It is removed with the start.
-	AnnotationHeld = "opblocks.dev/held"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // run is the Job of one scheduled time.
@@ -44,7 +36,7 @@ const (
 // run of its owner at that time. A Job that somebody copied from a run under another name is none.
 func runOf(job *batchv1.Job, suffix string) (r run, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(job)
-	scheduled, err := time.Parse(time.RFC3339, job.Annotations[AnnotationScheduledTime])
+	scheduled, err := time.Parse(time.RFC3339, job.Annotations[record.Scheduled])
 	if owner == nil || err != nil || job.Name != jobName(owner.Name, suffix, scheduled) {
 		return run{}, false
 	}
@@ -61,7 +53,7 @@ func stateOf(job *batchv1.Job) runState {
 			return failed
 		}
 	}
-	if _, isHeld := job.Annotations[AnnotationHeld]; isHeld {
+	if _, isHeld := job.Annotations[record.Held]; isHeld {
 		return held
 	}
 	return active

@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestJobName(t *testing.T) {
@@ -59,7 +61,7 @@ func TestRunOf(t *testing.T) {
 	two := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 	job := func(edit func(*batchv1.Job)) *batchv1.Job {
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-			Name: "web-29538840", Annotations: map[string]string{AnnotationScheduledTime: "2026-03-01T02:00:00Z"},
+			Name: "web-29538840", Annotations: map[string]string{record.Scheduled: "2026-03-01T02:00:00Z"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "Backup", Name: "web", Controller: new(true)}},
 		}}
 		edit(j)
@@ -72,9 +74,9 @@ func TestRunOf(t *testing.T) {
 	}{
 		"Ours":         {"it is as the step creates it", func(*batchv1.Job) {}, true},
 		"Copy":         {"somebody copied it under another name", func(j *batchv1.Job) { j.Name = "web-again" }, false},
-		"OtherTime":    {"its name is not that of its time", func(j *batchv1.Job) { j.Annotations[AnnotationScheduledTime] = "2026-03-01T03:00:00Z" }, false},
+		"OtherTime":    {"its name is not that of its time", func(j *batchv1.Job) { j.Annotations[record.Scheduled] = "2026-03-01T03:00:00Z" }, false},
 		"NoTime":       {"somebody else created it for the owner", func(j *batchv1.Job) { j.Annotations = nil }, false},
-		"InvalidTime":  {"the annotation was edited", func(j *batchv1.Job) { j.Annotations[AnnotationScheduledTime] = "two" }, false},
+		"InvalidTime":  {"the annotation was edited", func(j *batchv1.Job) { j.Annotations[record.Scheduled] = "two" }, false},
 		"NoController": {"it was orphaned", func(j *batchv1.Job) { j.OwnerReferences = nil }, false},
 		"OtherSuffix":  {"it belongs to another schedule of the owner", func(j *batchv1.Job) { j.Name = "web-full-29538840" }, false},
 	}

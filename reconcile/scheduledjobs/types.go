@@ -11,9 +11,9 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// Spec is what a user sets of a schedule of Jobs. Embed it inline in a spec, or make it a field of its own; the markers are
-// those of controller-gen. The fields that CronJob has too have the same names and meanings, and but for ConcurrencyPolicy the same
-// defaults.
+// Spec is what a user sets of a schedule of Jobs. Embed it inline in a spec, or make it a field of its own; the markers
+// are for controller-gen. The fields that CronJob has too have the same names, meanings and defaults, except for the
+// default of ConcurrencyPolicy.
 type Spec struct {
 	// Schedule is when to run, in cron syntax: minute, hour, day of month, month, day of week; or a macro such as @daily; or
 	// an interval such as @every 12h.
@@ -23,13 +23,14 @@ type Spec struct {
 
 	schedule.Options `json:",inline"`
 
-	// Suspend stops the schedule while it is true. Jobs that run already go on. What was missed meanwhile is not run.
+	// Suspend stops the schedule while it is true. Jobs that run already go on. Runs that become due while it is true
+	// do not run later.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ConcurrencyPolicy is what to do when a run is due while the Job of an earlier one has not finished: Allow starts it
-	// beside that, Forbid waits until no other Job runs, and Replace deletes that Job. The default is Forbid, unlike that of CronJob:
-	// runs of one schedule work on the same data, and those of a slow Job would pile up.
+	// ConcurrencyPolicy is what to do when a run is due while the Job of an earlier one has not finished: Allow starts
+	// it beside that, Forbid waits until no other Job runs, and Replace deletes that Job. The default is Forbid, where
+	// CronJob has Allow: runs of one schedule work on the same data, and the runs of a slow Job would pile up.
 	// +kubebuilder:validation:Enum=Allow;Forbid;Replace
 	// +kubebuilder:default=Forbid
 	// +optional
@@ -48,13 +49,13 @@ type Spec struct {
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
 
-// DefaultConcurrencyPolicy is the default of ConcurrencyPolicy. NewCronJob of package ownedresources sets the same.
-const DefaultConcurrencyPolicy = batchv1.ForbidConcurrent
+// defaultConcurrencyPolicy is the default of ConcurrencyPolicy. NewCronJob of package ownedresources sets the same.
+const defaultConcurrencyPolicy = batchv1.ForbidConcurrent
 
-// The defaults of the history limits, which are those of CronJob.
+// The defaults of the history limits, as for CronJob.
 const (
-	DefaultSuccessfulJobsHistoryLimit = 3 // how many Jobs that succeeded are kept
-	DefaultFailedJobsHistoryLimit     = 1 // how many Jobs that failed are kept
+	defaultSuccessfulJobsHistoryLimit = 3 // how many Jobs that succeeded are kept
+	defaultFailedJobsHistoryLimit     = 1 // how many Jobs that failed are kept
 )
 
 // Status is what [Jobs] remembers of a schedule. Embed it inline in a status, or make it a field of its own.
@@ -115,7 +116,7 @@ func (s *Status) DeepCopyInto(out *Status) {
 
 // limits returns how many Jobs that succeeded and that failed are kept.
 func (s *Spec) limits() (successful, failed int) {
-	successful, failed = DefaultSuccessfulJobsHistoryLimit, DefaultFailedJobsHistoryLimit
+	successful, failed = defaultSuccessfulJobsHistoryLimit, defaultFailedJobsHistoryLimit
 	if limit := s.SuccessfulJobsHistoryLimit; limit != nil {
 		successful = int(*limit)
 	}

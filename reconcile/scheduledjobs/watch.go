@@ -67,8 +67,8 @@ func jobStateOf(obj client.Object) jobState {
 	return s
 }
 
-// observe passes creations, deletions, and the updates that change what a pass reads: not those of each pod. It also keeps
-// what is remembered of our own writes up to date.
+// observe passes creations, deletions, and the updates that change what a pass reads. It drops the updates that each
+// pod of a Job causes. It also keeps what is remembered of our own writes up to date.
 func (s *Jobs[T]) observe() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { s.writes.Observe(e.Object); return true },

@@ -1,6 +1,6 @@
 // Package startqueue limits how many objects of a kind run at once, across all of them. Package schedule decides by the
-// statuses of the objects which ones may start; a [Queue] lists the objects, asks package schedule, and enqueues the next ones
-// when a run ends. There is no queue in memory, so the limit also holds after a restart of the operator.
+// statuses of the objects which ones may start; a [Queue] lists the objects, asks package schedule, and enqueues the
+// next ones when a run ends. Nothing is queued in memory, so the limit also holds after a restart of the operator.
 //
 //	queue := startqueue.Queue[*Backup]{
 //		Limit: 5, Clock: clock.RealClock{}, List: &BackupList{},
@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/opblocks/opblocks/internal/pause"
+	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/schedule"
 )
@@ -40,10 +40,12 @@ type Queue[T client.Object] struct {
 	Clock clock.PassiveClock
 	// List is an empty list of the kind of T. It is never changed.
 	List client.ObjectList
-	// Candidate returns the candidate of an object, and whether it is one: see [schedule.Status.Candidate]. An object that
-	// cannot start, because it is invalid or disabled, is none. It must only read the object, which may be the cache's own.
+	// Candidate returns the candidate of an object, and whether it is one: see [schedule.Status.Candidate]. An object
+	// that cannot start, because it is invalid or disabled, is not a candidate. The function must only read the object,
+	// which may be the cache's own.
 	//
-	// It is not called for objects that are being deleted or paused (reconcile.PausedAnnotation). These are no candidates.
+	// It is not called for objects that are being deleted or paused (reconcile.PausedAnnotation): they are not
+	// candidates.
 	Candidate func(obj T, now time.Time) (candidate schedule.Candidate, ok bool)
 }
 
@@ -107,11 +109,12 @@ func (q Queue[T]) placeLeft() predicate.Predicate {
 type place struct {
 	isCandidate bool
 	running     bool
-	due         time.Time // of an object that waits
+	due         time.Time // when the run of a waiting object is due
 }
 
-// isLeftFor reports whether the move of an object from place p to another one lets other objects come before it: its run has ended, it
-// waits for a later time, or it is no candidate any more. A start lets none: the object came before them while it waited.
+// isLeftFor reports whether other objects move up when an object moves from place p to another one. They move up if its
+// run has ended, if it waits for a later time, or if it is not a candidate any more. They do not if its run starts: it
+// came before them while it waited.
 func (p place) isLeftFor(other place) bool {
 	switch {
 	case !p.isCandidate:
@@ -155,7 +158,7 @@ func (q Queue[T]) candidates(ctx context.Context, r client.Reader, now time.Time
 }
 
 func (q Queue[T]) candidate(obj T, now time.Time) (c schedule.Candidate, ok bool) {
-	if obj.GetDeletionTimestamp() != nil || pause.Of(obj).At(now).Paused {
+	if obj.GetDeletionTimestamp() != nil || record.PauseOf(obj).At(now).Paused {
 		return schedule.Candidate{}, false
 	}
 	return q.Candidate(obj, now)

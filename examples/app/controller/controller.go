@@ -36,7 +36,7 @@ func Steps() []reconcile.NamedStep[*appv1.App] {
 	return []reconcile.NamedStep[*appv1.App]{
 		reconcile.Named("annotation", reconcile.Func(removeSpecAnnotation)),
 		reconcile.Named("workload", ownedresources.Ensure(
-			ownedresources.BuildFrom(configuration(), deployment, formerManagers, ownedresources.KeepWhileMissing(keepConfiguration)),
+			ownedresources.BuildFrom(configuration(), deployment, formerManagers).KeepWhileMissing(keepConfiguration),
 			ownedresources.Build(disruptionBudget))),
 		reconcile.Named("service", serviceStep{ownedresources.Ensure(ownedresources.BuildOrError(service, formerManagers))},
 			reconcile.Reporting(conditionServiceReady)),

@@ -15,8 +15,8 @@ func podLabels(app *appv1.App) map[string]string {
 	return map[string]string{labelApp: ownedresources.LabelValue(app.Name)}
 }
 
-// deployment returns the Deployment of an App: that of the tutorial, with what the spec adds. The pods have no security
-// context but the spec's. configuration is the hash of what the App refers to.
+// deployment returns the Deployment of an App: the Deployment of the tutorial, with what the spec adds. The pods have
+// only the security context that the spec sets. configuration is the hash of what the App refers to.
 func deployment(app *appv1.App, configuration string) (*appsv1.Deployment, error) {
 	spec := &app.Spec
 	d := ownedresources.NewDeployment(app, podLabels(app), corev1.Container{

@@ -20,8 +20,8 @@ var ownConditions = []appsv1.DeploymentConditionType{
 	conditions.Ready, conditions.Reconciling, conditions.Stalled, conditionServiceReady,
 }
 
-// updateStatus is the step that copies the status of the Deployment into that of the App. It reads the Deployment from the
-// cache: if the cache is behind, the event of the Deployment triggers another pass.
+// updateStatus is the step that copies the status of the Deployment into the status of the App. It reads the Deployment
+// from the cache. If the cache is behind, the event of the Deployment triggers another pass.
 func updateStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 	var d appsv1.Deployment
 	if err := c.Get(ctx, client.ObjectKeyFromObject(app), &d, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {

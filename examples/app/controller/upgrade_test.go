@@ -21,5 +21,5 @@ func TestUpgradeWithReferences(t *testing.T) {
 	h := newHarness(t, operatortest.TypedDump(t, "testdata/upgrade.yaml", scheme)...)
 	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "upgrade", Name: "configured"}})
 	require.NoError(t, err)
-	assert.Zero(t, h.writes, "an upgrade writes nothing, so that no pod is replaced")
+	assert.Zero(t, h.writes.Load(), "an upgrade writes nothing, so that no pod is replaced")
 }

@@ -158,7 +158,7 @@ func TestForeignChildren(t *testing.T) {
 		foreign   func(*user) client.Object
 		condition string
 		owners    []metav1.OwnerReference
-		hidden    client.Object // kind of which the cache shows ours only
+		hidden    client.Object // the cache shows only the operator's objects of this kind
 		want      string
 	}{
 		"nobody's Deployment":         {foreign: foreignDeployment, condition: conditions.Ready, want: "is not controlled by anything"},

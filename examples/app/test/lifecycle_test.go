@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// TestLifecycle runs the sample, which is that of the tutorial, from creation to deletion, with the commands of a user, with
-// each option of the manager.
+// TestLifecycle runs the sample of the tutorial from creation to deletion, with the commands of a user, and with each
+// option of the manager.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	operatortest.EachManagerOption(t, testLifecycle)

@@ -90,7 +90,7 @@ var status operatortest.StatusOf[*appv1.App] = func(app *appv1.App, conditionTyp
 	}
 }
 
-// settled waits until the status is that of the present spec, with a status of Ready, and returns the object.
+// settled waits until the operator has observed the present spec and Ready has the given status. It returns the object.
 func (u *user) settled(t *testing.T, name string, ready corev1.ConditionStatus) *appv1.App {
 	t.Helper()
 	return status.AwaitReady(t, u, u.app(name), metav1.ConditionStatus(ready))

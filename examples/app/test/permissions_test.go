@@ -19,7 +19,6 @@ import (
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 	"github.com/opblocks/opblocks/examples/app/controller"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/ownedresources"
 )
 
 // TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
@@ -163,7 +162,7 @@ func lifecycle(t *testing.T, of *operatortest.User) *operatortest.Lifecycle {
 			{Do: edit(func(s *appv1.AppSpec) { s.Ports = nil }), Until: u.Absent(u.Service("web"))},
 			{Do: edit(func(s *appv1.AppSpec) { s.MinAvailable = nil }), Until: u.Absent(u.budget("web"))},
 			{Until: operatortest.Shows(of, u.app("old"), func(app *appv1.App) bool { return app.Annotations["spec"] == "" })},
-			{Until: operatortest.Shows(of, u.Service("old"), func(s *corev1.Service) bool { return s.Annotations[ownedresources.AnnotationApplied] != "" })},
+			{Until: operatortest.Shows(of, u.Service("old"), func(s *corev1.Service) bool { return s.Annotations["opblocks.dev/applied"] != "" })},
 			{Do: u.CreateAll(named(operatortest.Unseen)), Until: u.reason(operatortest.Unseen, "ServiceReady", "OwnedByAnother")},
 			{Until: u.reason(operatortest.Unseen, conditions.Ready, "OwnedByAnother")},
 			{Do: u.CreateAll(named(operatortest.Refused)), Until: u.reason(operatortest.Refused, "ServiceReady", conditions.ReasonSucceeded)},

@@ -20,7 +20,6 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/ownedresources"
 )
 
 // TestCreationFailsOnce: the tutorial's operator fails for ever after the creation of the Service has failed once.
@@ -62,15 +61,15 @@ func TestAnnotationIsLost(t *testing.T) {
 	app := u.settled(t, "web", corev1.ConditionTrue)
 	assert.Empty(t, app.Annotations, "it is on the children")
 	for _, child := range []client.Object{u.Deployment("web"), u.Service("web")} {
-		want := operatortest.Live(t, u, child).GetAnnotations()[ownedresources.AnnotationApplied]
+		want := operatortest.Live(t, u, child).GetAnnotations()["opblocks.dev/applied"]
 		require.NotEmpty(t, want)
 		operatortest.Change(t, u, child, func(obj client.Object) {
 			annotations := obj.GetAnnotations()
-			delete(annotations, ownedresources.AnnotationApplied)
+			delete(annotations, "opblocks.dev/applied")
 			obj.SetAnnotations(annotations)
 		})
 		operatortest.Eventually(t, "it is back", func(c *assert.CollectT) {
-			assert.Contains(c, operatortest.Live(c, u, child).GetAnnotations(), ownedresources.AnnotationApplied)
+			assert.Contains(c, operatortest.Live(c, u, child).GetAnnotations(), "opblocks.dev/applied")
 		})
 	}
 	u.set(t, "web", func(s *appv1.AppSpec) { s.Replicas = new(int32(2)) })

@@ -55,7 +55,7 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 		reconcile.Named("workload", server()),
 		reconcile.Named("status", reconcile.Func(updateStatus)),
 		reconcile.Named("backup-volume", ownedresources.Ensure(
-			ownedresources.Build(backupVolume, ownedresources.Retain(keepBackups), ownedresources.AdoptRetained())),
+			ownedresources.Build(backupVolume, ownedresources.AdoptRetained()).Retain(keepBackups)),
 			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
 		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()),
 			scheduledjobs.WithMinInterval(o.MinBackupInterval))),
@@ -67,16 +67,19 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 func server() *ownedresources.ChildSet[*storev1alpha1.Cache] {
 	settings := settingsInput()
 	configMap := ownedresources.BuildFrom(settings, settingsConfigMap)
-	secret := ownedresources.Build(passwordSecret, generatePassword()...)
+	secret := ownedresources.Build(passwordSecret).Generate(passwordKey, passwordLength, passwordVersion).Generate(saltKey, passwordLength)
 	headless := ownedresources.Build(service)
 	priority := ownedresources.Build(priorityClass, ownedresources.Anywhere(), ownedresources.Recreate())
-	inputs := ownedresources.Both(settings, ownedresources.Live[*corev1.Secret](secret))
+	password := secret.Live()
+	read := ownedresources.Combine(func(v *ownedresources.Values[*storev1alpha1.Cache]) configuration {
+		return configuration{settings.Value(v), password.Value(v)}
+	}, settings, password)
 	return ownedresources.Ensure(configMap, secret, headless, priority,
-		ownedresources.BuildFrom(inputs, statefulSet, ownedresources.ExpandVolumes(),
-			ownedresources.KeepWhileMissing(keepSettings)).After(configMap, secret, headless, priority),
+		ownedresources.BuildFrom(read, statefulSet, ownedresources.ExpandVolumes()).
+			KeepWhileMissing(keepSettings).After(configMap, secret, headless, priority),
 		ownedresources.Build(disruptionBudget),
 		ownedresources.Build(networkPolicy),
-		ownedresources.BuildUnstructured(serviceMonitorKind, serviceMonitor, ownedresources.IfServed("Monitored")))
+		ownedresources.Build(serviceMonitor, ownedresources.IfServed("Monitored")).Kind(serviceMonitorKind))
 }
 
 func (o *Operator) clock() clock.PassiveClock {
@@ -91,8 +94,8 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, o.Steps()...).Complete()
 }
 
-// Cache returns cache options for some namespaces, or for all if none is given. Of Secrets and pods, only those of the operator
-// are cached.
+// Cache returns cache options for some namespaces, or for all if none is given. The only Secrets and pods in the cache
+// are the operator's own.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
 	options.ByObject = map[client.Object]cache.ByObject{

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,11 +25,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// harness is the reconciler with controller-runtime's fake client. It counts writes.
+// harness is the reconciler with controller-runtime's fake client. It counts writes. A pass sends several at once.
 type harness struct {
 	client.Client
 	reconciler *reconcile.Reconciler[*storev1alpha1.Cache]
-	writes     int
+	writes     atomic.Int64
 }
 
 func newHarness(t *testing.T, objects ...client.Object) *harness {
@@ -46,15 +47,15 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 func (h *harness) counting() client.Client {
 	return interceptor.NewClient(h.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			h.writes++
+			h.writes.Add(1)
 			return c.Create(ctx, obj, opts...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			h.writes++
+			h.writes.Add(1)
 			return c.Patch(ctx, obj, patch, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-			h.writes++
+			h.writes.Add(1)
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},
 	})
@@ -63,10 +64,10 @@ func (h *harness) counting() client.Client {
 // reconcile runs passes over a Cache until one writes nothing, and returns the Cache after it.
 func (h *harness) reconcile(t *testing.T, c *storev1alpha1.Cache) *storev1alpha1.Cache {
 	t.Helper()
-	h.writes = 1
-	for passes := 0; h.writes > 0; passes++ {
+	h.writes.Store(1)
+	for passes := 0; h.writes.Load() > 0; passes++ {
 		require.Less(t, passes, 10, "the operator does not come to rest")
-		h.writes = 0
+		h.writes.Store(0)
 		_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		require.NoError(t, err)
 	}

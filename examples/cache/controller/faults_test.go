@@ -74,9 +74,9 @@ func TestSurvivesEveryFault(t *testing.T) {
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", reports, unexplored...)
 }
 
-// unexplored are verbs for what happens only on a real control plane: kinds that come and go, pods of a StatefulSet that are
-// replaced since their volumes grow, and Jobs beyond the limit of their history. The Secret is not edited: if somebody deletes it
-// meanwhile, there is a new password, and new pods.
+// unexplored are verbs for what happens only on a real control plane: kinds that come and go, pods of a StatefulSet
+// that are replaced since their volumes grow, and Jobs beyond the limit of their history. No action edits the Secret:
+// if somebody deleted it at the same time, the operator would generate a new password and replace the pods.
 var unexplored = []string{
 	"list customresourcedefinitions.apiextensions.k8s.io", "watch customresourcedefinitions.apiextensions.k8s.io",
 	"create servicemonitors.monitoring.coreos.com", "delete servicemonitors.monitoring.coreos.com", "get servicemonitors.monitoring.coreos.com",

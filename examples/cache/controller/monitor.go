@@ -11,7 +11,7 @@ import (
 var serviceMonitorKind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 
 // serviceMonitor returns the ServiceMonitor of a Cache, for the Prometheus operator.
-func serviceMonitor(c *storev1alpha1.Cache) (*unstructured.Unstructured, error) {
+func serviceMonitor(c *storev1alpha1.Cache) *unstructured.Unstructured {
 	matching := map[string]any{}
 	for key, value := range ownedresources.Labels(c) {
 		matching[key] = value
@@ -24,5 +24,5 @@ func serviceMonitor(c *storev1alpha1.Cache) (*unstructured.Unstructured, error) 
 	m.SetNamespace(meta.Namespace)
 	m.SetName(meta.Name)
 	m.SetLabels(meta.Labels)
-	return m, nil
+	return m
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	passwordKey    = "password"
-	saltKey        = "salt" // of passwordHash
+	saltKey        = "salt" // the key of the salt that passwordHash uses
 	passwordLength = 32
 )
 
@@ -26,12 +26,8 @@ func passwordSecret(c *storev1alpha1.Cache) *corev1.Secret {
 
 func passwordSecretName(c *storev1alpha1.Cache) string { return c.Name + "-password" }
 
-func generatePassword() []ownedresources.ChildOption {
-	version := ownedresources.RotateOn(func(c *storev1alpha1.Cache) string { return c.Spec.PasswordVersion })
-	return []ownedresources.ChildOption{
-		ownedresources.Generate(passwordKey, passwordLength, version), ownedresources.Generate(saltKey, passwordLength),
-	}
-}
+// passwordVersion returns the trigger of a new password.
+func passwordVersion(c *storev1alpha1.Cache) string { return c.Spec.PasswordVersion }
 
 // passwordHash returns a hash that changes with the password, so that the pods are replaced, and with nothing else. Who can read
 // it on a pod cannot check a guess against it: its key is in the Secret, too.

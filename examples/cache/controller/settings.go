@@ -20,7 +20,7 @@ import (
 // settingsFile is the key of the ConfigMap, and the name of the file that the server reads.
 const settingsFile = "redis.conf"
 
-// settingsInput is the settings of a Cache: those of the ConfigMap that it refers to, and those of its spec.
+// settingsInput reads the settings of a Cache, from the ConfigMap that it refers to and from its spec.
 func settingsInput() *ownedresources.Input[*storev1alpha1.Cache, map[string]string] {
 	return ownedresources.From(readSettings, ownedresources.Reads(&corev1.ConfigMap{}, settingsReference))
 }

@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	user           = 999 // of the official image; runAsNonRoot accepts only a number
+	user           = 999 // the user of the official image; runAsNonRoot accepts only a number
 	defaultImage   = "redis:7.4-alpine"
 	exporterImage  = "oliver006/redis_exporter:v1.66.0"
 	defaultStorage = "1Gi"
@@ -41,19 +41,22 @@ var protected = overlay.Protect("spec.serviceAccountName", "metadata.finalizers"
 const script = `exec redis-server /etc/cache/` + settingsFile + ` --port 6379 --dir /data --requirepass "$PASSWORD" --masterauth "$PASSWORD" ` +
 	`$([ "$POD" = "$NAME-0" ] || echo --replicaof "$PRIMARY" 6379)`
 
-type statefulSetInputs = ownedresources.Pair[map[string]string, *corev1.Secret]
+// configuration is what the pods read, beside the Cache.
+type configuration struct {
+	settings map[string]string
+	password *corev1.Secret
+}
 
 // statefulSet returns the StatefulSet of a Cache: its pods roll when settings, password or priority change.
-func statefulSet(c *storev1alpha1.Cache, in statefulSetInputs) (*appsv1.StatefulSet, error) {
-	settings, err := ownedresources.Hash(in.First)
-	if err != nil {
-		return nil, err
-	}
+func statefulSet(c *storev1alpha1.Cache, in configuration) (*appsv1.StatefulSet, error) {
 	s := ownedresources.NewStatefulSet(c, nil, serverContainer(c), exporterContainer(c))
 	s.Spec.Replicas = c.Spec.Replicas
 	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataVolume(c)}
 	s.Spec.PersistentVolumeClaimRetentionPolicy = dataGoesWithCache()
-	s.Spec.Template.Annotations = map[string]string{annotationSettings: settings, annotationPassword: passwordHash(in.Second)}
+	s.Spec.Template.Annotations = map[string]string{annotationPassword: passwordHash(in.password)}
+	if _, err := ownedresources.SetHash(&s.Spec.Template, annotationSettings, in.settings); err != nil {
+		return nil, err
+	}
 	pod := &s.Spec.Template.Spec
 	pod.SecurityContext.RunAsUser, pod.SecurityContext.FSGroup = new(int64(user)), new(int64(user))
 	pod.AutomountServiceAccountToken = new(false)
@@ -62,6 +65,7 @@ func statefulSet(c *storev1alpha1.Cache, in statefulSetInputs) (*appsv1.Stateful
 		pod.PriorityClassName = priorityClassName(c)
 		s.Spec.Template.Annotations[annotationPriority] = strconv.Itoa(int(*c.Spec.Priority))
 	}
+	var err error
 	s.Spec.Template, err = c.Spec.PodTemplate.Apply(s.Spec.Template, s.Spec.Selector, protected)
 	return s, err
 }
@@ -106,7 +110,7 @@ func dataVolume(c *storev1alpha1.Cache) (claim corev1.PersistentVolumeClaim) {
 	return claim
 }
 
-// dataGoesWithCache deletes the volumes with the StatefulSet, and keeps those of pods that are scaled away.
+// dataGoesWithCache deletes the volumes with the StatefulSet, and keeps the volumes of pods that are scaled away.
 func dataGoesWithCache() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Labels that package ownedresources sets on children. Those of the selector are set on pods, too.
+// Labels that package ownedresources sets on children. The labels of the selector are set on pods, too.
 const (
 	labelName      = "app.kubernetes.io/name"
 	labelInstance  = "app.kubernetes.io/instance"

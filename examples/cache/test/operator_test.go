@@ -93,7 +93,7 @@ var status operatortest.StatusOf[*storev1alpha1.Cache] = func(c *storev1alpha1.C
 	return c.Status.ObservedGeneration, condition
 }
 
-// settled waits until the status is that of the present spec, with a status of Ready, and returns the object.
+// settled waits until the operator has observed the present spec and Ready has the given status. It returns the object.
 func (u *user) settled(t *testing.T, name string, ready metav1.ConditionStatus) *storev1alpha1.Cache {
 	t.Helper()
 	return status.AwaitReady(t, u, u.cache(name), ready)

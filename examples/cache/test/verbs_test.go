@@ -34,7 +34,8 @@ func TestEachVerbIsUsed(t *testing.T) {
 	operatortest.Install(t, u.User, "cache").AssertEachVerbUsed(t, lifecycle)
 }
 
-// lifecycle uses all permissions of the operator. There are no controllers but the operator: the user does what they would do.
+// lifecycle uses all permissions of the operator. The operator is the only controller: the user does what the others
+// would do.
 func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 	u := &user{of}
 	monitor := &unstructured.Unstructured{}

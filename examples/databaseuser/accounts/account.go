@@ -9,8 +9,8 @@ import (
 // MaxUserLength is the maximum length of a user name, in characters. MySQL allows 32.
 const MaxUserLength = 80
 
-// Account is a user name and the host it may log in from. The case of user names matters, that of hosts does not: see
-// [CanonicalHost].
+// Account is a user name and the host it may log in from. The case of user names matters, the case of hosts does not:
+// see [CanonicalHost].
 type Account struct{ User, Host string }
 
 // String returns the account as the server writes it in its messages.

@@ -27,7 +27,7 @@ var fragments = []string{
 	"', 'root'@'localhost", "`@`%` ACCOUNT LOCK -- ", "'||(SELECT 1)||'", "${jndi:x}", "$(id)", "%s", "%d%n", "{{.}}", "DELIMITER //\n", "\nQUIT\n",
 	// control characters, white space
 	"\x00", "\x01", "\x08", "\x1a", "\x7f", "\t", "\n", "\r\n", "\v", "\f", " ", "  ", "\u00a0", "\u2028", "\u3000", "\ufeff",
-	// character sets: bytes that take the next one along in GBK, Big5 or Shift-JIS, or are no UTF-8 at all
+	// character sets: bytes that take the next one along in GBK, Big5 or Shift-JIS, or are not UTF-8 at all
 	"\xbf'", "\xbf\\'", "\xbf`", "\x81\\", "\xe0\x80\xa7", "\xc0\xa7", "\xc0\xe0", "\xff", "\xed\xa0\x80", "\xf0\x9f", "縗'", "表\\", "ソ`",
 	// what collations hold for the same; what folds, combines or looks alike
 	"e", "E", "é", "É", "e\u0301", "ß", "ss", "SS", "İ", "i", "ı", "ﬁ", "Ａ", "а", "a\u200d", "\u202e", "ʼ", "＇", "｀", "\u2019", "\uffff", "\ue000",

@@ -26,23 +26,25 @@ type Database interface {
 	// they themselves can do, and a lock. If more than [MaxJudged] accounts would have to be judged, Powers says only that.
 	Powers(ctx context.Context, a Account, strangers ...Account) ([]string, error)
 
-	// Create creates an account, with a mark if the settings have one. It returns [ErrExists] if the account exists, whatever its password, and if there is no such
-	// account, but the server has privileges for it.
+	// Create creates an account, with a mark if the settings have one. It returns [ErrExists] if the account exists,
+	// whatever its password. It also returns [ErrExists] if the account does not exist, but the server has privileges
+	// for it.
 	Create(ctx context.Context, a Account, p Password, s Settings) error
 
-	// SetPassword changes the password of an account. It returns [ErrNotFound] if there is no such account. Open sessions
-	// continue.
+	// SetPassword changes the password of an account. It returns [ErrNotFound] if the account does not exist. Open
+	// sessions continue.
 	SetPassword(ctx context.Context, a Account, p Password) error
 
-	// SetSettings changes all settings of an account. It returns [ErrNotFound] if there is no such account.
+	// SetSettings changes all settings of an account. It returns [ErrNotFound] if the account does not exist.
 	SetSettings(ctx context.Context, a Account, s Settings) error
 
-	// Drop drops an account and its grants. It succeeds if there is no such account. Open sessions continue.
+	// Drop drops an account and its grants. It succeeds if the account does not exist. Open sessions continue.
 	Drop(ctx context.Context, a Account) error
 
-	// Grant grants privileges. It returns [ErrNotFound] if there is no such account. It succeeds if they were granted before.
+	// Grant grants privileges. It returns [ErrNotFound] if the account does not exist. It succeeds if they were granted
+	// before.
 	Grant(ctx context.Context, a Account, g Grant) error
 
-	// Revoke revokes privileges. It succeeds if they were not granted, or if there is no such account.
+	// Revoke revokes privileges. It succeeds if they were not granted, or if the account does not exist.
 	Revoke(ctx context.Context, a Account, g Grant) error
 }

@@ -16,11 +16,11 @@
 //
 // The server does not take some names as they are. They are refused with an [InvalidError] before any statement is sent:
 //
-//   - a trailing space: the server drops it, so that the account would be that of another name
+//   - a trailing space: the server drops it, so that the account would have another name
 //   - a user name between apostrophes: at a login the server removes them, so that nobody could use the account
 //   - NUL, text that is not UTF-8, and in names characters beyond U+FFFF, which the server's own tables cannot hold
-//   - user names longer than 80 characters (MySQL itself refuses more than 32), and those of the server's own accounts
-//     and of the client itself
+//   - user names longer than 80 characters (MySQL itself refuses more than 32), and the user names of the server's own
+//     accounts and of the client itself
 //   - hosts that no client can have, see [CanonicalHost]
 //   - databases of the server itself, names with the prefix #mysql50#, and names that are longer than 64 characters when escaped
 //

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-const maxNameLength = 64 // of databases and tables, in characters
+const maxNameLength = 64 // the longest name of a database or table, in characters
 
 // Grant is a list of privileges in a database, or in one of its tables.
 type Grant struct {

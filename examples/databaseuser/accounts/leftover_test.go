@@ -153,9 +153,11 @@ func TestPowersBeforeCreation(t *testing.T) {
 	assert.Equal(t, []string{"INSERT on mysql.* by a row in mysql.db", "the role admins by a row in mysql.roles_mapping"}, powers)
 }
 
-// TestHostileLeftovers judges rows with hostile names. Powers finds those of the user name, no others, and changes nothing.
+// TestHostileLeftovers judges rows with hostile names. Powers finds the rows of the user name, no others, and changes
+// nothing.
 func TestHostileLeftovers(t *testing.T) {
-	for _, mode := range []string{"", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES"} { // of the server; the client has its own
+	// The server has this mode; the client has its own.
+	for _, mode := range []string{"", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			s := startServer(t, mariadb.WithSQLMode(mode))

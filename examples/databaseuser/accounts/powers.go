@@ -10,9 +10,10 @@ import (
 
 // Powers implements [Database].
 //
-// The server lets an account use not only its own privileges: those in databases hold for every account of the same user name
-// whose host matches the connection, so that bob@10.1.2.3 has those of bob@10.% too. Those of the anonymous user hold for
-// everybody, and PUBLIC is a role of everybody. Rows in the server's tables hold even if there is no such account any more.
+// The server lets an account use not only its own privileges. Privileges in databases hold for every account of the
+// same user name whose host matches the connection: bob@10.1.2.3 has the privileges of bob@10.% too. The privileges of
+// the anonymous user hold for everybody, and PUBLIC is a role of everybody. Rows in the server's tables hold even if
+// their account does not exist any more.
 //
 // Each query has a timeout of its own, so that many accounts do not look like a server that does not answer.
 func (c *Client) Powers(ctx context.Context, a Account, strangers ...Account) ([]string, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
 
-// TestPowers judges lines of SHOW GRANTS. Those of MySQL are from its manual: no server is asked here.
+// TestPowers judges lines of SHOW GRANTS. The lines of MySQL are from its manual: no server is asked here.
 func TestPowers(t *testing.T) {
 	var (
 		bob    = accounts.Account{User: "bob", Host: "%"}
@@ -116,7 +116,7 @@ func TestPowers(t *testing.T) {
 	}
 }
 
-// TestIsLocked reads lines of SHOW CREATE USER. That of MySQL is from its manual.
+// TestIsLocked reads lines of SHOW CREATE USER. The lines of MySQL are from its manual.
 func TestIsLocked(t *testing.T) {
 	for line, want := range map[string]bool{
 		"CREATE USER `bob`@`%`": false,

@@ -1,13 +1,13 @@
 package accounts
 
-// All stands for all [Privileges]; on a table, for those of them that a table has.
+// All stands for all [Privileges], or on a table for all that a table has.
 const All = "ALL"
 
 // privilege is a privilege that may be granted, and where the server stores it.
 type privilege struct {
 	name   string
-	column string // of mysql.db
-	member string // of the set mysql.tables_priv.Table_priv; empty if tables have no such privilege
+	column string // the column of mysql.db
+	member string // the member of the set mysql.tables_priv.Table_priv; empty if tables have no such privilege
 }
 
 // privileges does not contain GRANT OPTION and global privileges.

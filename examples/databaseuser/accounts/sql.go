@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// sessionMode is an expression for the SQL mode of the client's sessions: backslashes are not special in literals, values that
-// do not fit are errors, and GRANT never creates an account. (In MySQL since 8.0 it never does, and there is no such mode.)
+// sessionMode is an expression for the SQL mode of the client's sessions: backslashes are not special in literals,
+// values that do not fit are errors, and GRANT never creates an account. (In MySQL since 8.0 it never does, and the
+// mode does not exist.)
 const sessionMode = `CONCAT('NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES', IF(` + isMariaDB + `, ',NO_AUTO_CREATE_USER', ''))`
 
 const isMariaDB = `VERSION() LIKE '%MariaDB%'`
@@ -46,7 +47,8 @@ func selectLeftovers(table string) string {
 		"AND NOT EXISTS (SELECT * FROM mysql.user u WHERE u.User = p.User AND u.Host = p.Host) ORDER BY 1, 2, 3, 4"
 }
 
-// selectRolesMapping selects the roles of an account, also if there is no such account: it would get them if it were created.
+// selectRolesMapping selects the roles of an account, also if the account does not exist: it would get them if it were
+// created.
 const selectRolesMapping = "SELECT User, Host, Role FROM mysql.roles_mapping WHERE User = ? AND Host = ? ORDER BY Role"
 
 func showGrants(holder Account) string {

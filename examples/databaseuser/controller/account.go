@@ -111,7 +111,7 @@ func (a *account) dropUnwanted(ctx context.Context, c client.Client, u *userv1al
 // found is a specified account as it was found on the server.
 type found struct {
 	accounts.Account
-	state   *accounts.State // nil if there is no such account
+	state   *accounts.State // nil if the account does not exist
 	pending bool            // it is to be created or adopted
 }
 

@@ -71,8 +71,9 @@ func (a *account) applyPassword(ctx context.Context, u *userv1alpha1.DatabaseUse
 	return false, nil
 }
 
-// createdSince returns the state of an account that was created since the lookup: for u, by another replica of this operator that
-// has ended since, or by somebody else, which is an error. It is also an error if there is no such account after all.
+// createdSince returns the state of an account that was created since the lookup. Another replica of this operator,
+// which has ended since, may have created it for u. If somebody else has created it, or if it does not exist after all,
+// createdSince returns an error.
 func (a *account) createdSince(ctx context.Context, u *userv1alpha1.DatabaseUser, w accounts.Account) (*accounts.State, error) {
 	state, err := a.database.Lookup(ctx, w)
 	switch {

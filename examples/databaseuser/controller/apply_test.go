@@ -42,9 +42,9 @@ func TestErrorsAmongGrants(t *testing.T) {
 	refusal := &accounts.StatementError{Number: 1044, State: "42000", Message: "Access denied"}
 	tests := map[string]struct {
 		reason   string
-		request  error // of the API server, for each write of the status
-		database error // for each grant
-		requests int   // at most
+		request  error // the API server's answer to each write of the status
+		database error // the database's answer to each grant
+		requests int   // the largest number of writes of the status
 		grants   int
 	}{
 		"Conflict":    {"somebody has changed the object", apierrors.NewConflict(resource, "sample", nil), nil, 1, 0},

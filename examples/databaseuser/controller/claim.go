@@ -24,8 +24,9 @@ func IndexUsers(obj client.Object) []string {
 	return slices.Compact([]string{u.Spec.User, u.Status.User})
 }
 
-// enqueueSameUser enqueues the DatabaseUsers that may go on because of a change of u: those that have a user name of u, and the
-// oldest of those that want it. The others of the name would only wait for that one, however many there are.
+// enqueueSameUser enqueues the DatabaseUsers that may go on because of a change of u. For each user name of u, it
+// enqueues the DatabaseUsers that have the name, and the oldest DatabaseUser that wants it. The others that want it
+// would only wait for that one, however many there are.
 func (o *Operator) enqueueSameUser(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) []ctrl.Request {
 	var requests []ctrl.Request
 	for _, name := range IndexUsers(u) {

@@ -55,7 +55,7 @@ func (c *claims) take(u *userv1alpha1.DatabaseUser, want []accounts.Account, acq
 	return nil
 }
 
-// keep lets u hold nothing but those of the accounts that it holds already.
+// keep removes the accounts that u holds and that are not in all. It adds none.
 func (c *claims) keep(u *userv1alpha1.DatabaseUser, all []accounts.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -213,7 +213,7 @@ func TestSwappedNames(t *testing.T) {
 		reason string
 		before [][2]string
 		after  map[string]string
-		want   map[string]string // the user name in the status, if it is not that of after
+		want   map[string]string // the user name in the status, if it differs from after
 	}{
 		"Swap":  {"each waits for the other", [][2]string{{"a", "alice"}, {"b", "bob"}}, map[string]string{"a": "bob", "b": "alice"}, nil},
 		"Three": {"in a circle", [][2]string{{"a", "alice"}, {"b", "bob"}, {"c", "carol"}}, map[string]string{"a": "bob", "b": "carol", "c": "alice"}, nil},

@@ -66,7 +66,7 @@ func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
 		reconcile.Named("account", &account{Operator: o, database: checkpointed{o.Database}},
 			reconcile.Finalizer(Finalizer),
-			reconcile.Referencing(&corev1.Secret{}, secretOf),
+			reconcile.Reads(&corev1.Secret{}, secretOf),
 			reconcile.Watching(&userv1alpha1.DatabaseUser{}, o.enqueueSameUser)),
 	}
 }

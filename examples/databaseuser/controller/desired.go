@@ -15,7 +15,7 @@ type desired struct {
 	grants   []accounts.Grant   // normalized
 	settings accounts.Settings
 	Password accounts.Password
-	version  string // of the password
+	version  string // the version of the password
 }
 
 func hosts(u *userv1alpha1.DatabaseUser) []string {

@@ -37,8 +37,8 @@ func TestMySQLPlugin(t *testing.T) {
 	assert.Equal(t, "marlin", h.database.Password(alice), "the Secret's version is recorded, which needs no plugin")
 }
 
-// TestMySQLPluginAfterCrash creates an account, and the process dies before this is recorded. The password is set again: it
-// may be another one by now.
+// TestMySQLPluginAfterCrash creates an account, and the process dies before this is recorded. The password is set
+// again, because the Secret may have changed.
 func TestMySQLPluginAfterCrash(t *testing.T) {
 	recorded := sample()
 	recorded.Status = userv1alpha1.DatabaseUserStatus{User: "alice", Hosts: []string{"%"}, PendingHosts: []string{"%"}, Target: "Shop"}

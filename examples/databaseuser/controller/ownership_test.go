@@ -24,7 +24,7 @@ func TestPendingIsExamined(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
 		status   userv1alpha1.DatabaseUserStatus
-		password accounts.Password // of the account
+		password accounts.Password // the password of the account
 		mark     accounts.Mark
 		ours     bool
 	}{

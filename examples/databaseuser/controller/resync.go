@@ -21,7 +21,7 @@ type syncRecords struct {
 
 type syncRecord struct {
 	generation int64
-	version    string // of the password
+	version    string // the version of the password
 	due        time.Time
 	// fingerprints are what the server stored for the password, by host. They never leave this process.
 	fingerprints map[string]accounts.Fingerprint

@@ -24,7 +24,7 @@ const (
 	reasonReleased    = "Released"
 	reasonEmpty       = "PasswordEmpty"
 	reasonAbandoned   = "Abandoned"
-	reasonLeft        = "AccountLeft" // of an event only
+	reasonLeft        = "AccountLeft" // the reason of an event, never of a condition
 )
 
 // succeeded returns the result of a pass after which the accounts are as specified, with the time until the next resync.

@@ -39,7 +39,7 @@ func TestStoredByTheArticlesOperator(t *testing.T) {
 	assert.Equal(t, []string{"Ready"}, types(u), "all is well: one condition")
 	assert.NoError(t, db.login(user, "swordfish"))
 
-	// The time of the transition moves with the status, that of the update with reason and message.
+	// The time of the transition moves with the status, the time of the update with reason and message.
 	was := ready(u)
 	was.LastTransitionTime, was.LastUpdateTime, was.Message = long, long, "something else"
 	u.Status.Conditions = []userv1alpha1.Condition{was}

@@ -105,7 +105,8 @@ func TestPasswordIsRotated(t *testing.T) {
 	assert.NoError(t, db.login(user, "tuna"))
 }
 
-// TestSecretComesAndGoes checks that the condition names what is missing, and that the account stays as it is meanwhile.
+// TestSecretComesAndGoes checks that the condition names what is missing, and that the account stays as it is in that
+// time.
 func TestSecretComesAndGoes(t *testing.T) {
 	t.Parallel()
 	n, db := newTenant(t), open(t, sharedServer(t))

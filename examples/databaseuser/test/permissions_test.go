@@ -139,7 +139,7 @@ func lifecycle(u *operatortest.User) *operatortest.Lifecycle {
 		Options: ctrl.Options{Scheme: scheme, Cache: controller.Cache(u.Namespace)},
 		Setup:   operator.SetupWithManager,
 		Before: func(ctx context.Context) error {
-			former := named("former") // of a former process, and being deleted
+			former := named("former") // an object of a former process, which is being deleted
 			former.Finalizers = []string{controller.Finalizer}
 			secret := &corev1.Secret{ObjectMeta: u.Meta("password"), StringData: map[string]string{"password": "swordfish"}}
 			if err := u.CreateAll(secret, former)(ctx); err != nil {

@@ -20,7 +20,7 @@ func (n *tenant) untyped(t *testing.T, spec string) *unstructured.Unstructured {
 	return n.Untyped(kind, fromYAML(t, spec))
 }
 
-// fromYAML parses a spec; an empty text is no spec.
+// fromYAML parses a spec. An empty text stands for no spec.
 func fromYAML(t *testing.T, spec string) any {
 	t.Helper()
 	var content any

@@ -16,7 +16,7 @@ func TestShadowing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		reason  string
-		host    string // of the account of somebody else
+		host    string // the host of somebody else's account
 		grant   []string
 		adopted string // the reason of Ready with spec.adopt
 		says    string // part of the condition's message with spec.adopt

@@ -109,7 +109,7 @@ func ready(u *userv1alpha1.DatabaseUser) userv1alpha1.Condition {
 	return userv1alpha1.Condition{}
 }
 
-// settled waits until the status is that of the present spec, with a reason of Ready, and returns the object.
+// settled waits until the operator has observed the present spec and Ready has the given reason. It returns the object.
 func (n *tenant) settled(t *testing.T, name, reason string) *userv1alpha1.DatabaseUser {
 	t.Helper()
 	u := n.user(name)

@@ -24,7 +24,7 @@ func TestMinInterval(t *testing.T) {
 		lastRestart string // when the operator restarted it
 		restartedAt string // the due time of that restart, or the time of a restart by hand
 		want        string
-		until       time.Time // of the delay
+		until       time.Time // the end of the delay
 	}{
 		"no restart before": {reason: "nothing is known", want: started},
 		"by the operator": {

@@ -84,7 +84,7 @@ func (r Restarts) Start(ctx context.Context, c client.Client, eru *eruv1.Eru, d 
 	return nil
 }
 
-// Skip records that there is no restart for a due time.
+// Skip records why a due time passes without a restart.
 func (r Restarts) Skip(eru *eruv1.Eru, due schedule.Decision, reason, message string) error {
 	eru.Status.Record(due)
 	return eru.AddCondition(r.Clock.Now, eruv1.ConditionRestarted, "Skipped"+reason, timestamp(due.ScheduledTime)+": "+message)

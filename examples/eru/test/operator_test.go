@@ -164,7 +164,7 @@ const (
 	missing   = "Stoping: Valid false DeploymentNotFound"
 )
 
-// becomes waits until the status is that of the present spec, and in a state. It returns the Eru.
+// becomes waits until the operator has observed the present spec and the Eru has the given state. It returns the Eru.
 func (u *user) becomes(t testing.TB, name, want string) *eruv1.Eru {
 	t.Helper()
 	eru := u.eru(name)

@@ -57,7 +57,7 @@ func TestPermissionsAreMinimal(t *testing.T) {
 	})
 }
 
-// TestMissingPermission checks that a missing permission is named in the condition, or in an event if there is no Eru.
+// TestMissingPermission checks that a missing permission is named in the condition, or in an event if no Eru exists.
 func TestMissingPermission(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	access := operatortest.Install(t, u.User, "eru").Restricted(t, "restricted-"+u.Namespace, func(rule *rbacv1.PolicyRule) {

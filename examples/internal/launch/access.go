@@ -11,8 +11,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// Access writes a kubeconfig with the permissions of a ServiceAccount to the folder of the control plane, and returns its path.
-// If server is not empty, the kubeconfig refers to this address instead of the API server's, such as that of a proxy.
+// Access writes a kubeconfig with the permissions of a ServiceAccount to the folder of the control plane, and returns
+// its path. If server is not empty, the kubeconfig refers to this address, such as the address of a proxy, instead of
+// the API server's.
 func Access(ctx context.Context, cp *controlplane.ControlPlane, namespace, account, server string) (path string, err error) {
 	token, err := cp.Kubectl(ctx, "create", "token", account, "--namespace="+namespace, "--duration=24h")
 	if err != nil {

@@ -17,7 +17,7 @@ type Server struct {
 	settings   settings
 	supervisor *supervisor.Supervisor
 	program    string // mariadbd
-	account    string // of the operating system, which the server runs as
+	account    string // the account of the operating system that the server runs as
 	port       int
 	version    string
 	admin      Credentials

@@ -35,14 +35,15 @@ func Main(m *testing.M, clean ...func()) {
 
 // leftovers are the goroutines that may be left.
 var leftovers = []goleak.Option{
-	goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"), // of the tests' own clients
+	// The connections of the tests' own clients.
+	goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"),
 	// client-go's metadata client leaves one behind if a watch is stopped while an event arrives.
 	goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
 	// controller-runtime's cache of several namespaces waits for ever for an informer that never syncs, such as one whose list is
 	// forbidden, also after it was stopped.
 	goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformer.func1"),
 	goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/cache.newMultiNamespaceInformerHandlerRegistration.func1"),
-	// Of the control planes that the tests of the package share, which live as long as the process.
+	// The control planes that the tests of the package share live as long as the process.
 	goleak.IgnoreAnyFunction("github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor.(*Supervisor).receive"),
 }
 

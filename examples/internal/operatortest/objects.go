@@ -26,7 +26,8 @@ const (
 	interval = 50 * time.Millisecond
 )
 
-// backoff returns the times between the checks of one condition, most of which are requests. The times grow from 0.05 s to 0.6 s.
+// backoff returns the times between the checks of one condition. Most checks are requests. The times grow from 0.05 s
+// to 0.6 s.
 func backoff() *wait.Backoff { return &wait.Backoff{Duration: interval, Factor: 1.5, Steps: 6} }
 
 // Eventually waits until all assertions of check hold. The longer it waits, the less often it checks.
@@ -72,8 +73,8 @@ func Change[T client.Object](t testing.TB, c client.Client, obj T, edit func(T))
 // StatusOf returns the observed generation of an object, and one of its conditions.
 type StatusOf[T client.Object] func(obj T, conditionType string) (observedGeneration int64, condition metav1.Condition)
 
-// AwaitReady waits until the status is that of the present generation and the condition Ready has a status. It returns the
-// object.
+// AwaitReady waits until the present generation is observed and the condition Ready has the given status. It returns
+// the object.
 func (status StatusOf[T]) AwaitReady(t testing.TB, c client.Reader, obj T, want metav1.ConditionStatus) T {
 	t.Helper()
 	Eventually(t, "Ready is "+string(want), func(a *assert.CollectT) {

@@ -68,8 +68,8 @@ func Intercept(funcs interceptor.Funcs) client.NewClientFunc {
 	}
 }
 
-// log writes the log of an operator to that of its test, until the operator has stopped. The event broadcaster of client-go
-// may log something later, when the test has ended.
+// log writes the log of an operator to the log of its test, until the operator has stopped. The event broadcaster of
+// client-go may log something later, when the test has ended.
 type log struct {
 	t     testing.TB
 	mu    sync.Mutex

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Process is a process of an operator. Its reads of typed objects and of metadata come from the [History], as those of a
-// manager's client come from the cache. Its reads of unstructured objects and its writes go to the API server.
+// Process is a process of an operator. Its reads of typed objects and of metadata come from the [History], as a
+// manager's client reads them from the cache. Its reads of unstructured objects and its writes go to the API server.
 type Process struct {
 	*History
 	Fault

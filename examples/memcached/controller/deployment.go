@@ -19,7 +19,7 @@ const (
 	user     = 11211 // user memcached of the official image; runAsNonRoot accepts only a number
 )
 
-// deployment returns the Deployment of a Memcached. Its name, selector and pod labels are those of the tutorial.
+// deployment returns the Deployment of a Memcached. Its name, selector and pod labels are the same as in the tutorial.
 func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
 	d := ownedresources.NewDeployment(m, podLabels(m), corev1.Container{
 		Name:  "memcached",

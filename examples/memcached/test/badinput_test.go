@@ -153,7 +153,7 @@ func TestUnpullableImage(t *testing.T) {
 	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "" })
 	u.settled(t, "cache", metav1.ConditionTrue)
 
-	// The pods that run keep running: one that is in the way is shown nevertheless.
+	// The pods that run keep running. The condition also shows the new pod that cannot start.
 	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "registry.invalid/memcached:1.7" })
 	got = u.condition(t, "cache", "Available", "ImagePullBackOff")
 	assert.Contains(t, got.Message, "2 of 2 pods are ready; ")

@@ -74,7 +74,7 @@ var status operatortest.StatusOf[*cachev1alpha1.Memcached] = func(m *cachev1alph
 	return m.Status.ObservedGeneration, c
 }
 
-// settled waits until the status is that of the present spec, with a status of Ready, and returns the object.
+// settled waits until the operator has observed the present spec and Ready has the given status. It returns the object.
 func (u *user) settled(t *testing.T, name string, ready metav1.ConditionStatus) *cachev1alpha1.Memcached {
 	t.Helper()
 	return status.AwaitReady(t, u, u.memcached(name, 0), ready)

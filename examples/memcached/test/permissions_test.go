@@ -18,7 +18,6 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
-	"github.com/opblocks/opblocks/ownedresources"
 )
 
 // TestPermissionsSuffice runs the operator with its ServiceAccount and the generated roles.
@@ -126,7 +125,7 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 				Do:    operatortest.Edit(of, u.Deployment("cache"), func(d *appsv1.Deployment) { d.OwnerReferences[0].BlockOwnerDeletion = nil }),
 				Until: operatortest.Shows(of, u.Deployment("cache"), func(d *appsv1.Deployment) bool { return d.OwnerReferences[0].BlockOwnerDeletion != nil }),
 			},
-			{Until: operatortest.Shows(of, u.Deployment("old"), func(d *appsv1.Deployment) bool { return d.Annotations[ownedresources.AnnotationApplied] != "" })},
+			{Until: operatortest.Shows(of, u.Deployment("old"), func(d *appsv1.Deployment) bool { return d.Annotations["opblocks.dev/applied"] != "" })},
 			{Do: u.CreateAll(u.memcached(operatortest.Unseen, 1)), Until: u.reason(operatortest.Unseen, conditions.Ready, "OwnedByAnother")},
 			{Until: u.reason(operatortest.Unseen, "ServiceReady", "OwnedByAnother")},
 			{Do: u.CreateAll(u.memcached(operatortest.Refused, 1)), Until: u.reason(operatortest.Refused, "ServiceReady", conditions.ReasonSucceeded)},

@@ -1,4 +1,3 @@
-// Package builtin has the built-in kinds of the server in memory, with their defaults and validation written by
-// hand after those of the real API server: a file for each kind, or for a group of them. The file kinds.go has the
-// table of all kinds.
+// Package builtin has the built-in kinds of the server in memory: a file for each kind, or for a group of them. Their
+// defaults and validation are written by hand, after the real API server. The file kinds.go has the table of all kinds.
 package builtin

@@ -148,7 +148,7 @@ func roundUpToMilli(list corev1.ResourceList) {
 	}
 }
 
-// defaultPod sets the defaults of pods, which are more than those of pod templates.
+// defaultPod sets the defaults of pods. Pod templates have fewer defaults.
 func defaultPod(pod *corev1.Pod) {
 	defaultPodSpec(&pod.Spec)
 	normalizePodIPs(&pod.Status)

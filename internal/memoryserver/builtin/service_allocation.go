@@ -185,8 +185,8 @@ func allocateClusterIP(k *kind.Kind, obj, live *corev1.Service, t allocated) err
 	return fmt.Errorf("failed to allocate a serviceIP: range is full")
 }
 
-// usableAddresses is how many addresses of the range are allocated: not the first two, of which one is that of the API server, and
-// not the last one.
+// usableAddresses is how many addresses of the range services can get: all but the first one, the second one, which
+// belongs to the API server, and the last one.
 const usableAddresses = 1<<20 - 3
 
 // serviceAddress returns the n-th address that is allocated.

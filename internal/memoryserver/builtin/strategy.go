@@ -199,7 +199,7 @@ func (b *strategy) ValidateStatus(obj, _ client.Object) field.ErrorList {
 	return errs
 }
 
-// validateFinalizers requires a domain in the finalizers of built-in kinds. Those of custom resources need none.
+// validateFinalizers requires a domain in the finalizers of built-in kinds. Finalizers of custom resources need none.
 func (b *strategy) validateFinalizers(obj client.Object) (errs field.ErrorList) {
 	if b.anyFinalizer {
 		return nil

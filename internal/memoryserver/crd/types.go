@@ -32,8 +32,8 @@ type objectTypes struct {
 
 var _ managedfields.TypeConverter = objectTypes{}
 
-// typeConverter returns how server-side apply merges the lists and maps of a custom kind. The schema of its metadata
-// is that of the built-in kinds.
+// typeConverter returns how server-side apply merges the lists and maps of a custom kind. Its metadata has the same
+// schema as the metadata of built-in kinds.
 func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (managedfields.TypeConverter, error) {
 	root := structural.ToKubeOpenAPI()
 	text := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}

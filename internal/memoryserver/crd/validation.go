@@ -52,7 +52,7 @@ func (c *strategy) validateLists(obj, live client.Object) field.ErrorList {
 	return errs
 }
 
-// validateExpressions evaluates the rules in CEL, unless the object has errors because of which they could fail too.
+// validateExpressions evaluates the rules in CEL, unless the object has errors that could make the rules fail too.
 func (c *strategy) validateExpressions(ctx context.Context, obj, live client.Object, found field.ErrorList, options ...cel.Option) field.ErrorList {
 	if c.expressions == nil {
 		return nil

@@ -28,7 +28,7 @@ type Strategy interface {
 	SetDefaults(obj client.Object)
 
 	// Allocate sets values that must be unique in the cluster, such as addresses. others are all stored objects
-	// of the kind, live among them. There is no live object at a creation.
+	// of the kind, live among them. At a creation, live is nil.
 	Allocate(k *Kind, others iter.Seq[client.Object], obj, live client.Object) error
 	// The Prepare methods reset what the client may not write by the request.
 	PrepareForCreate(obj client.Object)

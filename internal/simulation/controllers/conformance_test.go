@@ -39,7 +39,7 @@ func creating(obj client.Object) action {
 	}}
 }
 
-// changing updates an object again if somebody else wrote it meanwhile.
+// changing returns an action that updates an object, and tries again if somebody else wrote it since it was read.
 func changing[T client.Object](name string, obj T, edit func(T)) action {
 	return action{name, func(ctx context.Context, c client.Client, namespace string) error {
 		return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
@@ -226,7 +226,7 @@ func observed(t *testing.T, c client.Client, namespace string) map[string]any {
 	return all
 }
 
-// observePods adds the pods: those of StatefulSets by their names, and others by their content.
+// observePods adds the pods: pods of StatefulSets by their names, and others by their content.
 func observePods(t *testing.T, c client.Client, in client.ListOption, revision string, all map[string]any) {
 	t.Helper()
 	var pods corev1.PodList

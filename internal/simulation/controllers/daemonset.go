@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// nodes are those of a cluster without objects of kind Node.
+// nodes are the names of the nodes if the cluster has no objects of kind Node.
 var nodes = []string{"node-1", "node-2"}
 
 // DaemonSets simulates the controller of DaemonSets.
@@ -24,8 +24,8 @@ func DaemonSets(ctx context.Context, c client.Client) error {
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "DaemonSet", stepDaemonSet)
 }
 
-// stepDaemonSet starts pending pods, deletes those that are not wanted any more, and creates the missing ones. Of the pods of
-// an earlier template it deletes as many as may be unavailable.
+// stepDaemonSet starts pending pods, deletes pods that are no longer wanted, and creates the missing ones. It deletes
+// as many pods of an earlier template as may be unavailable.
 func stepDaemonSet(ctx context.Context, c client.Client, d *appsv1.DaemonSet) error {
 	wanted, err := nodesOf(ctx, c, d)
 	if err != nil {
@@ -130,7 +130,7 @@ func nodesOf(ctx context.Context, c client.Client, d *appsv1.DaemonSet) ([]strin
 	return names, nil
 }
 
-// daemonPod returns a pod for a node. It is bound to the node by its affinity, as those of the real controller are.
+// daemonPod returns a pod for a node. Its affinity binds it to the node, as with the real controller.
 func daemonPod(d *appsv1.DaemonSet, hash, node string) *corev1.Pod {
 	pod := podOf(d, appsv1.SchemeGroupVersion.WithKind("DaemonSet"), &d.Spec.Template, map[string]string{appsv1.ControllerRevisionHashLabelKey: hash})
 	pod.GenerateName = d.Name + "-"

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Deployments simulates the controller of Deployments. There are no ReplicaSets: a Deployment controls its pods.
+// Deployments simulates the controller of Deployments. It makes no ReplicaSets: a Deployment controls its pods.
 func Deployments(ctx context.Context, c client.Client) error {
 	var all appsv1.DeploymentList
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "Deployment", stepDeployment)

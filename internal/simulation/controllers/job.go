@@ -81,8 +81,8 @@ func stepJob(ctx context.Context, c client.Client, obj *batchv1.Job, outcome fun
 
 func isFinishedJob(obj *batchv1.Job) bool { return !finishedAt(obj).IsZero() }
 
-// finishedAt returns when a Job has completed or failed, the zero time if it has not. A condition that a scenario sets may
-// have no time: then it is the completion time, or that of the creation.
+// finishedAt returns when a Job has completed or failed, or the zero time if it has not. A condition that a scenario
+// sets may have no time. Then finishedAt returns the completion time, or else the creation time.
 func finishedAt(obj *batchv1.Job) time.Time {
 	for _, c := range obj.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
@@ -178,7 +178,7 @@ func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) Outcome) error
 	return nil
 }
 
-// fail lets one pod fail, as the last of those that the backoff limit allows.
+// fail lets one pod fail, and then the Job, as if it had reached its backoff limit.
 func (j *job) fail(ctx context.Context) error {
 	for _, pod := range j.pods {
 		if !isFinished(pod) {

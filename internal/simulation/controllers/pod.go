@@ -47,7 +47,7 @@ func podsOf(ctx context.Context, c client.Client, owner client.Object) ([]*corev
 	return pods, nil
 }
 
-// deletePod deletes a pod at once. It is no error if there is none.
+// deletePod deletes a pod at once. It returns nil if the pod does not exist.
 func deletePod(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 	return client.IgnoreNotFound(c.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 }

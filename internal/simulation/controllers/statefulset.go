@@ -30,7 +30,7 @@ type statefulSet struct {
 	*appsv1.StatefulSet
 	client          client.Client
 	current, update revision
-	pods            map[int]*corev1.Pod // by ordinal; those of the step before, and what this step did to them
+	pods            map[int]*corev1.Pod // the pods by ordinal; this step changes them
 }
 
 func stepStatefulSet(ctx context.Context, c client.Client, obj *appsv1.StatefulSet) (err error) {

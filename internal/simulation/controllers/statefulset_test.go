@@ -26,7 +26,7 @@ func statefulSet(replicas int32, edit ...func(*appsv1.StatefulSetSpec)) *appsv1.
 	return set
 }
 
-// counts are those of a status, in the order of the fields of kubectl rollout status.
+// counts returns the counts in a status, in the order of the fields of kubectl rollout status.
 func counts(s *appsv1.StatefulSetStatus) [5]int32 {
 	return [5]int32{s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.CurrentReplicas, s.UpdatedReplicas}
 }

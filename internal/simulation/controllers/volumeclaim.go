@@ -13,8 +13,8 @@ import (
 // protection is the finalizer that keeps a claim while a pod uses it. An admission plug-in adds it.
 const protection = "kubernetes.io/pvc-protection"
 
-// PersistentVolumeClaims simulates the controllers that provide volumes for claims, let them grow, and keep those in use.
-// There are no PersistentVolumes.
+// PersistentVolumeClaims simulates the controllers that provide volumes for claims, let claims grow, and keep claims in
+// use. It makes no PersistentVolumes.
 func PersistentVolumeClaims(ctx context.Context, c client.Client) error {
 	var all corev1.PersistentVolumeClaimList
 	if err := c.List(ctx, &all); err != nil {

@@ -20,7 +20,7 @@ import (
 
 // Cache is the cache of a process. [Manager.Deliver] makes it show a change. Each kind in it has a revision of its own.
 type Cache struct {
-	context context.Context // of the process
+	context context.Context // the context of the process
 	scheme  *runtime.Scheme
 	server  *memoryserver.Server
 	mapper  meta.RESTMapper

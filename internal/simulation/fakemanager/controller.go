@@ -159,7 +159,7 @@ func (c *Controller) enqueueKnown() {
 // Attempts counts the delayed reconciles of each request since the last change.
 type Attempts map[*Controller]map[ctrl.Request]int
 
-// Count counts one attempt for each request of the controller that is ready now and is no retry after an error.
+// Count counts one attempt for each request of the controller that is ready now, except retries after an error.
 func (a Attempts) Count(c *Controller) {
 	if a[c] == nil {
 		a[c] = map[ctrl.Request]int{}

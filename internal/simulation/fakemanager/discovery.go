@@ -36,7 +36,7 @@ func (d discovery) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s: reconciletest's server is not reached by HTTP: use the manager's client", r.Method, r.URL.Path)
 }
 
-// groupVersionOf returns the group and version of which a request reads the discovery.
+// groupVersionOf returns the group and version whose discovery a request reads.
 func groupVersionOf(r *http.Request) (gv schema.GroupVersion, ok bool) {
 	switch parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
 	case r.Method != http.MethodGet:

@@ -32,19 +32,21 @@ func (c *Cache) FreezeForPasses(change *memoryserver.Change, passes int) bool {
 	return c.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
 }
 
-// FreezeWhole is FreezeForPasses for one pass and for the informers of whole objects alone: that of metadata shows the change.
+// FreezeWhole is FreezeForPasses for one pass, and only for the informers of whole objects. The informer of metadata
+// shows the change.
 func (c *Cache) FreezeWhole(change *memoryserver.Change) bool {
 	return c.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped)
 }
 
-// FreezeMetadata is FreezeForPasses for one pass and for the informer of metadata alone: those of whole objects show the change.
+// FreezeMetadata is FreezeForPasses for one pass, and only for the informer of metadata. The informers of whole objects
+// show the change.
 func (c *Cache) FreezeMetadata(change *memoryserver.Change) bool {
 	return c.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
 }
 
 // FreezeUntilThaw makes the cache show neither the change nor later ones of its kind, until [Cache.Thaw] is called, or one
-// object has had five passes. All changes of an object meanwhile are then delivered as one event, as after a broken watch.
-// It returns false if the kind is not watched or is frozen already.
+// object has had five passes. Then all these changes of an object are delivered as one event, as after a broken watch.
+// FreezeUntilThaw returns false if the kind is not watched or is frozen already.
 func (c *Cache) FreezeUntilThaw(change *memoryserver.Change) bool {
 	return c.freeze(change.GVK, freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses}, forms[:]...)
 }

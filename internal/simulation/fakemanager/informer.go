@@ -21,13 +21,13 @@ type informer struct {
 	handlers []*registration
 
 	mu    sync.Mutex
-	shown map[client.ObjectKey]shownObject // of the last event
+	shown map[client.ObjectKey]shownObject // what was last shown of each name
 }
 
 // shownObject is an object as an informer shows it to its handlers.
 type shownObject struct {
-	of     client.Object // on the server
-	object client.Object // in the informer's form, transformed
+	of     client.Object // the object on the server
+	object client.Object // the same in the informer's form, transformed
 }
 
 // show returns an object of the server as the informer shows it, nil if there is none or it is not selected. It converts a version
@@ -122,7 +122,7 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 	return registered, nil
 }
 
-// AddEventHandlerWithResyncPeriod is [informer.AddEventHandler]: there is no resync.
+// AddEventHandlerWithResyncPeriod is [informer.AddEventHandler]: the informer never resyncs.
 func (i *informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler, _ time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(handler)
 }

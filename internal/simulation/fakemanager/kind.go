@@ -74,7 +74,7 @@ func (c *Cache) formsOf(gvk schema.GroupVersionKind) (all []*kind) {
 	return all
 }
 
-// watchEverything makes the cache watch each kind of which it receives a change.
+// watchEverything makes the cache watch each kind as soon as an object of the kind changes.
 func (c *Cache) watchEverything() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,7 +181,7 @@ type Past struct {
 }
 
 // BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one
-// reconcile of every object has run. Then those of the changes that are later can be delivered.
+// reconcile of every object has run. Then the later ones of the changes can be delivered.
 func (c *Cache) BeginInThePast(past Past, changes []memoryserver.Change) {
 	k := &kind{gvk: past.GVK, form: typed, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1, past: true}}
 	for _, change := range changes {

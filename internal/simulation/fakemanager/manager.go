@@ -29,7 +29,7 @@ import (
 
 // Options are the parts of a [Manager]. All fields are required.
 type Options struct {
-	Context             context.Context // of the process: its end stops the controllers
+	Context             context.Context // the context of the process; its end stops the controllers
 	Scheme              *runtime.Scheme
 	Server              *memoryserver.Server
 	Client              client.Client // what GetClient returns
@@ -77,8 +77,8 @@ func (m *Manager) Cache() *Cache { return m.cache }
 // Controllers returns the controllers that were added, in their order.
 func (m *Manager) Controllers() []*Controller { return m.controllers }
 
-// Deliver makes the cache show the oldest change that it does not show yet, except those of frozen kinds. It calls before
-// with the change, then the event handlers of its kind, and returns the change. It returns nil if there is none.
+// Deliver makes the cache show the oldest change that it does not show yet, except changes of frozen kinds. It calls
+// before with the change, then the event handlers of its kind, and returns the change. It returns nil if there is none.
 func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Change, error) {
 	kind, change := m.cache.next()
 	if change == nil {
@@ -173,13 +173,13 @@ func (m *Manager) Run(ctx context.Context) error {
 // Elected returns a channel that is closed: the process always leads.
 func (m *Manager) Elected() <-chan struct{} { return m.elected }
 
-// AddMetricsServerExtraHandler does nothing: there is no metrics server.
+// AddMetricsServerExtraHandler does nothing: the manager has no metrics server.
 func (m *Manager) AddMetricsServerExtraHandler(string, http.Handler) error { return nil }
 
-// AddHealthzCheck does nothing: there is no health endpoint.
+// AddHealthzCheck does nothing: the manager has no health endpoint.
 func (m *Manager) AddHealthzCheck(string, healthz.Checker) error { return nil }
 
-// AddReadyzCheck does nothing: there is no readiness endpoint.
+// AddReadyzCheck does nothing: the manager has no readiness endpoint.
 func (m *Manager) AddReadyzCheck(string, healthz.Checker) error { return nil }
 
 // GetWebhookServer returns a webhook server that is never started.

@@ -30,8 +30,8 @@ type item struct {
 	priority int
 	batch    int       // items of earlier batches are taken first
 	due      time.Time // zero: ready at once
-	retry    bool      // after an error
-	cause    string    // for the trace
+	retry    bool      // it is a retry after an error
+	cause    string    // why it was enqueued, for the trace
 }
 
 var _ priorityqueue.PriorityQueue[ctrl.Request] = &queue{}
@@ -214,7 +214,7 @@ func (q *queue) due(attempts map[ctrl.Request]int, enough int) time.Time {
 	return first
 }
 
-// ready returns the requests that are ready and are no retries after an error.
+// ready returns the requests that are ready, except retries after an error.
 func (q *queue) ready() []ctrl.Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // Change is one place at which two states differ: an object that only one of them has, or a field.
 type Change struct {
 	Object    string // its kind and name, or External
-	Path      string // of the field; "" for the object itself
+	Path      string // the path of the field; "" for the object itself
 	Want, Got any    // the values in the two states; diff.Absent if there is none
 }
 
@@ -214,8 +214,8 @@ func itemKey(v any) (key string, found bool) {
 
 // Lengths of values in messages, in bytes.
 const (
-	maxValue  = 200 // of a value that is not cut off
-	sameValue = 40  // that is shown before the first difference, of values that are cut off
+	maxValue  = 200 // longer values are cut off
+	sameValue = 40  // how much of values that are cut off is shown before the first difference
 )
 
 // short returns values as text, for a comparison. If one is too long, all begin shortly before the first difference, and are cut

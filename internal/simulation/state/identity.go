@@ -68,11 +68,11 @@ func (i *Identities) markStaleOwners(u *unstructured.Unstructured, exist map[str
 }
 
 // minVersion is the smallest version that is replaced in a field of any name. Smaller numbers are often versions of
-// something else, such as of a database. Those of all objects that exist before the first action are smaller.
+// something else, such as a database. All objects that exist before the first action have smaller versions.
 const minVersion = 1000
 
-// replaceVersions replaces resource versions in fields: in those named resourceVersion, and in others with "version" in
-// their name those that an object of the run had.
+// replaceVersions replaces resource versions in fields whose name ends with resourceVersion. In other fields with
+// "version" in their name, it replaces only versions that an object of the run had.
 func (i *Identities) replaceVersions(v any) {
 	switch v := v.(type) {
 	case map[string]any:

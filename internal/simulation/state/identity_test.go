@@ -33,7 +33,7 @@ func TestIdentities(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		known  *Identities
-		field  string // of the object's annotations
+		field  string // the name of an annotation of the object
 		value  string
 		want   string
 	}{

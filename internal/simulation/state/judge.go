@@ -11,10 +11,10 @@ import (
 
 // References are the states to which runs without faults lead at one moment. A run with faults must lead to one of them.
 type References struct {
-	Baseline State   // of the run without faults
-	Late     State   // of the run in which the operator starts late; nil if there is none for the moment
-	Random   Places  // at which two runs without faults differ
-	Near     []State // of moments shortly before and after, between which the user does nothing
+	Baseline State   // the state in the run without faults
+	Late     State   // the state in the run in which the operator starts late; nil if there is none for the moment
+	Random   Places  // where two runs without faults differ
+	Near     []State // states at moments shortly before and after, between which the user does nothing
 }
 
 // Places are places in a state: paths by object. The path "" is the object itself.

@@ -224,7 +224,7 @@ func TestPlacesDescribe(t *testing.T) {
 	places := PlacesOf(
 		State{"Secret b": object{"data": object{"key": "x"}}, "Secret a": object{}},
 		State{"Secret b": object{"data": object{"key": "y"}}})
-	places["Secret b"] = append(places["Secret b"], "data.key") // of another action
+	places["Secret b"] = append(places["Secret b"], "data.key") // as found after another action
 	if diff := cmp.Diff([]string{"Secret a", "Secret b: data.key"}, places.Describe()); diff != "" {
 		t.Error(diff)
 	}

@@ -66,8 +66,8 @@ func (n *RandomNames) Simplify(kind string, object client.ObjectKey) string {
 	return object.Name
 }
 
-// Align returns a state in which random names are those of another state, as far as that has as many. What it has too many is
-// numbered, so that the same result has the same names.
+// Align returns a state with the random names of another state, as far as the other one has as many. The names that are
+// left are numbered, so that the same result has the same names.
 func (n *RandomNames) Align(got, want State) State {
 	if len(n.prefixes) == 0 {
 		return got

@@ -11,6 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // State is what exists when the operator is quiet: the objects by kind and name, and under [External] the state outside of
@@ -21,19 +23,20 @@ type State map[string]any
 // External is the key of the state outside of the cluster.
 const External = "external"
 
-// What the simulation's other writer adds to objects. Of leaves it out.
+// What the simulation's other writer adds to objects. The function [Of] leaves it out.
 const (
-	OtherWriterKey       = "reconciletest.opblocks.dev/another-writer" // of an annotation, a label and a finalizer
+	OtherWriterKey       = "reconciletest.opblocks.dev/another-writer" // an annotation, a label and a finalizer
 	OtherWriterCondition = "reconciletest.opblocks.dev/AnotherWriter"
-	OtherControllerKey   = "reconciletest.opblocks.dev/another-controller" // of a finalizer
+	OtherControllerKey   = "reconciletest.opblocks.dev/another-controller" // a finalizer
 )
 
 // transient are kinds that record what happened, not what exists. They are not compared.
 var transient = map[string]bool{"Event": true, "Lease": true}
 
 // Of returns the state of the objects and of external, which is the state outside of the cluster as [EncodeExternal]
-// returns it, or "". known are the identities of all objects of the run, also of those that are gone. ignore is called
-// with a copy of every object, without its managed fields, and may change it, or empty it to leave it out; it may be nil.
+// returns it, or "". known has the identities of all objects of the run, including objects that are gone. ignore is
+// called with a copy of every object, without its managed fields, and may change it, or empty it to leave it out; it
+// may be nil.
 func Of(objects []client.Object, known *Identities, external string, ignore func(*unstructured.Unstructured)) (State, error) {
 	var all []*unstructured.Unstructured
 	uids, exist := make([]string, 0, 2*len(objects)), make(map[string]bool, 2*len(objects))
@@ -103,10 +106,6 @@ func NameOf(key client.ObjectKey) string {
 	return key.String()
 }
 
-// AppliedAnnotation is the annotation in which package ownedresources records what it last sent, and whether that created
-// the object.
-const AppliedAnnotation = "opblocks.dev/applied"
-
 // simplify removes the fields that are not compared, and replaces observed generations.
 func simplify(u *unstructured.Unstructured) {
 	metadata, _, _ := unstructured.NestedMap(u.Object, "metadata")
@@ -114,9 +113,10 @@ func simplify(u *unstructured.Unstructured) {
 		delete(metadata, field)
 	}
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		if applied, ok := annotations[AppliedAnnotation].(string); ok { // whether it was written again does not matter
-			annotations[AppliedAnnotation] = strings.Replace(applied, ":created:", ":applied:", 1)
+		if applied, ok := annotations[record.Applied].(string); ok { // whether it was written again does not matter
+			annotations[record.Applied] = strings.Replace(applied, ":created:", ":applied:", 1)
 		}
+		delete(annotations, record.BuiltFrom) // it has resource versions
 		if delete(annotations, OtherWriterKey); len(annotations) == 0 {
 			delete(metadata, "annotations")
 		}

@@ -41,7 +41,7 @@ func isTimeText(digits string) bool {
 	return err == nil && isTimeNumber(n)
 }
 
-// minTimeDigits is the smallest number of digits of a time: those of a date, or of minutes since 1970.
+// minTimeDigits is the smallest number of digits of a time: a date has 8 digits, and so have minutes since 1970.
 const minTimeDigits = 8
 
 // mayHaveTimes reports whether a text has enough digits in a row for a time.

@@ -38,8 +38,8 @@ func (cp *ControlPlane) ConfigFor(user string, groups ...string) *rest.Config {
 	return config
 }
 
-// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server. The token is
-// valid for 24 hours. If there is no such ServiceAccount, it returns an error that apierrors.IsNotFound recognizes.
+// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server. The token
+// is valid for 24 hours. If the ServiceAccount does not exist, the error is one that apierrors.IsNotFound recognizes.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	return serviceAccountConfig(ctx, cp.client, cp.admin, namespace, name)
 }
@@ -70,8 +70,8 @@ func serviceAccountConfig(ctx context.Context, c client.Client, config *rest.Con
 // the control plane.
 func (cp *ControlPlane) Kubeconfig() string { return cp.file("kubeconfig") }
 
-// connect writes the administrator's token for kube-apiserver and creates the access with it. kube-apiserver would verify the signature
-// of a client certificate at each request, which takes it longer than to look up a token.
+// connect writes the administrator's token for kube-apiserver and creates the access with it. kube-apiserver would
+// verify the signature of a client certificate at each request, which takes it longer than to look up a token.
 func (cp *ControlPlane) connect(ca *authority, port int) error {
 	token := rand.Text()
 	if err := cp.write("tokens.csv", []byte(token+",admin,admin,"+adminGroup+"\n")); err != nil {
@@ -90,10 +90,10 @@ func (cp *ControlPlane) connect(ca *authority, port int) error {
 	return cp.write("kubeconfig", content)
 }
 
-// MarshalKubeconfig returns the content of a kubeconfig file with this access, such as that of
+// MarshalKubeconfig returns the content of a kubeconfig file with this access, such as an access from
 // [ControlPlane.ServiceAccountConfig] or [ControlPlane.ConfigFor]. The content is secret: write it to a file with mode
-// 0600. The file has the address of the API server, the certificates, the token, the user name and password, and the user
-// to impersonate. MarshalKubeconfig returns an error if the access needs a proxy or a plug-in for credentials.
+// 0600. The file has the address of the API server, the certificates, the token, the user name and password, and the
+// user to impersonate. MarshalKubeconfig returns an error if the access needs a proxy or a plug-in for credentials.
 func MarshalKubeconfig(config *rest.Config) ([]byte, error) {
 	if config.Proxy != nil || config.ExecProvider != nil || config.AuthProvider != nil {
 		return nil, errors.New("a kubeconfig file cannot have this access: it has a proxy or a plug-in for credentials")

@@ -16,13 +16,13 @@ const (
 
 	// serviceRange is as wide as the API server allows. The default of envtest is full after 254 Services.
 	serviceRange   = "10.96.0.0/12"
-	serviceAddress = "10.96.0.1" // of the API server itself
+	serviceAddress = "10.96.0.1" // the address of the API server's own Service
 
 	startAttempts = 5
 )
 
-// startAPIServer starts kube-apiserver on a free port. It tries another one if the port is taken meanwhile, or if kube-apiserver
-// has ended because it had too little time on a busy machine.
+// startAPIServer starts kube-apiserver on a free port. It tries another port if another program was faster to take this
+// one, or if kube-apiserver has ended because it had too little time on a busy machine.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	ca, err := newAuthority()
 	if err != nil {
@@ -96,7 +96,8 @@ func (cp *ControlPlane) apiServerArgs(port int) []string {
 		"--profiling=false",
 	}
 	if !cp.settings.controllers {
-		// Without the controller manager there are no default ServiceAccounts, and this plug-in would reject every pod.
+		// Without the controller manager nothing creates default ServiceAccounts, and this plug-in would reject every
+		// pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	return append(args, cp.settings.apiserverArgs...)

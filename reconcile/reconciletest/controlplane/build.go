@@ -22,8 +22,9 @@ import (
 // If the folder KUBEBUILDER_ASSETS has programs of the same minor version, these are used instead. The environment variable
 // OPBLOCKS_CACHE names another folder than opblocks in the user's cache (see [os.UserCacheDir]).
 //
-// It returns an error if an option is wrong (see [WithNodes] and [WithCRDs]), there is no go command, Go is too old, a module cannot be downloaded, the disk is full, the
-// cache cannot be written, or the context is done. The message says what to do. Nothing half-built is left behind.
+// It returns an error if an option is wrong (see [WithNodes] and [WithCRDs]), the go command is missing, Go is too old,
+// a module cannot be downloaded, the disk is full, the cache cannot be written, or the context is done. The message
+// says what to do. Nothing half-built is left behind.
 func Build(ctx context.Context, options ...Option) (assets string, err error) {
 	s := newSettings(options)
 	if err := s.check(); err != nil {

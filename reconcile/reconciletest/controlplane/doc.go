@@ -32,8 +32,8 @@
 //
 //	go run github.com/opblocks/opblocks/cmd/controlplane@latest build
 //
-// The folder is fit for envtest. If the folder KUBEBUILDER_ASSETS has programs of the same minor version, such as
-// those of setup-envtest, these run instead, and only the missing ones are built.
+// The folder is fit for envtest. If the folder KUBEBUILDER_ASSETS has programs of the same minor version, such as the
+// programs of setup-envtest, these run instead, and only the missing ones are built.
 //
 // # What is left behind
 //

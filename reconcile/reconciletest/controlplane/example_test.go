@@ -118,7 +118,7 @@ func ExampleControlPlane_ServiceAccountConfig() {
 	// true
 }
 
-// Any access can become a kubeconfig file, such as that of a user.
+// Any access can become a kubeconfig file, such as the access of a user.
 func ExampleMarshalKubeconfig() {
 	config := &rest.Config{Host: "https://127.0.0.1:6443", BearerToken: "token"}
 	config.Impersonate.UserName = "jane"

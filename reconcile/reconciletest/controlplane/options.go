@@ -48,9 +48,9 @@ func WithControllers() Option {
 	return func(s *settings) { s.controllers = true }
 }
 
-// WithNodes is WithControllers with this number of simulated nodes, each of which runs up to 110 pods. With 0 the controllers
-// run without nodes: each pod that is not assigned to a node stays Pending. [Start] and [Build] return an error if the number
-// is negative.
+// WithNodes is WithControllers with this number of simulated nodes. Each node runs up to 110 pods. With 0 the
+// controllers run without nodes: each pod that is not assigned to a node stays Pending. [Start] and [Build] return an
+// error if the number is negative.
 func WithNodes(n int) Option {
 	return func(s *settings) { s.controllers, s.nodes = true, n }
 }

@@ -27,7 +27,7 @@ const (
 
 const (
 	pollInterval   = 25 * time.Millisecond
-	attemptTimeout = 20 * time.Second // a program that took the port meanwhile may never answer
+	attemptTimeout = 20 * time.Second // another program may have taken the port, and never answer
 )
 
 // running is a running program and the command that starts it again.
@@ -156,7 +156,7 @@ func (cp *ControlPlane) restart(ctx context.Context, name string) error {
 }
 
 // Run runs another program, such as an operator, until the control plane stops. Its output goes to <name>.log in the
-// control plane's folder, which is that of [ControlPlane.Kubeconfig]. Two programs may not have the same name.
+// control plane's folder, beside the file of [ControlPlane.Kubeconfig]. Two programs may not have the same name.
 func (cp *ControlPlane) Run(name, path string, args ...string) (*supervisor.Process, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()

@@ -36,7 +36,7 @@ type ConcurrencyPolicy string
 const (
 	// ForbidConcurrent skips the restart.
 	ForbidConcurrent ConcurrencyPolicy = "Forbid"
-	// ReplaceConcurrent restarts the Deployment nevertheless.
+	// ReplaceConcurrent restarts the Deployment all the same.
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 

@@ -48,8 +48,8 @@ type owned struct {
 	PIDs   []int // the supervisor's first
 }
 
-// own starts two servers, one of which ignores SIGTERM and has a child process, and then ends in the way that it reads
-// from standard input.
+// own starts two servers, and then ends in the way that it reads from standard input. The second server ignores SIGTERM
+// and has a child process.
 func own() {
 	s := must(newSupervisor())
 	o := owned{Folder: s.Folder(), PIDs: []int{s.PID()}}

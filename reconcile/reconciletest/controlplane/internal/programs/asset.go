@@ -11,8 +11,8 @@ import (
 
 var minorVersion = regexp.MustCompile(`v?(\d+\.\d+)\.\d+`)
 
-// asset returns the path of a program in the folder KUBEBUILDER_ASSETS of setup-envtest, if its minor version is that of
-// the wanted version of Kubernetes. Of etcd and kwok the pinned minor version is wanted.
+// asset returns the path of a program in the folder KUBEBUILDER_ASSETS of setup-envtest, if the program has the wanted
+// minor version. For etcd and kwok this is the pinned minor version, and else the minor version of Kubernetes.
 func asset(ctx context.Context, p Program, version string) (path string, found bool) {
 	folder := os.Getenv("KUBEBUILDER_ASSETS")
 	if folder == "" {

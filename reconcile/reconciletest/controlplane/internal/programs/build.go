@@ -18,7 +18,7 @@ import (
 func goCommand(ctx context.Context, folder string, arguments ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = folder
-	// An empty GOFLAGS would leave that of `go env -w` in force.
+	// An empty GOFLAGS would leave the GOFLAGS of `go env -w` in force.
 	cmd.Env = append(cmd.Environ(), "GO111MODULE=on", "GOWORK=off", "GOFLAGS=-buildvcs=false",
 		"GOGC=off", "GOMEMLIMIT=1GiB", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	return cmd
@@ -31,8 +31,8 @@ const (
 	executable = "bin"
 )
 
-// build builds those of the named programs that are missing. Only one process builds at a time. The others wait, and find
-// the programs built. What was built is moved into the folder at the end: after an error nothing is left behind.
+// build builds the named programs that are missing. Only one process builds at a time. The others wait, and find the
+// programs built. What was built is moved into the folder at the end: after an error nothing is left behind.
 func (m *Module) build(ctx context.Context, folder string, names []string) error {
 	cache := filepath.Dir(folder)
 	if err := os.MkdirAll(cache, 0o755); err != nil {

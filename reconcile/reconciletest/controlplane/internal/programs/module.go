@@ -19,9 +19,9 @@ const CacheVariable = "OPBLOCKS_CACHE"
 
 // Module is a Go module, from which programs are built into a folder of their own.
 type Module struct {
-	Name     string            // of the folder, such as v1.36.3
+	Name     string            // the beginning of the folder's name, such as v1.36.3
 	Files    map[string][]byte // go.mod, go.sum and sources, by path
-	Flags    []string          // of `go build`
+	Flags    []string          // the flags of `go build`
 	Programs []Program
 
 	// resolve completes the files in a folder. It is nil if they are complete.
@@ -31,7 +31,7 @@ type Module struct {
 // Program is a program to build, a package of Go.
 type Program struct{ Name, Package string }
 
-// executable returns the name of the file that `go build` writes: the last element of the package's path that is no
+// executable returns the name of the file that `go build` writes: the last element of the package's path that is not a
 // version.
 func (p Program) executable() string {
 	name := path.Base(p.Package)
@@ -85,8 +85,8 @@ func (m *Module) folder() (string, error) {
 	return filepath.Join(cache, fmt.Sprintf("%s-%s-%s-%s", m.Name, runtime.GOOS, runtime.GOARCH, m.key())), nil
 }
 
-// key returns a hash of all that the programs are built from, beside the operating system and the version of Go: a new
-// version of Go is no reason to build them again.
+// key returns a hash of all that the programs are built from, except the operating system and the version of Go: the
+// programs are not built again for a new version of Go.
 func (m *Module) key() string {
 	key := sha256.New()
 	fmt.Fprintln(key, m.Flags, m.Programs)
@@ -96,7 +96,7 @@ func (m *Module) key() string {
 	return hex.EncodeToString(key.Sum(nil))[:12]
 }
 
-// cacheFolder returns the folder in which each module has a folder.
+// cacheFolder returns the root of the build cache, with one subfolder per module.
 func cacheFolder() (string, error) {
 	folder := os.Getenv(CacheVariable)
 	if folder == "" {

@@ -1,5 +1,5 @@
-// Package programs builds programs from Go modules into the user's cache: those of a real Kubernetes control plane, and the
-// supervisor that runs them.
+// Package programs builds programs from Go modules into the user's cache: the programs of a real Kubernetes control
+// plane, and the supervisor that runs them.
 //
 // `go build` builds them from their ordinary modules. The files k8s.mod and k8s.sum pin the versions. They are copies of
 // go.mod and go.sum in hack/k8s, which is a module of its own and therefore not part of what a user of this module
@@ -52,9 +52,9 @@ func Names() []string {
 	return names
 }
 
-// Ensure returns the paths of the named programs of a version of Kubernetes, by name. It builds those that are missing,
-// which takes some minutes the first time, and reports its progress on standard error. Concurrent calls wait for each
-// other, also those of other processes. See [Version] for the version.
+// Ensure returns the paths of the named programs of a version of Kubernetes, by name. It builds the missing ones, which
+// takes some minutes the first time, and reports its progress on standard error. Concurrent calls wait for each other,
+// also calls of different processes. See [Version] for the version.
 func Ensure(ctx context.Context, version string, names ...string) (map[string]string, error) {
 	version, err := Version(version)
 	if err != nil {

@@ -1,0 +1,78 @@
+// Package kinds has the kinds of faults that package reconciletest explores, and the kinds of findings that it reports.
+package kinds
+
+// Fault is a kind of fault: what goes wrong.
+type Fault string
+
+// What goes wrong, and where it is tried. A write is a request to the API server that may change something. An effect is
+// a call of Process.Effect, and a query one of Process.Query. HTTP requests by Process.RoundTripper are effects or
+// queries too. Every object means every object that the process has in its queue or has reconciled.
+const (
+	// CrashBefore: the process dies before it sends a write or has an effect.
+	CrashBefore Fault = "crash before"
+	// CrashAfter: the process dies after a write is stored or an effect has happened, and before it gets the answer.
+	CrashAfter Fault = "crash after"
+	// CrashDowntime: as CrashAfter, and the user's next action happens before the process starts again.
+	CrashDowntime Fault = "crash with downtime after"
+	// CrashUnseen: as CrashAfter, for a write of a kind that the process watches. The cache of the next process does not
+	// show the write, nor anything later of that kind, until one pass of every object has run. This happens when a standby
+	// replica takes over whose watch lags, or when an API server that lags answers a list.
+	CrashUnseen Fault = "crash unseen after"
+	// CrashDowntimeUnseen: as CrashUnseen, and the user's next action happens before the process starts again.
+	CrashDowntimeUnseen Fault = "crash with downtime unseen after"
+	// ConcurrentAction: the user's next action happens just before a write or an effect, in the middle of the pass.
+	ConcurrentAction Fault = "concurrent action before"
+	// Timeout: a write is stored, or an effect happens, and its answer is lost: the operator gets an error that wraps
+	// [context.DeadlineExceeded].
+	Timeout Fault = "timeout after"
+	// Conflict: another writer adds an annotation, a label and, unless the object is being deleted, a finalizer to the
+	// object just before an update, patch or apply. Before a write of the status it writes a condition too, if the kind's
+	// conditions are of type metav1.Condition.
+	Conflict Fault = "conflict at"
+	// TooManyRequests: the API server, or the peer of Process.RoundTripper, refuses a request, and asks to retry after a
+	// second.
+	TooManyRequests Fault = "too many requests at"
+	// InternalError: the API server answers a request with an internal error (500), or the peer of Process.RoundTripper
+	// answers that it is not available (503).
+	InternalError Fault = "internal error at"
+	// ConnectionRefused: a request to the API server, an effect or a query does not arrive.
+	ConnectionRefused Fault = "connection refused at"
+	// AlreadyExists: a creation is stored, its answer is lost on the way, and the operator gets the answer to its client's
+	// second attempt. A creation with a generated name is refused and not stored, as if the name were taken.
+	AlreadyExists Fault = "already exists at"
+	// NotFound: another writer deletes an object that the operator created, just before the operator writes or deletes it.
+	NotFound Fault = "not found at"
+	// Stale: the cache does not show a change of an object, nor later ones of that kind, until one more pass of every
+	// object has run, one object has had five, or a pass has waited for 10 seconds.
+	Stale Fault = "stale after"
+	// StaleLong: as Stale, until two more passes of every object have run.
+	StaleLong Fault = "stale for long after"
+	// StaleObjects: as Stale, for a kind that the process watches or reads in the cache both as whole objects and as
+	// metadata. The cache has an informer for each, and the informer of metadata shows the change.
+	StaleObjects Fault = "stale objects after"
+	// StaleMetadata: as StaleObjects, the other way round: the informer of whole objects shows the change.
+	StaleMetadata Fault = "stale metadata after"
+	// MissedEvent: the watch breaks at a change of an object. When the operator has nothing left to do but wait, or one
+	// object has had five passes, the kind is listed again. All changes of an object in between arrive as one event.
+	MissedEvent Fault = "missed event of"
+	// TimeTravel: when the operator has nothing left to do but wait after a change of an object, another process takes over.
+	// Its cache shows that kind as it was before the change, until one pass of every object has run.
+	TimeTravel Fault = "time travel to before"
+	// LeaderChange: another replica becomes the leader before a write or an effect of a pass, and works until it is quiet.
+	// Only then does the old leader continue: it finishes its pass, and then its process ends.
+	LeaderChange Fault = "leader change before"
+	// ForeignFinalizer: the user deletes an object, and the finalizer of another controller outlasts the operator's own: it
+	// is removed only when the operator is quiet. If the operator had a finalizer on the object, its last pass over the
+	// object must not have failed by then.
+	ForeignFinalizer Fault = "foreign finalizer at"
+	// Reversed: of several requests that a set of children sends at once, the last is done first. Faults at these requests
+	// are tried in the order in which the children are declared.
+	Reversed Fault = "reversed order of"
+)
+
+// Faults returns all kinds of faults, in the order in which they are tried.
+func Faults() []Fault {
+	return []Fault{
+		CrashBefore, CrashAfter, CrashDowntime, CrashUnseen, CrashDowntimeUnseen, ConcurrentAction, Timeout, Conflict, TooManyRequests, InternalError, ConnectionRefused, AlreadyExists, NotFound, LeaderChange, Stale, StaleLong, StaleObjects, StaleMetadata, MissedEvent, TimeTravel, ForeignFinalizer, Reversed,
+	}
+}

@@ -1,0 +1,25 @@
+package kinds
+
+// Finding is a kind of finding: in which way an operator fails.
+type Finding string
+
+// The kinds of findings.
+const (
+	// DoesNotSurvive: after a fault something is wrong that is right without it, or harm was done.
+	DoesNotSurvive Finding = "does not survive"
+	// DoesNotRest: the operator works on although nothing has changed, does not become quiet, or ends in errors.
+	// Or a pass does not find an object by its name in the cache, since the cache's options leave out the object, which exists, and
+	// the pass does not read it past the cache.
+	DoesNotRest Finding = "does not come to rest"
+	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
+	// actions, and to a third one in this run. Either may be wrong, and none is blamed.
+	DependsOnTiming Finding = "depends on timing"
+	// BreaksConvention: a pass returns a delay beside an error, or one that has nothing to do sends a write that changes
+	// nothing.
+	BreaksConvention Finding = "breaks a convention"
+)
+
+// Findings returns all kinds of findings.
+func Findings() []Finding {
+	return []Finding{DoesNotSurvive, DoesNotRest, DependsOnTiming, BreaksConvention}
+}

@@ -1,0 +1,69 @@
+// Package step is the contract between package reconcile and steps that do more than Reconcile. Package reconcile looks for
+// these interfaces, and package ownedresources asserts that a set of children implements all of them. So a method that is
+// renamed on one side does not compile.
+package step
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/servedkinds"
+)
+
+// Named is a step that stores its name in the cluster. Any step may implement it.
+type Named interface {
+	SetName(name string)
+}
+
+// Renamed is a step that finds what it stored under former names.
+type Renamed interface {
+	SetFormerNames(names ...string)
+}
+
+// Finalized is a step that brings its own finalizer. Any step may implement it.
+type Finalized interface {
+	// FinalizerName returns an empty name if the step, as it was set up, has nothing to clean up.
+	FinalizerName() string
+}
+
+// FormerlyFinalized is a step that also cleans up for the finalizers that it had under former names.
+type FormerlyFinalized interface {
+	FormerFinalizerNames() []string
+}
+
+// Hooked is a step of this module.
+type Hooked interface {
+	Hooks() Hooks
+}
+
+// Hooks are what package reconcile asks of a step of this module. All are set.
+type Hooks struct {
+	// Self is the step. A type that embeds the step has its Hooks too, but a Reconcile of its own, which must not be left
+	// out: Settled speaks only of Self.
+	Self any
+	// Settled reports whether Reconcile of obj would succeed and change nothing. It does not change obj.
+	Settled func(ctx context.Context, c client.Client, obj client.Object) bool
+	// Watch adds the watches of the step, but not the watches of References. It replaces SetupWithBuilder.
+	Watch func(mgr ctrl.Manager, b *ctrl.Builder) error
+	// References are the objects that the step reads by name. The reconciler watches them for all steps together.
+	References func() []references.Reference
+	// Served returns the watches of the kinds that the API server may not serve, by kind. Call it after Watch.
+	Served func() map[schema.GroupVersionKind]*servedkinds.Watch
+	// ConditionTypes are the types of the conditions that the step sets itself, on which Ready does not depend.
+	ConditionTypes func() []string
+}
+
+// Reader is the client of a step: what an input of a set of children reads with.
+type Reader interface {
+	client.Reader
+	// CachesWhole reports whether the object is a whole object, not metadata, that is read from the cache.
+	CachesWhole(obj client.Object) bool
+	// Epoch returns the epoch of the resource versions of what is read: see package versions.
+	Epoch() uint64
+}
+
+var _ Reader = &references.Reader{}

@@ -1,0 +1,25 @@
+// Package versions notices that resource versions have gone back. An API server that was restored from a backup issues
+// versions again that it has issued before, for other contents. Then nothing that was remembered by version is valid.
+package versions
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Epoch counts how often resource versions went back. What was remembered in another epoch is not valid. It is safe for
+// concurrent use. The zero value is ready to use.
+type Epoch struct{ count atomic.Uint64 }
+
+// Current returns the epoch.
+func (e *Epoch) Current() uint64 { return e.count.Load() }
+
+// Observe begins another epoch if an object, of the same UID, has an earlier version than before.
+func (e *Epoch) Observe(before, after client.Object) {
+	order, err := resourceversion.CompareResourceVersion(after.GetResourceVersion(), before.GetResourceVersion())
+	if err == nil && order < 0 {
+		e.count.Add(1)
+	}
+}

@@ -1,0 +1,34 @@
+package ownedresources
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+// The methods of [Child] as options, for the tables of tests.
+
+func withRetain[T client.Object](keep func(owner T) bool) ChildOption {
+	return optionOf(func(c *Child[T, client.Object]) { c.Retain(keep) })
+}
+
+func withCreateOnly[C client.Object](unset func(C)) ChildOption {
+	return optionOf(func(c *Child[*configMap, C]) { c.CreateOnly(unset) })
+}
+
+func withKeepWhileMissing[C client.Object](keep func(live, desired C)) ChildOption {
+	return optionOf(func(c *Child[*configMap, C]) { c.KeepWhileMissing(keep) })
+}
+
+func withGenerate(key string, length int) ChildOption {
+	return optionOf(func(c *Child[*configMap, client.Object]) { c.Generate(key, length) })
+}
+
+func withRotated[T client.Object](key string, length int, rotateOn func(owner T) string) ChildOption {
+	return optionOf(func(c *Child[T, client.Object]) { c.Generate(key, length, rotateOn) })
+}
+
+// optionOf returns an option that calls a method of a child.
+func optionOf[T, C client.Object](call func(c *Child[T, C])) ChildOption {
+	return func(o *childOptions) {
+		c := &child{options: *o}
+		call(&Child[T, C]{c})
+		*o = c.options
+	}
+}
