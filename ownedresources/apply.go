@@ -324,13 +324,13 @@ func (a *applier) applyDesired(ctx context.Context, s *state, p plan) (Result, e
 		answer, err = a.reclaim(ctx, d, last, before, answer)
 	}
 	switch {
-	case isTooLarge(err), isLiveUntypable(err):
+	case isLiveUntypable(err):
 		answer, err = a.writeByPatch(ctx, d, last, err)
 	case err != nil:
 		answer, err = a.recoverFrom(ctx, d, err)
 	}
 	if err != nil {
-		return Result{}, err
+		return Result{}, withSizeRemedy(err)
 	}
 	a.children.countWrite(d, answer.GetUID(), p.paths, a.clock.Now())
 	answer = a.remember(ctx, d, answer)

@@ -77,7 +77,7 @@ func (a *applier) answer(c *creation) (client.Object, error) {
 		}
 		return nil, wait
 	case c.err != nil:
-		return nil, fmt.Errorf("create %s: %w", d, withoutValues(c.err))
+		return nil, fmt.Errorf("create %s: %w", d, withSizeRemedy(withoutValues(c.err)))
 	}
 	a.countByName(d.owner, d.kind, c.object, creating, d.sum)
 	return d.kind.asLive(c.object)

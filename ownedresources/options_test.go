@@ -20,10 +20,6 @@ func withGenerate(key string, length int) ChildOption {
 	return optionOf(func(c *Child[*configMap, client.Object]) { c.Generate(key, length) })
 }
 
-func withRotated[T client.Object](key string, length int, rotateOn func(owner T) string) ChildOption {
-	return optionOf(func(c *Child[T, client.Object]) { c.Generate(key, length, rotateOn) })
-}
-
 // optionOf returns an option that calls a method of a child.
 func optionOf[T, C client.Object](call func(c *Child[T, C])) ChildOption {
 	return func(o *childOptions) {

@@ -2,6 +2,7 @@ package ownedresources
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -44,9 +45,7 @@ func (p *planned) marks(owner types.UID, retained bool) {
 	p.live.OwnerReferences = nil
 	p.live.Labels = map[string]string{record.OwnerUID: string(owner)}
 	of := p.owner.objectName()
-	for key, value := range (record.Mark{Owner: of, UID: owner, Retained: retained}).Annotations(p.objectName()) {
-		p.live.Annotations[key] = value
-	}
+	maps.Copy(p.live.Annotations, record.Mark{Owner: of, UID: owner, Retained: retained}.Annotations(p.objectName()))
 }
 
 func TestDecide(t *testing.T) {

@@ -319,3 +319,17 @@ func withoutValues(err error) error {
 	}
 	return &refusalError{error: err, message: message[:from] + "{…}" + message[to+1:]}
 }
+
+// withSizeRemedy says what to do about an object that is too large for etcd. A managed fields entry has the name of each field and
+// a few more bytes, so the entry of a ConfigMap with many keys may be as large as its values. The API server creates an object
+// without managed fields if it is too large with them, and refuses to apply it.
+func withSizeRemedy(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if !apierrors.IsRequestEntityTooLargeError(err) && !strings.Contains(text, "code = ResourceExhausted") && !strings.Contains(text, "etcdserver: request is too large") {
+		return err
+	}
+	return fmt.Errorf("%w: etcd takes 1.5 MiB a request by default, and an object and its managed fields have to fit into one: split the object, and delete the live object if it exists", err)
+}

@@ -58,6 +58,7 @@ const (
 // Method is how an object was last written. It begins the value of [Applied].
 type Method string
 
+// The methods.
 const (
 	ByCreate Method = "v1:created:" // by POST: the fields have to be migrated before they can be applied
 	ByApply  Method = "v1:applied:" // by server-side apply
@@ -209,6 +210,7 @@ func HashOfTrigger(trigger string) string { return hashOf(trigger, 16) }
 // RunState is how far a Job that runs once has come.
 type RunState string
 
+// How far a Job has come.
 const (
 	RunStarted  RunState = "started"
 	RunComplete RunState = "complete"

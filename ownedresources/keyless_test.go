@@ -1,62 +1,51 @@
 package ownedresources
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// The names of the keys take as much as their values, so that the managed fields double the object's size.
+// The names of the keys take as much as their values, so that the managed fields double the object's size. The API server creates
+// the object without them, and cannot apply it any more.
 func TestApplyOfALargeObject(t *testing.T) {
 	env := newTestEnv(t)
-	key := func(i int) string { return fmt.Sprintf("%05d%s", i, strings.Repeat("k", 240)) }
-	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large", Labels: map[string]string{"dropped": "x"}}, Data: map[string]string{}}
+	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{}}
 	for i := range 2_500 {
-		want.Data[key(i)] = strings.Repeat("x", 140)
-	}
-	live := &corev1.ConfigMap{}
-	read := func() {
-		require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "large"}, live))
+		want.Data[fmt.Sprintf("%05d%s", i, strings.Repeat("k", 240))] = strings.Repeat("x", 140)
 	}
 	env.expect(t, want, Created, "POST configmaps")
 	env.expect(t, want, Unchanged, none...)
-	read()
-	require.Empty(t, live.ManagedFields, "the API server drops what is too large")
-
-	for _, value := range []string{"1", "2"} {
-		want = want.DeepCopy()
-		want.Labels = nil
-		want.Data[key(0)] = value
-		delete(want.Data, key(len(want.Data)-1))
-		_, err := env.apply(t, want)
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(env.sent.Sent()), 5)
-		read()
-		require.Equal(t, want.Data, live.Data)
-		require.Empty(t, live.Labels)
-		env.expect(t, want, Unchanged, none...)
-	}
-
-	live.Data[key(1)], live.Data["theirs"] = "drift", "x"
-	require.NoError(t, env.other.Update(t.Context(), live))
+	want = want.DeepCopy()
+	want.Data["another"] = "x"
 	_, err := env.apply(t, want)
-	require.NoError(t, err)
-	read()
-	require.Equal(t, "x", live.Data["theirs"], "a repair removes nothing")
-	require.Equal(t, want.Data[key(1)], live.Data[key(1)])
-	env.expect(t, want, Unchanged, none...)
+	require.ErrorContains(t, err, "split the object")
 
 	small := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": "b"}}
 	_, err = env.apply(t, small)
-	require.NoError(t, err)
-	read()
-	require.Equal(t, small.Data, live.Data, "it becomes an ordinary object again")
-	env.expect(t, small, Unchanged, none...)
+	require.ErrorContains(t, err, "delete the live object", "the API server adds the managed fields of the live object first")
+	require.NoError(t, env.other.Delete(t.Context(), small.DeepCopy()))
+	env.expect(t, small, Created, "POST configmaps")
+}
+
+func TestWithSizeRemedy(t *testing.T) {
+	for _, err := range []error{
+		errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max"),
+		errors.New("etcdserver: request is too large"),
+		apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
+	} {
+		require.ErrorIs(t, withSizeRemedy(err), err)
+		require.ErrorContains(t, withSizeRemedy(err), "split the object")
+	}
+	other := errors.New("etcdserver: leader changed")
+	require.Equal(t, other, withSizeRemedy(other))
+	require.NoError(t, withSizeRemedy(nil))
 }
 
 // Anybody can write an item without the key of its list. The API server then refuses every server-side apply of the object.

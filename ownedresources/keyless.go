@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -16,27 +15,11 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// An object and its managed fields must fit into one request to etcd, of 1.5 MiB by default. A managed fields entry has
-// the name of each field and a few more bytes, so the entry of a ConfigMap with many keys may be as large as its
-// values. If a POST or a patch would be too large, the API server drops all managed fields. But it refuses a
-// server-side apply, which needs them.
-//
-// The API server also refuses every apply of an object that has an item without the keys of its list, such as a secret
-// without a name in a ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed
-// fields too.
+// The API server refuses every apply of an object that has an item without the keys of its list, such as a secret without a
+// name in a ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed fields.
 //
 // Such an object is written by a patch of what an apply would have made of it. As it has no managed fields, nobody
 // knows what else is ours: fields that are not desired are removed, see [applier.reclaim]. Items without keys stay.
-
-// isTooLarge reports whether an object is too large for etcd.
-func isTooLarge(err error) bool {
-	if err == nil {
-		return false
-	}
-	text := err.Error()
-	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(text, "code = ResourceExhausted") ||
-		strings.Contains(text, "etcdserver: request is too large")
-}
 
 // isLiveUntypable reports whether the API server refused an apply because the live object does not fit its schema.
 func isLiveUntypable(err error) bool {
@@ -86,8 +69,6 @@ func (a *applier) writeByPatch(ctx context.Context, d *desired, last record.Last
 		}
 		answer, err := a.replace(ctx, d, patch, options...)
 		switch {
-		case isTooLarge(err):
-			return nil, fmt.Errorf("%w: etcd takes 1.5 MiB a request by default: split the object", err)
 		case err == nil || !isInvalid(err) || !withSpec || !removes:
 			return answer, err
 		}
