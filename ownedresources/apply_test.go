@@ -15,22 +15,24 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestApplyCreatesOnce(t *testing.T) {
 	w := newTestEnv(t)
 	for _, want := range []client.Object{w.deployment(), w.service()} {
-		live := w.expect(t, want, Created, "POST "+resourceOf(want))
+		live := w.expect(t, want, apply.Created, "POST "+resourceOf(want))
 		require.True(t, metav1.IsControlledBy(live, w.owner))
 	}
 	for range 3 {
-		w.expect(t, w.deployment(), Unchanged, none...)
-		w.expect(t, w.service(), Unchanged, none...)
+		w.expect(t, w.deployment(), apply.Unchanged, none...)
+		w.expect(t, w.service(), apply.Unchanged, none...)
 	}
-	w.applier = newApplier() // a restart
-	w.expect(t, w.deployment(), Unchanged, none...)
-	w.expect(t, w.service(), Unchanged, none...)
+	w.applier = apply.New() // a restart
+	w.expect(t, w.deployment(), apply.Unchanged, none...)
+	w.expect(t, w.service(), apply.Unchanged, none...)
 }
 
 func TestApplyTriesAllObjects(t *testing.T) {
@@ -38,10 +40,10 @@ func TestApplyTriesAllObjects(t *testing.T) {
 	theirs := w.deployment()
 	require.NoError(t, w.other.Create(t.Context(), theirs))
 	results, err := Apply(t.Context(), w.client, w.owner, w.deployment(), w.service())
-	var owned *OwnershipError
+	var owned *owned.OwnershipError
 	require.ErrorAs(t, err, &owned)
 	require.Nil(t, results[0].Object)
-	require.Equal(t, Created, results[1].Operation)
+	require.Equal(t, apply.Created, results[1].Operation)
 	require.NotEmpty(t, results[1].Object.(*corev1.Service).Spec.ClusterIP)
 }
 
@@ -49,31 +51,31 @@ func TestApplyRepairsDrift(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		change func(*appsv1.Deployment)
-		op     Operation
+		op     apply.Operation
 		left   func(*appsv1.Deployment) bool // what must hold afterwards
 	}{
 		"OurValueChanged": {
 			reason: "One write repairs a value that is ours.",
 			change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "evil" },
-			op:     Applied,
+			op:     apply.Applied,
 			left:   func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.Containers[0].Image == "nginx:1.28" },
 		},
 		"OurItemRemoved": {
 			reason: "An item of ours that was removed from a keyed list is added again.",
 			change: func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Env = nil },
-			op:     Applied,
+			op:     apply.Applied,
 			left:   func(d *appsv1.Deployment) bool { return len(d.Spec.Template.Spec.Containers[0].Env) == 1 },
 		},
 		"OurAnnotationRemoved": {
 			reason: "Without the annotation it is unknown what was last sent.",
 			change: func(d *appsv1.Deployment) { delete(d.Annotations, record.Applied) },
-			op:     Applied,
+			op:     apply.Applied,
 			left:   func(d *appsv1.Deployment) bool { return d.Annotations[record.Applied] != "" },
 		},
 		"OurReferenceChanged": {
 			reason: "The deletion of the owner must wait for its children where that was asked for.",
 			change: func(d *appsv1.Deployment) { d.OwnerReferences[0].BlockOwnerDeletion = new(false) },
-			op:     Applied,
+			op:     apply.Applied,
 			left:   func(d *appsv1.Deployment) bool { return *d.OwnerReferences[0].BlockOwnerDeletion },
 		},
 		"RestartedByKubectl": {
@@ -81,7 +83,7 @@ func TestApplyRepairsDrift(t *testing.T) {
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 			},
-			op: Unchanged,
+			op: apply.Unchanged,
 			left: func(d *appsv1.Deployment) bool {
 				return d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "now"
 			},
@@ -91,35 +93,35 @@ func TestApplyRepairsDrift(t *testing.T) {
 			change: func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
 			},
-			op:   Unchanged,
+			op:   apply.Unchanged,
 			left: func(d *appsv1.Deployment) bool { return len(d.Spec.Template.Spec.Containers) == 2 },
 		},
 		"LabelAdded": {
 			reason: "Labels are shared with other writers.",
 			change: func(d *appsv1.Deployment) { d.Labels["team"] = "red" },
-			op:     Unchanged,
+			op:     apply.Unchanged,
 			left:   func(d *appsv1.Deployment) bool { return d.Labels["team"] == "red" },
 		},
 		"FinalizerAdded": {
 			reason: "Finalizers are shared with other writers.",
 			change: func(d *appsv1.Deployment) { d.Finalizers = append(d.Finalizers, "example.com/hold") },
-			op:     Unchanged,
+			op:     apply.Unchanged,
 			left:   func(d *appsv1.Deployment) bool { return slices.Contains(d.Finalizers, "example.com/hold") },
 		},
 		"DefaultedValueChanged": {
 			reason: "A field that is not desired may be changed.",
 			change: func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(3)) },
-			op:     Unchanged,
+			op:     apply.Unchanged,
 			left:   func(d *appsv1.Deployment) bool { return *d.Spec.RevisionHistoryLimit == 3 },
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newTestEnv(t)
-			w.expect(t, w.deployment(), Created, "POST deployments")
+			w.expect(t, w.deployment(), apply.Created, "POST deployments")
 			want := w.deployment()
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-			w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+			w.expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 			live := &appsv1.Deployment{}
 			byHand(t, w, live, tc.change)
 
@@ -130,7 +132,7 @@ func TestApplyRepairsDrift(t *testing.T) {
 			require.True(t, tc.left(live), tc.reason)
 
 			version := live.ResourceVersion
-			w.expect(t, want, Unchanged, none...)
+			w.expect(t, want, apply.Unchanged, none...)
 			w.live(t, live)
 			require.Equal(t, version, live.ResourceVersion, "the next pass writes nothing")
 		})
@@ -159,25 +161,25 @@ func TestApplyOfAnObjectThatTheCacheDoesNotShow(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, w.sent.Sent(), "it is remembered until the cache shows it")
 
-	w.applier = newApplier()
+	w.applier = apply.New()
 	_, err = w.apply(t, w.deployment())
 	require.NoError(t, err)
 	require.Equal(t, []string{"POST deployments", "GET deployments"}, w.sent.Sent(), "after a restart it is found past the cache")
 
-	w.applier = newApplier()
-	w.applier.clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * maxCacheDelay))
+	w.applier = apply.New()
+	w.applier.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(2 * apply.MaxCacheDelay))
 	_, err = w.apply(t, w.deployment())
-	var hidden *NotCachedError
+	var hidden *owned.NotCachedError
 	require.ErrorAs(t, err, &hidden, "a cache that is behind for that long will never show it")
 	require.Equal(t, "NotInCache", hidden.Reason())
 }
 
 func TestApplyOfAnObjectThatExistsAndThenIsGone(t *testing.T) {
 	w := newTestEnv(t)
-	d, err := w.applier.desire(ownerOf(t, w), w.service(), &childOptions{})
+	d, err := w.applier.Desire(ownerOf(t, w), w.service(), &owned.Options{})
 	require.NoError(t, err)
-	d.object.SetNamespace(w.namespace)
+	d.Object.SetNamespace(w.namespace)
 	exists := errors.New("already exists")
-	_, err = w.applier.updateUnseen(t.Context(), d, exists)
+	_, err = w.applier.UpdateUnseen(t.Context(), d, exists)
 	require.ErrorIs(t, err, exists, "a lost race: the next pass creates it")
 }

@@ -9,6 +9,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 func TestContainerPorts(t *testing.T) {
@@ -133,17 +135,17 @@ func TestApplyKeepsClusterIPAndNodePort(t *testing.T) {
 	w := newTestEnv(t)
 	want := w.service()
 	want.Spec.Type = corev1.ServiceTypeNodePort
-	w.expect(t, want, Created, "POST services")
+	w.expect(t, want, apply.Created, "POST services")
 	var before, after corev1.Service
 	w.live(t, &before)
 	want.Spec.Ports[0].TargetPort.IntVal = 8080
 	want.Labels["x"] = "y"
-	w.expect(t, want, Applied, "GET services", "PATCH services", "PATCH services")
+	w.expect(t, want, apply.Applied, "GET services", "PATCH services", "PATCH services")
 	w.live(t, &after)
 	require.Equal(t, before.Spec.ClusterIP, after.Spec.ClusterIP)
 	require.Equal(t, before.Spec.Ports[0].NodePort, after.Spec.Ports[0].NodePort)
 	byHand(t, w, &after, func(s *corev1.Service) { s.Spec.Selector["also"] = "this" })
-	w.expect(t, want, Applied, "PATCH services")
+	w.expect(t, want, apply.Applied, "PATCH services")
 	w.live(t, &after)
 	require.Equal(t, map[string]string{"app": "web"}, after.Spec.Selector, "a Service's selector is atomic: what others add is removed")
 }

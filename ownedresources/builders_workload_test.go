@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 func TestNewDeploymentDoesNotChangeItsArguments(t *testing.T) {
@@ -28,14 +30,14 @@ func TestNewDeploymentDoesNotChangeItsArguments(t *testing.T) {
 
 func TestApplyKeepsRestartedAtAndInjectedContainers(t *testing.T) {
 	w := newTestEnv(t)
-	w.expect(t, w.deployment(), Created, "POST deployments")
+	w.expect(t, w.deployment(), apply.Created, "POST deployments")
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
 	})
 	want := w.deployment()
 	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 	var live appsv1.Deployment
 	w.live(t, &live)
 	require.Equal(t, "now", live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"])

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -118,9 +119,9 @@ func keyFor(obj client.Object, name client.ObjectKey) string {
 func (env *cacheEnv) stored(t *testing.T) map[string]client.Object {
 	t.Helper()
 	all := map[string]client.Object{}
-	for _, list := range []client.ObjectList{&policyv1.PodDisruptionBudgetList{}, newList(&configMap{}, schema.FromAPIVersionAndKind("v1", "ConfigMap"), scheme.Scheme)} {
+	for _, list := range []client.ObjectList{&policyv1.PodDisruptionBudgetList{}, set.NewList(&configMap{}, schema.FromAPIVersionAndKind("v1", "ConfigMap"), scheme.Scheme)} {
 		require.NoError(t, env.server.List(t.Context(), list, client.InNamespace("default")))
-		for _, obj := range itemsOf(list) {
+		for _, obj := range set.ItemsOf(list) {
 			all[keyFor(obj, client.ObjectKeyFromObject(obj))] = obj
 		}
 	}
@@ -156,26 +157,26 @@ func (env *cacheEnv) showSilently(t *testing.T) {
 
 func (env *cacheEnv) created(obj client.Object) {
 	if _, owner := obj.(*budget); owner {
-		env.set.observeOwners().Create(context.Background(), event.CreateEvent{Object: obj}, env.queue)
+		set.Watcher{Set: env.set.set}.ObserveOwners().Create(context.Background(), event.CreateEvent{Object: obj}, env.queue)
 		return
 	}
-	env.set.observe().Create(event.CreateEvent{Object: obj})
+	set.Watcher{Set: env.set.set}.Observe().Create(event.CreateEvent{Object: obj})
 }
 
 func (env *cacheEnv) updated(before, after client.Object) {
 	if _, owner := after.(*budget); owner {
-		env.set.observeOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
+		set.Watcher{Set: env.set.set}.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
 		return
 	}
-	env.set.observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+	set.Watcher{Set: env.set.set}.Observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
 }
 
 func (env *cacheEnv) deleted(obj client.Object) {
 	if _, owner := obj.(*budget); owner {
-		env.set.observeOwners().Delete(context.Background(), event.DeleteEvent{Object: obj}, env.queue)
+		set.Watcher{Set: env.set.set}.ObserveOwners().Delete(context.Background(), event.DeleteEvent{Object: obj}, env.queue)
 		return
 	}
-	env.set.observe().Delete(event.DeleteEvent{Object: obj})
+	set.Watcher{Set: env.set.set}.Observe().Delete(event.DeleteEvent{Object: obj})
 }
 
 // pass runs one pass, and notes what it finds of functions that are not pure.
@@ -199,7 +200,7 @@ func (env *cacheEnv) converge(t *testing.T) {
 
 func (env *cacheEnv) isSettled(t *testing.T) bool {
 	t.Helper()
-	return env.set.settled(t.Context(), env, env.cachedOwner())
+	return env.set.set.Settled(t.Context(), env, env.cachedOwner())
 }
 
 func (env *cacheEnv) cachedOwner() *budget { return env.shown[keyFor(&budget{}, budgetName)].(*budget) }

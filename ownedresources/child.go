@@ -1,13 +1,11 @@
 package ownedresources
 
 import (
-	"fmt"
-	"reflect"
-	"runtime"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
 // Child is what a T owns of one kind: an object of type C, or a list of them. It is a pure function of the T and of declared
@@ -18,32 +16,18 @@ import (
 // clock and no global, and copy nothing from the live object. It must not change the owner.
 //
 // The methods that return the child change it. Call them before [Ensure].
-type Child[T, C client.Object] struct{ *child }
-
-// child is a Child without its types.
-type child struct {
-	build    func(*reconciliation) error // adds what is desired
-	function string                      // the name of the function that builds
-	sample   client.Object               // an empty object of the child's kind, in the type of its live objects
-	inputs   []*input                    // what build reads
-	after    []*child
-	options  childOptions
-	mistake  error // a mistake in a call of one of its methods
-
-	configuration bool // it is built by apply configurations
-	inSet         bool // a set has it, so that it must not change any more
-}
+type Child[T, C client.Object] struct{ child *set.Child }
 
 // AnyChild is a [Child] of whatever type.
 type AnyChild[T client.Object] interface {
 	isChildOf(owner T)
-	engine() *child
+	engine() *set.Child
 }
 
 func (c *Child[T, C]) isChildOf(T) {}
 
 // engine returns the child without its types.
-func (c *Child[T, C]) engine() *child {
+func (c *Child[T, C]) engine() *set.Child {
 	if c == nil {
 		return nil
 	}
@@ -59,8 +43,8 @@ func Build[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) P, options ...ChildOption) *Child[T, P] {
-	return newChild[T, P](P(new(C)), f, options, func(r *reconciliation) error {
-		addObject(r, f(r.object.(T)))
+	return newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+		addObject(r, f(r.Object.(T)))
 		return nil
 	})
 }
@@ -71,8 +55,8 @@ func BuildOrError[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) (P, error), options ...ChildOption) *Child[T, P] {
-	return newChild[T, P](P(new(C)), f, options, func(r *reconciliation) error {
-		obj, err := f(r.object.(T))
+	return newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+		obj, err := f(r.Object.(T))
 		if err == nil {
 			addObject(r, obj)
 		}
@@ -86,8 +70,8 @@ func BuildEach[T client.Object, C any, P interface {
 	*C
 	client.Object
 }](f func(owner T) ([]P, error), options ...ChildOption) *Child[T, P] {
-	return newChild[T, P](P(new(C)), f, options, func(r *reconciliation) error {
-		objs, err := f(r.object.(T))
+	return newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+		objs, err := f(r.Object.(T))
 		if err == nil {
 			addObjects(r, objs)
 		}
@@ -101,18 +85,18 @@ func BuildFrom[T client.Object, S, C any, P interface {
 	*C
 	client.Object
 }](input *Input[T, S], f func(owner T, value S) (P, error), options ...ChildOption) *Child[T, P] {
-	child := newChild[T, P](P(new(C)), f, options, func(r *reconciliation) error {
+	child := newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
 		value, err := input.value(r)
 		if err != nil {
 			return err
 		}
-		obj, err := f(r.object.(T), value)
+		obj, err := f(r.Object.(T), value)
 		if err == nil {
 			addObject(r, obj)
 		}
 		return err
 	})
-	child.inputs = inputs(input)
+	child.child.Inputs = inputs(input)
 	return child
 }
 
@@ -121,26 +105,26 @@ func BuildEachFrom[T client.Object, S, C any, P interface {
 	*C
 	client.Object
 }](input *Input[T, S], f func(owner T, value S) ([]P, error), options ...ChildOption) *Child[T, P] {
-	child := newChild[T, P](P(new(C)), f, options, func(r *reconciliation) error {
+	child := newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
 		value, err := input.value(r)
 		if err != nil {
 			return err
 		}
-		objs, err := f(r.object.(T), value)
+		objs, err := f(r.Object.(T), value)
 		if err == nil {
 			addObjects(r, objs)
 		}
 		return err
 	})
-	child.inputs = inputs(input)
+	child.child.Inputs = inputs(input)
 	return child
 }
 
 // newChild returns a child that build builds. build calls f, the user's function. Here only the name of f is used.
-func newChild[T, P client.Object](sample client.Object, f any, options []ChildOption, build func(*reconciliation) error) *Child[T, P] {
-	c := &child{sample: sample, build: build, function: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()}
+func newChild[T, P client.Object](sample client.Object, f any, options []ChildOption, build func(*set.Reconciliation) error) *Child[T, P] {
+	c := set.NewChild(sample, f, build)
 	for _, o := range options {
-		o(&c.options)
+		o(&c.Options)
 	}
 	return &Child[T, P]{c}
 }
@@ -149,9 +133,9 @@ func newChild[T, P client.Object](sample client.Object, f any, options []ChildOp
 func addObject[C any, P interface {
 	*C
 	client.Object
-}](r *reconciliation, obj P) {
+}](r *set.Reconciliation, obj P) {
 	if obj != nil {
-		r.add(obj)
+		r.Add(obj)
 	}
 }
 
@@ -159,56 +143,42 @@ func addObject[C any, P interface {
 func addObjects[C any, P interface {
 	*C
 	client.Object
-}](r *reconciliation, objs []P) {
+}](r *set.Reconciliation, objs []P) {
 	for _, obj := range objs {
 		addObject(r, obj)
 	}
 }
 
-func (c *child) empty() client.Object { return c.sample.DeepCopyObject().(client.Object) }
-
-// change calls f, unless a set has the child already.
-func (c *Child[T, C]) change(method string, f func(*child)) *Child[T, C] {
-	if c.inSet {
-		c.mistake = fmt.Errorf("its method %s was called after Ensure: call it before", method)
-	} else {
-		f(c.child)
-	}
-	return c
-}
-
-// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. A manager's client reads
-// unstructured objects past its cache, with one request each, unless its option Cache.Unstructured is set.
-func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
-	return c.change("Kind", func(c *child) {
-		if _, untyped := c.sample.(*unstructured.Unstructured); !untyped || c.configuration {
-			c.mistake = fmt.Errorf("it has a Kind, and the type %T: a Kind is for a function that returns *unstructured.Unstructured; take it away", c.sample)
-			return
-		}
-		c.sample.GetObjectKind().SetGroupVersionKind(kind)
-	})
-}
-
-// After sets what the child comes after, and returns the child. Its objects are created, and changed for a new desired
-// state, only while all objects of the others are ready: by kstatus, or by [ReadyWhen]. Until then the error of
-// [ChildSet.Reconcile] says which object waits for which.
-//
-// An object that exists is repaired all the same: only changes of what is desired wait. Objects that fall out of the
-// desired state are pruned in the reverse order: an object is deleted when the objects that came after it are gone.
-// When the owner is deleted, the garbage collector ignores the order: see [ChildSet.RemoveInOrder].
-//
-// The others must be children of the same set. A cycle is an error of the set.
-func (c *Child[T, C]) After(others ...AnyChild[T]) *Child[T, C] {
-	return c.change("After", func(c *child) { c.after = append(c.after, untyped(others)...) })
-}
-
 // untyped returns children without their types. It keeps nil, which is a mistake that the set returns.
-func untyped[T client.Object](children []AnyChild[T]) []*child {
-	all := make([]*child, len(children))
+func untyped[T client.Object](children []AnyChild[T]) []*set.Child {
+	all := make([]*set.Child, len(children))
 	for i, c := range children {
 		if c != nil {
 			all[i] = c.engine()
 		}
 	}
 	return all
+}
+
+// BuildApply is [BuildOrError] for an apply configuration, such as one of k8s.io/client-go/applyconfigurations. sample
+// is an empty object of the same kind, such as &appsv1.Deployment{}: the live object is read in this type, from the
+// cache.
+//
+// An apply configuration says exactly which fields are desired: a zero that it sets is applied, where a Go struct
+// leaves it out. The methods of the child take its objects as *unstructured.Unstructured.
+//
+//	ownedresources.BuildApply(&appsv1.Deployment{}, func(app *App) (*appsv1ac.DeploymentApplyConfiguration, error) { … })
+func BuildApply[T client.Object, C any, P interface {
+	*C
+	runtime.ApplyConfiguration
+}](sample client.Object, f func(owner T) (P, error), options ...ChildOption) *Child[T, *unstructured.Unstructured] {
+	child := newChild[T, *unstructured.Unstructured](sample, f, options, func(r *set.Reconciliation) error {
+		configuration, err := f(r.Object.(T))
+		if err != nil || configuration == nil {
+			return err
+		}
+		return r.AddConfiguration(configuration)
+	})
+	child.child.Configuration = true
+	return child
 }

@@ -7,6 +7,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // A method that is called after Ensure would change a part of what the set does.
@@ -70,18 +73,18 @@ func TestAdopt(t *testing.T) {
 	require.NoError(t, w.other.Create(t.Context(), theirs))
 	result, err := w.apply(t, w.deployment(), Adopt())
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation)
+	require.Equal(t, apply.Applied, result.Operation)
 	var live appsv1.Deployment
 	w.live(t, &live)
 	require.True(t, metav1.IsControlledBy(&live, w.owner))
 	require.EqualValues(t, 2, *live.Spec.Replicas)
 	require.Equal(t, "stays", live.Labels["theirs"])
-	w.expect(t, w.deployment(), Unchanged, none...)
+	w.expect(t, w.deployment(), apply.Unchanged, none...)
 
 	w.owner = w.newOwner(t, "another")
 	again := w.deployment()
 	again.Name = "web"
 	_, err = w.apply(t, again, Adopt())
-	var owned *OwnershipError
+	var owned *owned.OwnershipError
 	require.ErrorAs(t, err, &owned, "an object that has a controller is never adopted")
 }

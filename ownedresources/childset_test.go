@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -24,7 +26,7 @@ func TestReconcileWaitsForReadiness(t *testing.T) {
 	w := newTestEnv(t)
 	s := Ensure(Build(func(*corev1.ConfigMap) *appsv1.Deployment { return w.deployment() }))
 	err := s.Reconcile(t.Context(), w.client, w.owner)
-	var wait *WaitingError
+	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
 	require.ErrorContains(t, err, "web: Replicas: 0/2", "created is not ready")
 	var live appsv1.Deployment
@@ -40,24 +42,25 @@ func TestReconcileWaitsForReadiness(t *testing.T) {
 // Deletions of owners and children clear what is remembered of them.
 func TestDeletionsClearMemory(t *testing.T) {
 	w := newTestEnv(t)
-	set := Ensure(Build(settings))
+	s := Ensure(Build(settings))
 	for range 2 { // the second time it is found to be as desired
-		require.NoError(t, set.Reconcile(t.Context(), w.client, w.owner))
+		require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 	}
-	d, err := set.applier.desire(&owner{client: w.client, reference: metav1.OwnerReference{UID: w.owner.UID}}, settings(w.owner), &childOptions{})
+	d, err := s.set.Applier.Desire(&owned.Owner{Client: w.client, Reference: metav1.OwnerReference{UID: w.owner.UID}}, settings(w.owner), &owned.Options{})
 	require.NoError(t, err)
-	set.applier.owners.setRecreated(d)
-	require.Len(t, set.applier.owners.byUID, 1)
-	require.NotZero(t, set.applier.owners.byUID[w.owner.UID].pruned)
-	require.Len(t, set.applier.owners.byUID[w.owner.UID].recreated, 1)
-	require.Len(t, set.applier.children.byUID, 1)
+	s.set.Applier.Recreations.Begin(d)
+	require.Len(t, s.set.Owners.ByUID, 1)
+	require.NotZero(t, s.set.Owners.ByUID[w.owner.UID].Pruned)
+	require.Len(t, s.set.Applier.Recreations.ByOwner, 1)
+	require.Len(t, s.set.Applier.Children.ByUID, 1)
 
 	child := settings(w.owner)
 	require.True(t, w.exists(t, child))
-	set.observe().Delete(deletionOf(child))
-	set.observeOwners().Delete(t.Context(), deletionOf(w.owner), nil)
-	require.Empty(t, set.applier.owners.byUID)
-	require.Empty(t, set.applier.children.byUID)
+	set.Watcher{Set: s.set}.Observe().Delete(deletionOf(child))
+	set.Watcher{Set: s.set}.ObserveOwners().Delete(t.Context(), deletionOf(w.owner), nil)
+	require.Empty(t, s.set.Owners.ByUID)
+	require.Empty(t, s.set.Applier.Recreations.ByOwner)
+	require.Empty(t, s.set.Applier.Children.ByUID)
 }
 
 func deletionOf(obj client.Object) event.DeleteEvent { return event.DeleteEvent{Object: obj} }

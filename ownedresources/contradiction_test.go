@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
 func volume(name string, source corev1.VolumeSource) corev1.Volume {
@@ -259,13 +262,13 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 				require.GreaterOrEqual(t, len(changes[0].Differences), 2, "%v", changes[0].Differences)
 				result, err := env.apply(t, asForm(want), Recreate())
 				require.NoError(t, err, tc.reason)
-				require.Equal(t, Applied, result.Operation)
+				require.Equal(t, apply.Applied, result.Operation)
 				env.live(t, live)
 				tc.holds(t, live)
 				require.Equal(t, uid, live.GetUID(), "it is not recreated")
 				require.Equal(t, "x", live.GetAnnotations()["example.com/theirs"], "fields of others stay")
 				require.NotContains(t, live.GetAnnotations(), "example.com/dropped")
-				env.expect(t, asForm(want), Unchanged, none...)
+				env.expect(t, asForm(want), apply.Unchanged, none...)
 
 				want.SetAnnotations(map[string]string{"example.com/later": "x"})
 				_, err = env.apply(t, asForm(want))
@@ -345,7 +348,7 @@ func TestCausesOfAStatefulSet(t *testing.T) {
 			refusal := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("StatefulSet").GroupKind(), "web", field.ErrorList{
 				{Type: field.ErrorTypeForbidden, Field: tc.field, Detail: "may not specify more than 1 volume type"},
 			})
-			if d := cmp.Diff(tc.want, causesOf(refusal, tc.tree)); d != "" {
+			if d := cmp.Diff(tc.want, plan.CausesOf(refusal, tc.tree)); d != "" {
 				t.Errorf("%s (-want, +got)\n%s", tc.reason, d)
 			}
 		})
@@ -354,9 +357,9 @@ func TestCausesOfAStatefulSet(t *testing.T) {
 
 func asUnstructured(t *testing.T, env *testEnv, o client.Object) client.Object {
 	t.Helper()
-	k, err := env.applier.kinds.of(o, env.client.Scheme())
+	k, err := env.applier.Kinds.Of(o, env.client.Scheme())
 	require.NoError(t, err)
-	body, err := k.comparer.AppendApply(nil, o, k.gvk, "", "")
+	body, err := k.Comparer.AppendApply(nil, o, k.GVK, "", "")
 	require.NoError(t, err)
 	u := &unstructured.Unstructured{}
 	require.NoError(t, u.UnmarshalJSON(body))
@@ -396,7 +399,7 @@ func TestApplyReplacesNothingElse(t *testing.T) {
 		require.EqualValues(t, 3, *live.Spec.RevisionHistoryLimit)
 	}
 	check()
-	env.expect(t, want, Unchanged, none...)
+	env.expect(t, want, apply.Unchanged, none...)
 	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
 	_, err = env.apply(t, want)
 	require.NoError(t, err)
@@ -405,14 +408,14 @@ func TestApplyReplacesNothingElse(t *testing.T) {
 
 func TestApplyOfAWrongObject(t *testing.T) {
 	env := newTestEnv(t)
-	env.expect(t, env.deployment(), Created, "POST deployments")
+	env.expect(t, env.deployment(), apply.Created, "POST deployments")
 	bad := env.deployment()
 	bad.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 70000
 	_, err := env.apply(t, bad)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.ErrorContains(t, err, "containerPort")
-	require.LessOrEqual(t, len(env.sent.Sent()), 5+maxAttempts, "a mistake ends the search soon")
-	env.expect(t, env.deployment(), Unchanged, none...)
+	require.LessOrEqual(t, len(env.sent.Sent()), 5+write.MaxAttempts, "a mistake ends the search soon")
+	env.expect(t, env.deployment(), apply.Unchanged, none...)
 }
 
 // TestApplyEmptiesAStruct drops the last field of a struct that is still desired. A server-side apply would leave null in
@@ -448,7 +451,7 @@ func TestApplyEmptiesAStruct(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, subject, found)
 		require.Equal(t, "red", live.GetLabels()["team"])
-		env.expect(t, gadget(3, subject), Unchanged, none...)
+		env.expect(t, gadget(3, subject), apply.Unchanged, none...)
 	}
 	_, err := env.apply(t, gadget(4, nil))
 	require.NoError(t, err)

@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // changeEachField changes each field of ours in the live object by hand. Each must be repaired.
@@ -28,7 +31,7 @@ func (s *subject) changeEachField(t *testing.T, n *counts) {
 // or as many as the API server accepts together, and they must be repaired.
 func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	t.Helper()
-	k, want := s.kind(t), withData(s.want)
+	k, want := s.kind(t), owned.WithData(s.want)
 	changes := map[string]map[string]any{}
 	var changed []path
 	var fixed immutableFields
@@ -38,7 +41,7 @@ func (s *subject) changeAllFields(t *testing.T, n *counts) {
 			continue
 		}
 		n.noticed.Add(1)
-		if k.comparer.Covers(want, edited) {
+		if k.Comparer.Covers(want, edited) {
 			t.Errorf("%v by hand: not noticed", change)
 		}
 		if change["op"] == "replace" {
@@ -79,13 +82,13 @@ func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n 
 		return false
 	}
 	require.NoError(t, err, "changed %v", changed)
-	if op != Applied || sent < 1 || sent > most {
+	if op != apply.Applied || sent < 1 || sent > most {
 		t.Errorf("changed %v: %s by %d writes; (-before, +edited)\n%s", changed, op, sent, cmp.Diff(s.normalized(t, before, serverSet), s.normalized(t, edited, serverSet)))
 		s.recreate(t)
 		return true
 	}
 	n.repaired.Add(int64(len(changed)))
-	s.expect(t, s.want, Unchanged, 0, "after a repair")
+	s.expect(t, s.want, apply.Unchanged, 0, "after a repair")
 	after := s.live(t)
 	d := cmp.Diff(s.normalized(t, before, serverSet), s.normalized(t, after, serverSet))
 	if d == "" {
@@ -101,7 +104,7 @@ func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n 
 	if s.undo(t, before) != nil {
 		s.recreate(t)
 	}
-	s.expect(t, s.want, Unchanged, 0, "what a changed key left behind is gone")
+	s.expect(t, s.want, apply.Unchanged, 0, "what a changed key left behind is gone")
 	return true
 }
 
@@ -238,7 +241,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 		ops = append(ops, operation("add", path{"metadata", "labels"}, map[string]any{}))
 	}
 	require.NoError(t, s.byHand(t, append(ops, operation("add", theirs[0], "x"))...))
-	s.expect(t, s.want, Unchanged, 0, "a foreign label and annotation")
+	s.expect(t, s.want, apply.Unchanged, 0, "a foreign label and annotation")
 
 	for _, at := range fieldsOf(s.sent(t)) {
 		for end, item := range foreignItems {
@@ -252,7 +255,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 			}
 			live, _ := at.in(s.live(t))
 			theirs = append(theirs, at.with(len(live.([]any))-1))
-			s.expect(t, s.want, Unchanged, 0, "a foreign item of "+at.String())
+			s.expect(t, s.want, apply.Unchanged, 0, "a foreign item of "+at.String())
 		}
 	}
 	n.foreign.Add(int64(len(theirs)))
@@ -264,7 +267,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 	annotations["example.com/changed"] = "yes"
 	want.SetAnnotations(annotations)
 	before := s.live(t)
-	s.expect(t, want, Applied, 1+s.migrationWrites(), "a change of ours beside foreign fields")
+	s.expect(t, want, apply.Applied, 1+s.migrationWrites(), "a change of ours beside foreign fields")
 	for _, at := range theirs {
 		old, _ := at.in(before)
 		now, there := at.in(s.live(t))
@@ -272,7 +275,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 			t.Errorf("foreign %s did not survive a write of ours: %v became %v", at, old, now)
 		}
 	}
-	s.expect(t, s.want, Applied, 1, "the change is undone")
+	s.expect(t, s.want, apply.Applied, 1, "the change is undone")
 }
 
 // clearManagedFields clears the managed fields by hand, as some tools do to save space. A field that is dropped
@@ -291,8 +294,8 @@ func (s *subject) clearManagedFields(t *testing.T) {
 		require.NoError(t, s.byHand(t, operation("replace", path{"metadata", "managedFields"}, []any{map[string]any{}})))
 		op, _, err := s.apply(t.Context(), want)
 		require.NoError(t, err, "managed fields were cleared")
-		require.Equal(t, Applied, op)
-		s.expect(t, want, Unchanged, 0, "managed fields were cleared")
+		require.Equal(t, apply.Applied, op)
+		s.expect(t, want, apply.Unchanged, 0, "managed fields were cleared")
 	}
 	require.NotContains(t, s.client.last.GetAnnotations(), dropped)
 }

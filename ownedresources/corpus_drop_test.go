@@ -13,6 +13,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -49,7 +51,7 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 			continue
 		}
 		require.NoError(t, err, "drop %s", at)
-		if op == Unchanged {
+		if op == apply.Unchanged {
 			continue
 		}
 		last = at
@@ -71,7 +73,7 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 	if d := cmp.Diff(before, s.normalized(t, s.live(t), serverSet)); d != "" {
 		t.Errorf("all fields again (-before, +after)\n%s", d)
 	}
-	s.expect(t, s.want, Unchanged, 0, "after the last field came back")
+	s.expect(t, s.want, apply.Unchanged, 0, "after the last field came back")
 }
 
 // dropAllFields drops all fields that the check of the typed form could drop, or as many of them as the API server
@@ -102,7 +104,7 @@ func (s *subject) dropAllFields(t *testing.T, n *counts) {
 		}
 		return true
 	})
-	s.expect(t, s.want, Unchanged, 0, "all fields again")
+	s.expect(t, s.want, apply.Unchanged, 0, "all fields again")
 }
 
 // restoreIsRefused applies the whole object again and reports whether the API server refuses that.
@@ -138,10 +140,10 @@ func (s *subject) compareWithNew(t *testing.T, want client.Object, dropped strin
 // the dry run.
 func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	t.Helper()
-	if s.kind(t).gvk.Kind == "Pod" {
+	if s.kind(t).GVK.Kind == "Pod" {
 		return nil // admission adds a volume with another name to each
 	}
-	encoded, err := s.kind(t).comparer.AppendApply(nil, withData(want), s.kind(t).gvk, "", "")
+	encoded, err := s.kind(t).Comparer.AppendApply(nil, owned.WithData(want), s.kind(t).GVK, "", "")
 	require.NoError(t, err)
 	text := string(encoded)
 	if s.rename != nil {

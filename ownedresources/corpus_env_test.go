@@ -31,6 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -42,7 +44,7 @@ type corpusEnv struct {
 	config       *rest.Config
 	mapper       meta.RESTMapper
 	other        client.Client
-	kinds        *kinds
+	kinds        *owned.Kinds
 	namespaces   map[string]string        // the namespace of each form
 	owners       map[string]client.Object // the owner in each namespace
 	newNamespace func(*testing.T) string  // creates one more
@@ -77,10 +79,10 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 	require.NoError(t, err)
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, http)
 	require.NoError(t, err)
-	c.kinds = &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
+	c.kinds = &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
 	for _, custom := range []client.Object{&gadget{}, &widget{}} {
 		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
-			_, err := c.kinds.of(custom, c.scheme)
+			_, err := c.kinds.Of(custom, c.scheme)
 			return err == nil
 		}, controlplane.Patience, 20*time.Millisecond)
 	}
@@ -119,7 +121,7 @@ func isForVersion(m manifest) bool {
 // subject returns a manifest in one form. A cluster-scoped object gets a unique name, in place of the word corpus.
 func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	t.Helper()
-	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: newApplier()}
+	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New()}
 	obj := c.decode(t, m.yaml, form)
 	namespaced, err := c.other.IsObjectNamespaced(obj)
 	require.NoError(t, err)
@@ -144,7 +146,7 @@ func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	counted, err := client.New(s.writes.wrap(c.config), client.Options{Mapper: c.mapper, Scheme: c.scheme})
 	require.NoError(t, err)
 	s.client = &upToDateClient{Client: counted}
-	s.applier.apiReader, s.applier.kinds = counted, c.kinds
+	s.apiReader, s.applier.Kinds = counted, c.kinds
 	return s
 }
 
@@ -190,7 +192,7 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	for range 8 {
 		wg.Go(func() {
 			for s := range queue {
-				if op, n, err := s.apply(t.Context(), s.want); err != nil || op != Created || n != 1 {
+				if op, n, err := s.apply(t.Context(), s.want); err != nil || op != apply.Created || n != 1 {
 					t.Errorf("%s: %s by %d writes: %v", s, op, n, err)
 				}
 			}

@@ -41,7 +41,7 @@ func (f immutableFields) contains(at path) bool {
 func (f *immutableFields) noteIfImmutable(s *subject, t *testing.T, at path, err error) bool {
 	for _, words := range []string{"immutable", "updates to statefulset spec", "pod updates may not change"} {
 		if strings.Contains(err.Error(), words) {
-			if s.kind(t).gvk.Kind != "Pod" { // which has fields that can change
+			if s.kind(t).GVK.Kind != "Pod" { // which has fields that can change
 				*f = append(*f, at.String()+"/")
 			}
 			return true

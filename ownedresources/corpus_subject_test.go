@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -30,11 +32,12 @@ type subject struct {
 	want     client.Object
 	rename   *strings.Replacer // makes names that no object has; nil for a namespaced object
 
-	applier *applier
-	client  *upToDateClient // its writes are counted
-	other   client.Client   // the client of somebody else
-	writes  *writeCounter
-	owner   client.Object
+	applier   *apply.Applier
+	apiReader client.Reader
+	client    *upToDateClient // its writes are counted
+	other     client.Client   // the client of somebody else
+	writes    *writeCounter
+	owner     client.Object
 }
 
 func (s *subject) String() string { return s.manifest.name + "/" + s.form }
@@ -78,30 +81,30 @@ func (c *upToDateClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 }
 
 // apply applies want and returns what was done, and the number of writes.
-func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int64, error) {
-	o, err := newOwner(s.owner, s.client)
+func (s *subject) apply(ctx context.Context, want client.Object) (apply.Operation, int64, error) {
+	o, err := owned.NewOwner(s.owner, s.client, s.apiReader)
 	if err != nil {
 		return "", 0, err
 	}
-	children, err := s.applier.declare(&o, []client.Object{want})
+	children, err := s.applier.Declare(&o, []client.Object{want})
 	if err != nil {
 		return "", 0, err
 	}
 	if s.client.last != nil {
-		s.applier.children.change(s.client.last.GetUID(), s.applier.children.dropLoop) // so that no write is held back, as if the changes were hours apart
+		s.applier.Children.Change(s.client.last.GetUID(), s.applier.Children.DropLoop) // so that no write is held back, as if the changes were hours apart
 	}
 	rewritten := ""
 	if s.client.last != nil {
 		rewritten = record.LastAppliedOf(s.client.last).Rewritten
 	}
 	s.writes.n.Store(0)
-	result, err := s.applier.apply(ctx, &o, children[0])
+	result, err := applyOne(ctx, s.applier, &o, children[0])
 	for apierrors.IsConflict(err) && s.client.last != nil { // a controller was faster
 		live := s.client.last.DeepCopyObject().(client.Object)
 		if err = s.other.Get(ctx, client.ObjectKeyFromObject(live), live); err == nil {
 			s.client.last = live
 			s.writes.n.Store(0)
-			result, err = s.applier.apply(ctx, &o, children[0])
+			result, err = applyOne(ctx, s.applier, &o, children[0])
 		}
 	}
 	sent := s.writes.n.Load()
@@ -114,13 +117,13 @@ func (s *subject) apply(ctx context.Context, want client.Object) (Operation, int
 }
 
 // expect applies want and requires an operation and a number of writes.
-func (s *subject) expect(t *testing.T, want client.Object, op Operation, n int64, reason string) {
+func (s *subject) expect(t *testing.T, want client.Object, op apply.Operation, n int64, reason string) {
 	t.Helper()
 	before := s.client.last
 	got, sent, err := s.apply(t.Context(), want)
 	require.NoError(t, err, reason)
-	if op == Unchanged && got != op {
-		t.Errorf("%s: differences %+v", reason, s.kind(t).comparer.Differences(withData(want), before))
+	if op == apply.Unchanged && got != op {
+		t.Errorf("%s: differences %+v", reason, s.kind(t).Comparer.Differences(owned.WithData(want), before))
 	}
 	require.Equal(t, op, got, reason)
 	require.Equal(t, n, sent, "writes: %s", reason)
@@ -131,15 +134,15 @@ func (s *subject) refresh(t *testing.T) {
 	t.Helper()
 	live := reflect.New(reflect.TypeOf(s.want).Elem()).Interface().(client.Object)
 	if u, ok := live.(*unstructured.Unstructured); ok {
-		u.SetGroupVersionKind(s.kind(t).gvk)
+		u.SetGroupVersionKind(s.kind(t).GVK)
 	}
 	require.NoError(t, s.other.Get(t.Context(), client.ObjectKeyFromObject(s.want), live))
 	s.client.last = live
 }
 
-func (s *subject) kind(t *testing.T) *kind {
+func (s *subject) kind(t *testing.T) *owned.Kind {
 	t.Helper()
-	k, err := s.applier.kinds.of(s.want, s.client.Scheme())
+	k, err := s.applier.Kinds.Of(s.want, s.client.Scheme())
 	require.NoError(t, err)
 	return k
 }
@@ -147,7 +150,7 @@ func (s *subject) kind(t *testing.T) *kind {
 // sent returns what an apply of want sends, without kind, owner reference and annotation.
 func (s *subject) sent(t *testing.T) map[string]any {
 	t.Helper()
-	encoded, err := s.kind(t).comparer.AppendJSON(nil, withData(s.want))
+	encoded, err := s.kind(t).Comparer.AppendJSON(nil, owned.WithData(s.want))
 	require.NoError(t, err)
 	object := map[string]any{}
 	require.NoError(t, utiljson.Unmarshal(encoded, &object))
@@ -159,7 +162,7 @@ func (s *subject) decoded(t *testing.T, content map[string]any) client.Object {
 	t.Helper()
 	if _, untyped := s.want.(*unstructured.Unstructured); untyped {
 		u := (&unstructured.Unstructured{Object: content}).DeepCopy()
-		u.SetGroupVersionKind(s.kind(t).gvk)
+		u.SetGroupVersionKind(s.kind(t).GVK)
 		return u
 	}
 	encoded, err := json.Marshal(content)
@@ -217,12 +220,12 @@ func operation(op string, at path, value any) map[string]any {
 func (s *subject) restartOperator(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.applier
-	s.applier = newApplier()
-	s.applier.apiReader, s.applier.kinds = before.apiReader, before.kinds
-	if !s.kind(t).comparer.Covers(withData(s.want), s.client.last) {
+	s.applier = apply.New()
+	s.applier.Kinds = before.Kinds
+	if !s.kind(t).Comparer.Covers(owned.WithData(s.want), s.client.last) {
 		n.settled.Add(1) // admission adds tolerations to a pod, for example
 	}
-	s.expect(t, s.want, Unchanged, 0, "after a restart")
+	s.expect(t, s.want, apply.Unchanged, 0, "after a restart")
 }
 
 // migrate makes an apply happen, which first moves the fields of the POST to our field manager for server-side apply.
@@ -238,11 +241,11 @@ func (s *subject) migrate(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, Applied, op)
+		require.Equal(t, apply.Applied, op)
 		require.LessOrEqual(t, n, int64(2), "the first apply after the POST migrates fields, then applies")
 		break
 	}
-	s.expect(t, s.want, Unchanged, 0, "after the migration")
+	s.expect(t, s.want, apply.Unchanged, 0, "after the migration")
 }
 
 // migrationWrites returns 1 after a POST, and after a repair that had to replace whole lists: the next write first
@@ -260,11 +263,11 @@ func (s *subject) recreate(t *testing.T) {
 	deleted := s.client.last
 	require.NoError(t, s.other.Delete(t.Context(), deleted, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(s.other.Get(t.Context(), client.ObjectKeyFromObject(s.want), s.kind(t).empty()))
+		return apierrors.IsNotFound(s.other.Get(t.Context(), client.ObjectKeyFromObject(s.want), s.kind(t).Empty()))
 	}, 20*time.Second, 20*time.Millisecond)
 	s.client.last = nil
-	s.applier.writes.Observe(deleted) // as its watch would
-	s.expect(t, s.want, Created, 1, "deleted by hand")
+	s.applier.Writes.Observe(deleted) // as its watch would
+	s.expect(t, s.want, apply.Created, 1, "deleted by hand")
 	s.refresh(t)
 	s.migrate(t)
 	s.pause(t)
@@ -275,9 +278,9 @@ func (s *subject) recreate(t *testing.T) {
 func (s *subject) pause(t *testing.T) {
 	t.Helper()
 	at := path{"spec", "paused"}
-	if _, wanted := at.in(s.sent(t)); wanted || s.kind(t).gvk.Kind != "Deployment" {
+	if _, wanted := at.in(s.sent(t)); wanted || s.kind(t).GVK.Kind != "Deployment" {
 		return
 	}
 	require.NoError(t, s.byHand(t, operation("add", at, true)))
-	s.expect(t, s.want, Unchanged, 0, "paused by somebody else")
+	s.expect(t, s.want, apply.Unchanged, 0, "paused by somebody else")
 }

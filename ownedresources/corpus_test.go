@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and
@@ -57,11 +59,11 @@ func groups(t *testing.T, subjects []*subject) (alone, beside, untyped []*subjec
 	shortest := map[string]*subject{} // by kind
 	for _, s := range subjects {      // the longest manifests first
 		if s.form == "typed" {
-			shortest[s.kind(t).gvk.Kind] = s
+			shortest[s.kind(t).GVK.Kind] = s
 		}
 	}
 	for _, s := range subjects {
-		kind := s.kind(t).gvk.Kind
+		kind := s.kind(t).GVK.Kind
 		switch {
 		case s.form == "unstructured":
 			untyped = append(untyped, s)
@@ -90,8 +92,8 @@ func checkEach(t *testing.T, name string, subjects []*subject, check func(*testi
 // checkSettled runs the checks that write least. They come first, so they find the objects as the controllers left them.
 func (s *subject) checkSettled(t *testing.T, n *counts) {
 	s.refresh(t)
-	s.expect(t, s.want, Unchanged, 0, "the second apply")
-	s.expect(t, s.want, Unchanged, 0, "the third apply")
+	s.expect(t, s.want, apply.Unchanged, 0, "the second apply")
+	s.expect(t, s.want, apply.Unchanged, 0, "the third apply")
 	s.restartOperator(t, n)
 	s.migrate(t)
 	s.pause(t)
@@ -105,7 +107,7 @@ func (s *subject) checkChanges(t *testing.T, n *counts) {
 	} else {
 		s.dropAllFields(t, n)
 	}
-	if s.form == "typed" && s.kind(t).gvk.Kind != "CustomResourceDefinition" { // each write to one makes the API server build all schemas again
+	if s.form == "typed" && s.kind(t).GVK.Kind != "CustomResourceDefinition" { // each write to one makes the API server build all schemas again
 		s.changeEachField(t, n)
 	} else {
 		s.changeAllFields(t, n)
@@ -113,6 +115,6 @@ func (s *subject) checkChanges(t *testing.T, n *counts) {
 	s.leaveForeignFields(t, n)
 	s.refresh(t)
 	s.clearManagedFields(t)
-	s.expect(t, s.want, Unchanged, 0, "in the end, the live object is as in the answers to the writes")
+	s.expect(t, s.want, apply.Unchanged, 0, "in the end, the live object is as in the answers to the writes")
 	n.subjects.Add(1)
 }

@@ -9,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 func TestValidate(t *testing.T) {
@@ -63,7 +66,7 @@ func TestWithJSONValues(t *testing.T) {
 			},
 		}}
 	}
-	for _, op := range []Operation{Created, Unchanged} {
+	for _, op := range []apply.Operation{apply.Created, apply.Unchanged} {
 		results, err := Apply(t.Context(), w.client, w.owner, want())
 		require.NoError(t, err)
 		require.Equal(t, op, results[0].Operation)
@@ -91,7 +94,7 @@ func TestWithDataOfAnUnstructuredSecret(t *testing.T) {
 	})
 	before := given.DeepCopy()
 	want := secret(map[string]any{"data": map[string]any{"a": "dGV4dA==", "b": "d2lucw==", "c": "c3RheXM="}})
-	require.Equal(t, want, withData(given))
+	require.Equal(t, want, owned.WithData(given))
 	require.Equal(t, before, given, "the caller's object is not modified")
 }
 
@@ -104,8 +107,8 @@ func TestWithData(t *testing.T) {
 			Data:       map[string][]byte{"b": []byte("loses"), "c": {0xff}},
 		}
 	}
-	w.expect(t, want(), Created, "POST secrets")
-	w.expect(t, want(), Unchanged, none...)
+	w.expect(t, want(), apply.Created, "POST secrets")
+	w.expect(t, want(), apply.Unchanged, none...)
 	var live corev1.Secret
 	byHand(t, w, &live, func(s *corev1.Secret) { s.Data["a"] = []byte("drift") })
 	_, err := w.apply(t, want())

@@ -2,355 +2,36 @@ package ownedresources
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/diff"
-	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// Change is what [Apply] would do to one object.
-type Change struct {
-	// Object is the desired object, as it was given.
-	Object client.Object
-	// Operation is what would be done.
-	Operation Operation
-	// Differences are the fields that an apply would change, in the order of their paths. Fields that the first apply
-	// after a POST would remove come last. The list is empty for an object that would be created.
-	Differences []Difference
-}
+// Change is what [Apply] would do to one object: its Kind, its Name, the Operation and the Differences.
+type Change = apply.Change
 
 // Difference is one field that an apply would change.
-type Difference struct {
-	// Path of the field, such as spec.template.spec.containers[0].image.
-	Path string
-	// Have is the live value and Want the value after the apply, as JSON. Each is empty if the value is absent. Values
-	// of Secrets and of environment variables are replaced by "(hidden)".
-	Have, Want string
-}
-
-// String returns the difference in one line: the path, and what is added (+), removed (-) or changed (→).
-func (d Difference) String() string {
-	switch {
-	case d.Have == "":
-		return d.Path + ": + " + d.Want
-	case d.Want == "":
-		return d.Path + ": - " + d.Have
-	}
-	return d.Path + ": " + d.Have + " → " + d.Want
-}
+type Difference = apply.Difference
 
 // Diff returns what [Apply] would do to each object, in the same order, and changes nothing. It reads the live objects
 // past the cache, and sends dry runs to the API server, so the result includes defaults and the changes of admission
 // plug-ins. It stops at the first error. It returns the same errors as Apply.
 func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Change, error) {
-	o, err := newOwner(owner, c)
+	o, err := owned.NewOwner(owner, c, nil)
 	if err != nil {
 		return nil, err
 	}
-	a := newApplier()
-	if _, err := a.declare(&o, desired); err != nil {
+	a := apply.New()
+	if _, err := a.Declare(&o, desired); err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(desired))
 	for i, obj := range desired {
-		if changes[i], err = a.diff(ctx, &o, obj); err != nil {
+		if changes[i], err = a.Diff(ctx, &o, obj); err != nil {
 			return nil, err
 		}
 	}
 	return changes, nil
-}
-
-func (a *applier) diff(ctx context.Context, o *owner, obj client.Object) (Change, error) {
-	d, err := a.desire(o, obj, &childOptions{})
-	if err != nil {
-		return Change{}, err
-	}
-	if err := d.checkValues(); err != nil {
-		return Change{}, err
-	}
-	change := Change{Object: obj, Operation: Unchanged}
-	live, err := a.readLive(ctx, d)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return Change{}, fmt.Errorf("read %s: %w", d, err)
-	case err != nil:
-		change.Operation = Created
-		_, err := a.postDryRun(ctx, d, d.object.GetName())
-		return change, err
-	}
-	p := decide([]stage{leaveAlone, compareLive}, &state{desired: d, live: live})
-	if p.verb == doReturn {
-		return Change{}, p.err
-	}
-	if err := silentRefusal(d, live); err != nil {
-		return Change{}, fmt.Errorf("apply %s: %w", d, err)
-	}
-	if p.verb == doNothing {
-		return change, nil
-	}
-	change.Operation = Applied
-	change.Differences, err = a.differencesOfApply(ctx, d, live)
-	return change, err
-}
-
-// leaveAlone is the stage leaveOthers of a plan that is not executed.
-func leaveAlone(s *state, p plan) plan {
-	if err := s.owner.mayWrite(s.desired, s.live); err != nil {
-		return plan{verb: doReturn, err: err}
-	}
-	return p
-}
-
-// differencesOfApply finds out by dry runs which fields an apply would change.
-func (a *applier) differencesOfApply(ctx context.Context, d *desired, live client.Object) ([]Difference, error) {
-	answer, err := a.serverSideApply(ctx, d, live, client.DryRunAll)
-	switch {
-	case isInvalid(err):
-		answer, err = a.resolvedAnswer(ctx, d, err)
-	case isLiveUntypable(err):
-		answer, err = a.writeByPatch(ctx, d, record.LastAppliedOf(live), err, client.DryRunAll)
-	}
-	if err != nil {
-		return nil, err
-	}
-	found := differ{hidden: d.kind.gvk.Kind == "Secret"}
-	if answer.GetResourceVersion() == "" { // controller-runtime's fake client answers a dry run with an empty object
-		for _, local := range d.kind.comparer.Differences(d.object, live) {
-			found.add(local.Path, decoded(local.Have), decoded(local.Want))
-		}
-		return found.found, nil
-	}
-	before, after, err := authored(live, answer)
-	if err != nil {
-		return nil, err
-	}
-	found.addChanged(before, after)
-	removed, err := a.removedByTakeOver(d, live, answer)
-	if err != nil || len(removed) == 0 {
-		return found.found, err
-	}
-	// The apply removes what is not desired, unless the API server would default it again.
-	fresh, err := a.postDryRun(ctx, d, "")
-	if err != nil {
-		return nil, err
-	}
-	before, after, err = authored(live, fresh)
-	if err != nil {
-		return nil, err
-	}
-	for _, fields := range removed {
-		found.addRemoved(fields, before, after)
-	}
-	return found.found, nil
-}
-
-// resolvedAnswer returns what a refused apply would make of the object if the live fields that contradict it were
-// removed. If that does not help, the error is the refusal.
-func (a *applier) resolvedAnswer(ctx context.Context, d *desired, refusal error) (client.Object, error) {
-	live, err := a.readTree(ctx, d)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", d, err)
-	}
-	_, trial, err := a.resolve(ctx, d, live, refusal)
-	if err == nil && trial == nil {
-		err = refusal
-	}
-	return trial, err
-}
-
-// removedByTakeOver returns the fields that the next apply takes over, and then removes if they are not desired. These
-// are the fields of the POST's managed fields entry. If the managed fields of the object were cleared, it also returns
-// the fields that [applier.reclaim] removes.
-func (a *applier) removedByTakeOver(d *desired, live, answer client.Object) (removed []*metav1.FieldsV1, err error) {
-	last := record.LastAppliedOf(live)
-	if last.Method != record.ByApply {
-		for _, entry := range live.GetManagedFields() {
-			if entry.Manager == string(d.owner.fieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
-				removed = append(removed, entry.FieldsV1)
-			}
-		}
-	}
-	if d.ourEntry(answer) < 0 || !isLost(d, last, live) && !isReclaimable(d, answer) {
-		return removed, nil
-	}
-	if dropped, err := d.hasDropped(last, answer); err != nil || !dropped {
-		return removed, err
-	}
-	taken, err := d.reclaimable(answer)
-	if err != nil {
-		return nil, err
-	}
-	fields, err := fieldsV1Of(taken)
-	return append(removed, fields), err
-}
-
-// authored returns two objects as trees of the fields that an author may set.
-func authored(objs ...client.Object) (before, after map[string]any, err error) {
-	var trees [2]map[string]any
-	for i, obj := range objs {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			return nil, nil, err
-		}
-		metadata, _ := content["metadata"].(map[string]any)
-		annotations, _ := metadata["annotations"].(map[string]any)
-		annotations = maps.Clone(annotations) // an unstructured object shares this map
-		delete(annotations, record.Applied)
-		delete(annotations, record.BuiltFrom)
-		trees[i] = map[string]any{}
-		for k, v := range content {
-			switch k {
-			case "apiVersion", "kind", "status":
-			case "metadata":
-				trees[i][k] = map[string]any{"labels": metadata["labels"], "annotations": annotations, "ownerReferences": metadata["ownerReferences"]}
-			default:
-				trees[i][k] = v
-			}
-		}
-	}
-	return trees[0], trees[1], nil
-}
-
-// differ collects the fields that an apply would change.
-type differ struct {
-	hidden bool // values are hidden
-	found  []Difference
-}
-
-func (d *differ) addChanged(before, after any) {
-	for _, found := range diff.Values(before, after, diff.Options{Field: fieldName}) {
-		d.add(found.Path.String(), found.Before, found.After)
-	}
-}
-
-// addRemoved adds the fields of a managed fields entry that before has and after lacks.
-func (d *differ) addRemoved(entry *metav1.FieldsV1, before, after any) {
-	var fields map[string]any
-	if json.Unmarshal(entry.GetRawBytes(), &fields) == nil {
-		d.addRemovedFields(nil, fields, before, after)
-	}
-}
-
-func (d *differ) addRemovedFields(path diff.Path, fields map[string]any, before, after any) {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		below, _ := fields[name].(map[string]any)
-		kind, value, _ := strings.Cut(name, ":")
-		var at diff.Path
-		var b, a any
-		switch kind {
-		case "f":
-			at = path.Field(fieldName(value))
-			b, a = fieldOf(before, value), fieldOf(after, value)
-		case "k":
-			at = path.Item(value)
-			b, a = item(before, value), item(after, value)
-		default:
-			continue
-		}
-		switch {
-		case b == nil:
-		case a == nil:
-			d.add(at.String(), b, nil)
-		case len(below) > 0:
-			d.addRemovedFields(at, below, b, a)
-		}
-	}
-}
-
-func fieldOf(tree any, name string) any {
-	m, _ := tree.(map[string]any)
-	return m[name]
-}
-
-// item returns the item of a list that has these keys, which are JSON, or nil.
-func item(tree any, keys string) any {
-	var want map[string]any
-	list, _ := tree.([]any)
-	if json.Unmarshal([]byte(keys), &want) != nil {
-		return nil
-	}
-next:
-	for _, candidate := range list {
-		for k, v := range want {
-			if encoded(fieldOf(candidate, k)) != encoded(v) {
-				continue next
-			}
-		}
-		return candidate
-	}
-	return nil
-}
-
-// fieldName returns how a field is written in paths: in brackets if its name has dots or slashes, as keys of
-// labels and annotations have.
-func fieldName(name string) string {
-	if strings.ContainsAny(name, "./") {
-		return "[" + name + "]"
-	}
-	return name
-}
-
-// add adds a difference, unless the path has one already. Null is the same as absent: an apply sends neither.
-func (d *differ) add(path string, before, after any) {
-	difference := Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
-	if difference.Have == "" && difference.Want == "" {
-		return
-	}
-	if !slices.ContainsFunc(d.found, func(f Difference) bool { return f.Path == path }) {
-		d.found = append(d.found, difference)
-	}
-}
-
-func (d *differ) show(path string, v any) string {
-	_, absent := v.(diff.Absent)
-	switch {
-	case v == nil, absent:
-		return ""
-	case d.hidden || holdsEnvironment(path, v):
-		return "(hidden)"
-	}
-	return encoded(v)
-}
-
-// holdsEnvironment reports whether a value belongs to an environment variable, or contains some.
-func holdsEnvironment(path string, v any) bool {
-	if strings.Contains(path, ".env[") || strings.HasSuffix(path, ".env") {
-		return true
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		_, ok := v["env"]
-		for _, e := range v {
-			ok = ok || holdsEnvironment("", e)
-		}
-		return ok
-	case []any:
-		return slices.ContainsFunc(v, func(e any) bool { return holdsEnvironment("", e) })
-	}
-	return false
-}
-
-func encoded(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "(not JSON)"
-	}
-	return string(b)
-}
-
-// decoded returns the value of a JSON text, nil for an empty one.
-func decoded(text string) any {
-	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return nil
-	}
-	return v
 }

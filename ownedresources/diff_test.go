@@ -9,10 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // diff returns what would change.
-func (env *testEnv) diff(t *testing.T, want client.Object) Change {
+func (env *testEnv) diff(t *testing.T, want client.Object) apply.Change {
 	t.Helper()
 	changes, err := Diff(t.Context(), env.client, env.owner, want)
 	require.NoError(t, err)
@@ -22,11 +24,11 @@ func (env *testEnv) diff(t *testing.T, want client.Object) Change {
 
 func TestDiff(t *testing.T) {
 	w := newTestEnv(t)
-	require.Equal(t, Created, w.diff(t, w.deployment()).Operation)
+	require.Equal(t, apply.Created, w.diff(t, w.deployment()).Operation)
 	require.False(t, w.exists(t, w.deployment()), "a dry run")
 
-	w.expect(t, w.deployment(), Created, "POST deployments")
-	require.Equal(t, Unchanged, w.diff(t, w.deployment()).Operation)
+	w.expect(t, w.deployment(), apply.Created, "POST deployments")
+	require.Equal(t, apply.Unchanged, w.diff(t, w.deployment()).Operation)
 
 	changed := func() *appsv1.Deployment {
 		d := w.deployment()
@@ -35,7 +37,7 @@ func TestDiff(t *testing.T) {
 		d.Labels["new"] = "label"
 		return d
 	}
-	first := []Difference{
+	first := []apply.Difference{
 		{Path: "metadata.labels.new", Want: `"label"`},
 		{Path: "spec.template.spec.containers[0].image", Have: `"nginx:1.27"`, Want: `"nginx:1.28"`},
 		{Path: `spec.template.spec.containers[{"name":"web"}].env`, Have: "(hidden)"},
@@ -43,9 +45,9 @@ func TestDiff(t *testing.T) {
 	if diff := cmp.Diff(first, w.diff(t, changed()).Differences); diff != "" {
 		t.Errorf("fields of the POST that are not desired are removed too, and defaults are not (-want +got)\n%s", diff)
 	}
-	w.expect(t, changed(), Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.expect(t, changed(), apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 
-	again := []Difference{
+	again := []apply.Difference{
 		{Path: "metadata.labels.new", Have: `"label"`},
 		{Path: "spec.template.spec.containers[0].env", Want: "(hidden)"},
 		{Path: "spec.template.spec.containers[0].image", Have: `"nginx:1.28"`, Want: `"nginx:1.27"`},
@@ -54,7 +56,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("environment values are hidden (-want +got)\n%s", diff)
 	}
 	require.Equal(t, `metadata.labels.new: - "label"`, again[0].String())
-	w.expect(t, changed(), Unchanged, none...)
+	w.expect(t, changed(), apply.Unchanged, none...)
 }
 
 func TestDiffHidesValuesOfSecrets(t *testing.T) {
@@ -62,9 +64,9 @@ func TestDiffHidesValuesOfSecrets(t *testing.T) {
 	secret := func(password string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
 	}
-	w.expect(t, secret("canary-one"), Created, "POST secrets")
+	w.expect(t, secret("canary-one"), apply.Created, "POST secrets")
 	got := w.diff(t, secret("canary-two"))
-	if diff := cmp.Diff([]Difference{{Path: "data.password", Have: "(hidden)", Want: "(hidden)"}}, got.Differences); diff != "" {
+	if diff := cmp.Diff([]apply.Difference{{Path: "data.password", Have: "(hidden)", Want: "(hidden)"}}, got.Differences); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

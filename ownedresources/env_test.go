@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
@@ -40,13 +43,13 @@ type testEnv struct {
 	sent      *requests.Count
 	namespace string
 	owner     *corev1.ConfigMap
-	applier   *applier
+	applier   *apply.Applier
 }
 
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	cp := controlPlane(t)
-	env := &testEnv{sent: &requests.Count{}, namespace: controlplane.Namespace(t, cp), applier: newApplier()}
+	env := &testEnv{sent: &requests.Count{}, namespace: controlplane.Namespace(t, cp), applier: apply.New()}
 	other, err := sharedClient(cp)
 	require.NoError(t, err)
 	env.other = other
@@ -64,33 +67,23 @@ func (env *testEnv) newOwner(t *testing.T, name string) *corev1.ConfigMap {
 	return owner
 }
 
-// apply creates or applies one object, if needed.
-func (a *applier) apply(ctx context.Context, o *owner, child declared) (Result, error) {
-	result, c, err := a.begin(ctx, o, child)
-	if c == nil {
-		return result, err
-	}
-	send(ctx, c)
-	return a.finishCreation(ctx, c)
-}
-
 // apply applies want as a child of the owner. It drops the count of the requests before.
-func (env *testEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (Result, error) {
+func (env *testEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (apply.Result, error) {
 	t.Helper()
-	o, err := newOwner(env.owner, env.client)
+	o, err := owned.NewOwner(env.owner, env.client, nil)
 	require.NoError(t, err)
-	children, err := env.applier.declare(&o, []client.Object{want})
+	children, err := env.applier.Declare(&o, []client.Object{want})
 	require.NoError(t, err)
 	for _, option := range options {
-		option(children[0].options)
+		option(children[0].Options)
 	}
 	env.sent.Sent()
-	return env.applier.apply(t.Context(), &o, children[0])
+	return applyOne(t.Context(), env.applier, &o, children[0])
 }
 
 // expect applies want and requires an operation and the requests that were sent after the read, which a cache would
 // serve. It returns the live object.
-func (env *testEnv) expect(t *testing.T, want client.Object, op Operation, sent ...string) client.Object {
+func (env *testEnv) expect(t *testing.T, want client.Object, op apply.Operation, sent ...string) client.Object {
 	t.Helper()
 	result, err := env.apply(t, want)
 	require.NoError(t, err)
@@ -153,9 +146,25 @@ func (env *testEnv) exists(t *testing.T, obj client.Object) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-func ownerOf(t *testing.T, env *testEnv) *owner {
+func ownerOf(t *testing.T, env *testEnv) *owned.Owner {
 	t.Helper()
-	o, err := newOwner(env.owner, env.client)
+	o, err := owned.NewOwner(env.owner, env.client, nil)
 	require.NoError(t, err)
 	return &o
+}
+
+func reasonOf(wait *owned.WaitingError) string {
+	reason, _ := wait.Waiting()
+	return reason
+}
+
+func delayOf(wait *owned.WaitingError) time.Duration {
+	_, after := wait.Waiting()
+	return after
+}
+
+// applyOne creates or applies one object, if needed.
+func applyOne(ctx context.Context, a *apply.Applier, o *owned.Owner, child owned.Declared) (apply.Result, error) {
+	results, err := apply.All(ctx, a, o, []owned.Declared{child})
+	return results[0], err
 }

@@ -15,13 +15,16 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/report"
 )
 
 // shown returns a metric's series as "label,label=value".
-func shown(t *testing.T, m *metrics, name string) []string {
+func shown(t *testing.T, m *report.Metrics, name string) []string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	require.NoError(t, m.register(registry))
+	require.NoError(t, m.Register(registry))
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	var all []string
@@ -52,11 +55,11 @@ func TestWritesAreCountedAndEmitted(t *testing.T) {
 		}
 		return w.deployment(), nil
 	}))
-	set.applier.recorder = recorder
+	set.set.Applier.Recorder = recorder
 	reconcile := func() {
 		t.Helper()
 		if err := set.Reconcile(t.Context(), w.client, w.owner); err != nil {
-			require.ErrorAs(t, err, new(*WaitingError))
+			require.ErrorAs(t, err, new(*owned.WaitingError))
 		}
 	}
 	says := func(want ...string) {
@@ -72,14 +75,14 @@ func TestWritesAreCountedAndEmitted(t *testing.T) {
 	reconcile()
 	says()
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(7)) })
-	set.applier.writes.Forget(w.deployment(), client.ObjectKeyFromObject(w.deployment()))
+	set.set.Applier.Writes.Forget(w.deployment(), client.ObjectKeyFromObject(w.deployment()))
 	reconcile()
 	says("Normal Applied Applied Deployment " + w.namespace + "/web (spec.replicas)")
 	wanted = false
 	reconcile()
 	says("Normal Deleted Deleted Deployment " + w.namespace + "/web")
 	require.Equal(t, []string{"ConfigMap,created=1", "Deployment,applied=1", "Deployment,created=1", "Deployment,deleted=1"},
-		shown(t, set.applier.metrics, "opblocks_applies_total"))
+		shown(t, set.set.Applier.Metrics, "opblocks_applies_total"))
 }
 
 // TestEachWriteIsLogged checks that one line says what was written, and that it contains no value.
@@ -128,7 +131,7 @@ func TestEventsNameStepAndChild(t *testing.T) {
 	recorder := &eventRecorder{}
 	set := Ensure(Build(func(*corev1.ConfigMap) *appsv1.Deployment { return w.deployment() }))
 	set.SetName("my-workload")
-	set.applier.recorder = recorder
-	require.ErrorAs(t, set.Reconcile(t.Context(), w.client, w.owner), new(*WaitingError))
+	set.set.Applier.Recorder = recorder
+	require.ErrorAs(t, set.Reconcile(t.Context(), w.client, w.owner), new(*owned.WaitingError))
 	require.Equal(t, []sentEvent{{"Created", "MyWorkload", "apps/v1 Deployment web true true"}}, recorder.sent)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -48,7 +49,7 @@ func TestGrowthOf(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			grown, err := growthOf("web", test.want, test.live)
+			grown, err := feature.GrowthOf("web", test.want, test.live)
 			if test.err != "" {
 				require.EqualError(t, err, test.err, test.reason)
 				require.True(t, apierrors.IsInvalid(err))
@@ -57,7 +58,7 @@ func TestGrowthOf(t *testing.T) {
 			require.NoError(t, err, test.reason)
 			var got []string
 			for _, g := range grown {
-				got = append(got, g.template, g.from.String(), g.to.String())
+				got = append(got, g.Template, g.From.String(), g.To.String())
 			}
 			if diff := cmp.Diff(test.grown, got); diff != "" {
 				t.Errorf("%s\n%s", test.reason, diff)
@@ -67,7 +68,7 @@ func TestGrowthOf(t *testing.T) {
 }
 
 func TestWantedSize(t *testing.T) {
-	grown := []volumeGrowth{{template: "data", to: resource.MustParse("2Gi")}, {template: "data-web", to: resource.MustParse("3Gi")}}
+	grown := []feature.VolumeGrowth{{Template: "data", To: resource.MustParse("2Gi")}, {Template: "data-web", To: resource.MustParse("3Gi")}}
 	cases := map[string]struct {
 		reason, claim, want string
 	}{
@@ -81,7 +82,7 @@ func TestWantedSize(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			size, ok := wantedSize(test.claim, "web", grown)
+			size, ok := feature.WantedSize(test.claim, "web", grown)
 			require.Equal(t, test.want != "", ok, test.reason)
 			if ok {
 				require.Equal(t, test.want, size.String(), test.reason)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/owned"
 )
 
 // TestRecordedFingerprints compares fingerprints of differences with the ones in testdata/fingerprints.txt, which
@@ -56,25 +57,25 @@ func fingerprintsToRecord(t *testing.T) map[string]string {
 	require.NoError(t, apiextensionsv1.AddToScheme(types))
 	types.AddKnownTypeWithName(gadgetKind, &gadget{})
 	types.AddKnownTypeWithName(widgetKind, &widget{})
-	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &kinds{schemas: applyschema.BuiltIn}}
+	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &owned.Kinds{Schemas: applyschema.BuiltIn}}
 	fingerprints := map[string]string{}
 	add := func(name string, manifest []byte) {
 		desired := c.decode(t, manifest, "typed")
 		content := c.decode(t, manifest, "unstructured").(*unstructured.Unstructured)
-		typed, err := c.kinds.of(desired, types)
+		typed, err := c.kinds.Of(desired, types)
 		require.NoError(t, err, name)
-		untyped, err := c.kinds.of(content, types)
+		untyped, err := c.kinds.Of(content, types)
 		require.NoError(t, err, name)
-		configured, err := c.kinds.ofConfiguration(desired, types)
+		configured, err := c.kinds.OfConfiguration(desired, types)
 		require.NoError(t, err, name)
 		for _, edit := range []string{"emptied", "mixed"} {
 			live, liveContent := rewritten(t, typed, content, edit)
 			for form, differences := range map[string][]compare.Difference{
-				"typed":         typed.comparer.Differences(withData(desired), live),
-				"unstructured":  untyped.comparer.Differences(content, liveContent),
-				"configuration": configured.comparer.Differences(content, live),
+				"typed":         typed.Comparer.Differences(owned.WithData(desired), live),
+				"unstructured":  untyped.Comparer.Differences(content, liveContent),
+				"configuration": configured.Comparer.Differences(content, live),
 			} {
-				fingerprints[name+"/"+edit+"/"+form] = fingerprint(differences)
+				fingerprints[name+"/"+edit+"/"+form] = owned.Fingerprint(differences)
 			}
 		}
 	}
@@ -86,12 +87,12 @@ func fingerprintsToRecord(t *testing.T) map[string]string {
 		add("corpus/"+filepath.Base(file), manifest)
 	}
 	for i, obj := range randomObjects(10, 50) {
-		kind, err := c.kinds.of(obj, types)
+		kind, err := c.kinds.Of(obj, types)
 		require.NoError(t, err)
-		obj.GetObjectKind().SetGroupVersionKind(kind.gvk)
+		obj.GetObjectKind().SetGroupVersionKind(kind.GVK)
 		manifest, err := yaml.Marshal(obj)
 		require.NoError(t, err)
-		add(fmt.Sprintf("random/%s/%d", kind.gvk.Kind, i), manifest)
+		add(fmt.Sprintf("random/%s/%d", kind.GVK.Kind, i), manifest)
 	}
 	for name, manifest := range map[string]string{
 		"Keys":     `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {"a.b/c": "1", "x\n\"": "2", "é<": "3"}}, spec: {template: {spec: {containers: [{name: "a\"b\n", env: [{name: "x=\\y", value: "<>&\u2028"}, {name: "é ", value: ""}]}]}}}}`,
@@ -107,7 +108,7 @@ func fingerprintsToRecord(t *testing.T) map[string]string {
 }
 
 // rewritten returns an object with edited values, as a Go struct and as an unstructured object.
-func rewritten(t *testing.T, k *kind, content *unstructured.Unstructured, edit string) (typed, untyped client.Object) {
+func rewritten(t *testing.T, k *owned.Kind, content *unstructured.Unstructured, edit string) (typed, untyped client.Object) {
 	t.Helper()
 	for _, texts := range []bool{true, false} { // an edited text may have no meaning to the Go type: a quantity, a date
 		e := editor{edit: edit, texts: texts}
@@ -117,7 +118,7 @@ func rewritten(t *testing.T, k *kind, content *unstructured.Unstructured, edit s
 		}
 		encoded, err := json.Marshal(edited)
 		require.NoError(t, err)
-		live := k.empty()
+		live := k.Empty()
 		err = json.Unmarshal(encoded, live)
 		if err != nil && texts {
 			continue

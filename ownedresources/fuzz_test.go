@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // FuzzDeploymentsAndServices applies random valid objects to a real API server, and then other random ones of the same
@@ -29,19 +31,19 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 		services := [2]client.Object{c.service("web", headless), c.service("web", headless)}
 		for _, pair := range [][2]client.Object{deployments, services} {
 			s := env.subject(t, pair[0])
-			s.expect(t, s.want, Created, 1, "the first object")
-			s.expect(t, s.want, Unchanged, 0, "the second apply")
-			s.expect(t, s.want, Unchanged, 0, "the third apply")
+			s.expect(t, s.want, apply.Created, 1, "the first object")
+			s.expect(t, s.want, apply.Unchanged, 0, "the second apply")
+			s.expect(t, s.want, apply.Unchanged, 0, "the third apply")
 			s.changeSomeField(t, c)
 
 			s.want = pair[1]
 			_, _, err := s.apply(t.Context(), s.want)
 			require.NoError(t, err, "another object over the first")
 			s.compareWithNew(t, s.want, "what only the first object wanted", &counts{})
-			s.expect(t, s.want, Unchanged, 0, "the other object again")
+			s.expect(t, s.want, apply.Unchanged, 0, "the other object again")
 			s.changeSomeField(t, c)
 			s.refresh(t)
-			s.expect(t, s.want, Unchanged, 0, "in the end")
+			s.expect(t, s.want, apply.Unchanged, 0, "in the end")
 		}
 	})
 }
@@ -55,7 +57,7 @@ func (env *testEnv) subject(t *testing.T, want client.Object) *subject {
 	counted, err := client.New(s.writes.wrap(controlPlane(t).Config()), client.Options{Mapper: env.other.RESTMapper()})
 	require.NoError(t, err)
 	s.client = &upToDateClient{Client: counted}
-	s.applier.apiReader = counted
+	s.apiReader = counted
 	return s
 }
 

@@ -16,6 +16,10 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -51,7 +55,7 @@ func TestOptionMistakes(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := newOrder(untyped([]AnyChild[*configMap]{test.child}))
+			_, err := set.NewOrder(untyped([]AnyChild[*configMap]{test.child}))
 			if test.want == "" {
 				require.NoError(t, err, test.reason)
 				return
@@ -64,7 +68,7 @@ func TestOptionMistakes(t *testing.T) {
 func TestRandomText(t *testing.T) {
 	seen, counts := map[string]bool{}, map[rune]int{}
 	for range 200 {
-		text := string(randomText(t.Context(), 310))
+		text := string(feature.RandomText(t.Context(), 310))
 		require.Len(t, text, 310)
 		require.False(t, seen[text], "no value comes twice")
 		seen[text] = true
@@ -72,18 +76,18 @@ func TestRandomText(t *testing.T) {
 			counts[c]++
 		}
 	}
-	require.Len(t, counts, len(generatedAlphabet), "every character of the alphabet, and no other")
+	require.Len(t, counts, len(feature.GeneratedAlphabet), "every character of the alphabet, and no other")
 	for c, n := range counts {
-		require.Contains(t, generatedAlphabet, string(c))
+		require.Contains(t, feature.GeneratedAlphabet, string(c))
 		require.InDelta(t, 1000, n, 250, "%c is as frequent as the others", c) // 8 standard deviations
 	}
-	require.Empty(t, strings.Trim(generatedAlphabet, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"), "nothing with a meaning in a URL or a shell")
+	require.Empty(t, strings.Trim(feature.GeneratedAlphabet, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"), "nothing with a meaning in a URL or a shell")
 }
 
 func TestPlanFill(t *testing.T) {
 	one, two := record.HashOfTrigger("1"), record.HashOfTrigger("2")
-	rotating := func(trigger string) []generatedKey {
-		return []generatedKey{{name: "password", length: 8, rotateOn: func(client.Object) string { return "" }, trigger: trigger}}
+	rotating := func(trigger string) []owned.GeneratedKey {
+		return []owned.GeneratedKey{{Name: "password", Length: 8, RotateOn: func(client.Object) string { return "" }, Trigger: trigger}}
 	}
 	live := func(value, rotated string) *corev1.Secret {
 		s := &corev1.Secret{Data: map[string][]byte{"password": []byte(value), "other": []byte("x")}}
@@ -98,31 +102,31 @@ func TestPlanFill(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		keys   []generatedKey
+		keys   []owned.GeneratedKey
 		live   *corev1.Secret
 		want   want
 	}{
 		"NoSecret":       {reason: "A new Secret gets all values.", keys: rotating(one), want: want{Fill: true}},
 		"Missing":        {reason: "A missing key is filled.", keys: rotating(one), live: &corev1.Secret{}, want: want{Fill: true}},
 		"Empty":          {reason: "An empty value protects nothing.", keys: rotating(one), live: live("", "password="+one), want: want{Fill: true}},
-		"Present":        {reason: "What is there stays, whoever put it in.", keys: []generatedKey{{name: "password", length: 8}}, live: live("theirs", ""), want: want{Keep: true}},
+		"Present":        {reason: "What is there stays, whoever put it in.", keys: []owned.GeneratedKey{{Name: "password", Length: 8}}, live: live("theirs", ""), want: want{Keep: true}},
 		"SameTrigger":    {reason: "A rotation happens once for each trigger.", keys: rotating(one), live: live("a", "password="+one), want: want{Keep: true}},
 		"AnotherTrigger": {reason: "The trigger has changed.", keys: rotating(two), live: live("a", "password="+one), want: want{Fill: true, Triggered: true}},
-		"FirstTrigger":   {reason: "The trigger appears on the owner for the first time.", keys: rotating(one), live: live("a", "password="+noTrigger), want: want{Fill: true, Triggered: true}},
-		"NoTrigger":      {reason: "To remove the trigger asks for nothing.", keys: rotating(noTrigger), live: live("a", "password="+one), want: want{Keep: true, Triggered: true}},
+		"FirstTrigger":   {reason: "The trigger appears on the owner for the first time.", keys: rotating(one), live: live("a", "password="+feature.NoTrigger), want: want{Fill: true, Triggered: true}},
+		"NoTrigger":      {reason: "To remove the trigger asks for nothing.", keys: rotating(feature.NoTrigger), live: live("a", "password="+one), want: want{Keep: true, Triggered: true}},
 		"NeverRecorded":  {reason: "The value is older than RotateOn: somebody may use it.", keys: rotating(one), live: live("a", ""), want: want{Keep: true}},
 		"RecordOfOthers": {reason: "The record of another key says nothing of this one.", keys: rotating(one), live: live("a", "other="+two), want: want{Keep: true}},
 		"RecordBroken":   {reason: "Whatever stands in the annotation, no value is lost.", keys: rotating(one), live: live("a", "password,=,,"), want: want{Keep: true}},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			var plan fillPlan
+			var plan feature.FillPlan
 			if test.live == nil {
-				plan = planFill(test.keys, nil)
+				plan = feature.PlanFill(test.keys, nil)
 			} else {
-				plan = planFill(test.keys, test.live)
+				plan = feature.PlanFill(test.keys, test.live)
 			}
-			got := want{Keep: string(plan.keep["password"]) != "", Fill: len(plan.fill) == 1, Triggered: plan.triggered}
+			got := want{Keep: string(plan.Keep["password"]) != "", Fill: len(plan.Fill) == 1, Triggered: plan.Triggered}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s\n%s", test.reason, diff)
 			}
@@ -140,7 +144,7 @@ func TestGenerate(t *testing.T) {
 	generate := []ChildOption{withGenerate("password", 24), withGenerate("cookie", 8)}
 	result, err := env.apply(t, credentials(nil), generate...)
 	require.NoError(t, err)
-	require.Equal(t, Created, result.Operation)
+	require.Equal(t, apply.Created, result.Operation)
 	require.Equal(t, []string{"GET secrets", "POST secrets"}, env.sent.Sent())
 	var live corev1.Secret
 	env.live(t, &live)
@@ -151,11 +155,11 @@ func TestGenerate(t *testing.T) {
 		t.Helper()
 		result, err := env.apply(t, credentials(nil), generate...)
 		require.NoError(t, err)
-		require.Equal(t, Unchanged, result.Operation, message)
+		require.Equal(t, apply.Unchanged, result.Operation, message)
 		require.Equal(t, []string{"GET secrets"}, env.sent.Sent(), message)
 	}
 	requireQuiet("the values are not compared")
-	env.applier = newApplier()
+	env.applier = apply.New()
 	requireQuiet("nor after a restart")
 
 	want := credentials(nil)
@@ -182,7 +186,7 @@ func TestGenerate(t *testing.T) {
 	byHand(t, env, &live, func(s *corev1.Secret) { delete(s.Data, "password"); s.Data["cookie"] = nil })
 	result, err = env.apply(t, credentials(nil), generate...)
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation)
+	require.Equal(t, apply.Applied, result.Operation)
 	env.live(t, &live)
 	require.Len(t, live.Data["password"], 24, "a deleted key is generated anew")
 	require.NotEqual(t, password, live.Data["password"])
@@ -312,12 +316,12 @@ func TestGenerateWithAStaleCache(t *testing.T) {
 	byHand(t, env, &live, func(s *corev1.Secret) { s.Data["password"] = []byte("in use already") })
 
 	cached := &staleReader{Client: env.client, secret: &stale}
-	o, err := newOwner(env.owner, cached)
+	o, err := owned.NewOwner(env.owner, cached, nil)
 	require.NoError(t, err)
-	children, err := env.applier.declare(&o, []client.Object{credentials(nil)})
+	children, err := env.applier.Declare(&o, []client.Object{credentials(nil)})
 	require.NoError(t, err)
-	withGenerate("password", 24)(children[0].options)
-	_, err = newApplier().apply(t.Context(), &o, children[0])
+	withGenerate("password", 24)(children[0].Options)
+	_, err = applyOne(t.Context(), apply.New(), &o, children[0])
 	require.NoError(t, err)
 	env.live(t, &live)
 	require.Equal(t, "in use already", string(live.Data["password"]))

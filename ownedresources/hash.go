@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
 // valueHash returns the hash that [SetHash] sets.
@@ -47,7 +49,7 @@ func valueHash(v any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hash of %T: %w", v, err)
 	}
-	s := sumOf(encoded)
+	s := owned.SumOf(encoded)
 	return "v1:" + string(s[:]), nil
 }
 
@@ -127,31 +129,26 @@ func ContentHash[T client.Object](secret *Child[T, *corev1.Secret], key string, 
 		return digestContents(ctx, r, owner, reads)
 	}, reads...)
 	live := secret.Live()
-	in := &input{references: contents.references, live: live.live, parts: []*input{contents.input}, mistake: live.mistake}
+	in := set.NewCombinedInput([]*set.Input{contents.engine(), live.engine()}, func(values map[*set.Input]any) (any, error) {
+		v := &Values[T]{values}
+		digest, keys := contents.Value(v), live.Value(v)
+		switch {
+		case digest == "":
+			return "", nil
+		case keys == nil || len(keys.Data[key]) < minKeyLength:
+			return nil, fmt.Errorf("ContentHash: key %q of the Secret of %s has less than %d bytes: give that child Generate(%q, 32)",
+				key, secret.child.Describe(), minKeyLength, key)
+		}
+		keyed := hmac.New(sha256.New, keys.Data[key])
+		keyed.Write([]byte(digest))
+		return "v1:" + hex.EncodeToString(keyed.Sum(nil)[:16]), nil
+	})
 	for _, one := range reads {
 		switch one.reference.Object.(type) {
 		case *corev1.ConfigMap, *corev1.Secret:
 		default:
-			in.mistake = cmp.Or(in.mistake, fmt.Errorf("ContentHash of %T: it hashes *corev1.ConfigMap and *corev1.Secret", one.reference.Object))
+			in.Mistake = cmp.Or(in.Mistake, fmt.Errorf("ContentHash of %T: it hashes *corev1.ConfigMap and *corev1.Secret", one.reference.Object))
 		}
-	}
-	in.read = func(r *reconciliation) (any, []readVersion, error) {
-		content, err := contents.readOnce(r)
-		if err != nil && !isMissing(err) {
-			return "", nil, err
-		}
-		secretRead, failure := live.readOnce(r)
-		digest, _ := content.(string)
-		if failure != nil || digest == "" {
-			return "", nil, cmp.Or(failure, err)
-		}
-		keys, _ := secretRead.(*corev1.Secret)
-		if keys == nil || len(keys.Data[key]) < minKeyLength {
-			return "", nil, fmt.Errorf("ContentHash: key %q of the Secret of %s has less than %d bytes: give that child Generate(%q, 32)", key, secret.describe(), minKeyLength, key)
-		}
-		keyed := hmac.New(sha256.New, keys.Data[key])
-		keyed.Write([]byte(digest))
-		return "v1:" + hex.EncodeToString(keyed.Sum(nil)[:16]), nil, err
 	}
 	return &Input[T, string]{in}
 }
@@ -160,7 +157,7 @@ func ContentHash[T client.Object](secret *Child[T, *corev1.Secret], key string, 
 // nothing is declared.
 func digestContents[T client.Object](ctx context.Context, r client.Reader, owner T, reads []Read[T]) (string, error) {
 	var contents [][]string
-	var missing missingError
+	var missing set.MissingError
 	for _, one := range reads {
 		for _, name := range one.reference.Names(owner) {
 			obj := reflect.New(reflect.TypeOf(one.reference.Object).Elem()).Interface().(client.Object)

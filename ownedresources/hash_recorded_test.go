@@ -27,6 +27,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/owned"
 )
 
 // TestRecordedHashes compares hashes with the ones in testdata/hashes.txt, which version 6f01fb7 of this module
@@ -59,7 +60,7 @@ func hashesToRecord(t *testing.T) map[string]string {
 	hashes := map[string]string{}
 	add := func(name string, encoded []byte, err error) {
 		require.NoError(t, err, name)
-		s := sumOf(encoded)
+		s := owned.SumOf(encoded)
 		require.NotContains(t, hashes, name)
 		hashes[name] = strings.Trim(string(s[:]), "\x00")
 	}
@@ -68,13 +69,13 @@ func hashesToRecord(t *testing.T) map[string]string {
 	require.NoError(t, apiextensionsv1.AddToScheme(types))
 	types.AddKnownTypeWithName(gadgetKind, &gadget{})
 	types.AddKnownTypeWithName(widgetKind, &widget{})
-	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &kinds{schemas: applyschema.BuiltIn}}
+	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &owned.Kinds{Schemas: applyschema.BuiltIn}}
 	encode := func(name string, obj client.Object) {
-		k, err := c.kinds.of(obj, types)
+		k, err := c.kinds.Of(obj, types)
 		require.NoError(t, err, name)
-		object, _, err := k.normalize(obj, &childOptions{})
+		object, _, err := k.Normalize(obj, &owned.Options{})
 		require.NoError(t, err, name)
-		encoded, err := k.comparer.AppendJSON(nil, object)
+		encoded, err := k.Comparer.AppendJSON(nil, object)
 		add(name, encoded, err)
 	}
 
@@ -89,14 +90,14 @@ func hashesToRecord(t *testing.T) map[string]string {
 	}
 
 	for i, obj := range randomObjects(60, 10) {
-		k, err := c.kinds.of(obj, types)
+		k, err := c.kinds.Of(obj, types)
 		require.NoError(t, err)
-		name := fmt.Sprintf("random/%s/%d/", k.gvk.Kind, i)
+		name := fmt.Sprintf("random/%s/%d/", k.GVK.Kind, i)
 		encode(name+"typed", obj)
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 		require.NoError(t, err)
 		u := &unstructured.Unstructured{Object: content}
-		u.SetGroupVersionKind(k.gvk)
+		u.SetGroupVersionKind(k.GVK)
 		encode(name+"unstructured", u)
 	}
 	for name, u := range unstructuredToRecord() {

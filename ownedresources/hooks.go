@@ -3,8 +3,11 @@ package ownedresources
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned/set"
+	"github.com/opblocks/opblocks/internal/servedkinds"
 	"github.com/opblocks/opblocks/internal/step"
 )
 
@@ -14,12 +17,12 @@ func (s *ChildSet[T]) Hooks() step.Hooks {
 		Self: s,
 		Settled: func(ctx context.Context, c client.Client, obj client.Object) bool {
 			owner, ok := obj.(T)
-			return ok && s.settled(ctx, c, owner)
+			return ok && s.set.Settled(ctx, c, owner)
 		},
-		Watch:          s.watchChildren,
-		References:     s.references,
-		Served:         func() servedWatches { return s.served },
-		ConditionTypes: s.conditionTypes,
+		Watch:          set.Watcher{Set: s.set}.WatchChildren,
+		References:     s.set.References,
+		Served:         func() map[schema.GroupVersionKind]*servedkinds.Watch { return s.set.Served },
+		ConditionTypes: s.set.ConditionTypes,
 	}
 }
 

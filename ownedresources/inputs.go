@@ -1,13 +1,11 @@
 package ownedresources
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,112 +13,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/references"
 )
 
 // Input is a value of type S that a child of a T is built from, beside the T itself. Make one with [From], [VersionHash],
 // [ContentHash], [Child.Live], [Child.LiveEach] or [Combine], and use it in [BuildFrom] and [BuildEachFrom], for any number of children of
 // one set.
-type Input[T client.Object, S any] struct{ *input }
-
-// input is an Input without its types.
-type input struct {
-	read       func(r *reconciliation) (any, []readVersion, error)
-	references []references.Reference
-	live       []*child // the children whose live objects are read
-	parts      []*input // the inputs that it is made of
-	mistake    error
-}
+type Input[T client.Object, S any] struct{ input *set.Input }
 
 // AnyInput is an [Input] of whatever type.
 type AnyInput[T client.Object] interface {
 	isInputOf(owner T)
-	engine() *input
+	engine() *set.Input
 }
 
 func (in *Input[T, S]) isInputOf(T) {}
 
+// value returns the value of the input for the child that is being built.
+func (in *Input[T, S]) value(r *set.Reconciliation) (S, error) {
+	read, err := in.input.Value(r)
+	value, _ := read.(S)
+	return value, err
+}
+
 // engine returns the input without its types, and one with a mistake if it is nil.
-func (in *Input[T, S]) engine() *input {
+func (in *Input[T, S]) engine() *set.Input {
 	if in == nil || in.input == nil {
-		return &input{mistake: errors.New("its input is nil")}
+		return &set.Input{Mistake: errors.New("its input is nil")}
 	}
 	return in.input
 }
 
-func inputs[T client.Object](in AnyInput[T]) []*input { return []*input{in.engine()} }
-
-// readsIn returns what the input has read in a reconcile, and the versions of the live children that it is made of.
-func (in *input) readsIn(r *reconciliation) []readVersion {
-	reads := slices.Clip(r.inputs[in].reads)
-	for _, part := range in.parts {
-		reads = append(reads, part.readsIn(r)...)
-	}
-	for _, child := range in.live {
-		state := &r.states[r.set.order.index[child]]
-		for _, d := range r.objects[state.from:state.to] {
-			if d.live != nil {
-				reads = append(reads, readVersion{d.kind.gvk, client.ObjectKeyFromObject(d.live), versionOf(d.live)})
-			}
-		}
-	}
-	return reads
-}
-
-// inputResult is what was read for an input, and in which versions.
-type inputResult struct {
-	value any
-	reads []readVersion
-	err   error
-}
-
-// value returns the value that read returns. If an object is missing and the child that is built has the option
-// [Child.KeepWhileMissing], it returns no error.
-func (in *Input[T, S]) value(r *reconciliation) (S, error) {
-	read, err := in.readOnce(r)
-	value, _ := read.(S)
-	return value, r.inputError(err)
-}
-
-// readOnce reads the input, once in a reconcile.
-func (in *input) readOnce(r *reconciliation) (any, error) {
-	result, known := r.inputs[in]
-	if !known {
-		value, reads, err := in.read(r)
-		result = inputResult{value, reads, err}
-		if len(in.live) == 0 && (len(in.parts) == 0 || err == nil) { // a live object may be applied in the same reconcile
-			if r.inputs == nil {
-				r.inputs = map[*input]inputResult{}
-			}
-			r.inputs[in] = result
-		}
-	}
-	return result.value, result.err
-}
-
-// inputError returns the error of an input as an error of the child that is being built. It returns nil if an object is
-// missing, but the child is applied all the same.
-func (r *reconciliation) inputError(err error) error {
-	child := r.set.children[r.building]
-	wait, waits := errors.AsType[*WaitingError](err)
-	switch {
-	case err == nil:
-		return nil
-	case waits:
-		return &WaitingError{reason: wait.reason, message: child.describe() + ": " + wait.message, after: wait.after}
-	case !isMissing(err):
-		return fmt.Errorf("input of %s: %w", child.describe(), err)
-	}
-	missing := &WaitingError{reason: reasonReferenceNotFound, message: child.describe() + ": " + missingText(err)}
-	if r.unseen {
-		missing.after = maxCacheDelay // no event comes if the cache leaves the object out
-	}
-	if child.options.keepWhileMissing == nil {
-		return missing
-	}
-	r.states[r.building].missing = missing
-	return nil
-}
+func inputs[T client.Object](in AnyInput[T]) []*set.Input { return []*set.Input{in.engine()} }
 
 // Read declares which objects of a kind an input reads. Make one with [Reads] or [ReadsCached].
 type Read[T client.Object] struct{ reference references.Reference }
@@ -153,35 +78,18 @@ func ReadsCached[T client.Object](obj client.Object, names func(T) []types.Names
 // while the owner and the objects that were read have the same versions.
 //
 // If the function returns an error of the API server that something is not found, the children that are built from the
-// input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound.
+// input stay as they are, and the error of [ChildSet.Reconcile] is a [*owned.WaitingError] with the reason ReferenceNotFound.
 // With the option [Child.KeepWhileMissing] they are built with the value that the function returned beside its error. Any
 // other error is returned with the name of the child. It does not hold up the other children. An object that exists for
-// more than a minute and that the cache does not show, because of its selector or namespaces, is a [*NotCachedError].
+// more than a minute and that the cache does not show, because of its selector or namespaces, is a [*owned.NotCachedError].
 func From[T client.Object, S any](read func(ctx context.Context, r client.Reader, owner T) (S, error), reads ...Read[T]) *Input[T, S] {
-	in := &input{}
+	var declared []references.Reference
 	for _, one := range reads {
-		in.references = append(in.references, one.reference)
+		declared = append(declared, one.reference)
 	}
-	in.read = func(r *reconciliation) (any, []readVersion, error) {
-		if known, ok := r.remembered(in); ok {
-			return known.value, known.reads, nil
-		}
-		owner, reader := r.digestOwner(), r.newInputReader(in.references)
-		value, err := read(r.ctx, reader, reader.owner.(T))
-		r.remember(in, owner, reader, value, err)
-		return value, reader.reads, err
-	}
-	return &Input[T, S]{in}
-}
-
-// ownerOfInputs returns a copy of the owner for the functions of inputs. Their values may keep parts of it, and are
-// remembered. The owner itself does not stay the same: a step may change it in memory, and the memory of an owner that
-// the cache shows is used again.
-func (r *reconciliation) ownerOfInputs() client.Object {
-	if r.copied == nil {
-		r.copied = r.object.DeepCopyObject().(client.Object)
-	}
-	return r.copied
+	return &Input[T, S]{set.NewReadInput(declared, func(ctx context.Context, r client.Reader, owner client.Object) (any, error) {
+		return read(ctx, r, owner.(T))
+	})}
 }
 
 // VersionHash returns an input whose value is a hash of the [Versions] of all objects that reads declare: their
@@ -196,11 +104,11 @@ func (r *reconciliation) ownerOfInputs() client.Object {
 func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 	return From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		var used []metav1.Object
-		var missing missingError
+		var missing set.MissingError
 		for _, one := range reads {
 			for _, name := range one.reference.Names(owner) {
 				obj := &metav1.PartialObjectMetadata{}
-				kind, err := apiutil.GVKForObject(one.reference.Object, r.(*inputReader).scheme)
+				kind, err := apiutil.GVKForObject(one.reference.Object, r.(*set.InputReader).Scheme)
 				if err != nil {
 					return "", fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", one.reference.Object, err)
 				}
@@ -235,41 +143,31 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 //
 //	ownedresources.BuildFrom(service.Live(), ingress)
 func (c *Child[T, C]) Live() *Input[T, C] {
-	in := c.liveInput()
-	in.read = func(r *reconciliation) (any, []readVersion, error) {
-		objs, err := liveObjects[C](r, c.child)
-		switch {
-		case err != nil || len(objs) == 0:
-			return nil, nil, err
-		case len(objs) > 1:
-			return nil, nil, fmt.Errorf("%s has %d objects: use LiveEach", c.describe(), len(objs))
+	return &Input[T, C]{set.NewLiveInput(c.engine(), func(live []client.Object) (any, error) {
+		switch len(live) {
+		case 0:
+			return nil, nil
+		case 1:
+			return live[0], nil
 		}
-		return objs[0], nil, nil
-	}
-	return &Input[T, C]{in}
+		return nil, fmt.Errorf("%s has %d objects: use LiveEach", c.child.Describe(), len(live))
+	})}
 }
 
 // LiveEach is [Child.Live] for a child that has any number of objects. It waits until all of them exist. The value is empty if the
 // child is built without objects.
 func (c *Child[T, C]) LiveEach() *Input[T, []C] {
-	in := c.liveInput()
-	in.read = func(r *reconciliation) (any, []readVersion, error) {
-		objs, err := liveObjects[C](r, c.child)
-		return objs, nil, err
-	}
-	return &Input[T, []C]{in}
-}
-
-// liveInput returns an input of the live objects of a child, without its read.
-func (c *Child[T, C]) liveInput() *input {
-	if c == nil {
-		return &input{mistake: errors.New("the child whose live object is an input is nil")}
-	}
-	return &input{live: []*child{c.child}}
+	return &Input[T, []C]{set.NewLiveInput(c.engine(), func(live []client.Object) (any, error) {
+		var objs []C
+		for _, obj := range live {
+			objs = append(objs, obj.(C))
+		}
+		return objs, nil
+	})}
 }
 
 // Values are the values of the inputs of [Combine]: see [Input.Value].
-type Values[T client.Object] struct{ values map[*input]any }
+type Values[T client.Object] struct{ values map[*set.Input]any }
 
 // Value returns the value of the input in a function of [Combine]. It panics if Combine was not given the input.
 func (in *Input[T, S]) Value(v *Values[T]) S {
@@ -292,76 +190,17 @@ func (in *Input[T, S]) Value(v *Values[T]) S {
 // The function must depend on these values alone. If an object is missing for one of the inputs, it is missing for the
 // child: see [From] and [Child.KeepWhileMissing].
 func Combine[T client.Object, S any](f func(v *Values[T]) S, inputs ...AnyInput[T]) *Input[T, S] {
-	in := &input{}
+	var parts []*set.Input
 	for i, one := range inputs {
 		if isNilInput(one) {
-			return &Input[T, S]{&input{mistake: fmt.Errorf("input %d of Combine is nil", i+1)}}
+			return &Input[T, S]{&set.Input{Mistake: fmt.Errorf("input %d of Combine is nil", i+1)}}
 		}
-		part := one.engine()
-		in.parts, in.references, in.live = append(in.parts, part), append(in.references, part.references...), append(in.live, part.live...)
-		in.mistake = cmp.Or(in.mistake, part.mistake)
+		parts = append(parts, one.engine())
 	}
-	in.read = func(r *reconciliation) (value any, _ []readVersion, err error) {
-		v := &Values[T]{values: make(map[*input]any, len(in.parts))}
-		for _, part := range in.parts {
-			read, failure := part.readOnce(r)
-			v.values[part] = read
-			if err == nil || isMissing(err) && failure != nil {
-				err = failure // any other failure keeps the child from being built, also one with KeepWhileMissing
-			}
-		}
-		if err == nil || isMissing(err) && r.set.children[r.building].options.keepWhileMissing != nil {
-			value = f(v) // values that are missing are zero
-		}
-		return value, nil, err
-	}
-	return &Input[T, S]{in}
+	return &Input[T, S]{set.NewCombinedInput(parts, func(values map[*set.Input]any) (any, error) { return f(&Values[T]{values}), nil })}
 }
 
 func isNilInput(in any) bool {
 	v := reflect.ValueOf(in)
 	return in == nil || v.Kind() == reflect.Pointer && v.IsNil()
-}
-
-func liveObjects[P client.Object](r *reconciliation, child *child) (objs []P, err error) {
-	state := &r.states[r.set.order.index[child]]
-	if state.leftOut() {
-		return nil, nil
-	}
-	for _, d := range r.objects[state.from:state.to] {
-		if d.live == nil {
-			return nil, waitForDependency(d.kind.describe(d.object))
-		}
-		live, err := d.likeDesired(d.live)
-		if err != nil {
-			return nil, err
-		}
-		objs = append(objs, live.(P))
-	}
-	if !state.built {
-		return nil, waitForDependency(child.describe())
-	}
-	return objs, nil
-}
-
-func waitForDependency(on string) *WaitingError {
-	return &WaitingError{reason: reasonDependencyNotReady, message: "it waits for " + on}
-}
-
-// missingError names objects that do not exist.
-type missingError []string
-
-func (m missingError) Error() string { return strings.Join(m, ", ") + ": not found" }
-
-func isMissing(err error) bool {
-	_, ok := errors.AsType[missingError](err)
-	return ok || apierrors.IsNotFound(err)
-}
-
-// missingText names what is missing, without what the API server says around it.
-func missingText(err error) string {
-	if missing, ok := errors.AsType[missingError](err); ok {
-		return missing.Error()
-	}
-	return err.Error()
 }

@@ -41,7 +41,7 @@ func TestCombine(t *testing.T) {
 		env.live(t, &service)
 		require.Equal(t, text+" "+service.Spec.ClusterIP, env.content(t, "copied"))
 	}
-	require.Len(t, s.references(), 1, "what the inputs read is watched")
+	require.Len(t, s.set.References(), 1, "what the inputs read is watched")
 
 	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
 	before := env.content(t, "copied")
@@ -78,7 +78,7 @@ func TestCombineMistakes(t *testing.T) {
 		"is not in this set":        {good, foreign},
 	} {
 		combined := Combine(func(*Values[*configMap]) string { return "" }, inputs...)
-		err := Ensure(BuildFrom(combined, func(*configMap, string) (*configMap, error) { return nil, nil })).mistake
+		err := Ensure(BuildFrom(combined, func(*configMap, string) (*configMap, error) { return nil, nil })).set.Mistake
 		require.ErrorContains(t, err, want)
 		require.Equal(t, 1, strings.Count(err.Error(), want))
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/references"
 )
 
@@ -315,17 +316,17 @@ func TestInputHiddenByTheCache(t *testing.T) {
 			require.NoError(t, env.other.Create(t.Context(), secret))
 			s := Ensure(copied(test.input))
 			var err error
-			s.forms, err = references.NewForms(env.client.Scheme(), s.Watched(), s.references())
+			s.set.Forms, err = references.NewForms(env.client.Scheme(), s.Watched(), s.set.References())
 			require.NoError(t, err)
-			s.applier.apiReader = env.other
+			s.set.ApiReader = env.other
 			clock := clocktesting.NewFakePassiveClock(secret.CreationTimestamp.Time)
-			s.applier.clock = clock
+			s.set.Applier.Clock = clock
 
 			err = s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner)
 			if test.built {
 				require.NoError(t, err, "the cache may be just behind")
 			} else {
-				wait, ok := errors.AsType[*WaitingError](err)
+				wait, ok := errors.AsType[*owned.WaitingError](err)
 				require.True(t, ok, "%v", err)
 				reason, after := wait.Waiting()
 				require.Equal(t, "ReferenceNotFound", reason)
@@ -333,7 +334,7 @@ func TestInputHiddenByTheCache(t *testing.T) {
 			}
 			clock.SetTime(clock.Now().Add(2 * time.Minute))
 			err = s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner)
-			hidden, ok := errors.AsType[*NotCachedError](err)
+			hidden, ok := errors.AsType[*owned.NotCachedError](err)
 			require.True(t, ok, "%s: %v", test.reason, err)
 			require.ErrorContains(t, hidden, "Secret "+env.namespace+"/hidden is not in the cache, although it exists: the cache's selector or namespaces leave it out")
 			require.Equal(t, test.built, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))

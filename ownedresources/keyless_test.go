@@ -10,6 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
 // The names of the keys take as much as their values, so that the managed fields double the object's size. The API server creates
@@ -20,8 +23,8 @@ func TestApplyOfALargeObject(t *testing.T) {
 	for i := range 2_500 {
 		want.Data[fmt.Sprintf("%05d%s", i, strings.Repeat("k", 240))] = strings.Repeat("x", 140)
 	}
-	env.expect(t, want, Created, "POST configmaps")
-	env.expect(t, want, Unchanged, none...)
+	env.expect(t, want, apply.Created, "POST configmaps")
+	env.expect(t, want, apply.Unchanged, none...)
 	want = want.DeepCopy()
 	want.Data["another"] = "x"
 	_, err := env.apply(t, want)
@@ -29,9 +32,8 @@ func TestApplyOfALargeObject(t *testing.T) {
 
 	small := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": "b"}}
 	_, err = env.apply(t, small)
-	require.ErrorContains(t, err, "delete the live object", "the API server adds the managed fields of the live object first")
-	require.NoError(t, env.other.Delete(t.Context(), small.DeepCopy()))
-	env.expect(t, small, Created, "POST configmaps")
+	require.NoError(t, err, "it becomes an ordinary object again")
+	env.expect(t, small, apply.Unchanged, none...)
 }
 
 func TestWithSizeRemedy(t *testing.T) {
@@ -40,12 +42,12 @@ func TestWithSizeRemedy(t *testing.T) {
 		errors.New("etcdserver: request is too large"),
 		apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
 	} {
-		require.ErrorIs(t, withSizeRemedy(err), err)
-		require.ErrorContains(t, withSizeRemedy(err), "split the object")
+		require.ErrorIs(t, write.WithSizeRemedy(err), err)
+		require.ErrorContains(t, write.WithSizeRemedy(err), "split the object")
 	}
 	other := errors.New("etcdserver: leader changed")
-	require.Equal(t, other, withSizeRemedy(other))
-	require.NoError(t, withSizeRemedy(nil))
+	require.Equal(t, other, write.WithSizeRemedy(other))
+	require.NoError(t, write.WithSizeRemedy(nil))
 }
 
 // Anybody can write an item without the key of its list. The API server then refuses every server-side apply of the object.
@@ -62,7 +64,7 @@ func TestApplyBesideAnItemWithoutAKey(t *testing.T) {
 	}
 	for _, applied := range []bool{false, true} {
 		t.Run(fmt.Sprint("Applied=", applied), func(t *testing.T) {
-			env.expect(t, want(true, "dropped"), Created, "POST serviceaccounts")
+			env.expect(t, want(true, "dropped"), apply.Created, "POST serviceaccounts")
 			if applied {
 				_, err := env.apply(t, want(false, "dropped"))
 				require.NoError(t, err)
@@ -78,16 +80,16 @@ func TestApplyBesideAnItemWithoutAKey(t *testing.T) {
 				require.Equal(t, automounts, *live.AutomountServiceAccountToken)
 				require.Equal(t, []corev1.ObjectReference{{}}, live.Secrets, "it is of others; the API server stores names of secrets only")
 				require.NotContains(t, live.Labels, "dropped")
-				env.expect(t, want(automounts, ""), Unchanged, none...)
+				env.expect(t, want(automounts, ""), apply.Unchanged, none...)
 			}
 			changes, err := Diff(t.Context(), env.client, env.owner, want(true, ""))
 			require.NoError(t, err)
-			require.Equal(t, []Difference{{Path: "automountServiceAccountToken", Have: "false", Want: "true"}}, changes[0].Differences)
+			require.Equal(t, []apply.Difference{{Path: "automountServiceAccountToken", Have: "false", Want: "true"}}, changes[0].Differences)
 
 			byHand(t, env, live, func(account *corev1.ServiceAccount) { account.Secrets = nil })
 			_, err = env.apply(t, want(true, ""))
 			require.NoError(t, err)
-			env.expect(t, want(true, ""), Unchanged, none...)
+			env.expect(t, want(true, ""), apply.Unchanged, none...)
 			require.NoError(t, env.other.Delete(t.Context(), live))
 		})
 	}

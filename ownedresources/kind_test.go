@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // gadget is a custom resource with defaults, and with a list of each kind: testdata/gadgets.yaml.
@@ -70,9 +72,9 @@ func newGadgetTestEnv(t *testing.T) *testEnv {
 	require.NoError(t, err)
 	server, err := discovery.NewDiscoveryClientForConfig(cp.Config())
 	require.NoError(t, err)
-	w.applier.kinds = &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
+	w.applier.Kinds = &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
 	require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
-		_, err := w.applier.kinds.of(&gadget{}, types)
+		_, err := w.applier.Kinds.Of(&gadget{}, types)
 		return err == nil
 	}, 20*time.Second, 20*time.Millisecond)
 	return w
@@ -117,13 +119,13 @@ func newSprocketTestEnv(t *testing.T, knownSchema bool) *testEnv {
 	env := newTestEnv(t)
 	server, err := discovery.NewDiscoveryClientForConfig(cp.Config())
 	require.NoError(t, err)
-	published := &kinds{schemas: applyschema.FromServer(server.OpenAPIV3())}
+	published := &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
 	require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
-		_, err := published.of(env.sprocket(t, "{}"), env.client.Scheme())
+		_, err := published.Of(env.sprocket(t, "{}"), env.client.Scheme())
 		return err == nil
 	}, 20*time.Second, 20*time.Millisecond)
 	if knownSchema {
-		env.applier.kinds = published
+		env.applier.Kinds = published
 	}
 	return env
 }
@@ -147,19 +149,19 @@ func TestForeignFieldsBesideOursWithoutASchema(t *testing.T) {
 		reason string
 		path   []string
 		value  any
-		op     Operation
+		op     apply.Operation
 	}{
-		"Map":           {reason: "A foreign field beside ours.", path: []string{"spec", "securityContext", "fsGroup"}, value: int64(1), op: Unchanged},
-		"MapAbove":      {reason: "A foreign field beside our map.", path: []string{"spec", "nodeName"}, value: "x", op: Unchanged},
-		"Label":         {reason: "A foreign key beside ours.", path: []string{"metadata", "labels", "c"}, value: "d", op: Unchanged},
-		"OurField":      {reason: "Our field was changed.", path: []string{"spec", "securityContext", "runAsUser"}, value: int64(1), op: Applied},
-		"ItemOfAList":   {reason: "A list is one value.", path: []string{"spec", "containers"}, value: []any{map[string]any{"name": "a", "image": "b"}, map[string]any{"name": "c"}}, op: Applied},
-		"FieldInAnItem": {reason: "So are its items.", path: []string{"spec", "containers"}, value: []any{map[string]any{"name": "a", "image": "b", "tty": true}}, op: Applied},
+		"Map":           {reason: "A foreign field beside ours.", path: []string{"spec", "securityContext", "fsGroup"}, value: int64(1), op: apply.Unchanged},
+		"MapAbove":      {reason: "A foreign field beside our map.", path: []string{"spec", "nodeName"}, value: "x", op: apply.Unchanged},
+		"Label":         {reason: "A foreign key beside ours.", path: []string{"metadata", "labels", "c"}, value: "d", op: apply.Unchanged},
+		"OurField":      {reason: "Our field was changed.", path: []string{"spec", "securityContext", "runAsUser"}, value: int64(1), op: apply.Applied},
+		"ItemOfAList":   {reason: "A list is one value.", path: []string{"spec", "containers"}, value: []any{map[string]any{"name": "a", "image": "b"}, map[string]any{"name": "c"}}, op: apply.Applied},
+		"FieldInAnItem": {reason: "So are its items.", path: []string{"spec", "containers"}, value: []any{map[string]any{"name": "a", "image": "b", "tty": true}}, op: apply.Applied},
 	}
 	for _, known := range []bool{true, false} {
 		env := newSprocketTestEnv(t, known)
-		env.expect(t, env.sprocket(t, want), Created, "POST sprockets")
-		env.expect(t, env.sprocket(t, want), Unchanged, none...)
+		env.expect(t, env.sprocket(t, want), apply.Created, "POST sprockets")
+		env.expect(t, env.sprocket(t, want), apply.Unchanged, none...)
 		for _, parent := range [][]string{{"spec", "config"}, {"spec", "any"}, {"spec", "partly", "unknown"}, {"spec", "template"}} {
 			for name, tc := range tests {
 				t.Run(fmt.Sprint(strings.Join(parent, "."), "/", name, "/KnownSchema=", known), func(t *testing.T) {
@@ -169,7 +171,7 @@ func TestForeignFieldsBesideOursWithoutASchema(t *testing.T) {
 					result, err := env.apply(t, env.sprocket(t, want))
 					require.NoError(t, err)
 					require.Equal(t, tc.op, result.Operation, tc.reason)
-					env.expect(t, env.sprocket(t, want), Unchanged, none...)
+					env.expect(t, env.sprocket(t, want), apply.Unchanged, none...)
 				})
 			}
 		}
@@ -186,10 +188,10 @@ func TestKindOfACustomResource(t *testing.T) {
 				}
 				return w.untypedGadget(t, note)
 			}
-			w.expect(t, want("first"), Created, "POST gadgets")
-			w.expect(t, want("first"), Unchanged, none...)
-			w.expect(t, want("second"), Applied, "GET gadgets", "PATCH gadgets", "PATCH gadgets")
-			w.expect(t, want("second"), Unchanged, none...)
+			w.expect(t, want("first"), apply.Created, "POST gadgets")
+			w.expect(t, want("first"), apply.Unchanged, none...)
+			w.expect(t, want("second"), apply.Applied, "GET gadgets", "PATCH gadgets", "PATCH gadgets")
+			w.expect(t, want("second"), apply.Unchanged, none...)
 
 			spec := w.liveGadget(t).Object["spec"].(map[string]any)
 			require.EqualValues(t, 0, spec["size"], "a zero that is meant")
@@ -200,20 +202,20 @@ func TestKindOfACustomResource(t *testing.T) {
 			tests := []struct {
 				reason string
 				change func(spec map[string]any)
-				op     Operation
+				op     apply.Operation
 			}{
 				{"a foreign item of a keyed list", func(spec map[string]any) {
 					spec["parts"] = append([]any{map[string]any{"name": "theirs"}}, spec["parts"].([]any)...)
-				}, Unchanged},
-				{"a foreign value of a set", func(spec map[string]any) { spec["tags"] = append(spec["tags"].([]any), "z") }, Unchanged},
-				{"a foreign key of raw JSON", func(spec map[string]any) { spec["raw"].(map[string]any)["more"] = "x" }, Unchanged},
-				{"our item gone", func(spec map[string]any) { spec["parts"] = spec["parts"].([]any)[:1] }, Applied},
-				{"our value of a set gone", func(spec map[string]any) { spec["tags"] = []any{"x"} }, Applied},
+				}, apply.Unchanged},
+				{"a foreign value of a set", func(spec map[string]any) { spec["tags"] = append(spec["tags"].([]any), "z") }, apply.Unchanged},
+				{"a foreign key of raw JSON", func(spec map[string]any) { spec["raw"].(map[string]any)["more"] = "x" }, apply.Unchanged},
+				{"our item gone", func(spec map[string]any) { spec["parts"] = spec["parts"].([]any)[:1] }, apply.Applied},
+				{"our value of a set gone", func(spec map[string]any) { spec["tags"] = []any{"x"} }, apply.Applied},
 				{"an item of an atomic list more", func(spec map[string]any) {
 					spec["steps"] = append(spec["steps"].([]any), map[string]any{"run": "theirs"})
-				}, Applied},
-				{"our zero overwritten", func(spec map[string]any) { spec["size"] = int64(8) }, Applied},
-				{"our raw JSON changed", func(spec map[string]any) { spec["raw"].(map[string]any)["deep"] = "x" }, Applied},
+				}, apply.Applied},
+				{"our zero overwritten", func(spec map[string]any) { spec["size"] = int64(8) }, apply.Applied},
+				{"our raw JSON changed", func(spec map[string]any) { spec["raw"].(map[string]any)["deep"] = "x" }, apply.Applied},
 			}
 			for _, tc := range tests {
 				live := w.liveGadget(t)
@@ -222,10 +224,10 @@ func TestKindOfACustomResource(t *testing.T) {
 				result, err := w.apply(t, want("second"))
 				require.NoError(t, err, tc.reason)
 				require.Equal(t, tc.op, result.Operation, tc.reason)
-				w.expect(t, want("second"), Unchanged, none...)
+				w.expect(t, want("second"), apply.Unchanged, none...)
 			}
 
-			w.expect(t, want(""), Applied, "PATCH gadgets")
+			w.expect(t, want(""), apply.Applied, "PATCH gadgets")
 			if input == "Typed" {
 				require.NotContains(t, w.liveGadget(t).Object["spec"], "note", "a field that is no longer desired is removed")
 			}
@@ -243,9 +245,9 @@ func TestKindOfAnUnstructuredBuiltInObject(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(want.Object, false, "spec", "template", "spec", "hostNetwork"))
 	container := want.Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
 	container["resources"] = map[string]any{"limits": map[string]any{"memory": "65536Ki", "cpu": "0.1"}}
-	w.expect(t, want, Created, "POST deployments")
-	w.expect(t, want, Unchanged, none...)
+	w.expect(t, want, apply.Created, "POST deployments")
+	w.expect(t, want, apply.Unchanged, none...)
 	container["image"] = "nginx:1.28"
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-	w.expect(t, want, Unchanged, none...)
+	w.expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.expect(t, want, apply.Unchanged, none...)
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
 // list returns a set with one ConfigMap for each name.
@@ -58,7 +60,7 @@ func TestBuildEach(t *testing.T) {
 
 // Two children of one name are found before any request, and hold up nothing else.
 func TestBuildEachDuplicates(t *testing.T) {
-	for _, others := range []int{1, 2 * nameIndexFrom} { // without and with an index of the names
+	for _, others := range []int{1, 2 * set.NameIndexFrom} { // without and with an index of the names
 		t.Run(fmt.Sprint(others, "Others"), func(t *testing.T) {
 			env := newTestEnv(t)
 			names := []string{"twice"}

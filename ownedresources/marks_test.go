@@ -12,20 +12,21 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
 // marked returns a ConfigMap with the mark of an owner.
-func marked(o *owner, namespace, name string, b binding) *corev1.ConfigMap {
+func marked(o *owned.Owner, namespace, name string, b owned.Binding) *corev1.ConfigMap {
 	obj := namedConfigMap(namespace, name)
-	obj.Labels = map[string]string{record.OwnerUID: string(o.reference.UID)}
-	obj.Annotations = o.markFor(b).Annotations(record.NameOf(schema.GroupKind{Kind: "ConfigMap"}, obj))
+	obj.Labels = map[string]string{record.OwnerUID: string(o.Reference.UID)}
+	obj.Annotations = o.MarkFor(b).Annotations(record.NameOf(schema.GroupKind{Kind: "ConfigMap"}, obj))
 	return obj
 }
 
 func TestMayWriteMarked(t *testing.T) {
-	named := func(name string, uid types.UID) *owner {
-		return &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "apps.example.com/v1", Kind: "App", Name: name, UID: uid}}
+	named := func(name string, uid types.UID) *owned.Owner {
+		return &owned.Owner{Namespace: "shop", Reference: metav1.OwnerReference{APIVersion: "apps.example.com/v1", Kind: "App", Name: name, UID: uid}}
 	}
 	const (
 		allowed = iota
@@ -36,39 +37,39 @@ func TestMayWriteMarked(t *testing.T) {
 	)
 	tests := map[string]struct {
 		reason   string
-		of       *owner
-		binding  binding
+		of       *owned.Owner
+		binding  owned.Binding
 		adopt    bool
 		retained bool   // AdoptRetained is set
 		set      string // the set that wrote the object; none if it is empty
 		deleting bool
 		want     int
 	}{
-		"Ours":                 {reason: "It has our UID.", of: named("web", "new"), binding: byMark, want: allowed},
-		"OursDeleting":         {reason: "It is made anew when it is gone.", of: named("web", "new"), binding: byMark, deleting: true, want: waits},
-		"OursRetained":         {reason: "It is ours all the same.", of: named("web", "new"), binding: byRetention, want: allowed},
-		"FormerOfOurName":      {reason: "It goes with its owner, as by the garbage collector.", of: named("web", "old"), binding: byMark, want: former},
-		"FormerAdopt":          {reason: "It is taken over on request.", of: named("web", "old"), binding: byMark, adopt: true, want: former},
-		"FormerRetained":       {reason: "Nobody has asked for its data to be deleted or reused.", of: named("web", "old"), binding: byRetention, want: retained},
-		"FormerRetainedAdopt":  {reason: "It is taken over on request.", of: named("web", "old"), binding: byRetention, adopt: true, want: former},
-		"OfAnother":            {reason: "It belongs to another App.", of: named("api", "api"), binding: byMark, want: refused},
-		"OfAnotherRetained":    {reason: "Another App may have retained it, or may still use it.", of: named("api", "api"), binding: byRetention, want: refused},
-		"OfAnotherAdopt":       {reason: "That depends on whether the other App is gone.", of: named("api", "api"), binding: byRetention, adopt: true, want: former},
-		"OfAnotherKindAdopt":   {reason: "The operator may not be allowed to read other kinds.", of: &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "web", UID: "s"}}, binding: byMark, adopt: true, want: refused},
-		"AdoptRetained":        {reason: "It was kept for that.", of: named("web", "old"), binding: byRetention, retained: true, set: "data", want: former},
-		"NotRetained":          {reason: "It is deleted with its owner, as without the option.", of: named("web", "old"), binding: byMark, retained: true, set: "data", want: former},
-		"RetainedByAnotherSet": {reason: "Another operator of the kind may have kept it.", of: named("web", "old"), binding: byRetention, retained: true, set: "other", want: retained},
-		"RetainedByNobody":     {reason: "No set has written it.", of: named("web", "old"), binding: byRetention, retained: true, want: retained},
-		"RetainedForAnother":   {reason: "The name decides whose data it was.", of: named("api", "old"), binding: byRetention, retained: true, set: "data", want: refused},
-		"RetainedElsewhere":    {reason: "So does the namespace.", of: &owner{namespace: "bank", reference: named("web", "old").reference}, binding: byRetention, retained: true, set: "data", want: refused},
-		"RetainedOfOtherKind":  {reason: "So does the kind.", of: &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "web", UID: "s"}}, binding: byRetention, retained: true, set: "data", want: refused},
-		"SameUIDOfAnotherName": {reason: "No two objects have one UID: the mark is forged.", of: named("api", "new"), binding: byMark, want: refused},
+		"Ours":                 {reason: "It has our UID.", of: named("web", "new"), binding: owned.ByMark, want: allowed},
+		"OursDeleting":         {reason: "It is made anew when it is gone.", of: named("web", "new"), binding: owned.ByMark, deleting: true, want: waits},
+		"OursRetained":         {reason: "It is ours all the same.", of: named("web", "new"), binding: owned.ByRetention, want: allowed},
+		"FormerOfOurName":      {reason: "It goes with its owner, as by the garbage collector.", of: named("web", "old"), binding: owned.ByMark, want: former},
+		"FormerAdopt":          {reason: "It is taken over on request.", of: named("web", "old"), binding: owned.ByMark, adopt: true, want: former},
+		"FormerRetained":       {reason: "Nobody has asked for its data to be deleted or reused.", of: named("web", "old"), binding: owned.ByRetention, want: retained},
+		"FormerRetainedAdopt":  {reason: "It is taken over on request.", of: named("web", "old"), binding: owned.ByRetention, adopt: true, want: former},
+		"OfAnother":            {reason: "It belongs to another App.", of: named("api", "api"), binding: owned.ByMark, want: refused},
+		"OfAnotherRetained":    {reason: "Another App may have retained it, or may still use it.", of: named("api", "api"), binding: owned.ByRetention, want: refused},
+		"OfAnotherAdopt":       {reason: "That depends on whether the other App is gone.", of: named("api", "api"), binding: owned.ByRetention, adopt: true, want: former},
+		"OfAnotherKindAdopt":   {reason: "The operator may not be allowed to read other kinds.", of: &owned.Owner{Namespace: "shop", Reference: metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "web", UID: "s"}}, binding: owned.ByMark, adopt: true, want: refused},
+		"AdoptRetained":        {reason: "It was kept for that.", of: named("web", "old"), binding: owned.ByRetention, retained: true, set: "data", want: former},
+		"NotRetained":          {reason: "It is deleted with its owner, as without the option.", of: named("web", "old"), binding: owned.ByMark, retained: true, set: "data", want: former},
+		"RetainedByAnotherSet": {reason: "Another operator of the kind may have kept it.", of: named("web", "old"), binding: owned.ByRetention, retained: true, set: "other", want: retained},
+		"RetainedByNobody":     {reason: "No set has written it.", of: named("web", "old"), binding: owned.ByRetention, retained: true, want: retained},
+		"RetainedForAnother":   {reason: "The name decides whose data it was.", of: named("api", "old"), binding: owned.ByRetention, retained: true, set: "data", want: refused},
+		"RetainedElsewhere":    {reason: "So does the namespace.", of: &owned.Owner{Namespace: "bank", Reference: named("web", "old").Reference}, binding: owned.ByRetention, retained: true, set: "data", want: refused},
+		"RetainedOfOtherKind":  {reason: "So does the kind.", of: &owned.Owner{Namespace: "shop", Reference: metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "web", UID: "s"}}, binding: owned.ByRetention, retained: true, set: "data", want: refused},
+		"SameUIDOfAnotherName": {reason: "No two objects have one UID: the mark is forged.", of: named("api", "new"), binding: owned.ByMark, want: refused},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := named("web", "new")
-			o.set = "data"
-			k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
+			o.Set = "data"
+			k, err := owned.BuiltIn.Of(&corev1.ConfigMap{}, scheme.Scheme)
 			require.NoError(t, err)
 			live := marked(tc.of, "other", "data", tc.binding)
 			if tc.deleting {
@@ -78,63 +79,63 @@ func TestMayWriteMarked(t *testing.T) {
 				live.Annotations[record.Set] = tc.set
 				live.Annotations[record.Applied] = "v1:applied:0123456789abcdef0123456789abcdef"
 			}
-			options := &childOptions{adopt: tc.adopt, adoptRetained: tc.retained}
-			d := &desired{kind: k, object: namedConfigMap("other", "data"), owner: o, options: options, binding: byMark}
-			err = o.mayWrite(d, live)
+			options := &owned.Options{Adopt: tc.adopt, AdoptRetained: tc.retained}
+			d := &owned.Desired{Kind: k, Object: namedConfigMap("other", "data"), Owner: o, Options: options, Binding: owned.ByMark}
+			err = o.MayWrite(d, live)
 			adopts := false
 			got := allowed
 			switch e := err.(type) { //nolint:errorlint // it is not wrapped
-			case *WaitingError:
+			case *owned.WaitingError:
 				got = waits
-			case formerError:
-				got, adopts = former, e.adopt
-			case *OwnershipError:
+			case owned.FormerError:
+				got, adopts = former, e.Adopt
+			case *owned.OwnershipError:
 				if got = refused; e.Retained {
 					got = retained
 				}
 			}
 			require.Equal(t, tc.want, got, "%s\n%v", tc.reason, err)
-			require.Equal(t, got == former && (tc.adopt || tc.binding == byRetention), adopts, "%s\n%v", tc.reason, err)
+			require.Equal(t, got == former && (tc.adopt || tc.binding == owned.ByRetention), adopts, "%s\n%v", tc.reason, err)
 		})
 	}
 }
 
 func TestBind(t *testing.T) {
-	o := &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "App", Name: "web", UID: "uid", Controller: new(true), BlockOwnerDeletion: new(true)}}
-	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
+	o := &owned.Owner{Namespace: "shop", Reference: metav1.OwnerReference{APIVersion: "v1", Kind: "App", Name: "web", UID: "uid", Controller: new(true), BlockOwnerDeletion: new(true)}}
+	k, err := owned.BuiltIn.Of(&corev1.ConfigMap{}, scheme.Scheme)
 	require.NoError(t, err)
-	sent := func(b binding) client.Object {
-		d := &desired{kind: k, object: namedConfigMap("shop", "data"), owner: o, options: &childOptions{}, binding: b}
-		obj := d.object.DeepCopyObject().(client.Object)
-		d.bind(obj)
+	sent := func(b owned.Binding) client.Object {
+		d := &owned.Desired{Kind: k, Object: namedConfigMap("shop", "data"), Owner: o, Options: &owned.Options{}, Binding: b}
+		obj := d.Object.DeepCopyObject().(client.Object)
+		d.Bind(obj)
 		return obj
 	}
-	bindings := []binding{byReference, byMark, byRetention}
+	bindings := []owned.Binding{owned.ByReference, owned.ByMark, owned.ByRetention}
 	for _, want := range bindings {
-		d := &desired{kind: k, object: namedConfigMap("shop", "data"), owner: o, options: &childOptions{}, binding: want}
+		d := &owned.Desired{Kind: k, Object: namedConfigMap("shop", "data"), Owner: o, Options: &owned.Options{}, Binding: want}
 		for _, have := range bindings {
-			require.Equal(t, want == have, d.isBound(sent(have)), "want %v, have %v", want, have)
-			require.Equal(t, want != have, d.changesBinding(sent(have)), "want %v, have %v", want, have)
+			require.Equal(t, want == have, d.IsBound(sent(have)), "want %v, have %v", want, have)
+			require.Equal(t, want != have, d.ChangesBinding(sent(have)), "want %v, have %v", want, have)
 		}
 	}
-	both := sent(byMark)
-	both.SetOwnerReferences([]metav1.OwnerReference{o.reference})
-	d := &desired{kind: k, object: namedConfigMap("shop", "data"), owner: o, options: &childOptions{}, binding: byMark}
-	require.False(t, d.isBound(both), "the garbage collector would delete it")
-	require.True(t, d.changesBinding(both))
+	both := sent(owned.ByMark)
+	both.SetOwnerReferences([]metav1.OwnerReference{o.Reference})
+	d := &owned.Desired{Kind: k, Object: namedConfigMap("shop", "data"), Owner: o, Options: &owned.Options{}, Binding: owned.ByMark}
+	require.False(t, d.IsBound(both), "the garbage collector would delete it")
+	require.True(t, d.ChangesBinding(both))
 }
 
 func TestWithoutOwnMetadata(t *testing.T) {
-	o := &owner{namespace: "shop", reference: metav1.OwnerReference{APIVersion: "v1", Kind: "App", Name: "web", UID: "uid"}}
-	obj := marked(o, "other", "data", byRetention)
+	o := &owned.Owner{Namespace: "shop", Reference: metav1.OwnerReference{APIVersion: "v1", Kind: "App", Name: "web", UID: "uid"}}
+	obj := marked(o, "other", "data", owned.ByRetention)
 	obj.Labels["app"], obj.Annotations["note"], obj.Annotations[record.Order] = "web", "stays", "7"
 	before := obj.DeepCopy()
-	got := withoutOwnMetadata(obj)
+	got := owned.WithoutOwnMetadata(obj)
 	require.Equal(t, map[string]string{"app": "web"}, got.GetLabels())
 	require.Equal(t, map[string]string{"note": "stays"}, got.GetAnnotations())
 	require.Empty(t, cmp.Diff(before, obj), "the object that was given stays as it is")
 	plain := namedConfigMap("other", "data")
-	require.Same(t, plain, withoutOwnMetadata(plain), "most objects are not copied")
+	require.Same(t, plain, owned.WithoutOwnMetadata(plain), "most objects are not copied")
 }
 
 func TestIsManagedBy(t *testing.T) {
@@ -150,7 +151,7 @@ func TestIsManagedBy(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tc.want, isManagedBy(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: tc.entries}}, "app"), tc.reason)
+			require.Equal(t, tc.want, owned.IsManagedBy(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: tc.entries}}, "app"), tc.reason)
 		})
 	}
 }

@@ -17,6 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/memory"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/versions"
 )
@@ -68,14 +73,14 @@ func TestToleratedDifferences(t *testing.T) {
 	w := newTestEnv(t)
 	rewriteImages(t, w)
 	rewritten := []string{"Deployment,spec.template.spec.containers[name=web].image=1"}
-	w.expect(t, w.deployment(), Created, "POST deployments", "PATCH deployments") // the second records what was rewritten
-	w.expect(t, w.deployment(), Unchanged, none...)
-	require.Equal(t, rewritten, shown(t, w.applier.metrics, "opblocks_settled_differences"), "the metric names the field")
+	w.expect(t, w.deployment(), apply.Created, "POST deployments", "PATCH deployments") // the second records what was rewritten
+	w.expect(t, w.deployment(), apply.Unchanged, none...)
+	require.Equal(t, rewritten, shown(t, w.applier.Metrics, "opblocks_settled_differences"), "the metric names the field")
 
 	for range 2 {
-		w.applier = newApplier() // after a restart the record is in the object
-		w.expect(t, w.deployment(), Unchanged, none...)
-		require.Equal(t, rewritten, shown(t, w.applier.metrics, "opblocks_settled_differences"))
+		w.applier = apply.New() // after a restart the record is in the object
+		w.expect(t, w.deployment(), apply.Unchanged, none...)
+		require.Equal(t, rewritten, shown(t, w.applier.Metrics, "opblocks_settled_differences"))
 	}
 	for range 3 { // calls of Apply, which remembers nothing
 		_, err := Apply(t.Context(), w.client, w.owner, w.deployment())
@@ -85,130 +90,109 @@ func TestToleratedDifferences(t *testing.T) {
 
 	changed := w.deployment()
 	changed.Spec.Replicas = new(int32(3))
-	w.expect(t, changed, Applied, "GET deployments", "PATCH deployments", "PATCH deployments") // migrates, and applies
-	w.expect(t, w.deployment(), Applied, "PATCH deployments")                                  // the record has not changed
-	w.applier = newApplier()
-	w.expect(t, w.deployment(), Unchanged, none...)
+	w.expect(t, changed, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments") // migrates, and applies
+	w.expect(t, w.deployment(), apply.Applied, "PATCH deployments")                                  // the record has not changed
+	w.applier = apply.New()
+	w.expect(t, w.deployment(), apply.Unchanged, none...)
 
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(9)) })
-	w.expect(t, w.deployment(), Applied, "PATCH deployments") // other drift is repaired
-	w.expect(t, w.deployment(), Unchanged, none...)
+	w.expect(t, w.deployment(), apply.Applied, "PATCH deployments") // other drift is repaired
+	w.expect(t, w.deployment(), apply.Unchanged, none...)
 }
 
 func TestChildMemory(t *testing.T) {
 	now := time.Unix(0, 0)
 	difference := []compare.Difference{{Path: "spec.image", Have: "a", Want: "b"}}
-	newMemory := func() *childMemory { return newChildMemory(newMetrics(), &versions.Epoch{}) }
+	newMemory := func() *memory.Children { return memory.NewChildren(report.NewMetrics(), &versions.Epoch{}) }
 	t.Run("ForgetEverything", func(t *testing.T) {
 		m := newMemory()
-		o, live, d := &owner{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, &desired{}
-		m.setVerified(o, live, nil)
-		m.setRewritten("ConfigMap", "u", difference)
-		m.countWrite(d, "u", "data", now)
-		m.orphanSince("u", now)
-		require.Len(t, shown(t, m.metrics, "opblocks_settled_differences"), 1)
-		m.forget("u")
-		require.Empty(t, m.byUID)
-		require.Equal(t, []string{"ConfigMap,spec.image=0"}, shown(t, m.metrics, "opblocks_settled_differences"))
+		o, live, d := &owned.Owner{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, &owned.Desired{}
+		m.SetVerified(o, live, nil)
+		m.SetRewritten("ConfigMap", "u", difference)
+		m.CountWrite(d, "u", "data", now)
+		m.OrphanSince("u", now)
+		require.Len(t, shown(t, m.Metrics, "opblocks_settled_differences"), 1)
+		m.Forget("u")
+		require.Empty(t, m.ByUID)
+		require.Equal(t, []string{"ConfigMap,spec.image=0"}, shown(t, m.Metrics, "opblocks_settled_differences"))
 	})
 	t.Run("Rewritten", func(t *testing.T) {
 		m := newMemory()
-		m.setRewritten("ConfigMap", "u", difference)
-		known, _ := m.detailsOf("u")
-		require.Equal(t, difference, known.rewritten)
-		_, found := m.detailsOf("v")
+		m.SetRewritten("ConfigMap", "u", difference)
+		known, _ := m.DetailsOf("u")
+		require.Equal(t, difference, known.Rewritten)
+		_, found := m.DetailsOf("v")
 		require.False(t, found, "another object")
-		m.setRewritten("ConfigMap", "u", nil)
-		require.Empty(t, m.byUID, "the last answer had no difference")
+		m.SetRewritten("ConfigMap", "u", nil)
+		require.Empty(t, m.ByUID, "the last answer had no difference")
 	})
 	t.Run("Verified", func(t *testing.T) {
 		m := newMemory()
-		o := &owner{reference: metav1.OwnerReference{UID: "o"}}
+		o := &owned.Owner{Reference: metav1.OwnerReference{UID: "o"}}
 		live := func(uid types.UID, version string) client.Object {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}}
 		}
-		m.setVerified(o, live("u", "1"), []byte("a"))
-		require.True(t, m.isVerified(o, live("u", "1"), []byte("a")))
-		require.False(t, m.isVerified(o, live("u", "2"), []byte("a")), "another version")
-		require.False(t, m.isVerified(o, live("u", "1"), []byte("b")), "another desired object")
-		require.False(t, m.isVerified(&owner{}, live("u", "1"), []byte("a")), "another owner")
-		require.False(t, m.isVerified(o, live("v", "1"), []byte("a")), "another object")
-		m.setVerified(o, live("", "1"), []byte("a"))
-		require.False(t, m.isVerified(o, live("", "1"), []byte("a")), "the fake client sets no UID")
+		m.SetVerified(o, live("u", "1"), []byte("a"))
+		require.True(t, m.IsVerified(o, live("u", "1"), []byte("a")))
+		require.False(t, m.IsVerified(o, live("u", "2"), []byte("a")), "another version")
+		require.False(t, m.IsVerified(o, live("u", "1"), []byte("b")), "another desired object")
+		require.False(t, m.IsVerified(&owned.Owner{}, live("u", "1"), []byte("a")), "another owner")
+		require.False(t, m.IsVerified(o, live("v", "1"), []byte("a")), "another object")
+		m.SetVerified(o, live("", "1"), []byte("a"))
+		require.False(t, m.IsVerified(o, live("", "1"), []byte("a")), "the fake client sets no UID")
 	})
 	t.Run("Orphan", func(t *testing.T) {
 		m := newMemory()
-		require.Equal(t, now, m.orphanSince("u", now))
-		require.Equal(t, now, m.orphanSince("u", now.Add(time.Hour)), "it is one since it was first seen")
+		require.Equal(t, now, m.OrphanSince("u", now))
+		require.Equal(t, now, m.OrphanSince("u", now.Add(time.Hour)), "it is one since it was first seen")
 	})
 }
 
 func TestOwnerMemory(t *testing.T) {
 	ownerObject := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "o"}}
-	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
+	k, err := owned.BuiltIn.Of(&corev1.ConfigMap{}, scheme.Scheme)
 	require.NoError(t, err)
-	child := func(name string) declared {
-		return declared{kind: k, object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}}
+	child := func(name string) owned.Declared {
+		return owned.Declared{Kind: k, Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}}
 	}
-	d := &desired{kind: k, object: child("a").object, owner: &owner{reference: metav1.OwnerReference{UID: "o"}}, sum: sumOf([]byte("a"))}
 	t.Run("ForgetEverything", func(t *testing.T) {
-		m := newOwnerMemory(&versions.Epoch{})
-		m.beginList("o")
-		m.endList("o", m.digest(desiredNames{objects: []declared{child("a")}}))
-		m.setRecreated(d)
+		m := set.NewOwnerMemory(&versions.Epoch{})
+		m.BeginList("o")
+		m.EndList("o", m.Digest(set.DesiredNames{Objects: []owned.Declared{child("a")}}))
 		b := child("b")
-		m.setBlocked(b.objectName(), client.ObjectKeyFromObject(ownerObject))
-		m.forget(ownerObject)
-		require.Empty(t, m.byUID)
-		require.Empty(t, m.blocked)
+		m.SetBlocked(b.ObjectName(), client.ObjectKeyFromObject(ownerObject))
+		m.Forget(ownerObject)
+		require.Empty(t, m.ByUID)
+		require.Empty(t, m.Blocked)
 	})
 	t.Run("Pruned", func(t *testing.T) {
-		m := newOwnerMemory(&versions.Epoch{})
-		one, two := m.digest(desiredNames{objects: []declared{child("a")}}), m.digest(desiredNames{objects: []declared{child("a"), child("b")}})
-		require.False(t, m.isPruned("o", one), "after a restart")
-		m.beginList("o")
-		m.endList("o", one)
-		require.True(t, m.isPruned("o", one))
-		require.False(t, m.isPruned("o", two), "other names")
-		deleted := child("a").object
+		m := set.NewOwnerMemory(&versions.Epoch{})
+		one, two := m.Digest(set.DesiredNames{Objects: []owned.Declared{child("a")}}), m.Digest(set.DesiredNames{Objects: []owned.Declared{child("a"), child("b")}})
+		require.False(t, m.IsPruned("o", one), "after a restart")
+		m.BeginList("o")
+		m.EndList("o", one)
+		require.True(t, m.IsPruned("o", one))
+		require.False(t, m.IsPruned("o", two), "other names")
+		deleted := child("a").Object
 		deleted.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(ownerObject, corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
-		m.childDeleted(deleted)
-		require.False(t, m.isPruned("o", one), "after the deletion of a child")
-		require.Empty(t, m.byUID)
-	})
-	t.Run("Recreated", func(t *testing.T) {
-		m := newOwnerMemory(&versions.Epoch{})
-		created, putBack := child("a").object.DeepCopyObject().(client.Object), child("a").object
-		created.SetUID("created")
-		putBack.SetUID("put back")
-		m.noteCreated(d, created.GetUID())
-		require.False(t, m.isRecreated(d, created), "nothing was deleted before")
-		m.setRecreated(d)
-		require.False(t, m.isRecreated(d, putBack), "nothing was created yet")
-		m.noteCreated(d, created.GetUID())
-		m.endRecreated(d)
-		require.True(t, m.isRecreated(d, created), "it was written for the same change")
-		require.False(t, m.isRecreated(d, putBack), "another writer has created it")
-		another := *d
-		another.sum = sumOf([]byte("b"))
-		require.False(t, m.isRecreated(&another, created))
-		m.endRecreated(&another)
-		require.False(t, m.isRecreated(d, created), "it was written for another change")
+		m.ChildDeleted(deleted)
+		require.False(t, m.IsPruned("o", one), "after the deletion of a child")
+		require.Empty(t, m.ByUID)
 	})
 	t.Run("Blocked", func(t *testing.T) {
-		m := newOwnerMemory(&versions.Epoch{})
+		m := set.NewOwnerMemory(&versions.Epoch{})
 		name := client.ObjectKeyFromObject(ownerObject)
 		other := types.NamespacedName{Namespace: "ns", Name: "other"}
 		named := func(kind, name string) record.Name {
 			return record.Name{Kind: schema.GroupKind{Group: "example.com", Kind: kind}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 		}
-		m.setBlocked(named("Route", "a"), name)
-		m.setBlocked(named("Route", "a"), name)
-		m.setBlocked(named("Route", "a"), other)
-		m.setBlocked(named("Gateway", "a"), other)
-		require.Empty(t, m.takeBlocked(named("Route", "b")))
-		require.Equal(t, []types.NamespacedName{name, other}, m.takeBlocked(named("Route", "a")), "all that wait are enqueued")
-		require.Empty(t, m.takeBlocked(named("Route", "a")), "they are enqueued once")
-		require.Equal(t, []types.NamespacedName{other}, m.takeBlocked(named("Gateway", "a")), "another kind without a Go type")
+		m.SetBlocked(named("Route", "a"), name)
+		m.SetBlocked(named("Route", "a"), name)
+		m.SetBlocked(named("Route", "a"), other)
+		m.SetBlocked(named("Gateway", "a"), other)
+		require.Empty(t, m.TakeBlocked(named("Route", "b")))
+		require.Equal(t, []types.NamespacedName{name, other}, m.TakeBlocked(named("Route", "a")), "all that wait are enqueued")
+		require.Empty(t, m.TakeBlocked(named("Route", "a")), "they are enqueued once")
+		require.Equal(t, []types.NamespacedName{other}, m.TakeBlocked(named("Gateway", "a")), "another kind without a Go type")
 	})
 }

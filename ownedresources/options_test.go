@@ -1,6 +1,11 @@
 package ownedresources
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/set"
+)
 
 // The methods of [Child] as options, for the tables of tests.
 
@@ -22,9 +27,9 @@ func withGenerate(key string, length int) ChildOption {
 
 // optionOf returns an option that calls a method of a child.
 func optionOf[T, C client.Object](call func(c *Child[T, C])) ChildOption {
-	return func(o *childOptions) {
-		c := &child{options: *o}
+	return func(o *owned.Options) {
+		c := &set.Child{Options: *o}
 		call(&Child[T, C]{c})
-		*o = c.options
+		*o = c.Options
 	}
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -76,15 +78,15 @@ func TestNewOrder(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			order, err := newOrder(untyped(test.children))
+			order, err := set.NewOrder(untyped(test.children))
 			if test.wantErr != "" {
 				require.EqualError(t, err, test.wantErr, test.reason)
 				require.EqualError(t, Ensure(test.children...).Reconcile(t.Context(), nil, nil), test.wantErr, "every use of the set says so")
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, test.sequence, order.sequence, test.reason)
-			require.Equal(t, test.rank, order.rank, test.reason)
+			require.Equal(t, test.sequence, order.Sequence, test.reason)
+			require.Equal(t, test.rank, order.Rank, test.reason)
 		})
 	}
 }
@@ -114,7 +116,7 @@ func (env *testEnv) setReady(t *testing.T, ready bool) {
 
 func requireWaits(t *testing.T, err error, reason string, messages ...string) {
 	t.Helper()
-	wait, ok := errors.AsType[*WaitingError](err)
+	wait, ok := errors.AsType[*owned.WaitingError](err)
 	require.True(t, ok, "%v", err)
 	is, _ := wait.Waiting()
 	require.Equal(t, reason, is)

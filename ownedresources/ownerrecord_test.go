@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -56,10 +59,10 @@ func (env *testEnv) victims(t *testing.T, elsewhere *testEnv) (all []client.Obje
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "server", Image: "server:1"}},
 	}}
-	ofAnother := &owner{namespace: env.namespace, reference: metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: "another"}}
+	ofAnother := &owned.Owner{Namespace: env.namespace, Reference: metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: "another"}}
 	marked := env.createPod(t, "web-1", labels)
 	marked.Labels = map[string]string{"app": "web", record.OwnerUID: "another"}
-	marked.Annotations = ofAnother.markFor(byMark).Annotations(record.NameOf(podKind.GroupKind(), marked))
+	marked.Annotations = ofAnother.MarkFor(owned.ByMark).Annotations(record.NameOf(feature.PodKind.GroupKind(), marked))
 	marked.Annotations[record.ExpansionPrefix+"web"] = fmt.Sprintf(`{"set":"children","namespace":%q,"name":"web"}`, env.namespace)
 	require.NoError(t, env.other.Update(t.Context(), marked))
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "victim"}, Spec: contentJob().Spec}
@@ -112,7 +115,7 @@ var forgeries = map[string][]struct{ name, value, reason string }{
 // TestForgedRecords writes annotations of an owner as somebody would who may write the owner and nothing else. Nothing of others
 // is changed or deleted, and the owner can be deleted.
 func TestForgedRecords(t *testing.T) {
-	for _, prefix := range recordPrefixes {
+	for _, prefix := range set.RecordPrefixes {
 		require.NotEmpty(t, forgeries[prefix], "forge the values of %s too", prefix)
 		for i, forged := range forgeries[prefix] {
 			for _, desired := range []bool{true, false} {
@@ -143,7 +146,7 @@ func (env *testEnv) forge(t *testing.T, key, value string, desired bool) {
 	for range 3 {
 		env.rereadOwner(t)
 		if err := s.Reconcile(t.Context(), env.client, env.owner); err != nil {
-			require.ErrorAs(t, err, new(*WaitingError))
+			require.ErrorAs(t, err, new(*owned.WaitingError))
 		}
 	}
 	if desired {

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
@@ -25,7 +28,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 			reason: "An object that nobody controls is not taken over.",
 			refs:   func(*testEnv, *testing.T) []metav1.OwnerReference { return nil },
 			check: func(t *testing.T, err error) {
-				var owned *OwnershipError
+				var owned *owned.OwnershipError
 				require.ErrorAs(t, err, &owned)
 				require.Nil(t, owned.Owner)
 			},
@@ -37,7 +40,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 				return []metav1.OwnerReference{*metav1.NewControllerRef(other, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 			},
 			check: func(t *testing.T, err error) {
-				var owned *OwnershipError
+				var owned *owned.OwnershipError
 				require.ErrorAs(t, err, &owned)
 				require.Equal(t, "other", owned.Owner.Name)
 				require.ErrorContains(t, err, "ConfigMap other")
@@ -51,7 +54,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 			},
 			check: func(t *testing.T, err error) {
-				var wait *WaitingError
+				var wait *owned.WaitingError
 				require.ErrorAs(t, err, &wait)
 			},
 		},
@@ -80,12 +83,12 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 
 func TestMayWriteWaitsForDeletion(t *testing.T) {
 	w := newTestEnv(t)
-	w.expect(t, w.deployment(), Created, "POST deployments")
+	w.expect(t, w.deployment(), apply.Created, "POST deployments")
 	live := &appsv1.Deployment{}
 	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/hold"} })
 	require.NoError(t, w.other.Delete(t.Context(), live))
 	_, err := w.apply(t, w.deployment())
-	var wait *WaitingError
+	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
 	reason, after := wait.Waiting()
 	require.Equal(t, "ChildTerminating", reason)
@@ -94,8 +97,8 @@ func TestMayWriteWaitsForDeletion(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return apierrors.IsNotFound(w.other.Get(context.Background(), client.ObjectKeyFromObject(live), live))
 	}, 10*time.Second, 20*time.Millisecond)
-	w.applier.writes.Observe(live) // as its watch would
-	w.expect(t, w.deployment(), Created, "POST deployments")
+	w.applier.Writes.Observe(live) // as its watch would
+	w.expect(t, w.deployment(), apply.Created, "POST deployments")
 }
 
 // The control plane of these tests has no garbage collector at all.
@@ -135,7 +138,7 @@ func TestDeleteOrphan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newTestEnv(t)
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			w.applier.clock = clock
+			w.applier.Clock = clock
 			namesake := w.owner.DeepCopy()
 			namesake.UID = types.UID("of-namesake")
 			orphan := w.deployment()
@@ -146,21 +149,21 @@ func TestDeleteOrphan(t *testing.T) {
 			waits := func(after time.Duration) {
 				t.Helper()
 				_, err := w.apply(t, w.deployment())
-				var waiting *WaitingError
+				var waiting *owned.WaitingError
 				require.ErrorAs(t, err, &waiting)
 				require.ErrorContains(t, err, "waits for the garbage collector")
 				_, got := waiting.Waiting()
 				require.Equal(t, after, got)
 			}
-			waits(garbageCollectorDelay)
-			clock.SetTime(clock.Now().Add(garbageCollectorDelay - time.Second))
+			waits(owned.GarbageCollectorDelay)
+			clock.SetTime(clock.Now().Add(owned.GarbageCollectorDelay - time.Second))
 			waits(time.Second)
 			require.True(t, w.exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), "its time is not over")
 			clock.SetTime(clock.Now().Add(time.Second))
-			waits(garbageCollectorDelay)
+			waits(owned.GarbageCollectorDelay)
 			require.Equal(t, tc.gone, !w.exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), tc.reason)
 			if tc.gone {
-				w.expect(t, w.deployment(), Created, "POST deployments")
+				w.expect(t, w.deployment(), apply.Created, "POST deployments")
 			}
 		})
 	}

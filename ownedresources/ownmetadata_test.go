@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -17,8 +18,8 @@ func TestWithoutOwnAnnotations(t *testing.T) {
 		s.Annotations = map[string]string{record.Applied: "v1:applied:0", record.Set: "of-the-owner", "team": "shop"}
 		return s
 	}
-	live := w.expect(t, want(), Created, "POST services")
+	live := w.expect(t, want(), apply.Created, "POST services")
 	require.NotContains(t, live.GetAnnotations(), record.Set)
 	require.Equal(t, "shop", live.GetAnnotations()["team"])
-	w.expect(t, want(), Unchanged, none...)
+	w.expect(t, want(), apply.Unchanged, none...)
 }

@@ -9,6 +9,9 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // The API server compares the parameters of an immutable ResourceClaimTemplate byte by byte, also when a label changes.
@@ -38,7 +41,7 @@ func TestLabelBesideImmutableRawJSON(t *testing.T) {
 			require.NoError(t, err, test.reason)
 			result, err := env.apply(t, template("web"))
 			require.NoError(t, err)
-			require.Equal(t, Unchanged, result.Operation)
+			require.Equal(t, apply.Unchanged, result.Operation)
 			require.Equal(t, "web", result.Object.GetLabels()["tier"])
 		})
 	}
@@ -47,7 +50,7 @@ func TestLabelBesideImmutableRawJSON(t *testing.T) {
 func TestWithSortedJSON(t *testing.T) {
 	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 	got := &widget{Spec: widgetSpec{Template: &runtime.RawExtension{Raw: []byte(`{"b": 1, "a": 9007199254740993}`)}}}
-	withSortedJSON(got)
+	owned.WithSortedJSON(got)
 	want := &widget{Spec: widgetSpec{Template: &runtime.RawExtension{Raw: []byte(`{"a":9007199254740993,"b":1}`)}}}
 	if d := cmp.Diff(want.Spec.Template, got.Spec.Template); d != "" {
 		t.Errorf("behind a pointer (-want, +got)\n%s", d)
@@ -57,7 +60,7 @@ func TestWithSortedJSON(t *testing.T) {
 		None *runtime.RawExtension
 	}{Many: map[string][]runtime.RawExtension{"x": {raw(`{"b":1, "a":2}`), raw(`{`), raw(``)}}}
 	wantMap := map[string][]runtime.RawExtension{"x": {raw(`{"a":2,"b":1}`), raw(`{`), raw(``)}}
-	sortJSON(reflect.ValueOf(gotMap).Elem())
+	owned.SortJSON(reflect.ValueOf(gotMap).Elem())
 	if d := cmp.Diff(wantMap, gotMap.Many); d != "" {
 		t.Errorf("in a map; what is no JSON stays (-want, +got)\n%s", d)
 	}

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // clearManagedFields does what some tools do to save space.
@@ -47,14 +50,14 @@ func TestReclaim(t *testing.T) {
 			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 7}}
 			require.NoError(t, env.other.SubResource("scale").Update(t.Context(), live, client.WithSubResourceBody(scale)))
 			clearManagedFields(t, env, live)
-			env.expect(t, want, Unchanged, none...)
+			env.expect(t, want, apply.Unchanged, none...)
 
 			want = want.DeepCopy()
 			delete(want.Labels, "example.com/dropped")
 			want.Spec.Template.Spec.Containers[0].Env = nil
 			changes, err := Diff(t.Context(), env.client, env.owner, want.DeepCopy())
 			require.NoError(t, err)
-			require.Equal(t, Applied, changes[0].Operation)
+			require.Equal(t, apply.Applied, changes[0].Operation)
 			var paths []string
 			for _, d := range changes[0].Differences {
 				paths = append(paths, d.Path)
@@ -75,11 +78,11 @@ func TestReclaim(t *testing.T) {
 				require.Len(t, live.OwnerReferences, 2)
 			}
 			check()
-			env.expect(t, want, Unchanged, none...)
+			env.expect(t, want, apply.Unchanged, none...)
 
 			byHand(t, env, live, func(d *appsv1.Deployment) { d.Labels["theirs"] = "x" })
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
-			env.expect(t, want, Applied, "PATCH deployments")
+			env.expect(t, want, apply.Applied, "PATCH deployments")
 			check()
 			require.Equal(t, "x", live.Labels["theirs"], "what others set since then is known to be theirs")
 			live.Finalizers = nil
@@ -95,7 +98,7 @@ func TestReclaimDataKey(t *testing.T) {
 	read := func() {
 		require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web-settings"}, live))
 	}
-	env.expect(t, want, Created, "POST configmaps")
+	env.expect(t, want, apply.Created, "POST configmaps")
 	read()
 	require.NoError(t, env.other.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
 	want = want.DeepCopy()
@@ -104,7 +107,7 @@ func TestReclaimDataKey(t *testing.T) {
 	require.NoError(t, err)
 	read()
 	require.Equal(t, map[string]string{"a": "1"}, live.Data)
-	env.expect(t, want, Unchanged, none...)
+	env.expect(t, want, apply.Unchanged, none...)
 }
 
 // If nothing of ours has changed, our fields are known, and the fields of others are left alone.
@@ -124,7 +127,7 @@ func TestReclaimOnDrift(t *testing.T) {
 	require.NoError(t, err)
 	want = want.DeepCopy()
 	delete(want.Labels, "example.com/ours")
-	env.expect(t, want, Applied, "PATCH deployments")
+	env.expect(t, want, apply.Applied, "PATCH deployments")
 	env.live(t, live)
 	require.Equal(t, "x", live.Labels["example.com/theirs"])
 	require.NotContains(t, live.Labels, "example.com/ours")
@@ -163,7 +166,7 @@ func TestReclaimAfterACrash(t *testing.T) {
 			_, err := env.apply(t, asForm(t, env, want), options...)
 			require.ErrorIs(t, err, errEnded)
 			require.True(t, interrupted.ended)
-			env.client, env.applier = before, newApplier()
+			env.client, env.applier = before, apply.New()
 		}
 		setUp := func(t *testing.T) (env *testEnv, want *appsv1.Deployment) {
 			env = newTestEnv(t)
@@ -188,13 +191,13 @@ func TestReclaimAfterACrash(t *testing.T) {
 
 			changes, err := Diff(t.Context(), env.client, env.owner, asForm(t, env, want))
 			require.NoError(t, err)
-			require.Equal(t, Applied, changes[0].Operation)
+			require.Equal(t, apply.Applied, changes[0].Operation)
 			require.Len(t, changes[0].Differences, 2, "%v", changes[0].Differences)
-			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
 			env.live(t, live)
 			require.NotContains(t, live.Labels, "example.com/dropped")
 			require.Empty(t, live.Spec.Template.Spec.Containers[0].Env)
-			env.expect(t, asForm(t, env, want), Unchanged, none...)
+			env.expect(t, asForm(t, env, want), apply.Unchanged, none...)
 		})
 		t.Run("Repaired"+form, func(t *testing.T) {
 			env, want := setUp(t)
@@ -204,12 +207,12 @@ func TestReclaimAfterACrash(t *testing.T) {
 				d.Spec.Template.Spec.Containers[0].Image = "evil"
 			})
 			crash(t, env, want)
-			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
 			env.live(t, live)
 			require.Equal(t, "x", live.Labels["example.com/theirs"], "nothing was dropped")
 			require.Contains(t, live.Labels, "example.com/dropped")
 			delete(want.Labels, "example.com/dropped")
-			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments")
+			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments")
 			env.live(t, live)
 			require.NotContains(t, live.Labels, "example.com/dropped")
 			require.Equal(t, "x", live.Labels["example.com/theirs"])
@@ -222,11 +225,11 @@ func TestReclaimAfterACrash(t *testing.T) {
 			theirs.Labels["example.com/theirs"] = "x"
 			require.NoError(t, env.other.Create(t.Context(), theirs))
 			clearManagedFields(t, env, live)
-			crash(t, env, want, func(o *childOptions) { o.adopt = true })
-			env.expect(t, asForm(t, env, want), Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			crash(t, env, want, func(o *owned.Options) { o.Adopt = true })
+			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
 			env.live(t, live)
 			require.Equal(t, "x", live.Labels["example.com/theirs"], "it was not ours before")
-			env.expect(t, asForm(t, env, want), Unchanged, none...)
+			env.expect(t, asForm(t, env, want), apply.Unchanged, none...)
 		})
 	}
 }
@@ -257,7 +260,7 @@ func TestReclaimAfterTheStatusWasApplied(t *testing.T) {
 			byHand(t, env, live, func(d *appsv1.Deployment) {
 				d.Spec.Template.Annotations = map[string]string{"example.com/theirs": "x"}
 			})
-			env.expect(t, want, Unchanged, none...)
+			env.expect(t, want, apply.Unchanged, none...)
 
 			want = want.DeepCopy()
 			delete(want.Labels, "example.com/dropped")
@@ -271,9 +274,9 @@ func TestReclaimAfterTheStatusWasApplied(t *testing.T) {
 			require.NotContains(t, live.Labels, "example.com/dropped")
 			require.Empty(t, live.Spec.Template.Spec.Containers[0].Env)
 			require.Equal(t, "x", live.Spec.Template.Annotations["example.com/theirs"], "it is known whose it is")
-			env.expect(t, want, Unchanged, none...)
+			env.expect(t, want, apply.Unchanged, none...)
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
-			env.expect(t, want, Applied, "PATCH deployments")
+			env.expect(t, want, apply.Applied, "PATCH deployments")
 		})
 	}
 }

@@ -13,6 +13,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
@@ -25,35 +29,35 @@ func TestRecreate(t *testing.T) {
 	}
 	t.Run("NotAllowed", func(t *testing.T) {
 		w := newTestEnv(t)
-		w.expect(t, w.deployment(), Created, "POST deployments")
+		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		_, err := w.apply(t, changed(w))
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 		require.ErrorContains(t, err, "field is immutable")
 	})
 	t.Run("OncePerChange", func(t *testing.T) {
 		w := newTestEnv(t)
-		before := w.expect(t, w.deployment(), Created, "POST deployments")
+		before := w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		_, err := w.apply(t, changed(w), Recreate())
-		var wait *WaitingError
+		var wait *owned.WaitingError
 		require.ErrorAs(t, err, &wait)
 		require.False(t, w.exists(t, w.deployment()))
 		result, err := w.apply(t, changed(w), Recreate())
 		require.NoError(t, err)
-		require.Equal(t, Created, result.Operation)
+		require.Equal(t, apply.Created, result.Operation)
 		require.NotEqual(t, before.GetUID(), result.Object.GetUID())
 
 		// What was created for this change is refused like the object before it.
-		d, err := w.applier.desire(ownerOf(t, w), changed(w), &childOptions{recreate: true})
+		d, err := w.applier.Desire(ownerOf(t, w), changed(w), &owned.Options{Recreate: true})
 		require.NoError(t, err)
 		immutable := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil)
-		require.ErrorContains(t, w.applier.refuse(t.Context(), d, immutable), "recreated once for this change already")
+		require.ErrorContains(t, w.applier.Refuse(t.Context(), d, immutable), "recreated once for this change already")
 		require.True(t, w.exists(t, w.deployment()))
 	})
 	t.Run("PutBack", func(t *testing.T) {
 		w := newTestEnv(t)
 		clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-		w.applier.clock = clock
-		w.expect(t, w.deployment(), Created, "POST deployments")
+		w.applier.Clock = clock
+		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		putBack := func() {
 			old := w.deployment()
 			if w.exists(t, old) {
@@ -62,15 +66,15 @@ func TestRecreate(t *testing.T) {
 			old = w.deployment()
 			old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 			require.NoError(t, w.other.Create(t.Context(), old))
-			w.applier.writes.Forget(old, client.ObjectKeyFromObject(old))
+			w.applier.Writes.Forget(old, client.ObjectKeyFromObject(old))
 		}
-		recreate := func(when string) (wait *WaitingError) {
+		recreate := func(when string) (wait *owned.WaitingError) {
 			_, err := w.apply(t, changed(w), Recreate())
 			require.ErrorAs(t, err, &wait, when)
 			return wait
 		}
 		for i := range writeloop.Free + 1 {
-			require.Equal(t, reasonRecreating, recreate("an object with another UID is recreated again").reason)
+			require.Equal(t, apply.ReasonRecreating, reasonOf(recreate("an object with another UID is recreated again")))
 			require.False(t, w.exists(t, w.deployment()))
 			if i%2 == 0 { // the other writer is sometimes faster than our creation
 				_, err := w.apply(t, changed(w), Recreate())
@@ -79,20 +83,20 @@ func TestRecreate(t *testing.T) {
 			putBack()
 		}
 		wait := recreate("nothing fails, so that the set prunes")
-		require.Equal(t, &WaitingError{reason: reasonWriteLoop, after: writeloop.MinDelay, message: "Deployment " + w.namespace +
-			"/web is replaced by the former one again and again by another writer, so it is recreated less often"}, wait)
+		require.Equal(t, owned.NewWaiting(report.ReasonWriteLoop, writeloop.MinDelay, "Deployment "+w.namespace+
+			"/web is replaced by the former one again and again by another writer, so it is recreated less often"), wait)
 		require.Equal(t, []string{"GET deployments"}, w.sent.Sent(), "the read of a cache, and no request")
-		require.Len(t, shown(t, w.applier.metrics, "opblocks_write_loop"), 1)
+		require.Len(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), 1)
 		clock.SetTime(clock.Now().Add(writeloop.MinDelay))
-		require.Equal(t, reasonRecreating, recreate("it is recreated all the same").reason)
+		require.Equal(t, apply.ReasonRecreating, reasonOf(recreate("it is recreated all the same")))
 		putBack()
-		require.Equal(t, 2*writeloop.MinDelay, recreate("the next one comes later").after)
-		w.applier.loops.forget(w.owner.UID)
-		require.Empty(t, shown(t, w.applier.metrics, "opblocks_write_loop"), "the metric goes with the owner")
+		require.Equal(t, 2*writeloop.MinDelay, delayOf(recreate("the next one comes later")))
+		w.applier.Loops.Forget(w.owner.UID)
+		require.Empty(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), "the metric goes with the owner")
 	})
 	t.Run("InvalidObject", func(t *testing.T) {
 		w := newTestEnv(t)
-		w.expect(t, w.deployment(), Created, "POST deployments")
+		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		bad := w.deployment()
 		bad.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 70000
 		_, err := w.apply(t, bad, Recreate())
@@ -117,23 +121,23 @@ func TestPruneWhileARecreationIsDelayed(t *testing.T) {
 		}),
 	)
 	reconcile := func() string {
-		var wait *WaitingError
+		var wait *owned.WaitingError
 		require.ErrorAs(t, set.Reconcile(t.Context(), w.client, w.owner), &wait)
-		return wait.reason
+		return reasonOf(wait)
 	}
 	reconcile()
 	old := &appsv1.Deployment{}
 	w.live(t, old)
 	selector = "other"
-	for reason := ""; reason != reasonWriteLoop; {
-		if reason = reconcile(); reason == reasonRecreating {
+	for reason := ""; reason != report.ReasonWriteLoop; {
+		if reason = reconcile(); reason == apply.ReasonRecreating {
 			back := old.DeepCopy()
 			back.UID, back.ResourceVersion = "", ""
 			require.NoError(t, w.other.Create(t.Context(), back))
 		}
 	}
 	name = "present"
-	require.Equal(t, reasonWriteLoop, reconcile())
+	require.Equal(t, report.ReasonWriteLoop, reconcile())
 	require.False(t, w.exists(t, namedConfigMap("", "former")))
 	require.True(t, w.exists(t, namedConfigMap("", "present")))
 }
@@ -141,15 +145,15 @@ func TestPruneWhileARecreationIsDelayed(t *testing.T) {
 // The cache may show an object as ours although it has got another owner.
 func TestRecreateReadsPastTheCache(t *testing.T) {
 	w := newTestEnv(t)
-	ours := w.expect(t, w.deployment(), Created, "POST deployments").(*appsv1.Deployment).DeepCopy()
+	ours := w.expect(t, w.deployment(), apply.Created, "POST deployments").(*appsv1.Deployment).DeepCopy()
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.newOwner(t, "other"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
 	})
-	d, err := w.applier.desire(ownerOf(t, w), ours, &childOptions{recreate: true})
+	d, err := w.applier.Desire(ownerOf(t, w), ours, &owned.Options{Recreate: true})
 	require.NoError(t, err)
 	immutable := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil)
-	_, err = w.applier.recoverFrom(t.Context(), d, immutable)
-	var owned *OwnershipError
+	_, err = w.applier.RecoverFrom(t.Context(), d, immutable)
+	var owned *owned.OwnershipError
 	require.ErrorAs(t, err, &owned)
 	require.True(t, w.exists(t, w.deployment()))
 }
@@ -161,13 +165,13 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 		d.Spec.Selector.MatchLabels["is"], d.Spec.Template.Labels["is"] = label, label
 		return d
 	}
-	w.expect(t, with("a"), Created, "POST deployments")
+	w.expect(t, with("a"), apply.Created, "POST deployments")
 	for _, label := range []string{"b", "a", "b"} {
 		_, err := w.apply(t, with(label), Recreate())
-		require.ErrorAs(t, err, new(*WaitingError), "to %s", label)
+		require.ErrorAs(t, err, new(*owned.WaitingError), "to %s", label)
 		result, err := w.apply(t, with(label), Recreate())
 		require.NoError(t, err)
-		require.Equal(t, Created, result.Operation)
+		require.Equal(t, apply.Created, result.Operation)
 	}
 }
 
@@ -175,7 +179,7 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 	t.Run("ServicePort", func(t *testing.T) {
 		w := newTestEnv(t)
-		w.expect(t, w.service(), Created, "POST services")
+		w.expect(t, w.service(), apply.Created, "POST services")
 		var live corev1.Service
 		for range 2 {
 			byHand(t, w, &live, func(s *corev1.Service) {
@@ -186,9 +190,9 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 			require.NoError(t, err)
 			w.live(t, &live)
 			require.Len(t, live.Spec.Ports, 2, "an item without a value of ours stays")
-			w.expect(t, w.service(), Unchanged, none...)
+			w.expect(t, w.service(), apply.Unchanged, none...)
 			byHand(t, w, &live, func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[1:] })
-			w.expect(t, w.service(), Unchanged, none...)
+			w.expect(t, w.service(), apply.Unchanged, none...)
 		}
 		want := w.service()
 		want.Spec.Ports = []corev1.ServicePort{{Name: "other", Port: 81}}
@@ -196,11 +200,11 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 		require.NoError(t, err)
 		w.live(t, &live)
 		require.Len(t, live.Spec.Ports, 1, "the item in its place is ours, and is removed when it is not desired")
-		w.expect(t, want, Unchanged, none...)
+		w.expect(t, want, apply.Unchanged, none...)
 	})
 	t.Run("ContainerPort", func(t *testing.T) {
 		w := newTestEnv(t)
-		w.expect(t, w.deployment(), Created, "POST deployments")
+		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		var live appsv1.Deployment
 		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80 })
 		_, err := w.apply(t, w.deployment())
@@ -208,34 +212,34 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 		w.live(t, &live)
 		require.EqualValues(t, 8080, live.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort)
 		require.Len(t, live.Spec.Template.Spec.Containers[0].Ports, 1)
-		w.expect(t, w.deployment(), Unchanged, none...)
+		w.expect(t, w.deployment(), apply.Unchanged, none...)
 	})
 	t.Run("ContainerName", func(t *testing.T) {
 		w := newTestEnv(t)
-		w.expect(t, w.deployment(), Created, "POST deployments")
+		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		var live appsv1.Deployment
 		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "renamed" })
 		_, err := w.apply(t, w.deployment())
 		require.NoError(t, err)
-		w.expect(t, w.deployment(), Unchanged, none...)
+		w.expect(t, w.deployment(), apply.Unchanged, none...)
 	})
 }
 
 func TestParseFieldPath(t *testing.T) {
-	name := func(name string) pathElement { return pathElement{name: name} }
-	index := func(i int) pathElement { return pathElement{index: i, isIndex: true} }
+	name := func(name string) plan.PathElement { return plan.PathElement{Name: name} }
+	index := func(i int) plan.PathElement { return plan.PathElement{Index: i, IsIndex: true} }
 	tests := map[string]struct {
 		reason string
 		path   string
-		want   fieldPath
+		want   plan.FieldPath
 		bad    bool
 	}{
-		"Field":         {reason: "One name.", path: "spec", want: fieldPath{name("spec")}},
-		"Nested":        {reason: "Names are separated by dots.", path: "spec.replicas", want: fieldPath{name("spec"), name("replicas")}},
-		"Item":          {reason: "A number in brackets is an index.", path: "spec.ports[12].name", want: fieldPath{name("spec"), name("ports"), index(12), name("name")}},
-		"ListInList":    {reason: "Indices may be anywhere.", path: "a[0].b[1].c", want: fieldPath{name("a"), index(0), name("b"), index(1), name("c")}},
-		"ItemItself":    {reason: "A value of a set has no field.", path: "tags[3]", want: fieldPath{name("tags"), index(3)}},
-		"KeyOfMap":      {reason: "Another text in brackets is a key, dots and slashes included.", path: "metadata.labels[example.com/team]", want: fieldPath{name("metadata"), name("labels"), name("example.com/team")}},
+		"Field":         {reason: "One name.", path: "spec", want: plan.FieldPath{name("spec")}},
+		"Nested":        {reason: "Names are separated by dots.", path: "spec.replicas", want: plan.FieldPath{name("spec"), name("replicas")}},
+		"Item":          {reason: "A number in brackets is an index.", path: "spec.ports[12].name", want: plan.FieldPath{name("spec"), name("ports"), index(12), name("name")}},
+		"ListInList":    {reason: "Indices may be anywhere.", path: "a[0].b[1].c", want: plan.FieldPath{name("a"), index(0), name("b"), index(1), name("c")}},
+		"ItemItself":    {reason: "A value of a set has no field.", path: "tags[3]", want: plan.FieldPath{name("tags"), index(3)}},
+		"KeyOfMap":      {reason: "Another text in brackets is a key, dots and slashes included.", path: "metadata.labels[example.com/team]", want: plan.FieldPath{name("metadata"), name("labels"), name("example.com/team")}},
 		"Empty":         {reason: "There is no field.", path: "", bad: true},
 		"OnlyIndex":     {reason: "An object is no list.", path: "[0].name", bad: true},
 		"NotClosed":     {reason: "The bracket is not closed.", path: "spec.ports[0", bad: true},
@@ -245,12 +249,12 @@ func TestParseFieldPath(t *testing.T) {
 	}
 	for testName, tc := range tests {
 		t.Run(testName, func(t *testing.T) {
-			got, ok := parseFieldPath(tc.path)
+			got, ok := plan.ParseFieldPath(tc.path)
 			require.Equal(t, tc.bad, !ok, tc.reason)
 			if tc.bad {
 				return
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(pathElement{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan.PathElement{})); diff != "" {
 				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
 			}
 		})
@@ -258,7 +262,7 @@ func TestParseFieldPath(t *testing.T) {
 }
 
 func TestJSONPointer(t *testing.T) {
-	path, ok := parseFieldPath("metadata.annotations[example.com/a~b]")
+	path, ok := plan.ParseFieldPath("metadata.annotations[example.com/a~b]")
 	require.True(t, ok)
-	require.Equal(t, "/metadata/annotations/example.com~1a~0b", jsonPointer(path), "slashes and tildes are escaped")
+	require.Equal(t, "/metadata/annotations/example.com~1a~0b", plan.JsonPointer(path), "slashes and tildes are escaped")
 }

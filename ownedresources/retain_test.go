@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -84,7 +85,7 @@ func TestRetain(t *testing.T) {
 			env.owner = env.newOwner()
 			env.create(t, env.owner)
 			set.waitForError(t, func(err error) bool {
-				owned, is := errors.AsType[*OwnershipError](err)
+				owned, is := errors.AsType[*owned.OwnershipError](err)
 				return is && owned.Retained && owned.Owner.UID == former
 			})
 			waitFor(t, env, data, isRetainedFor(former))
@@ -279,9 +280,9 @@ func TestBuilders(t *testing.T) {
 	retain := withRetain(func(*budget) bool { return true })
 	of := func(children ...AnyChild[*budget]) []string {
 		s := Ensure(children...)
-		kinds, err := s.kindsIn(scheme.Scheme)
+		_, err := s.set.KindsIn(scheme.Scheme)
 		require.NoError(t, err)
-		return s.builders(kinds)
+		return s.set.Known().Builders
 	}
 	single := func(options ...ChildOption) AnyChild[*budget] { return Build(alwaysData, options...) }
 	list := func(options ...ChildOption) AnyChild[*budget] { return BuildEach(listedData, options...) }
@@ -309,7 +310,7 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	set, stop := env.start(t, env.retaining(AdoptRetained()))
 	env.create(t, env.owner)
 	isRefused := func(err error) bool {
-		_, is := errors.AsType[*OwnershipError](err)
+		_, is := errors.AsType[*owned.OwnershipError](err)
 		return is
 	}
 	set.waitForError(t, isRefused)
@@ -319,8 +320,8 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	stop()
 
 	change(t, env, theirs, func(c *corev1.PersistentVolumeClaim) { // as an owner of another namespace has left it
-		former := &owner{namespace: env.other, set: "children", reference: metav1.OwnerReference{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Name: "web", UID: "former"}}
-		c.Annotations = former.markFor(byRetention).Annotations(record.NameOf(schema.GroupKind{Kind: "PersistentVolumeClaim"}, c))
+		former := &owned.Owner{Namespace: env.other, Set: "children", Reference: metav1.OwnerReference{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Name: "web", UID: "former"}}
+		c.Annotations = former.MarkFor(owned.ByRetention).Annotations(record.NameOf(schema.GroupKind{Kind: "PersistentVolumeClaim"}, c))
 		c.Annotations[record.Set] = "children"
 		c.Annotations[record.Applied] = "v1:applied:0123456789abcdef0123456789abcdef"
 	})

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 // zeros says explicitly what is the same as to say nothing.
@@ -53,15 +55,15 @@ func unstructuredFrom(t *testing.T, text string) *unstructured.Unstructured {
 func withoutMemory(t *testing.T, env *testEnv, want client.Object) {
 	t.Helper()
 	for range 2 {
-		env.applier = newApplier()
-		env.expect(t, want.DeepCopyObject().(client.Object), Unchanged, none...)
+		env.applier = apply.New()
+		env.expect(t, want.DeepCopyObject().(client.Object), apply.Unchanged, none...)
 	}
 }
 
 func TestExplicitZeros(t *testing.T) {
 	env := newTestEnv(t)
 	want := unstructuredFrom(t, zeros)
-	env.expect(t, want, Created, "POST deployments")
+	env.expect(t, want, apply.Created, "POST deployments")
 	withoutMemory(t, env, want)
 
 	live := &appsv1.Deployment{}
@@ -76,10 +78,10 @@ func TestExplicitZeros(t *testing.T) {
 	}
 	for name, drift := range drifts {
 		byHand(t, env, live, func(d *appsv1.Deployment) { drift(&d.Spec.Template) })
-		env.applier = newApplier()
+		env.applier = apply.New()
 		result, err := env.apply(t, want)
 		require.NoError(t, err, name)
-		require.Equal(t, Applied, result.Operation, "by hand: %s", name)
+		require.Equal(t, apply.Applied, result.Operation, "by hand: %s", name)
 		withoutMemory(t, env, want)
 	}
 }
@@ -121,12 +123,12 @@ func TestRewrittenIsRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t)
 			want := tc.want(env)
-			env.expect(t, want.DeepCopyObject().(client.Object), Created, tc.posted...)
+			env.expect(t, want.DeepCopyObject().(client.Object), apply.Created, tc.posted...)
 			withoutMemory(t, env, want)
 			want.SetLabels(map[string]string{"example.com/changed": "x"})
 			result, err := env.apply(t, want.DeepCopyObject().(client.Object))
 			require.NoError(t, err)
-			require.Equal(t, Applied, result.Operation)
+			require.Equal(t, apply.Applied, result.Operation)
 			require.LessOrEqual(t, len(env.sent.Sent()), 4, "the record has not changed")
 			withoutMemory(t, env, want)
 		})
@@ -136,11 +138,11 @@ func TestRewrittenIsRecorded(t *testing.T) {
 func TestEmptyRuleIsNoEmptyList(t *testing.T) {
 	env := newTestEnv(t)
 	want := unstructuredFrom(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {}, policyTypes: [Ingress], ingress: [{}]}}")
-	env.expect(t, want, Created, "POST networkpolicies")
+	env.expect(t, want, apply.Created, "POST networkpolicies")
 	byHand(t, env, &networkingv1.NetworkPolicy{}, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = nil })
 	result, err := env.apply(t, want)
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation, "one empty rule allows everything, none denies everything")
+	require.Equal(t, apply.Applied, result.Operation, "one empty rule allows everything, none denies everything")
 	withoutMemory(t, env, want)
 }
 
@@ -189,10 +191,10 @@ func TestRefusedValues(t *testing.T) {
 				_, err = Diff(t.Context(), env.client, env.owner, want)
 				require.ErrorContains(t, err, tc.path)
 			}
-			env.expect(t, env.deployment(), Created, "POST deployments")
+			env.expect(t, env.deployment(), apply.Created, "POST deployments")
 			_, err := env.apply(t, bad)
 			require.ErrorContains(t, err, tc.path)
-			env.expect(t, env.deployment(), Unchanged, none...)
+			env.expect(t, env.deployment(), apply.Unchanged, none...)
 		})
 	}
 }

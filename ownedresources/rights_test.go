@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -32,7 +33,7 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, apierrors.IsForbidden(limited.List(t.Context(), &corev1.ConfigMapList{})))
 	set := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap { return namedConfigMap(other, "data") }, Anywhere()))
-	set.cache, set.applier.apiReader = emptyCache{}, limited
+	set.set.Cache, set.set.ApiReader = emptyCache{}, limited
 	owner := env.finalizing(t, set, nil)
 	require.Eventually(t, func() bool { // the API server learns of the roles a moment later
 		err := set.Reconcile(t.Context(), limited, owner)
@@ -42,7 +43,7 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	require.NoError(t, env.other.Delete(t.Context(), owner))
 	env.live(t, owner)
 
-	var wait *WaitingError
+	var wait *owned.WaitingError
 	require.ErrorAs(t, set.Finalize(t.Context(), limited, owner), &wait)
 	require.False(t, env.exists(t, namedConfigMap(other, "data")))
 	require.NoError(t, set.Finalize(t.Context(), limited, owner))

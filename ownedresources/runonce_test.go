@@ -13,73 +13,76 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestNextRunAction(t *testing.T) {
 	const content, other = "c", "o"
-	job := func(edit ...func(*jobState)) *jobState {
-		s := &jobState{uid: "x", content: content, finalizer: true}
+	job := func(edit ...func(*feature.JobState)) *feature.JobState {
+		s := &feature.JobState{Uid: "x", Content: content, Finalizer: true}
 		for _, e := range edit {
 			e(s)
 		}
 		return s
 	}
-	held := func(s *jobState) { s.held = true }
-	deleting := func(s *jobState) { s.deleting = true }
-	collected := func(s *jobState) { s.deleting, s.collected = true, true }
-	complete := func(s *jobState) { s.complete = true }
-	failed := func(s *jobState) { s.failed = true }
-	expired := func(s *jobState) { s.deleting, s.collected, s.expired = true, true, true }
-	released := func(s *jobState) { s.finalizer = false }
-	ofOther := func(s *jobState) { s.content = other }
-	unknown := func(s *jobState) { s.content = "" }
+	held := func(s *feature.JobState) { s.Held = true }
+	deleting := func(s *feature.JobState) { s.Deleting = true }
+	collected := func(s *feature.JobState) { s.Deleting, s.Collected = true, true }
+	complete := func(s *feature.JobState) { s.Complete = true }
+	failed := func(s *feature.JobState) { s.Failed = true }
+	expired := func(s *feature.JobState) { s.Deleting, s.Collected, s.Expired = true, true, true }
+	released := func(s *feature.JobState) { s.Finalizer = false }
+	ofOther := func(s *feature.JobState) { s.Content = other }
+	unknown := func(s *feature.JobState) { s.Content = "" }
 	never := record.Run{}
 	started, isComplete, isFailed := record.Run{State: record.RunStarted, Content: content, UID: "x", Set: "set"}, record.Run{State: record.RunComplete, Content: content}, record.Run{State: record.RunFailed, Content: content}
 	cases := map[string]struct {
 		reason string
 		record record.Run
-		job    *jobState
-		want   runAction
+		job    *feature.JobState
+		want   feature.RunAction
 	}{
-		"New":                   {"It has never run.", never, nil, runCreate},
-		"NewContent":            {"Another content has run.", record.Run{State: record.RunComplete, Content: other}, nil, runCreate},
-		"Vanished":              {"It was started, and somebody has deleted it.", started, nil, runCreate},
-		"Complete":              {"It has run, and its time to live has removed it.", isComplete, nil, runNothing},
-		"Failed":                {"It has failed, and its time to live has removed it.", isFailed, nil, runNothing},
-		"Held":                  {"The owner does not name it.", never, job(held), runName},
-		"HeldAndAnotherNamed":   {"The owner names one that is gone.", record.Run{State: record.RunStarted, Content: content, UID: "y", Set: "set"}, job(held), runName},
-		"HeldAndNamed":          {"The owner names it.", started, job(held), runStart},
-		"HeldAfterTheEnd":       {"A former leader has created it too late.", isComplete, job(held), runDiscard},
-		"HeldAfterAFailure":     {"The same for one that has failed.", isFailed, job(held), runDiscard},
-		"HeldOfOther":           {"The content has changed before it started.", never, job(held, ofOther), runReplace},
-		"Running":               {"It is a child as any other.", started, job(), runApply},
-		"RunningWithoutAClaim":  {"It sets suspend itself.", never, job(), runApply},
-		"RunningOfOther":        {"The content has changed.", started, job(ofOther), runReplace},
-		"CompleteOfOther":       {"The content has changed.", record.Run{State: record.RunComplete, Content: other}, job(ofOther, complete), runReplace},
-		"UnknownContent":        {"It was created without RunOnce.", never, job(unknown, complete), runIdentify},
-		"UnknownHeld":           {"Somebody has removed the annotation.", never, job(unknown, held), runIdentify},
-		"IsComplete":            {"Its end is recorded before anything can remove it.", started, job(complete), runRecordComplete},
-		"IsCompleteAndDeleted":  {"Also while somebody deletes it.", started, job(complete, deleting), runRecordComplete},
-		"IsCompleteAndExpired":  {"Also while its time to live removes it.", started, job(complete, expired), runRecordComplete},
-		"IsRecorded":            {"Now it may go.", isComplete, job(complete), runRelease},
-		"IsRecordedAndDeleted":  {"Now it may go.", isComplete, job(complete, deleting), runRelease},
-		"IsReleased":            {"There is nothing left to do.", isComplete, job(complete, released), runNothing},
-		"IsGoing":               {"It has run, so nothing waits for it.", isComplete, job(complete, released, collected), runNothing},
-		"HasFailed":             {"It stays, and is not repeated.", started, job(failed), runApply},
-		"HasFailedAndExpired":   {"Its time to live must not run it again.", started, job(failed, expired), runRecordFailed},
-		"HasFailedAndRecorded":  {"Now it may go.", isFailed, job(failed, expired), runRelease},
-		"HasFailedAndIsDeleted": {"Somebody wants it to run again, so nothing is recorded.", started, job(failed, deleting), runRelease},
-		"RunningAndDeleted":     {"Its pods have to go before the next one starts.", started, job(deleting), runDeletePods},
-		"RunningAndCollected":   {"The garbage collector deletes or orphans its pods.", started, job(collected), runRelease},
-		"HeldAndDeleted":        {"It has no pods.", started, job(held, deleting), runRelease},
-		"DeletedAndReleased":    {"It is waited for.", started, job(collected, released), runWait},
-		"ReplacedAndComplete":   {"The end of another content is of no interest.", started, job(ofOther, complete, collected), runRelease},
-		"ByHand":                {"Somebody has created it again after it has run: it is left alone.", isComplete, job(released), runNothing},
+		"New":                   {"It has never run.", never, nil, feature.RunCreate},
+		"NewContent":            {"Another content has run.", record.Run{State: record.RunComplete, Content: other}, nil, feature.RunCreate},
+		"Vanished":              {"It was started, and somebody has deleted it.", started, nil, feature.RunCreate},
+		"Complete":              {"It has run, and its time to live has removed it.", isComplete, nil, feature.RunNothing},
+		"Failed":                {"It has failed, and its time to live has removed it.", isFailed, nil, feature.RunNothing},
+		"Held":                  {"The owner does not name it.", never, job(held), feature.RunName},
+		"HeldAndAnotherNamed":   {"The owner names one that is gone.", record.Run{State: record.RunStarted, Content: content, UID: "y", Set: "set"}, job(held), feature.RunName},
+		"HeldAndNamed":          {"The owner names it.", started, job(held), feature.RunStart},
+		"HeldAfterTheEnd":       {"A former leader has created it too late.", isComplete, job(held), feature.RunDiscard},
+		"HeldAfterAFailure":     {"The same for one that has failed.", isFailed, job(held), feature.RunDiscard},
+		"HeldOfOther":           {"The content has changed before it started.", never, job(held, ofOther), feature.RunReplace},
+		"Running":               {"It is a child as any other.", started, job(), feature.RunApply},
+		"RunningWithoutAClaim":  {"It sets suspend itself.", never, job(), feature.RunApply},
+		"RunningOfOther":        {"The content has changed.", started, job(ofOther), feature.RunReplace},
+		"CompleteOfOther":       {"The content has changed.", record.Run{State: record.RunComplete, Content: other}, job(ofOther, complete), feature.RunReplace},
+		"UnknownContent":        {"It was created without RunOnce.", never, job(unknown, complete), feature.RunIdentify},
+		"UnknownHeld":           {"Somebody has removed the annotation.", never, job(unknown, held), feature.RunIdentify},
+		"IsComplete":            {"Its end is recorded before anything can remove it.", started, job(complete), feature.RunRecordComplete},
+		"IsCompleteAndDeleted":  {"Also while somebody deletes it.", started, job(complete, deleting), feature.RunRecordComplete},
+		"IsCompleteAndExpired":  {"Also while its time to live removes it.", started, job(complete, expired), feature.RunRecordComplete},
+		"IsRecorded":            {"Now it may go.", isComplete, job(complete), feature.RunRelease},
+		"IsRecordedAndDeleted":  {"Now it may go.", isComplete, job(complete, deleting), feature.RunRelease},
+		"IsReleased":            {"There is nothing left to do.", isComplete, job(complete, released), feature.RunNothing},
+		"IsGoing":               {"It has run, so nothing waits for it.", isComplete, job(complete, released, collected), feature.RunNothing},
+		"HasFailed":             {"It stays, and is not repeated.", started, job(failed), feature.RunApply},
+		"HasFailedAndExpired":   {"Its time to live must not run it again.", started, job(failed, expired), feature.RunRecordFailed},
+		"HasFailedAndRecorded":  {"Now it may go.", isFailed, job(failed, expired), feature.RunRelease},
+		"HasFailedAndIsDeleted": {"Somebody wants it to run again, so nothing is recorded.", started, job(failed, deleting), feature.RunRelease},
+		"RunningAndDeleted":     {"Its pods have to go before the next one starts.", started, job(deleting), feature.RunDeletePods},
+		"RunningAndCollected":   {"The garbage collector deletes or orphans its pods.", started, job(collected), feature.RunRelease},
+		"HeldAndDeleted":        {"It has no pods.", started, job(held, deleting), feature.RunRelease},
+		"DeletedAndReleased":    {"It is waited for.", started, job(collected, released), feature.RunWait},
+		"ReplacedAndComplete":   {"The end of another content is of no interest.", started, job(ofOther, complete, collected), feature.RunRelease},
+		"ByHand":                {"Somebody has created it again after it has run: it is left alone.", isComplete, job(released), feature.RunNothing},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, nextRunAction(test.record, content, test.job), test.reason)
+			require.Equal(t, test.want, feature.NextRunAction(test.record, content, test.job), test.reason)
 		})
 	}
 }
@@ -97,9 +100,9 @@ func contentJob() *batchv1.Job {
 // The hash must be the same in every version of this package: otherwise an update of an operator would run every Job again.
 func TestRunContent(t *testing.T) {
 	hash := func(obj client.Object) string {
-		k, err := builtInKinds.of(obj, scheme.Scheme)
+		k, err := owned.BuiltIn.Of(obj, scheme.Scheme)
 		require.NoError(t, err)
-		content, err := runContent(k, obj)
+		content, err := feature.RunContent(k, obj)
 		require.NoError(t, err)
 		return content
 	}
@@ -146,13 +149,13 @@ func TestObserveJob(t *testing.T) {
 		}
 		return j
 	}
-	require.True(t, observeJob(job(batchv1.JobFailed, new(int32(60)), time.Minute)).expired, "at the end of its time to live")
-	require.False(t, observeJob(job(batchv1.JobFailed, new(int32(60)), 59*time.Second)).expired, "somebody was faster")
-	require.False(t, observeJob(job(batchv1.JobFailed, nil, time.Hour)).expired, "it has none")
-	require.True(t, observeJob(job(batchv1.JobFailed, nil, 0)).failed)
-	require.True(t, observeJob(job(batchv1.JobComplete, nil, 0)).complete)
-	require.False(t, observeJob(job(batchv1.JobFailureTarget, nil, 0)).failed, "its pods are still terminating")
-	require.False(t, observeJob(job(batchv1.JobSuccessCriteriaMet, nil, 0)).complete)
+	require.True(t, feature.ObserveJob(job(batchv1.JobFailed, new(int32(60)), time.Minute)).Expired, "at the end of its time to live")
+	require.False(t, feature.ObserveJob(job(batchv1.JobFailed, new(int32(60)), 59*time.Second)).Expired, "somebody was faster")
+	require.False(t, feature.ObserveJob(job(batchv1.JobFailed, nil, time.Hour)).Expired, "it has none")
+	require.True(t, feature.ObserveJob(job(batchv1.JobFailed, nil, 0)).Failed)
+	require.True(t, feature.ObserveJob(job(batchv1.JobComplete, nil, 0)).Complete)
+	require.False(t, feature.ObserveJob(job(batchv1.JobFailureTarget, nil, 0)).Failed, "its pods are still terminating")
+	require.False(t, feature.ObserveJob(job(batchv1.JobSuccessCriteriaMet, nil, 0)).Complete)
 }
 
 // Somebody has removed the finalizers of the owner by hand, and has created it again.
@@ -160,7 +163,7 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	env := newTestEnv(t)
 	former := contentJob()
 	former.Namespace, former.Finalizers = env.namespace, []string{record.RunOnce}
-	reference := ownerOf(t, env).reference
+	reference := ownerOf(t, env).Reference
 	reference.UID = "former"
 	former.OwnerReferences = []metav1.OwnerReference{reference}
 	require.NoError(t, env.other.Create(t.Context(), former))
@@ -213,12 +216,12 @@ func TestUndesiredRuns(t *testing.T) {
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			key := record.RunPrefix + test.name
-			o := &owner{namespace: "shop", set: "jobs", formerSets: []string{"migrations"}, object: &corev1.ConfigMap{
+			o := &owned.Owner{Namespace: "shop", Set: "jobs", FormerSets: []string{"migrations"}, Object: &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: test.value, "note": test.value}},
 			}}
 			job := contentJob()
 			job.Namespace = "shop"
-			got := undesiredRuns(o, desiredNames{objects: []declared{{object: job, options: &childOptions{runOnce: true}}}})
+			got := set.UndesiredRuns(o, set.DesiredNames{Objects: []owned.Declared{{Object: job, Options: &owned.Options{RunOnce: true}}}})
 			require.Equal(t, test.undesired, len(got) == 1 && got[0] == key, test.reason)
 		})
 	}

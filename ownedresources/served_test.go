@@ -19,6 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
 // If a child is left out, a child that is built from its live object is built from nil. Existing objects of the kind
@@ -99,55 +102,55 @@ func TestServedCondition(t *testing.T) {
 	monitors := Build(constant("a", ""), IfServed("Monitoring"))
 	rules := Build(constant("b", ""), IfServed("Monitoring"))
 	others := Build(constant("c", ""), IfServed("Other"))
-	k := &kind{gvk: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Monitor"}}
+	k := &owned.Kind{GVK: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Monitor"}}
 	tests := map[string]struct {
 		reason string
-		states [2]childState
+		states [2]set.ChildState
 		want   metav1.Condition
 	}{
 		"Served": {
 			reason: "All are served and ready.",
-			states: [2]childState{{served: servedNow}, {served: servedNow}},
+			states: [2]set.ChildState{{Served: set.ServedNow}, {Served: set.ServedNow}},
 			want:   metav1.Condition{Status: metav1.ConditionTrue, Reason: "KindServed"},
 		},
 		"BothMissing": {
 			reason: "The same message is not repeated.",
-			states: [2]childState{{served: notServed}, {served: notServed}},
+			states: [2]set.ChildState{{Served: set.NotServed}, {Served: set.NotServed}},
 			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "Monitor of example.com/v1 is not served by the API server, so it is left out"},
 		},
 		"OneMissing": {
 			reason: "What is left out comes first.",
-			states: [2]childState{{served: servedNow, notReady: "Monitor a"}, {served: notServed}},
+			states: [2]set.ChildState{{Served: set.ServedNow, NotReady: "Monitor a"}, {Served: set.NotServed}},
 			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "KindNotServed", Message: "Monitor of example.com/v1 is not served by the API server, so it is left out; Monitor a is not ready"},
 		},
 		"NotWatched": {
 			reason: "A missing permission shows here.",
-			states: [2]childState{{served: servedNow}, {served: notWatched}},
+			states: [2]set.ChildState{{Served: set.ServedNow}, {Served: set.NotWatched}},
 			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "KindNotWatched", Message: "Monitor of example.com/v1 is left out until its watch has started, for which the operator needs get, list and watch"},
 		},
 		"NotReady": {
 			reason: "A child that is served counts as any other.",
-			states: [2]childState{{served: servedNow, notReady: "Monitor a"}, {served: servedNow}},
+			states: [2]set.ChildState{{Served: set.ServedNow, NotReady: "Monitor a"}, {Served: set.ServedNow}},
 			want:   metav1.Condition{Status: metav1.ConditionFalse, Reason: "NotReady", Message: "Monitor a is not ready"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := reconciliation{
-				set: Ensure(monitors, rules, others).set, kinds: []*kind{k, k, k},
-				states: append(tc.states[:], childState{served: notServed}),
+			r := set.Reconciliation{
+				Set: Ensure(monitors, rules, others).set, Kinds: []*owned.Kind{k, k, k},
+				States: append(tc.states[:], set.ChildState{Served: set.NotServed}),
 			}
 			tc.want.Type = "Monitoring"
-			require.Equal(t, tc.want, r.servedCondition("Monitoring"), tc.reason)
+			require.Equal(t, tc.want, r.ServedCondition("Monitoring"), tc.reason)
 		})
 	}
-	require.Equal(t, []string{"Monitoring", "Other"}, Ensure(others, monitors, rules).conditionTypes())
+	require.Equal(t, []string{"Monitoring", "Other"}, Ensure(others, monitors, rules).set.ConditionTypes())
 }
 
 // While the API server ceases to serve a kind, its refusals are not failures.
 func TestCheckRefusal(t *testing.T) {
 	set := Ensure(Build(constant("a", ""), IfServed()))
-	d := &declared{kind: &kind{gvk: schema.GroupVersionKind{Kind: "Monitor"}}, object: &configMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
+	d := &owned.Declared{Kind: &owned.Kind{GVK: schema.GroupVersionKind{Kind: "Monitor"}}, Object: &configMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
 	resource := schema.GroupResource{Group: "example.com", Resource: "monitors"}
 	unknown := apierrors.NewGenericServerResponse(404, "post", resource, "", "404 page not found", 0, true)
 	tests := map[string]struct {
@@ -163,12 +166,12 @@ func TestCheckRefusal(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := set.checkRefusal(d, tc.err)
+			err := set.set.Served.CheckRefusal(d, tc.err)
 			if !tc.waits {
 				require.Equal(t, tc.err, err, tc.reason)
 				return
 			}
-			var wait *WaitingError
+			var wait *owned.WaitingError
 			require.ErrorAs(t, err, &wait, tc.reason)
 			reason, after := wait.Waiting()
 			require.Equal(t, "KindNotServed", reason)

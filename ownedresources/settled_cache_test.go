@@ -20,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/versions"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -216,7 +217,7 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 			env.pass(t)
 			env.show(t)
 			for _, s := range []*ChildSet[*budget]{set, other} {
-				s.applier.writes.Forget(&configMap{}, types.NamespacedName{Namespace: budgetName.Namespace, Name: "other"})
+				s.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: budgetName.Namespace, Name: "other"})
 			}
 		}
 		env.pass(t)
@@ -271,38 +272,38 @@ func TestResyncEnqueuesASettledOwner(t *testing.T) {
 // Two reconcilers that share a set may reconcile an owner at once. An event that comes while both run is not lost when the first
 // of them ends.
 func TestSettledOfTwoReconcilesAtOnce(t *testing.T) {
-	m := newOwnerMemory(&versions.Epoch{})
-	m.beginList("o")
-	m.endList("o", 7)
-	found := func() *settledOwner { return &settledOwner{version: "1"} }
-	first, second := m.begin("o"), m.begin("o")
-	m.observe("o")
-	m.end("o", first, found())
-	require.Nil(t, m.settledOf("o"))
-	m.end("o", second, found())
-	require.Nil(t, m.settledOf("o"))
-	m.end("o", m.begin("o"), found())
-	require.NotNil(t, m.settledOf("o"), "the next one is not disturbed")
-	first = m.begin("o")
-	m.forget(&configMap{ObjectMeta: metav1.ObjectMeta{UID: "o"}})
-	m.end("o", first, found())
-	require.Empty(t, m.byUID, "an owner that is gone is not remembered")
+	m := set.NewOwnerMemory(&versions.Epoch{})
+	m.BeginList("o")
+	m.EndList("o", 7)
+	found := func() *set.SettledOwner { return &set.SettledOwner{Version: "1"} }
+	first, second := m.Begin("o"), m.Begin("o")
+	m.Observe("o")
+	m.End("o", first, found())
+	require.Nil(t, m.SettledOf("o"))
+	m.End("o", second, found())
+	require.Nil(t, m.SettledOf("o"))
+	m.End("o", m.Begin("o"), found())
+	require.NotNil(t, m.SettledOf("o"), "the next one is not disturbed")
+	first = m.Begin("o")
+	m.Forget(&configMap{ObjectMeta: metav1.ObjectMeta{UID: "o"}})
+	m.End("o", first, found())
+	require.Empty(t, m.ByUID, "an owner that is gone is not remembered")
 }
 
 // The children are listed again if one appears or is deleted while they are listed.
 func TestListAgain(t *testing.T) {
-	m := newOwnerMemory(&versions.Epoch{})
+	m := set.NewOwnerMemory(&versions.Epoch{})
 	child := &configMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "o", Controller: new(true)}}}}
-	for name, event := range map[string]func(client.Object){"Appeared": m.childAppeared, "Deleted": m.childDeleted} {
+	for name, event := range map[string]func(client.Object){"Appeared": m.ChildAppeared, "Deleted": m.ChildDeleted} {
 		t.Run(name, func(t *testing.T) {
-			m.beginList("o")
+			m.BeginList("o")
 			event(child)
-			m.endList("o", 7)
-			require.False(t, m.isPruned("o", 7))
-			require.Empty(t, m.byUID)
-			m.beginList("o")
-			m.endList("o", 7)
-			require.True(t, m.isPruned("o", 7))
+			m.EndList("o", 7)
+			require.False(t, m.IsPruned("o", 7))
+			require.Empty(t, m.ByUID)
+			m.BeginList("o")
+			m.EndList("o", 7)
+			require.True(t, m.IsPruned("o", 7))
 		})
 	}
 }
@@ -311,21 +312,21 @@ func TestListAgain(t *testing.T) {
 func TestUpdateToAnotherUID(t *testing.T) {
 	env := newCacheEnv(t, Ensure(hold("built", labelOf)))
 	env.converge(t)
-	m := env.set.applier
+	m := env.set
 	owner := env.cachedOwner()
 	another := owner.DeepCopy()
 	another.UID = "another"
-	require.NotEmpty(t, m.owners.byUID)
+	require.NotEmpty(t, m.set.Owners.ByUID)
 	env.updated(owner, another)
-	require.Empty(t, m.owners.byUID, "the first owner is gone")
+	require.Empty(t, m.set.Owners.ByUID, "the first owner is gone")
 
 	env.converge(t)
 	child := env.child(t, "built")
-	require.NotEmpty(t, m.children.byUID)
+	require.NotEmpty(t, m.set.Applier.Children.ByUID)
 	anotherChild := child.DeepCopy()
 	anotherChild.UID = "another"
 	env.updated(child, anotherChild)
-	require.Empty(t, m.children.byUID, "the first child is gone")
+	require.Empty(t, m.set.Applier.Children.ByUID, "the first child is gone")
 }
 
 // An API server that was restored from a backup reuses resource versions for other contents.
@@ -454,13 +455,13 @@ func TestSettledIfServed(t *testing.T) {
 		require.NotNil(t, condition)
 		require.Equal(t, [2]string{string(status), reason}, [2]string{string(condition.Status), condition.Reason})
 	}
-	expect(metav1.ConditionTrue, reasonKindServed)
+	expect(metav1.ConditionTrue, set.ReasonKindServed)
 	env.unserved = "ConfigMap"
 	require.False(t, env.isSettled(t), "the kind is not served any more")
-	expect(metav1.ConditionFalse, reasonKindNotServed)
+	expect(metav1.ConditionFalse, set.ReasonKindNotServed)
 	env.unserved = ""
 	require.False(t, env.isSettled(t), "the kind is served again")
-	expect(metav1.ConditionTrue, reasonKindServed)
+	expect(metav1.ConditionTrue, set.ReasonKindServed)
 }
 
 // A set with ExpandVolumes is left out while no volume has to grow.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
@@ -60,21 +61,21 @@ func newSettledEnv(t *testing.T) *settledEnv {
 }
 
 func (env *settledEnv) settled(t *testing.T) bool {
-	return env.set.settled(t.Context(), env.client, env.owner)
+	return env.set.set.Settled(t.Context(), env.client, env.owner)
 }
 
 // resync sends an event of the owner in the version that is known. It returns the queue.
 func (env *settledEnv) resync(t *testing.T) *controllertest.Queue {
 	t.Helper()
 	q := &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()}
-	env.set.observeOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, q)
+	set.Watcher{Set: env.set.set}.ObserveOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, q)
 	return q
 }
 
 // shown makes the set forget its own writes, as the cache's events do.
 func (env *settledEnv) shown() {
 	for _, name := range []string{"built", "copied"} {
-		env.set.applier.writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: name})
+		env.set.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: name})
 	}
 }
 
@@ -116,13 +117,13 @@ func TestSettled(t *testing.T) {
 		"EventOfAChild": {"So does that of a child.", func(t *testing.T, env *settledEnv) {
 			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
 			require.True(t, env.exists(t, live))
-			env.set.observe().Update(event.UpdateEvent{ObjectOld: live, ObjectNew: live})
+			set.Watcher{Set: env.set.set}.Observe().Update(event.UpdateEvent{ObjectOld: live, ObjectNew: live})
 		}},
 		"OwnWriteNotShown": {"The cache lacks what the set has written.", func(t *testing.T, env *settledEnv) {
 			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
 			require.True(t, env.exists(t, live))
 			live.ResourceVersion += "9"
-			env.set.applier.writes.Record(live)
+			env.set.set.Applier.Writes.Record(live)
 		}},
 		"AnotherOwner": {"Nothing is known of an object that was deleted and created again.", func(t *testing.T, env *settledEnv) {
 			env.owner = env.owner.DeepCopy()
@@ -152,31 +153,31 @@ func TestSettledUnstructured(t *testing.T) {
 		require.NoError(t, set.Reconcile(inPass(t), env.client, env.owner))
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-		set.applier.writes.Forget(u, types.NamespacedName{Namespace: env.namespace, Name: "untyped"})
+		set.set.Applier.Writes.Forget(u, types.NamespacedName{Namespace: env.namespace, Name: "untyped"})
 	}
 	for range 3 {
-		require.True(t, set.settled(t.Context(), env.client, env.owner))
+		require.True(t, set.set.Settled(t.Context(), env.client, env.owner))
 	}
 }
 
 // An event that comes during a reconcile may be of something that it has not seen.
 func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	env := newTestEnv(t)
-	set := Ensure(Build(settings))
+	s := Ensure(Build(settings))
 	disturbing := Ensure(Build(func(owner *configMap) *configMap {
 		before := owner.DeepCopy()
 		before.ResourceVersion = "1"
-		set.observeOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: owner}, nil)
+		set.Watcher{Set: s.set}.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: owner}, nil)
 		return settings(owner)
 	}))
-	disturbing.applier = set.applier
+	disturbing.set.Applier, disturbing.set.Owners = s.set.Applier, s.set.Owners
 	for range 3 {
 		require.NoError(t, disturbing.Reconcile(inPass(t), env.client, env.owner))
-		set.applier.writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: "web-settings"})
+		s.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: "web-settings"})
 	}
-	require.False(t, set.settled(t.Context(), env.client, env.owner))
-	require.NoError(t, set.Reconcile(inPass(t), env.client, env.owner))
-	require.True(t, set.settled(t.Context(), env.client, env.owner))
+	require.False(t, s.set.Settled(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(inPass(t), env.client, env.owner))
+	require.True(t, s.set.Settled(t.Context(), env.client, env.owner))
 }
 
 // What waits or fails is never left out.
@@ -185,8 +186,8 @@ func TestSettledIsSuccess(t *testing.T) {
 	waits := Ensure(Build(func(*configMap) *corev1.Service { return env.service() }, ReadyWhen("Never")))
 	for range 3 {
 		require.Error(t, waits.Reconcile(inPass(t), env.client, env.owner))
-		waits.applier.writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))
-		require.False(t, waits.settled(t.Context(), env.client, env.owner))
+		waits.set.Applier.Writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))
+		require.False(t, waits.set.Settled(t.Context(), env.client, env.owner))
 	}
 }
 
@@ -194,10 +195,10 @@ func TestCheckPurity(t *testing.T) {
 	env := newSettledEnv(t)
 	var reported []error
 	ctx := passcontext.WithPurityCheck(t.Context(), func(err error) { reported = append(reported, err) })
-	require.True(t, env.set.settled(ctx, env.client, env.owner))
+	require.True(t, env.set.set.Settled(ctx, env.client, env.owner))
 	require.Empty(t, reported, "the functions are pure so far")
 	env.value = "from a global"
-	require.True(t, env.set.settled(ctx, env.client, env.owner))
+	require.True(t, env.set.set.Settled(ctx, env.client, env.owner))
 	require.Len(t, reported, 1)
 	require.ErrorContains(t, reported[0], "ConfigMap "+env.namespace+"/built: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed")
 }

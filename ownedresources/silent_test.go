@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 func TestHeadlessServiceToOneWithAddress(t *testing.T) {
@@ -23,7 +26,7 @@ func TestHeadlessServiceToOneWithAddress(t *testing.T) {
 				}
 				return asUnstructured(t, env, s)
 			}
-			env.expect(t, service("None", 80), Created, "POST services")
+			env.expect(t, service("None", 80), apply.Created, "POST services")
 			for range 2 {
 				_, err := env.apply(t, service("", 81))
 				require.True(t, apierrors.IsInvalid(err), "%v", err)
@@ -37,10 +40,10 @@ func TestHeadlessServiceToOneWithAddress(t *testing.T) {
 			require.ErrorContains(t, err, "headless")
 
 			_, err = env.apply(t, service("", 81), Recreate())
-			require.ErrorAs(t, err, new(*WaitingError))
+			require.ErrorAs(t, err, new(*owned.WaitingError))
 			result, err := env.apply(t, service("", 81), Recreate())
 			require.NoError(t, err)
-			require.Equal(t, Created, result.Operation)
+			require.Equal(t, apply.Created, result.Operation)
 			env.live(t, &live)
 			require.NotEqual(t, "None", live.Spec.ClusterIP)
 		})
@@ -74,14 +77,14 @@ func TestDropServiceAccountName(t *testing.T) {
 						}
 						return asUnstructured(t, env, d)
 					}
-					env.expect(t, deployment("a"), Created, "POST deployments")
+					env.expect(t, deployment("a"), apply.Created, "POST deployments")
 					last := "a"
 					if start == "AfterApply" {
 						last = "b"
 						_, err := env.apply(t, deployment(last))
 						require.NoError(t, err)
 					}
-					env.expect(t, deployment(last), Unchanged, none...)
+					env.expect(t, deployment(last), apply.Unchanged, none...)
 					var live appsv1.Deployment
 					env.live(t, &live)
 					require.Equal(t, last, live.Spec.Template.Spec.ServiceAccountName)
@@ -90,7 +93,7 @@ func TestDropServiceAccountName(t *testing.T) {
 					env.live(t, &live)
 					require.Empty(t, live.Spec.Template.Spec.ServiceAccountName)
 					require.Empty(t, live.Spec.Template.Spec.DeprecatedServiceAccount)
-					env.expect(t, deployment(""), Unchanged, none...)
+					env.expect(t, deployment(""), apply.Unchanged, none...)
 				})
 			}
 		}
@@ -114,14 +117,14 @@ func (c staleClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 func TestApplyWithAStaleCache(t *testing.T) {
 	setUp := func(t *testing.T, edit func(*appsv1.Deployment)) (env *testEnv, changed *appsv1.Deployment) {
 		env = newTestEnv(t)
-		env.expect(t, env.deployment(), Created, "POST deployments")
+		env.expect(t, env.deployment(), apply.Created, "POST deployments")
 		changed = env.deployment()
 		changed.Labels["example.com/changed"] = "1"
-		env.expect(t, changed, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+		env.expect(t, changed, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 		was := &appsv1.Deployment{}
 		env.live(t, was)
 		byHand(t, env, &appsv1.Deployment{}, edit)
-		env.applier = newApplier()
+		env.applier = apply.New()
 		env.client = staleClient{env.client, was}
 		changed.Labels["example.com/changed"] = "2"
 		return env, changed
@@ -129,7 +132,7 @@ func TestApplyWithAStaleCache(t *testing.T) {
 	t.Run("OwnerReferenceRemoved", func(t *testing.T) {
 		env, changed := setUp(t, func(d *appsv1.Deployment) { d.OwnerReferences = nil })
 		_, err := env.apply(t, changed)
-		require.ErrorAs(t, err, new(*OwnershipError), "somebody has taken it away from its owner")
+		require.ErrorAs(t, err, new(*owned.OwnershipError), "somebody has taken it away from its owner")
 		live := &appsv1.Deployment{}
 		env.live(t, live)
 		require.Empty(t, live.OwnerReferences)

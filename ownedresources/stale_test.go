@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -108,16 +110,16 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			env := newTestEnv(t)
-			set := keptSet(tc.options...)
-			owner := env.finalizing(t, set, tc.before)
-			require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
-			env.finalizing(t, set, tc.then)
+			s := keptSet(tc.options...)
+			owner := env.finalizing(t, s, tc.before)
+			require.NoError(t, s.Reconcile(t.Context(), env.client, owner))
+			env.finalizing(t, s, tc.then)
 			require.NoError(t, env.other.Delete(t.Context(), owner))
 			env.live(t, owner)
 
-			set = keptSet(tc.options...)
-			set.cache, set.applier.apiReader = emptyCache{}, env.other
-			err := set.Finalize(t.Context(), env.client, owner)
+			s = keptSet(tc.options...)
+			s.set.Cache, s.set.ApiReader = emptyCache{}, env.other
+			err := s.Finalize(t.Context(), env.client, owner)
 			kept := namedConfigMap(env.namespace, "kept")
 			if !tc.gone {
 				require.NoError(t, err)
@@ -126,12 +128,12 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 				require.Equal(t, !tc.referenced, kept.Annotations[record.Retained] == "true", tc.reason)
 				return
 			}
-			var wait *WaitingError
+			var wait *owned.WaitingError
 			require.ErrorAs(t, err, &wait)
 			_, after := wait.Waiting()
-			require.Equal(t, unseenDelay, after, "its deletion may be no event")
+			require.Equal(t, set.UnseenDelay, after, "its deletion may be no event")
 			require.False(t, env.exists(t, kept), tc.reason)
-			require.NoError(t, set.Finalize(t.Context(), env.client, owner), "the next time there is nothing left")
+			require.NoError(t, s.Finalize(t.Context(), env.client, owner), "the next time there is nothing left")
 		})
 	}
 }

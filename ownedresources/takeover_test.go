@@ -12,6 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -22,20 +25,20 @@ func TestTakeOverSteps(t *testing.T) {
 		reason             string
 		last               record.LastApplied
 		object             client.Object
-		options            childOptions
+		options            owned.Options
 		migrates, releases bool
 	}{
 		"Applied":           {reason: "All fields are those of our last apply.", last: record.LastApplied{Method: record.ByApply}, object: &appsv1.Deployment{}},
 		"Created":           {reason: "The fields of the POST have to be migrated.", last: record.LastApplied{Method: record.ByCreate}, object: &appsv1.Deployment{}, migrates: true},
 		"ByOthers":          {reason: "So have those of a former manager.", last: record.LastApplied{Method: record.ByOthers}, object: &appsv1.Deployment{}, migrates: true},
-		"CreateOnly":        {reason: "After the migration an apply would remove fields that are set at creation only.", last: record.LastApplied{Method: record.ByCreate}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}, migrates: true, releases: true},
-		"CreateOnlyApplied": {reason: "They were released before the first apply.", last: record.LastApplied{Method: record.ByApply}, object: &appsv1.Deployment{}, options: childOptions{createOnly: unset}},
+		"CreateOnly":        {reason: "After the migration an apply would remove fields that are set at creation only.", last: record.LastApplied{Method: record.ByCreate}, object: &appsv1.Deployment{}, options: owned.Options{CreateOnly: unset}, migrates: true, releases: true},
+		"CreateOnlyApplied": {reason: "They were released before the first apply.", last: record.LastApplied{Method: record.ByApply}, object: &appsv1.Deployment{}, options: owned.Options{CreateOnly: unset}},
 		"ReplicasUnset":     {reason: "An apply would reset replicas that were sent and are not sent any more.", last: record.LastApplied{Method: record.ByApply, Replicas: true}, object: &appsv1.Deployment{}, releases: true},
 		"ReplicasStillSet":  {reason: "They are sent again.", last: record.LastApplied{Method: record.ByApply, Replicas: true}, object: scaled},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			migrates, releases := takeOverSteps(&desired{object: tc.object, options: &tc.options}, tc.last)
+			migrates, releases := plan.TakeOverSteps(&owned.Desired{Object: tc.object, Options: &tc.options}, tc.last)
 			require.Equal(t, tc.migrates, migrates, tc.reason)
 			require.Equal(t, tc.releases, releases, tc.reason)
 		})
@@ -99,11 +102,11 @@ func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 
 func TestMigrateDropsFieldsOfThePost(t *testing.T) {
 	w := newTestEnv(t)
-	w.expect(t, w.deployment(), Created, "POST deployments")
+	w.expect(t, w.deployment(), apply.Created, "POST deployments")
 
 	want := w.deployment()
 	want.Spec.Template.Spec.Containers[0].Env = nil
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 	var live appsv1.Deployment
 	w.live(t, &live)
 	require.Empty(t, live.Spec.Template.Spec.Containers[0].Env, "what the POST set can be removed")
@@ -113,8 +116,8 @@ func TestMigrateDropsFieldsOfThePost(t *testing.T) {
 	}
 
 	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, Applied, "PATCH deployments")
-	w.expect(t, want, Unchanged, none...)
+	w.expect(t, want, apply.Applied, "PATCH deployments")
+	w.expect(t, want, apply.Unchanged, none...)
 }
 
 func TestMigrateFromAFormerManager(t *testing.T) {
@@ -125,11 +128,11 @@ func TestMigrateFromAFormerManager(t *testing.T) {
 	require.NoError(t, w.other.Create(t.Context(), old, client.FieldOwner("manager")))
 	result, err := w.apply(t, w.deployment(), FormerManagers("manager"))
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation)
+	require.Equal(t, apply.Applied, result.Operation)
 	var live appsv1.Deployment
 	w.live(t, &live)
 	require.Len(t, live.Spec.Template.Spec.Containers[0].Env, 1, "a field that the older operator set and that is not desired is removed")
-	w.expect(t, w.deployment(), Unchanged, none...)
+	w.expect(t, w.deployment(), apply.Unchanged, none...)
 }
 
 func TestReleaseReplicas(t *testing.T) {
@@ -138,10 +141,10 @@ func TestReleaseReplicas(t *testing.T) {
 			w := newTestEnv(t)
 			want := w.deployment()
 			want.Spec.Replicas = new(int32(4))
-			w.expect(t, want, Created, "POST deployments")
+			w.expect(t, want, apply.Created, "POST deployments")
 			if start == "AfterApply" {
 				want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-				w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+				w.expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 			}
 			want.Spec.Replicas = nil
 			_, err := w.apply(t, want)
@@ -149,17 +152,17 @@ func TestReleaseReplicas(t *testing.T) {
 			var live appsv1.Deployment
 			w.live(t, &live)
 			require.EqualValues(t, 4, *live.Spec.Replicas, "they are left to an autoscaler, and do not fall to 1")
-			w.expect(t, want, Unchanged, none...)
+			w.expect(t, want, apply.Unchanged, none...)
 
 			byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(7)) })
-			w.expect(t, want, Unchanged, none...)
+			w.expect(t, want, apply.Unchanged, none...)
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
-			w.expect(t, want, Applied, "PATCH deployments")
+			w.expect(t, want, apply.Applied, "PATCH deployments")
 			w.live(t, &live)
 			require.EqualValues(t, 7, *live.Spec.Replicas)
 
 			want.Spec.Replicas = new(int32(2))
-			w.expect(t, want, Applied, "PATCH deployments")
+			w.expect(t, want, apply.Applied, "PATCH deployments")
 			w.live(t, &live)
 			require.EqualValues(t, 2, *live.Spec.Replicas, "set again, they are applied again")
 		})
@@ -170,14 +173,14 @@ func TestReplicasThatWereNeverSet(t *testing.T) {
 	w := newTestEnv(t)
 	want := w.deployment()
 	want.Spec.Replicas = nil
-	w.expect(t, want, Created, "POST deployments")
+	w.expect(t, want, apply.Created, "POST deployments")
 	live := &appsv1.Deployment{}
 	w.live(t, live)
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 7}}
 	require.NoError(t, w.other.SubResource("scale").Update(t.Context(), live, client.WithSubResourceBody(scale)))
-	w.expect(t, want, Unchanged, none...)
+	w.expect(t, want, apply.Unchanged, none...)
 	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 	w.live(t, live)
 	require.EqualValues(t, 7, *live.Spec.Replicas)
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources/workload"
@@ -126,7 +127,7 @@ func TestUpgrade(t *testing.T) {
 	require.NoError(t, err)
 	for range 2 {
 		err := upgradeSpec{}.reconcile(t.Context(), c, owner)
-		var waiting *WaitingError
+		var waiting *owned.WaitingError
 		require.ErrorAs(t, err, &waiting, "no controller runs that could make the Deployments ready")
 	}
 	var web appsv1.Deployment

@@ -17,6 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
 // Without controllers a namespace stays Terminating.
@@ -24,7 +28,7 @@ func TestPostInANamespaceThatIsDeleted(t *testing.T) {
 	w := newTestEnv(t)
 	require.NoError(t, w.other.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
 	_, err := w.apply(t, w.service())
-	var wait *WaitingError
+	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait, "nothing is wrong with the object")
 	require.ErrorContains(t, err, "its namespace is being deleted")
 }
@@ -54,7 +58,7 @@ func TestPostOfACopiedObject(t *testing.T) {
 			copied.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 			copied.SetDeletionGracePeriodSeconds(new(int64(3)))
 			want := copied.DeepCopyObject()
-			live := env.expect(t, copied, Created, "POST secrets")
+			live := env.expect(t, copied, apply.Created, "POST secrets")
 			require.Equal(t, want, copied.(runtime.Object), "the caller's object is not changed")
 			require.NotEqual(t, source.UID, live.GetUID())
 			require.Zero(t, live.GetGeneration())
@@ -62,7 +66,7 @@ func TestPostOfACopiedObject(t *testing.T) {
 			for _, entry := range live.GetManagedFields() {
 				require.NotEqual(t, "somebody", entry.Manager)
 			}
-			env.expect(t, copied, Unchanged, none...)
+			env.expect(t, copied, apply.Unchanged, none...)
 		})
 	}
 }
@@ -91,16 +95,16 @@ func TestNulls(t *testing.T) {
 				stored["note"] = note
 				require.Empty(t, cmp.Diff(stored, live.Object["spec"]))
 			}
-			env.expect(t, want("first"), Created, "POST sprockets")
-			env.expect(t, want("first"), Unchanged, none...)
+			env.expect(t, want("first"), apply.Created, "POST sprockets")
+			env.expect(t, want("first"), apply.Unchanged, none...)
 			requireStored("first")
-			env.expect(t, want("second"), Applied, slices.Concat([]string{"GET sprockets", "PATCH sprockets", "PATCH sprockets"}, refused)...)
+			env.expect(t, want("second"), apply.Applied, slices.Concat([]string{"GET sprockets", "PATCH sprockets", "PATCH sprockets"}, refused)...)
 			requireStored("second")
-			env.expect(t, want("second"), Unchanged, none...)
+			env.expect(t, want("second"), apply.Unchanged, none...)
 
 			values := env.sprocket(t, "{priority: 1, spec: {size: 1, subject: {name: a}, parts: [a], config: {grpc: {a: b}, http: {endpoint: a}}, labels: {}, note: second}}")
-			env.expect(t, values, Applied, "PATCH sprockets")
-			env.expect(t, want("second"), Applied, slices.Concat(refused, []string{"PATCH sprockets"})...)
+			env.expect(t, values, apply.Applied, "PATCH sprockets")
+			env.expect(t, want("second"), apply.Applied, slices.Concat(refused, []string{"PATCH sprockets"})...)
 			requireStored("second")
 
 			if !known { // nobody knows which nulls the API server stores
@@ -111,20 +115,20 @@ func TestNulls(t *testing.T) {
 				unstructured.RemoveNestedField(u.Object, "spec", "config", "grpc")
 				require.NoError(t, unstructured.SetNestedStringSlice(u.Object, []string{"theirs"}, "spec", "parts"))
 			})
-			env.expect(t, want("second"), Applied, "PATCH sprockets")
+			env.expect(t, want("second"), apply.Applied, "PATCH sprockets")
 			requireStored("second")
 
 			byHand(t, env, env.sprocket(t, "{}"), func(u *unstructured.Unstructured) {
 				require.NoError(t, unstructured.SetNestedStringMap(u.Object, map[string]string{"name": "theirs"}, "spec", "subject"))
 			})
-			env.expect(t, want("second"), Unchanged, none...) // server-side apply would not repair it
+			env.expect(t, want("second"), apply.Unchanged, none...) // server-side apply would not repair it
 		})
 	}
 }
 
 func TestServerSideApplyLosesARace(t *testing.T) {
 	w := newTestEnv(t)
-	first := w.expect(t, w.deployment(), Created, "POST deployments")
+	first := w.expect(t, w.deployment(), apply.Created, "POST deployments")
 	require.NoError(t, w.other.Delete(t.Context(), first.DeepCopyObject().(client.Object)))
 	for name, replaced := range map[string]bool{"Deleted": false, "Replaced": true} {
 		t.Run(name, func(t *testing.T) {
@@ -134,25 +138,25 @@ func TestServerSideApplyLosesARace(t *testing.T) {
 				t.Cleanup(func() { require.NoError(t, w.other.Delete(context.Background(), theirs)) })
 			}
 			o := ownerOf(t, w)
-			k, err := w.applier.kinds.of(first, w.client.Scheme())
+			k, err := w.applier.Kinds.Of(first, w.client.Scheme())
 			require.NoError(t, err)
-			_, err = w.applier.serverSideApply(t.Context(), &desired{kind: k, object: w.deployment(), owner: o, options: &childOptions{}}, first)
+			_, err = write.ServerSideApply(t.Context(), &owned.Desired{Kind: k, Object: w.deployment(), Owner: o, Options: &owned.Options{}}, first)
 			require.True(t, apierrors.IsConflict(err), "an apply creates no object, and writes none that replaced ours: %v", err)
 		})
 	}
 }
 
 func TestWithoutValues(t *testing.T) {
-	err := withoutValues(apierrors.NewBadRequest(`spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`))
+	err := write.WithoutValues(apierrors.NewBadRequest(`spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`))
 	require.Equal(t, "spec.template: Invalid value: {…}: field is immutable", err.Error())
 	require.True(t, apierrors.IsBadRequest(err), "it still is the API server's error")
 }
 
 // An API server of an older version does not have the field.
 func TestUnknownFieldAsInvalid(t *testing.T) {
-	err := unknownFieldAsInvalid(apierrors.NewInternalError(errors.New(`failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): .spec.new: field not declared in schema`)))
+	err := write.UnknownFieldAsInvalid(apierrors.NewInternalError(errors.New(`failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): .spec.new: field not declared in schema`)))
 	require.True(t, apierrors.IsInvalid(err))
 	require.ErrorContains(t, err, ".spec.new: field not declared in schema")
 	other := apierrors.NewInternalError(errors.New("etcd is full"))
-	require.Same(t, other, unknownFieldAsInvalid(other), "other errors of the server stay as they are")
+	require.Same(t, other, write.UnknownFieldAsInvalid(other), "other errors of the server stay as they are")
 }

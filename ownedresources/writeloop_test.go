@@ -16,6 +16,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/memory"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/versions"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
@@ -23,21 +28,21 @@ import (
 func TestSlowDown(t *testing.T) {
 	w := newTestEnv(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	w.applier.clock = clock
-	w.expect(t, w.deployment(), Created, "POST deployments")
-	fight := func() (Result, error) {
+	w.applier.Clock = clock
+	w.expect(t, w.deployment(), apply.Created, "POST deployments")
+	fight := func() (apply.Result, error) {
 		byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(31337)) })
 		return w.apply(t, w.deployment())
 	}
 	for range writeloop.Free + 1 {
 		result, err := fight()
 		require.NoError(t, err)
-		require.Equal(t, Applied, result.Operation, "drift is repaired at once")
+		require.Equal(t, apply.Applied, result.Operation, "drift is repaired at once")
 	}
 	recorder := events.NewFakeRecorder(10)
-	w.applier.recorder = recorder
+	w.applier.Recorder = recorder
 	_, err := fight()
-	var wait *WaitingError
+	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
 	reason, after := wait.Waiting()
 	require.Equal(t, "WriteLoop", reason)
@@ -48,13 +53,13 @@ func TestSlowDown(t *testing.T) {
 	require.ErrorAs(t, err, &wait)
 	require.Len(t, recorder.Events, 1, "one event per loop")
 	require.Contains(t, <-recorder.Events, "Warning WriteLoop Deployment "+w.namespace+"/web is changed back again and again")
-	w.applier.recorder = nil
-	require.Len(t, shown(t, w.applier.metrics, "opblocks_write_loop"), 1)
+	w.applier.Recorder = nil
+	require.Len(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), 1)
 
 	clock.SetTime(clock.Now().Add(writeloop.MinDelay))
 	result, err := w.apply(t, w.deployment())
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation, "it is still repaired")
+	require.Equal(t, apply.Applied, result.Operation, "it is still repaired")
 	_, err = fight()
 	require.ErrorAs(t, err, &wait)
 	_, after = wait.Waiting()
@@ -66,35 +71,35 @@ func TestSlowDown(t *testing.T) {
 	})
 	result, err = w.apply(t, w.deployment())
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation, "other drift is no loop")
+	require.Equal(t, apply.Applied, result.Operation, "other drift is no loop")
 
 	want := w.deployment()
 	want.Spec.Replicas = new(int32(3))
 	result, err = w.apply(t, want)
 	require.NoError(t, err)
-	require.Equal(t, Applied, result.Operation, "a new desired object is applied at once")
-	require.Empty(t, shown(t, w.applier.metrics, "opblocks_write_loop"), "the metric is removed with the loop")
+	require.Equal(t, apply.Applied, result.Operation, "a new desired object is applied at once")
+	require.Empty(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), "the metric is removed with the loop")
 }
 
 func TestWriteLoopEnds(t *testing.T) {
 	now := time.Unix(0, 0)
-	m := newChildMemory(newMetrics(), &versions.Epoch{})
-	k, err := builtInKinds.of(&corev1.ConfigMap{}, scheme.Scheme)
+	m := memory.NewChildren(report.NewMetrics(), &versions.Epoch{})
+	k, err := owned.BuiltIn.Of(&corev1.ConfigMap{}, scheme.Scheme)
 	require.NoError(t, err)
-	d := &desired{kind: k, object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}}
+	d := &owned.Desired{Kind: k, Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}}
 	for range 30 {
-		m.countWrite(d, "u", "spec.replicas", now)
+		m.CountWrite(d, "u", "spec.replicas", now)
 	}
-	wait, begins := m.delayWrite(d, "u", "spec.replicas", now)
+	wait, begins := m.DelayWrite(d, "u", "spec.replicas", now)
 	require.Equal(t, writeloop.MaxDelay, wait, "the delay is bounded")
 	require.True(t, begins)
 	now = now.Add(writeloop.MaxDelay + writeloop.Gap)
-	wait, _ = m.delayWrite(d, "u", "spec.replicas", now)
+	wait, _ = m.DelayWrite(d, "u", "spec.replicas", now)
 	require.Zero(t, wait, "the loop ends when nothing was written for a while")
-	require.Empty(t, m.byUID)
-	m.countWrite(d, "u", "spec.replicas", now)
-	m.forget("u")
-	require.Empty(t, m.byUID, "nothing is left of a deleted object")
+	require.Empty(t, m.ByUID)
+	m.CountWrite(d, "u", "spec.replicas", now)
+	m.Forget("u")
+	require.Empty(t, m.ByUID, "nothing is left of a deleted object")
 }
 
 // Two versions of an operator run at once. One creates a child that the other prunes.
@@ -103,7 +108,7 @@ func TestSlowDownByName(t *testing.T) {
 		t.Helper()
 		set := Ensure(hold("built", labelOf), hold("other", func(*budget) string { return "constant" }))
 		env := newCacheEnv(t, set)
-		set.applier.clock = env.clock
+		set.set.Applier.Clock = env.clock
 		env.converge(t)
 		return env
 	}
@@ -156,7 +161,7 @@ func TestSlowDownByName(t *testing.T) {
 				require.Zero(t, pass())
 				require.True(t, tc.done(t, env), tc.reason)
 			}
-			env.set.applier.recorder = recorder
+			env.set.set.Applier.Recorder = recorder
 			tc.undo(t, env)
 			require.Equal(t, writeloop.MinDelay, pass())
 			require.False(t, tc.done(t, env), "it is delayed")
@@ -164,7 +169,7 @@ func TestSlowDownByName(t *testing.T) {
 			require.Empty(t, recorder.Events, "one event per loop")
 			ready := meta.FindStatusCondition(env.owner(t).Status.Conditions, "Ready")
 			require.Equal(t, []string{"WriteLoop", tc.message}, []string{ready.Reason, ready.Message})
-			require.Len(t, shown(t, env.set.applier.metrics, "opblocks_write_loop"), 1)
+			require.Len(t, shown(t, env.set.set.Applier.Metrics, "opblocks_write_loop"), 1)
 			require.True(t, exists(t, env, "other"))
 
 			env.clock.SetTime(env.clock.Now().Add(writeloop.MinDelay))
@@ -177,14 +182,14 @@ func TestSlowDownByName(t *testing.T) {
 			require.Zero(t, pass())
 			tc.undo(t, env)
 			require.Zero(t, pass(), "the loop has ended")
-			require.Empty(t, shown(t, env.set.applier.metrics, "opblocks_write_loop"))
+			require.Empty(t, shown(t, env.set.set.Applier.Metrics, "opblocks_write_loop"))
 		})
 	}
 	t.Run("OwnDecisions", func(t *testing.T) {
 		env, wanted := newEnv(t), true
-		env.set.children[1].build = func(r *reconciliation) error {
+		env.set.set.Children[1].Build = func(r *set.Reconciliation) error {
 			if wanted {
-				r.add(&configMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+				r.Add(&configMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 			}
 			return nil
 		}

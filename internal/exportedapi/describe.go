@@ -20,8 +20,8 @@ type description struct {
 }
 
 // describe returns the exported API of a package of a module.
-func describe(pkg *types.Package, module string) []string {
-	d := &description{typeText: typeText{module}}
+func describe(pkg *types.Package, module string, public map[*types.TypeName]string) []string {
+	d := &description{typeText: typeText{module, public}}
 	d.pkg = d.packageName(pkg)
 	for _, name := range pkg.Scope().Names() {
 		obj := pkg.Scope().Lookup(name)
@@ -47,7 +47,11 @@ func (d *description) add(identifier, declaration string) {
 }
 
 func (d *description) addType(obj *types.TypeName) {
-	switch t := obj.Type().(type) {
+	t := obj.Type()
+	if named, ok := types.Unalias(t).(*types.Named); ok && d.public[named.Obj()] == d.pkg+"."+obj.Name() {
+		t = named // users see only the alias
+	}
+	switch t := t.(type) {
 	case *types.Alias:
 		d.add(obj.Name(), "type"+d.parameters(t.TypeParams())+" = "+d.text(t.Rhs()))
 	case *types.Named:

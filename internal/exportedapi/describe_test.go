@@ -27,14 +27,44 @@ func describeSource(t *testing.T, source string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := types.Config{Importer: importer.ForCompiler(files, "gc", exportData)}
+	config := types.Config{Importer: importerOf(t, files)}
 	pkg, err := config.Check(testModule+"/cart", files, []*ast.File{file}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := describe(pkg, testModule)
+	api := describe(pkg, testModule, publicNames([]*types.Package{pkg}, testModule))
 	slices.Sort(api)
 	return api
+}
+
+// internalSource is a package that the sources of tests may import.
+const internalSource = `package stock
+type Item struct { Name string }
+func (i Item) Next() Item { return i }`
+
+type withInternal struct {
+	types.Importer
+	stock *types.Package
+}
+
+func (i withInternal) Import(path string) (*types.Package, error) {
+	if path == i.stock.Path() {
+		return i.stock, nil
+	}
+	return i.Importer.Import(path)
+}
+
+func importerOf(t *testing.T, files *token.FileSet) types.Importer {
+	t.Helper()
+	file, err := parser.ParseFile(files, "stock.go", internalSource, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stock, err := (&types.Config{}).Check(testModule+"/internal/stock", files, []*ast.File{file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withInternal{importer.ForCompiler(files, "gc", exportData), stock}
 }
 
 // exportData opens the export data of a package of Go's library. The go command compiles the package if need be.
@@ -111,6 +141,13 @@ func TestDescribe(t *testing.T) {
 			type List []string
 			func First(of Basket) string { return "" }`,
 			[]string{`cart.Basket type = cart.List`, `cart.First func(cart.List) string`, `cart.List type []string`},
+		},
+		"AliasOfInternalType": {
+			"users know such a type by its alias alone, so its fields and methods belong to the alias",
+			`import "example.com/shop/internal/stock"
+			type Item = stock.Item
+			func First(of Item) Item { return of }`,
+			[]string{`cart.First func(cart.Item) cart.Item`, `cart.Item type struct`, `cart.Item.Name field string`, `cart.Item.Next method () cart.Item`},
 		},
 		"OtherModules": {
 			"other modules move types behind aliases, and their names stay",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/importer"
 	"go/token"
+	"go/types"
 	"io"
 	"os"
 	"os/exec"
@@ -50,13 +51,16 @@ func load(ctx context.Context, root string) ([]string, error) {
 		}
 		return os.Open(exports[path])
 	})
-	var api []string
-	for _, path := range public {
-		pkg, err := packages.Import(path)
-		if err != nil {
+	all := make([]*types.Package, len(public))
+	for i, path := range public {
+		if all[i], err = packages.Import(path); err != nil {
 			return nil, fmt.Errorf("read package %s: %w", path, err)
 		}
-		api = append(api, describe(pkg, module)...)
+	}
+	var api []string
+	names := publicNames(all, module)
+	for _, pkg := range all {
+		api = append(api, describe(pkg, module, names)...)
 	}
 	slices.Sort(api)
 	return api, nil

@@ -9,7 +9,33 @@ import (
 )
 
 // typeText writes types in a form that changes only if the type does.
-type typeText struct{ module string }
+type typeText struct {
+	module string
+	public map[*types.TypeName]string // the names of the aliases by which users know types of internal packages
+}
+
+// publicNames returns the names that aliases of the packages give to types of internal packages.
+func publicNames(packages []*types.Package, module string) map[*types.TypeName]string {
+	w := typeText{module: module}
+	names := map[*types.TypeName]string{}
+	for _, pkg := range packages {
+		for _, name := range pkg.Scope().Names() {
+			alias, ok := pkg.Scope().Lookup(name).(*types.TypeName)
+			if !ok || !alias.IsAlias() || !alias.Exported() {
+				continue
+			}
+			if t, ok := types.Unalias(alias.Type()).(*types.Named); ok && w.isInternal(t.Obj().Pkg()) && names[t.Obj()] == "" {
+				names[t.Obj()] = w.packageName(pkg) + "." + name
+			}
+		}
+	}
+	return names
+}
+
+// isInternal reports whether users cannot import a package of this module.
+func (w typeText) isInternal(pkg *types.Package) bool {
+	return w.ours(pkg) && slices.Contains(strings.Split(pkg.Path(), "/"), "internal")
+}
 
 // packageName returns the path of a package, without the path of the module.
 func (w typeText) packageName(pkg *types.Package) string {
@@ -66,6 +92,9 @@ func (w typeText) text(t types.Type) string {
 
 func (w typeText) named(obj *types.TypeName, arguments *types.TypeList) string {
 	name := obj.Name()
+	if public := w.public[obj]; public != "" {
+		return public
+	}
 	if w.ours(obj.Pkg()) && !obj.Exported() {
 		name = "unexported" // users cannot name it, so its name does not matter
 	}

@@ -9,6 +9,7 @@
 //   - reconcile, which stands on conditions and finalizers
 //   - the leaves, which never import each other: ownedresources, ownedresources/workload, ownedresources/overlay,
 //     finalizers, predicates, conditions, schedule
+//   - the engine of ownedresources: internal/owned and the packages below it
 //   - internal packages that reconcile or the leaves share
 //
 // A new package needs a line in rules.
@@ -105,7 +106,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "ownedresources",
-		ours:     []string{"internal/applyschema", "internal/compare", "internal/diff", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/readiness", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions", "internal/writeloop"},
+		ours:     []string{"internal/owned", "internal/owned/apply", "internal/owned/set", "internal/compare", "internal/references", "internal/servedkinds", "internal/step"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
@@ -144,6 +145,14 @@ var rules = []rule{
 	},
 
 	// What they share.
+	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions"}, reason: "the children of one owner: build, apply, prune, watch"},
+	{pkg: "internal/owned/apply", ours: []string{"internal/diff", "internal/owned", "internal/owned/feature", "internal/owned/memory", "internal/owned/plan", "internal/owned/report", "internal/owned/write", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/versions"}, reason: "one object: follows the plan, and remembers what was written"},
+	{pkg: "internal/owned/write", ours: []string{"internal/applyschema", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/owned/plan", "internal/record"}, reason: "the requests of one write; remembers nothing"},
+	{pkg: "internal/owned/plan", ours: []string{"internal/applyschema", "internal/compare", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/record"}, reason: "decides what is done next to one object; sends nothing"},
+	{pkg: "internal/owned/feature", ours: []string{"internal/owned", "internal/passcontext", "internal/record"}, reason: "what single options decide; sends nothing"},
+	{pkg: "internal/owned/memory", ours: []string{"internal/compare", "internal/owned", "internal/owned/report", "internal/record", "internal/versions", "internal/writeloop"}, reason: "what is remembered of children"},
+	{pkg: "internal/owned/report", ours: []string{"internal/eventnote", "internal/owned", "internal/writeloop"}, reason: "metrics, events and log entries about children"},
+	{pkg: "internal/owned", ours: []string{"internal/applyschema", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/passcontext", "internal/readiness", "internal/record"}, reason: "the nouns of the engine of ownedresources"},
 	{pkg: "internal/readiness", reason: "kstatus, for ownedresources and workload, which never import each other"},
 	{pkg: "internal/compare", ours: []string{"internal/applyschema", "internal/diff"}, reason: "compares by the API's schema, and shares paths with diff"},
 	{pkg: "internal/applyschema", ours: []string{"internal/diff"}, reason: "the API's schema, for ownedresources and compare; shares paths with diff"},

@@ -1,0 +1,122 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/memory"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/passcontext"
+)
+
+// Creation is the POST of an absent object. Everything is decided, so that several can be sent at once.
+type Creation struct {
+	*owned.Desired
+	object client.Object // what is sent, and then the API server's answer
+	err    error         // the error of the request
+}
+
+// prepareCreation decides how an absent object is created. It reads what has to be known, and makes the generated values.
+func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creation, error) {
+	orphans, err := write.OrphanedPods(ctx, d) // pods without a controller: the StatefulSet that adopts them does not wait for anything
+	if err != nil {
+		return nil, err
+	}
+	if len(orphans) == 0 {
+		if d.Hold != "" {
+			return nil, d.Held("is not created")
+		}
+		if err := a.SlowDownByName(d.Owner, d.Kind, d.Object, memory.Creating, d.Sum); err != nil {
+			return nil, err
+		}
+	}
+	if err := plan.CheckValues(d); err != nil {
+		return nil, err
+	}
+	if d.Binding != owned.ByReference { // the garbage collector would not delete it
+		if err := d.Owner.ConfirmAlive(ctx); err != nil {
+			return nil, err
+		}
+	}
+	feature.SetGenerated(d, ctx, feature.PlanFill(d.Generate, nil))
+	if err := write.KeepReplicas(ctx, d, orphans); err != nil {
+		return nil, err
+	}
+	if err := write.GrowLeftClaims(ctx, d); err != nil {
+		return nil, err
+	}
+	obj, err := plan.ToPost(d)
+	return &Creation{Desired: d, object: obj}, err
+}
+
+// errNotSent is the error of a creation whose goroutine has ended in the middle of it.
+var errNotSent = errors.New("the creation was not sent to its end")
+
+// Send sends creations at once, by POST. A server-side apply can create too, but it would take over an object of that name that a
+// cache which is stale, or limited by a selector, does not show.
+func Send(ctx context.Context, all ...*Creation) {
+	passcontext.Concurrently(ctx, len(all), func(i int) {
+		c := all[i]
+		c.err = errNotSent
+		c.err = c.Owner.Client.Create(ctx, c.object, c.Owner.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+	})
+}
+
+// answer returns the object that a creation has made, or why it has made none.
+func (a *Applier) answer(c *Creation) (client.Object, error) {
+	d := c.Desired
+	switch {
+	case apierrors.HasStatusCause(c.err, corev1.NamespaceTerminatingCause):
+		wait := owned.NewWaiting(owned.ReasonTerminating, 0, fmt.Sprintf("%s is not created, since its namespace is being deleted", d))
+		if d.Object.GetNamespace() != d.Owner.Namespace { // no event shows when it is gone
+			return nil, owned.Delayed(wait, terminatingNamespaceDelay)
+		}
+		return nil, wait
+	case c.err != nil:
+		return nil, fmt.Errorf("create %s: %w", d, write.WithSizeRemedy(write.WithoutValues(c.err)))
+	}
+	a.CountByName(d.Owner, d.Kind, c.object, memory.Creating, d.Sum)
+	return d.Kind.AsLive(c.object)
+}
+
+// FinishCreation notes what was created. If the object exists after all, it goes on with the live one.
+func (a *Applier) FinishCreation(ctx context.Context, c *Creation) (Result, error) {
+	d := c.Desired
+	answer, err := a.answer(c)
+	d.Replicas = nil
+	if apierrors.IsAlreadyExists(err) {
+		return a.UpdateUnseen(ctx, d, err)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	answer = a.remember(ctx, d, answer)
+	a.Recreations.Created(d, answer.GetUID())
+	a.Report(ctx, d.Owner, d.Kind, answer, report.OutcomeCreated, "")
+	return Result{Object: answer, Operation: Created}, nil
+}
+
+// terminatingNamespaceDelay is the delay before an object is tried again if its namespace is being deleted.
+const terminatingNamespaceDelay = 10 * time.Second
+
+// post creates the object.
+func (a *Applier) post(ctx context.Context, d *owned.Desired) (client.Object, error) {
+	obj, err := plan.ToPost(d)
+	if err != nil {
+		return nil, err
+	}
+	c := &Creation{Desired: d, object: obj}
+	Send(ctx, c)
+	return a.answer(c)
+}

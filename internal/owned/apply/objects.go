@@ -1,0 +1,45 @@
+package apply
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+)
+
+// Declare looks up the kinds of the objects given to [ownedresources.Apply], and validates them.
+func (a *Applier) Declare(o *owned.Owner, objs []client.Object) ([]owned.Declared, error) {
+	all := make([]owned.Declared, len(objs))
+	for i, obj := range objs {
+		if owned.IsNil(obj) {
+			return nil, fmt.Errorf("desired object %d: it is nil", i+1)
+		}
+		k, err := a.Kinds.Of(obj, o.Client.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("desired object %d: %w", i+1, err)
+		}
+		all[i] = owned.Declared{Kind: k, Object: obj, Options: &owned.Options{}}
+	}
+	return all, a.Validate(o, all)
+}
+
+// Desire makes an object ready to be compared and sent.
+func (a *Applier) Desire(o *owned.Owner, obj client.Object, options *owned.Options) (*owned.Desired, error) {
+	k, err := a.Kinds.Of(obj, o.Client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	object, full, err := k.Normalize(obj, options)
+	if err != nil {
+		return nil, err
+	}
+	object, generate := feature.WithoutGenerated(o, object, options.Generate)
+	full, _ = feature.WithoutGenerated(o, full, generate)
+	encoded, err := k.Comparer.AppendJSON(nil, object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Describe(object), err)
+	}
+	return &owned.Desired{Kind: k, Object: object, Full: full, Sum: owned.SumOf(encoded), Owner: o, Options: options, Generate: generate}, nil
+}

@@ -1,0 +1,90 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/memory"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
+)
+
+// RecoverFrom handles an apply that the API server has refused. It returns the object if that has been written in another
+// way, or an error: the refusal itself if it cannot help.
+func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal error) (client.Object, error) {
+	if !plan.IsInvalid(refusal) {
+		return nil, refusal
+	}
+	live, err := d.ReadTree(ctx) // it may have got another owner, which the cache does not show yet
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", d, err)
+	}
+	if err := errors.Join(d.Owner.MayWrite(d, live), feature.CheckGenerated(d, live)); err != nil {
+		return nil, err
+	}
+	answer, err := write.Overrule(ctx, d, live, refusal)
+	switch {
+	case err != nil || answer != nil:
+		return answer, err
+	case d.Options.Recreate:
+		return nil, a.recreate(ctx, d, live, refusal)
+	}
+	return nil, refusal
+}
+
+// Refuse recreates the object if that is allowed, since a field cannot be changed. Otherwise it returns the refusal.
+func (a *Applier) Refuse(ctx context.Context, d *owned.Desired, refusal error) error {
+	refusal = fmt.Errorf("apply %s: %w", d, refusal)
+	if !d.Options.Recreate {
+		return refusal
+	}
+	live, err := d.ReadTree(ctx)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", d, err)
+	}
+	if err := d.Owner.MayWrite(d, live); err != nil {
+		return err
+	}
+	return a.recreate(ctx, d, live, refusal)
+}
+
+const ReasonRecreating = "Recreating"
+
+// recreate deletes an object because the API server refuses to change it. The event of its deletion triggers the
+// reconcile that creates it. Nothing in the refusal distinguishes an immutable field from a wrong value for certain, so
+// a dry run tries first to create the new object, under another name.
+//
+// If the object was itself created for this change, another one would be refused too. If another writer has put an
+// object in its place, that is deleted again, less often each time.
+func (a *Applier) recreate(ctx context.Context, d *owned.Desired, live client.Object, refusal error) error {
+	if a.Recreations.Has(d, live) {
+		return fmt.Errorf("recreated once for this change already: %w", refusal)
+	}
+	if err := a.SlowDownByName(d.Owner, d.Kind, live, memory.Recreation, d.Sum); err != nil {
+		return err
+	}
+	if _, err := write.PostDryRun(ctx, d, ""); err != nil {
+		return errors.Join(refusal, fmt.Errorf("%s is not recreated, since that would be refused too: %w", d, err))
+	}
+	if err := d.Owner.Confirm(ctx); err != nil {
+		return err
+	}
+	if d.Binding != owned.ByReference && (!d.Owner.IsMarkedBy(live, d.Kind.GVK.GroupKind()) || !owned.IsManagedBy(live, d.Owner.FieldManager)) {
+		return refusal
+	}
+	if err := owned.DeleteExactly(ctx, d.Owner.Client, live, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s to recreate it: %w", d, err)
+	}
+	a.Recreations.Begin(d)
+	a.CountByName(d.Owner, d.Kind, live, memory.Recreation, d.Sum)
+	a.Report(ctx, d.Owner, d.Kind, live, report.OutcomeRecreated, "")
+	a.Writes.Forget(live, client.ObjectKeyFromObject(live))
+	return owned.NewWaiting(ReasonRecreating, 0, fmt.Sprintf("%s is recreated, since one of its fields cannot be changed", d))
+}

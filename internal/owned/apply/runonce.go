@@ -1,0 +1,299 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/memory"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// What is done for a Job of [ownedresources.RunOnce], as [feature.NextRunAction] decides.
+
+// maxRunActions is more than the number of actions that follow each other in one reconcile.
+const maxRunActions = 8
+
+// Runs does what has to be done for Jobs that run once.
+type Runs struct{ *Applier }
+
+// RunOnce does what has to be done for a Job of [ownedresources.RunOnce]. The result has the live object, or none if the Job has run and is
+// gone. Whether it is ready is another question: see [applier.runReady].
+func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
+	d, err := desireRun(o, child)
+	if err != nil {
+		return Result{}, err
+	}
+	live, _, err := a.Read(ctx, o, d.Kind, d.Object)
+	if err != nil {
+		return Result{}, err
+	}
+	key := record.Key(record.RunPrefix, o.Namespace, d.Object)
+	if pass := passcontext.FromContext(ctx); pass != nil {
+		pass.KeepAnnotation(key, o.Set) // the set that has written it may not desire the Job any more
+	}
+	for range maxRunActions {
+		var job *feature.JobState
+		if live != nil {
+			if ref := metav1.GetControllerOfNoCopy(live); ref == nil || ref.UID != o.Reference.UID {
+				switch released, err := a.removeFormerRunFinalizer(ctx, d, live); {
+				case err != nil:
+					return Result{}, err
+				case released:
+					live = nil
+					continue
+				}
+				return a.applyNormalized(ctx, o, *child, d.Object, d.Full) // it is refused, adopted, or waited for
+			}
+			if job, err = feature.Observe(live); err != nil {
+				return Result{}, err
+			}
+		}
+		last := record.ParseRun(o.Object.GetAnnotations()[key])
+		switch action := feature.NextRunAction(last, child.Content, job); action {
+		case feature.RunCreate:
+			live, err = a.createRun(ctx, d)
+		case feature.RunName:
+			err = o.SetRecord(ctx, key, record.Run{State: record.RunStarted, Content: child.Content, UID: job.Uid, Set: o.Set}.String())
+		case feature.RunStart:
+			live, err = a.startRun(ctx, d, live)
+		case feature.RunRecordComplete:
+			err = o.SetRecord(ctx, key, record.Run{State: record.RunComplete, Content: child.Content, Set: o.Set}.String())
+		case feature.RunRecordFailed:
+			err = o.SetRecord(ctx, key, record.Run{State: record.RunFailed, Content: child.Content, Set: o.Set}.String())
+		case feature.RunRelease:
+			live, err = a.RemoveRunFinalizer(ctx, o, d.Kind, live)
+		case feature.RunReplace:
+			return Result{Object: live}, a.replaceRun(ctx, d, live)
+		case feature.RunDiscard:
+			return Result{}, a.deleteRun(ctx, d, live, metav1.DeletePropagationBackground)
+		case feature.RunDeletePods:
+			if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
+				return Result{}, err
+			}
+			return Result{Object: live}, terminating(d.Kind, live)
+		case feature.RunWait:
+			return Result{Object: live}, terminating(d.Kind, live)
+		case feature.RunApply:
+			return a.applyNormalized(ctx, o, *child, d.Object, d.Full)
+		case feature.RunIdentify: // it was made without RunOnce, or somebody has removed the annotation
+			result, err := a.applyNormalized(ctx, o, *child, d.Object, d.Full)
+			if plan.IsInvalid(err) {
+				err = a.replaceRun(ctx, d, live)
+			}
+			return result, err
+		case feature.RunNothing:
+			return Result{Object: live, Operation: Unchanged}, nil
+		}
+		if err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{}, fmt.Errorf("%s changes while it is reconciled", d)
+}
+
+// desireRun returns the desired Job with the annotations of [ownedresources.RunOnce]. It is not normalized again: that would take the
+// annotations away if the Job has a copy of another object's metadata, and would lose the fields of [ownedresources.Child.CreateOnly].
+func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
+	object, full, err := child.Kind.Normalize(child.Object, child.Options)
+	if err != nil {
+		return nil, err
+	}
+	if child.Content, err = feature.RunContent(child.Kind, object); err != nil {
+		return nil, err
+	}
+	for _, obj := range []*client.Object{&object, &full} {
+		*obj = (*obj).DeepCopyObject().(client.Object)
+		owned.SetAnnotation(*obj, record.Content, child.Content)
+		owned.SetAnnotation(*obj, record.RunOwner, string(o.Reference.UID))
+	}
+	encoded, err := child.Kind.Comparer.AppendJSON(nil, object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", child.Kind.Describe(object), err)
+	}
+	return &owned.Desired{
+		Kind: child.Kind, Object: object, Full: full, Sum: owned.SumOf(encoded), Owner: o, Options: child.Options, Binding: child.Binding, Order: child.Order, Hold: child.Hold, Reads: child.Reads,
+	}, nil
+}
+
+// createRun creates a Job. It returns the live one if it exists after all.
+func (a Runs) createRun(ctx context.Context, d *owned.Desired) (client.Object, error) {
+	if d.Hold != "" {
+		return nil, d.Held("is not created")
+	}
+	if err := a.SlowDownByName(d.Owner, d.Kind, d.Object, memory.Creating, d.Sum); err != nil {
+		return nil, err
+	}
+	if err := plan.CheckValues(d); err != nil {
+		return nil, err
+	}
+	if err := waitForFormerPods(ctx, d); err != nil {
+		return nil, err
+	}
+	if err := d.Owner.RequireCurrent(ctx); err != nil { // a process that sees an old version of the owner does not know what has run
+		return nil, err
+	}
+	answer, err := a.post(ctx, d)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		live, readErr := d.ReadLive(ctx)
+		if apierrors.IsNotFound(readErr) { // deleted in between: a lost race
+			return nil, err
+		}
+		if readErr != nil {
+			return nil, fmt.Errorf("read %s, which exists but is not in the cache: %w", d, readErr)
+		}
+		return live, nil
+	case err != nil:
+		return nil, err
+	}
+	answer = a.remember(ctx, d, answer)
+	a.Report(ctx, d.Owner, d.Kind, answer, report.OutcomeCreated, "")
+	return answer, nil
+}
+
+// waitForFormerPods returns a [*owned.WaitingError] while a pod of an earlier Job of this name runs. Somebody has deleted
+// that Job without its pods, or the garbage collector has not deleted them yet. Without a manager the pods are not
+// read.
+func waitForFormerPods(ctx context.Context, d *owned.Desired) error {
+	name := d.Object.GetName()
+	if d.Owner.ApiReader == nil || len(validation.IsValidLabelValue(name)) > 0 { // the API server refuses a Job of such a name
+		return nil
+	}
+	pods, err := d.Owner.ListLive(ctx, feature.PodKind, d.Object.GetNamespace(), client.MatchingLabels{batchv1.JobNameLabel: name})
+	if err != nil {
+		return fmt.Errorf("pods of a former %s: %w", d, err)
+	}
+	for i := range pods {
+		phase, _, _ := unstructured.NestedString(pods[i].Object, "status", "phase") // the API server sets it
+		controller := metav1.GetControllerOfNoCopy(&pods[i])
+		isFormer := controller == nil || controller.Kind == d.Kind.GVK.Kind && controller.Name == name
+		if !isFormer || phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) {
+			continue
+		}
+		return owned.NewWaiting(feature.ReasonPodsRunning, feature.PodRecheck, fmt.Sprintf(
+			"%s is not created while Pod %s of a former Job of this name runs: wait for its end, or delete it", d, client.ObjectKeyFromObject(&pods[i])))
+	}
+	return nil
+}
+
+// startRun starts a Job that the owner's annotation names.
+func (a Runs) startRun(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
+	answer := likeLive(d.Kind, live)
+	held := map[string]any{"annotations": map[string]any{record.Held: nil}}
+	if err := d.Owner.PatchLocked(ctx, live, answer, held, map[string]any{"suspend": false}); err != nil {
+		return nil, fmt.Errorf("start %s: %w", d, err)
+	}
+	a.Writes.Record(answer)
+	return answer, nil
+}
+
+// likeLive returns an empty object of the type of a live one, which may be unstructured although its kind is typed.
+func likeLive(k *owned.Kind, live client.Object) client.Object {
+	obj := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
+	obj.GetObjectKind().SetGroupVersionKind(k.GVK)
+	return obj
+}
+
+// RemoveRunFinalizer removes the finalizer from a Job. It returns the updated Job, or nil if it is gone.
+func (a Runs) RemoveRunFinalizer(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object) (client.Object, error) {
+	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == record.RunOnce })
+	answer := likeLive(k, live)
+	switch err := o.PatchLocked(ctx, live, answer, map[string]any{"finalizers": finalizers}, nil); {
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("remove the finalizer from %s: %w", k.Describe(live), err)
+	case err != nil, live.GetDeletionTimestamp() != nil && len(finalizers) == 0:
+		a.Writes.Forget(live, client.ObjectKeyFromObject(live))
+		return nil, nil
+	case live.GetDeletionTimestamp() == nil: // a Job that is being deleted may be gone now
+		a.Writes.Record(answer)
+	}
+	return answer, nil
+}
+
+// removeFormerRunFinalizer removes the finalizer from a Job that is being deleted and that belongs to a former owner. Finalize
+// should have done so before that owner was gone, but somebody may have removed the owner's finalizer by hand.
+func (a Runs) removeFormerRunFinalizer(ctx context.Context, d *owned.Desired, live client.Object) (released bool, err error) {
+	if _, former := errors.AsType[owned.OrphanError](d.Owner.MayWrite(d, live)); !former ||
+		live.GetDeletionTimestamp() == nil || !slices.Contains(live.GetFinalizers(), record.RunOnce) {
+		return false, nil
+	}
+	if err := d.Owner.RequireCurrent(ctx); err != nil { // if our owner lives, its namesake does not
+		return false, err
+	}
+	_, err = a.RemoveRunFinalizer(ctx, d.Owner, d.Kind, live)
+	return err == nil, err
+}
+
+// replaceRun deletes a Job of another content. It is gone when its pods are.
+func (a Runs) replaceRun(ctx context.Context, d *owned.Desired, live client.Object) error {
+	if d.Hold != "" {
+		return d.Held("is not replaced")
+	}
+	if _, err := write.PostDryRun(ctx, d, ""); err != nil {
+		return fmt.Errorf("%s is not replaced, since its new content would be refused: %w", d, err)
+	}
+	if err := d.Owner.RequireCurrent(ctx); err != nil {
+		return err
+	}
+	if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
+		return err
+	}
+	a.Report(ctx, d.Owner, d.Kind, live, report.OutcomeRecreated, "")
+	return owned.NewWaiting(ReasonRecreating, 0, fmt.Sprintf("%s is replaced, since its content has changed", d))
+}
+
+// deleteRun deletes a Job, unless it has changed since it was read.
+func (a Runs) deleteRun(ctx context.Context, d *owned.Desired, live client.Object, policy metav1.DeletionPropagation) error {
+	if err := owned.DeleteExactly(ctx, d.Owner.Client, live, policy); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s: %w", d, err)
+	}
+	a.Writes.Forget(live, client.ObjectKeyFromObject(live))
+	return nil
+}
+
+func terminating(k *owned.Kind, live client.Object) *owned.WaitingError {
+	return owned.NewWaiting(owned.ReasonTerminating, 0, k.Describe(live)+" is being deleted")
+}
+
+// RunReady returns nil if a Job of the content is complete, a [*owned.FailedError] if it has failed, and a [*owned.WaitingError] otherwise.
+func RunReady(o *owned.Owner, child *owned.Declared) error {
+	key := record.Key(record.RunPrefix, o.Namespace, child.Object)
+	last, name := record.ParseRun(o.Object.GetAnnotations()[key]), child.Kind.Describe(child.Object)
+	if last.Is(record.RunComplete, child.Content) {
+		return nil
+	}
+	if child.Live != nil {
+		job, err := feature.AsJob(child.Live)
+		if err != nil {
+			return err
+		}
+		for i := range job.Status.Conditions {
+			if c := &job.Status.Conditions[i]; c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+				return owned.NewFailed(cmp.Or(c.Reason, feature.ReasonJobFailed), fmt.Sprintf("%s has failed: %s; change it, or delete it to run it again", name, c.Message))
+			}
+		}
+	}
+	if last.Is(record.RunFailed, child.Content) {
+		return owned.NewFailed(feature.ReasonJobFailed, fmt.Sprintf(
+			"%s has failed and is gone; change it, or remove the annotation %s of %s to run it again", name, key, o))
+	}
+	return owned.NewWaiting(feature.ReasonJobRunning, 0, name+" is not complete yet")
+}

@@ -1,0 +1,151 @@
+package owned
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Binding is how a child shows whose it is.
+type Binding int
+
+const (
+	ByReference Binding = iota // a controller reference
+	ByMark                     // a mark, and no owner reference
+	ByRetention                // a mark with opblocks.dev/retained, and no owner reference
+)
+
+// BindingFor returns how a child with these options is bound to the owner.
+func (o *Options) BindingFor(owner client.Object) Binding {
+	switch {
+	case o.Retain != nil && o.Retain(owner):
+		return ByRetention
+	case o.Anywhere:
+		return ByMark
+	}
+	return ByReference
+}
+
+// ObjectName returns the owner's kind and name.
+func (o *Owner) ObjectName() record.Name {
+	return record.Name{
+		Kind:           schema.FromAPIVersionAndKind(o.Reference.APIVersion, o.Reference.Kind).GroupKind(),
+		NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Reference.Name},
+	}
+}
+
+// MarkFor returns the mark of an object that is bound to the owner without a reference.
+func (o *Owner) MarkFor(b Binding) record.Mark {
+	return record.Mark{Owner: o.ObjectName(), UID: o.Reference.UID, Retained: b == ByRetention}
+}
+
+// Bind sets the owner reference or the mark on an object that is to be sent.
+func (d *Desired) Bind(obj client.Object) {
+	if d.Builder != "" {
+		SetAnnotation(obj, record.Builder, d.Builder)
+	}
+	references := WithoutReferenceTo(obj, d.Owner.Reference.UID)
+	if d.Binding == ByReference {
+		obj.SetOwnerReferences(append(references, d.Owner.Reference))
+		return
+	}
+	obj.SetOwnerReferences(references)
+	annotations, labels := obj.GetAnnotations(), obj.GetLabels()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(annotations, d.Owner.MarkFor(d.Binding).Annotations(d.ObjectName()))
+	labels[record.OwnerUID] = string(d.Owner.Reference.UID)
+	obj.SetAnnotations(annotations)
+	obj.SetLabels(labels)
+}
+
+func (d *Desired) ObjectName() record.Name {
+	return record.NameOf(d.Kind.GVK.GroupKind(), d.Object)
+}
+
+// IsBound reports whether a live object has what would be sent: the owner reference and no mark, or the mark and no
+// owner reference.
+func (d *Desired) IsBound(live client.Object) bool {
+	annotations := live.GetAnnotations()
+	if d.Builder != "" && annotations[record.Builder] != d.Builder {
+		return false
+	}
+	if d.Binding == ByReference {
+		return d.Owner.isReferencedBy(live) && annotations[record.Owner] == "" && annotations[record.Retained] == ""
+	}
+	if RefersTo(live, d.Owner.Reference.UID) || live.GetLabels()[record.OwnerUID] != string(d.Owner.Reference.UID) {
+		return false
+	}
+	m, marked := record.MarkOf(live, d.Kind.GVK.GroupKind())
+	return marked && m.UID == d.Owner.Reference.UID && m.Owner == d.Owner.ObjectName() && m.Retained == (d.Binding == ByRetention)
+}
+
+// ChangesBinding reports whether the live object is about to get or lose an owner reference or a mark.
+func (d *Desired) ChangesBinding(live client.Object) bool {
+	if d.Binding == ByReference {
+		return live.GetAnnotations()[record.Owner] != ""
+	}
+	m, marked := record.MarkOf(live, d.Kind.GVK.GroupKind())
+	return !marked || m.UID != d.Owner.Reference.UID || m.Retained != (d.Binding == ByRetention) || RefersTo(live, d.Owner.Reference.UID)
+}
+
+// IsMarkedBy reports whether a live object has a mark of this owner.
+func (o *Owner) IsMarkedBy(live client.Object, kind schema.GroupKind) bool {
+	m, marked := record.MarkOf(live, kind)
+	return marked && m.UID == o.Reference.UID && m.Owner == o.ObjectName()
+}
+
+func RefersTo(obj client.Object, owner types.UID) bool {
+	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == owner })
+}
+
+func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.OwnerReference) {
+	for _, ref := range obj.GetOwnerReferences() {
+		if ref.UID != owner {
+			others = append(others, ref)
+		}
+	}
+	return others
+}
+
+// ownAnnotations are the annotations that this package sets when it sends an object.
+var ownAnnotations = []string{record.Applied, record.Set, record.Order, record.Owner, record.Object, record.Retained, record.Builder, record.BuiltFrom}
+
+// ownOptionAnnotations are the annotations that options of a child set earlier, on the desired object.
+var ownOptionAnnotations = []string{record.Rotated, record.Content, record.RunOwner}
+
+// WithoutOwnMetadata drops this package's annotations and its label from a desired object. They get there in a copy of
+// another object's metadata: an owner that is itself a child carries them.
+func WithoutOwnMetadata(obj client.Object) client.Object {
+	_, labelled := obj.GetLabels()[record.OwnerUID]
+	annotations := obj.GetAnnotations()
+	isOwn := func(key string) bool { _, is := annotations[key]; return is }
+	if !labelled && (len(annotations) == 0 || !slices.ContainsFunc(ownAnnotations, isOwn)) {
+		return obj
+	}
+	obj = obj.DeepCopyObject().(client.Object)
+	annotations, labels := obj.GetAnnotations(), obj.GetLabels()
+	for _, key := range slices.Concat(ownAnnotations, ownOptionAnnotations) {
+		delete(annotations, key)
+	}
+	delete(labels, record.OwnerUID)
+	obj.SetAnnotations(annotations)
+	obj.SetLabels(labels)
+	return obj
+}
+
+// IsWrittenBy reports whether a live object was written by a set of this name, or of one of its earlier names.
+func IsWrittenBy(live client.Object, set string, former []string) bool {
+	name := live.GetAnnotations()[record.Set]
+	return (name == set || slices.Contains(former, name)) && record.LastAppliedOf(live).Method != record.ByOthers
+}

@@ -1,0 +1,67 @@
+package owned
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/compare"
+)
+
+// BuiltFrom is what the builders see of an owner. Each write of a child also records a hash of it, and no write is sent for
+// the hash alone. If a child is built in another way although the hash is the same, then the operator has changed.
+type BuiltFrom struct {
+	Owner   client.Object // the owner that the builders get
+	content []byte        // the encoded content of the owner, nil until it is needed
+	err     error
+}
+
+// Hash returns the hash for a child whose inputs have read these versions. It is empty if the owner has no JSON form.
+func (b *BuiltFrom) Hash(reads []ReadVersion) string {
+	if b.content == nil && b.err == nil {
+		b.content, b.err = encodeOwner(b.Owner)
+	}
+	if b.err != nil {
+		return ""
+	}
+	text := slices.Clip(b.content)
+	for _, read := range slices.SortedFunc(slices.Values(reads), compareReads) {
+		text = fmt.Appendf(text, "\n%s %s %s", read.Kind, read.Name, read.Version)
+	}
+	hash := SumOf(text)
+	return "v1:" + string(hash[:16])
+}
+
+func compareReads(a, b ReadVersion) int {
+	return strings.Compare(a.Kind.String()+" "+a.Name.String(), b.Kind.String()+" "+b.Name.String())
+}
+
+// encodeOwner encodes an owner without its status and without metadata other than the name, labels and annotations of others.
+func encodeOwner(owner client.Object) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(owner)
+	if err != nil {
+		return nil, err
+	}
+	content = maps.Clone(content)
+	delete(content, "status")
+	annotations := maps.Clone(owner.GetAnnotations())
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		domain, _, _ := strings.Cut(key, "/")
+		return domain == "opblocks.dev" || strings.HasSuffix(domain, ".opblocks.dev")
+	})
+	content["metadata"] = map[string]any{"name": owner.GetName(), "labels": owner.GetLabels(), "annotations": annotations}
+	return compare.AppendValue(nil, content)
+}
+
+// ReadVersion is the version in which an object was read. The version is empty if the object did not exist.
+type ReadVersion struct {
+	Kind    schema.GroupVersionKind
+	Name    types.NamespacedName
+	Version string
+}

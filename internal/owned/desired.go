@@ -1,0 +1,195 @@
+package owned
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Declared is an object as the caller of [ownedresources.Apply] gave it, or as the function of a [ownedresources.Child] returned it.
+type Declared struct {
+	Kind    *Kind
+	Object  client.Object
+	Options *Options
+	Binding Binding
+	Builder string        // see opblocks.dev/builder; empty for none
+	Order   int           // the rank of its child, see [ownedresources.Child.After]
+	Hold    string        // what has to become ready before the object may be created or changed; empty for nothing
+	Err     error         // what is wrong with it
+	Live    client.Object // the live object after the apply; nil if there is none
+	Reads   []ReadVersion // what its inputs have read
+	Content string        // the content of a Job that runs once, see opblocks.dev/content
+}
+
+func (d *Declared) ObjectName() record.Name {
+	return record.NameOf(d.Kind.GVK.GroupKind(), d.Object)
+}
+
+// IsNamed reports whether an object of this kind has the declared one's name.
+func (d *Declared) IsNamed(gvk schema.GroupVersionKind, obj client.Object) bool {
+	return d.Object.GetName() == obj.GetName() && d.Object.GetNamespace() == obj.GetNamespace() &&
+		d.Kind.GVK.GroupKind() == gvk.GroupKind()
+}
+
+// Desired is an object in the form in which it is compared and sent.
+type Desired struct {
+	Kind    *Kind
+	Object  client.Object
+	Full    client.Object // Object with the fields of [ownedresources.Child.CreateOnly]
+	Sum     Sum           // the hash of object
+	Owner   *Owner
+	Options *Options
+	Binding Binding
+	Builder string    // see opblocks.dev/builder; empty for none
+	Former  types.UID // the UID of the owner that is gone, if the object is adopted from it
+	Order   int
+	Hold    string // see declared
+	// ResetsOrder sends order 0: without it, an order that somebody else has set would stay.
+	ResetsOrder bool
+	// Generate are the keys of [ownedresources.Child.Generate] for which the object has no value of its own. Generated are their values in
+	// the next write. GeneratedFrom is the version of the live object for which these values were decided.
+	Generate      []GeneratedKey
+	Generated     map[string][]byte
+	GeneratedFrom string
+	// Replicas is the number of replicas of the StatefulSet that the object replaces, see [ownedresources.ExpandVolumes].
+	Replicas *int32
+	// Reads are what the inputs of the child have read.
+	Reads []ReadVersion
+	// Rewritten is the fingerprint of the rewritten differences of the last write. The next write is expected to have
+	// the same.
+	Rewritten string
+}
+
+func (d *Desired) String() string { return d.Kind.Describe(d.Object) }
+
+// Held returns the error of an object that has to wait. It says for what.
+func (d *Desired) Held(what string) error {
+	return NewWaiting(ReasonDependencyNotReady, 0, fmt.Sprintf("%s %s until %s is ready", d, what, d.Hold))
+}
+
+func (d *Desired) Name() ChildName { return ChildName{d.Kind, client.ObjectKeyFromObject(d.Object)} }
+
+func (d *Desired) Key() types.NamespacedName { return client.ObjectKeyFromObject(d.Object) }
+
+// Normalize returns the object as it is compared and sent, without and with the fields of [ownedresources.Child.CreateOnly].
+func (k *Kind) Normalize(obj client.Object, options *Options) (object, full client.Object, err error) {
+	if obj, err = withJSONValues(obj); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", k.Describe(obj), err)
+	}
+	obj = WithoutOwnMetadata(obj)
+	if options.CreateOnly == nil {
+		obj = WithData(obj)
+		return obj, obj, nil
+	}
+	full = WithData(obj.DeepCopyObject().(client.Object))
+	options.CreateOnly(obj)
+	return WithData(obj), full, nil
+}
+
+// withJSONValues returns an unstructured object that holds only the types that apimachinery expects in one. Its author
+// may have written an int or a []string, and copying those panics. Other objects are returned as they are.
+func withJSONValues(obj client.Object) (client.Object, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok || holdsJSONValues(u.Object) {
+		return obj, nil
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return obj, fmt.Errorf("it has no JSON form: %w", err)
+	}
+	converted := &unstructured.Unstructured{}
+	return converted, json.Unmarshal(data, &converted.Object)
+}
+
+func holdsJSONValues(v any) bool {
+	switch v := v.(type) {
+	case nil, string, bool, int64, float64:
+		return true
+	case map[string]any:
+		for _, e := range v {
+			if !holdsJSONValues(e) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		for _, e := range v {
+			if !holdsJSONValues(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// WithData converts a Secret's stringData to data, as the API server does: a live Secret has no stringData to compare
+// with. A key in both has its value from stringData.
+func WithData(obj client.Object) client.Object {
+	switch obj := obj.(type) {
+	case *corev1.Secret:
+		return typedWithData(obj)
+	case *unstructured.Unstructured:
+		return untypedWithData(obj)
+	}
+	return obj
+}
+
+func typedWithData(secret *corev1.Secret) client.Object {
+	if len(secret.StringData) == 0 {
+		return secret
+	}
+	converted := *secret
+	converted.StringData = nil
+	converted.Data = maps.Clone(secret.Data)
+	if converted.Data == nil {
+		converted.Data = make(map[string][]byte, len(secret.StringData))
+	}
+	for k, v := range secret.StringData {
+		converted.Data[k] = []byte(v)
+	}
+	return &converted
+}
+
+func untypedWithData(obj *unstructured.Unstructured) client.Object {
+	texts, ok := obj.Object["stringData"].(map[string]any)
+	if !ok || obj.GetAPIVersion() != "v1" || obj.GetKind() != "Secret" {
+		return obj
+	}
+	converted := &unstructured.Unstructured{Object: maps.Clone(obj.Object)}
+	delete(converted.Object, "stringData")
+	data, _ := obj.Object["data"].(map[string]any)
+	if data = maps.Clone(data); data == nil {
+		data = make(map[string]any, len(texts))
+	}
+	for k, v := range texts {
+		if text, ok := v.(string); ok {
+			data[k] = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+	}
+	converted.Object["data"] = data
+	return converted
+}
+
+func IsNil(obj client.Object) bool {
+	if obj == nil {
+		return true
+	}
+	v := reflect.ValueOf(obj)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+type ChildName struct {
+	kind *Kind
+	name types.NamespacedName
+}

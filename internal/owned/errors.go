@@ -1,0 +1,105 @@
+package owned
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Reasons of a [WaitingError].
+const (
+	ReasonTerminating        = "ChildTerminating"   // an object is being deleted
+	ReasonDependencyNotReady = "DependencyNotReady" // what a child comes after is not ready
+	ReasonReferenceNotFound  = "ReferenceNotFound"  // an object that an input reads does not exist
+)
+
+// OwnershipError is returned for an object that belongs to another owner, or to none.
+type OwnershipError struct {
+	// Kind of the object.
+	Kind string
+	// Name of the object.
+	Name types.NamespacedName
+	// Owner is the object's controller reference, or nil if it has none. If the object has a mark of another owner
+	// instead (see [ownedresources.Anywhere]), Owner has the kind, the name and the UID of that owner.
+	Owner *metav1.OwnerReference
+	// OwnerNamespace is the namespace of the owner that a mark names. It is empty if that owner is cluster-scoped. It
+	// is also empty for a controller reference, whose owner is in the namespace of the object or cluster-scoped.
+	OwnerNamespace string
+	// Retained is whether the object belonged to a former owner (a deleted owner of the same name), and [ownedresources.Child.Retain] has
+	// kept it.
+	Retained bool
+}
+
+func (e *OwnershipError) Error() string {
+	if e.Owner == nil {
+		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it", e.Kind, e.Name)
+	}
+	name := types.NamespacedName{Namespace: e.OwnerNamespace, Name: e.Owner.Name}
+	owner := e.Owner.Kind + " " + strings.TrimPrefix(name.String(), "/")
+	if e.Retained {
+		return fmt.Sprintf("%s %s was retained when a former %s was deleted: it is left alone; delete it, choose another name, or allow to Adopt it", e.Kind, e.Name, owner)
+	}
+	return fmt.Sprintf("%s %s belongs to %s: it is left alone; choose another name", e.Kind, e.Name, owner)
+}
+
+// Reason returns the reason for a condition that shows the error: OwnedByAnother.
+func (*OwnershipError) Reason() string { return "OwnedByAnother" }
+
+// NotCachedError is returned for an object that exists and that the cache does not show.
+type NotCachedError struct {
+	// Kind of the object.
+	Kind string
+	// Name of the object.
+	Name types.NamespacedName
+}
+
+func (e *NotCachedError) Error() string {
+	return fmt.Sprintf("%s %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
+		"set the labels that the selector asks for, or widen the cache", e.Kind, e.Name)
+}
+
+// Reason returns the reason for a condition that shows the error: NotInCache.
+func (*NotCachedError) Reason() string { return "NotInCache" }
+
+// FailedError is returned for a child that does not become ready unless something changes.
+type FailedError struct{ reason, message string }
+
+// NewFailed returns a [*FailedError] with the reason for a condition.
+func NewFailed(reason, message string) *FailedError {
+	return &FailedError{reason: reason, message: message}
+}
+
+func (e *FailedError) Error() string { return e.message }
+
+// Reason returns the reason for a condition that shows the error. It is the reason of the child's own condition.
+// Without such a reason it is Failed, or JobFailed for a Job of [ownedresources.RunOnce].
+func (e *FailedError) Reason() string { return e.reason }
+
+// Unwrap returns a controller-runtime TerminalError.
+func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
+
+// WaitingError is returned if there is nothing to do but to wait.
+type WaitingError struct {
+	reason, message string
+	after           time.Duration
+}
+
+// NewWaiting returns a [*WaitingError]. after is the delay before the child is looked at again, 0 if an event comes.
+func NewWaiting(reason string, after time.Duration, message string) *WaitingError {
+	return &WaitingError{reason: reason, message: message, after: after}
+}
+
+// Delayed returns the error with another delay.
+func Delayed(wait *WaitingError, after time.Duration) *WaitingError {
+	return NewWaiting(wait.reason, after, wait.message)
+}
+
+func (e *WaitingError) Error() string { return e.message }
+
+// Waiting returns the reason for a condition that shows the error, and the delay after which to reconcile again. The delay
+// is zero if an event of the child triggers the next reconcile.
+func (e *WaitingError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }

@@ -1,0 +1,140 @@
+package feature
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+const (
+	ReasonClaimNotBound = "ClaimNotBound"
+	// ClaimRecheck is how long to wait for claims to be bound: they are not watched.
+	ClaimRecheck = 30 * time.Second
+)
+
+func expandVolumesMistake(o *owned.Options, kind schema.GroupKind) error {
+	if o.ExpandVolumes && kind != (schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}) {
+		return errors.New("ExpandVolumes is for a StatefulSet: take it away; a claim that is a child itself grows without it")
+	}
+	return nil
+}
+
+// VolumeGrowth is a claim template that requests more storage than the live one.
+type VolumeGrowth struct {
+	Template string
+	From, To resource.Quantity
+}
+
+// GrowthOf returns the claim templates that request more than the live StatefulSet. If one requests less, the error is
+// Invalid.
+func GrowthOf(name string, want, live []corev1.PersistentVolumeClaim) (grown []VolumeGrowth, err error) {
+	var shrunk field.ErrorList
+	for i := range want {
+		j := slices.IndexFunc(live, func(c corev1.PersistentVolumeClaim) bool { return c.Name == want[i].Name })
+		to, requests := want[i].Spec.Resources.Requests[corev1.ResourceStorage]
+		if j < 0 || !requests {
+			continue
+		}
+		from := live[j].Spec.Resources.Requests[corev1.ResourceStorage]
+		switch to.Cmp(from) {
+		case 1:
+			grown = append(grown, VolumeGrowth{want[i].Name, from, to})
+		case -1:
+			path := field.NewPath("spec", "volumeClaimTemplates").Key(want[i].Name).Child("spec", "resources", "requests", "storage")
+			shrunk = append(shrunk, field.Invalid(path, to.String(), fmt.Sprintf(
+				"the live claim template requests %s, and volumes cannot shrink: request at least as much", from.String())))
+		}
+	}
+	if len(shrunk) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}, name, shrunk)
+	}
+	return grown, nil
+}
+
+func AsStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		return obj, nil
+	case *unstructured.Unstructured:
+		set := &appsv1.StatefulSet{}
+		return set, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, set)
+	}
+	return nil, fmt.Errorf("%T is not a StatefulSet", obj)
+}
+
+// ExpansionOf returns the record of an expansion under a key of the owner, or nil if this package does not write such a
+// value under this key. Whoever may change the owner can write any value, so it only says where to look: see
+// [applier.orphanedPods].
+func ExpansionOf(o *owned.Owner, key string) *record.Expansion {
+	e := record.ParseExpansion(o.Object.GetAnnotations()[key])
+	if e == nil || o.Namespace != "" && e.Namespace != o.Namespace ||
+		key != record.Key(record.ExpansionPrefix, o.Namespace, &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name}) {
+		return nil
+	}
+	return e
+}
+
+func Growth(d *owned.Desired, live client.Object) ([]VolumeGrowth, error) {
+	want, err := AsStatefulSet(d.Object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	have, err := AsStatefulSet(live)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	grown, err := GrowthOf(d.Object.GetName(), want.Spec.VolumeClaimTemplates, have.Spec.VolumeClaimTemplates)
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", d, err)
+	}
+	return grown, nil
+}
+
+var (
+	ClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+	PodKind   = corev1.SchemeGroupVersion.WithKind("Pod")
+)
+
+// WantedSize returns what a claim has to request at least, if it belongs to a claim template that has to grow.
+func WantedSize(claim, set string, grown []VolumeGrowth) (resource.Quantity, bool) {
+	for _, g := range grown {
+		if ordinal, ok := strings.CutPrefix(claim, g.Template+"-"+set+"-"); ok && IsOrdinal(ordinal) {
+			return g.To, true
+		}
+	}
+	return resource.Quantity{}, false
+}
+
+func IsOrdinal(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 31)
+	return err == nil
+}
+
+// SetReplicas sets the replicas of a StatefulSet that is sent.
+func SetReplicas(obj client.Object, replicas int32) {
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		obj.Spec.Replicas = &replicas
+	case *unstructured.Unstructured:
+		if spec, ok := obj.Object["spec"].(map[string]any); ok {
+			spec["replicas"] = int64(replicas)
+		}
+	}
+}

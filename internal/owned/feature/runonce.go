@@ -1,0 +1,225 @@
+package feature
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+const (
+	ReasonJobRunning  = "JobRunning"
+	ReasonJobFailed   = "JobFailed"
+	ReasonPodsRunning = "FormerPodsRunning"
+
+	// PodRecheck is how long to wait for the pods of an earlier Job: they are not watched.
+	PodRecheck = 10 * time.Second
+)
+
+func runOnceMistake(o *owned.Options, kind schema.GroupKind) error {
+	switch {
+	case !o.RunOnce:
+		return nil
+	case kind != schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:
+		return errors.New("RunOnce is for a Job: take it away, or put what has to run once into a Job")
+	case o.ReadyCondition != "":
+		return errors.New("it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away")
+	case o.Recreate:
+		return errors.New("it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away")
+	}
+	return nil
+}
+
+// JobState is what is observed of a live Job.
+type JobState struct {
+	Uid              types.UID
+	Content          string // empty if somebody has removed the annotation
+	Deleting, Held   bool
+	Complete, Failed bool
+	Expired          bool // it is being deleted because of its time to live
+	Finalizer        bool // it has the finalizer opblocks.dev/run-once
+	Collected        bool // the garbage collector deletes or orphans its pods before the Job goes
+}
+
+func ObserveJob(job *batchv1.Job) *JobState {
+	s := &JobState{
+		Uid: job.UID, Content: job.Annotations[record.Content], Deleting: job.DeletionTimestamp != nil,
+		Held: job.Annotations[record.Held] != "",
+	}
+	for _, f := range job.Finalizers {
+		s.Finalizer = s.Finalizer || f == record.RunOnce
+		s.Collected = s.Collected || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	}
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if c.Status != corev1.ConditionTrue || c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed {
+			continue
+		}
+		s.Complete, s.Failed = s.Complete || c.Type == batchv1.JobComplete, s.Failed || c.Type == batchv1.JobFailed
+		if ttl := job.Spec.TTLSecondsAfterFinished; s.Deleting && ttl != nil {
+			s.Expired = !job.DeletionTimestamp.Time.Before(c.LastTransitionTime.Add(time.Duration(*ttl) * time.Second))
+		}
+	}
+	return s
+}
+
+// RunAction is what has to be done next for a Job of [ownedresources.RunOnce].
+type RunAction string
+
+const (
+	RunCreate         RunAction = "create the Job"
+	RunName           RunAction = "name the Job in the owner's annotation"
+	RunStart          RunAction = "start the Job"
+	RunApply          RunAction = "apply the Job as any other child"
+	RunRecordComplete RunAction = "record that it is complete"
+	RunRecordFailed   RunAction = "record that it has failed"
+	RunRelease        RunAction = "remove the finalizer"
+	RunReplace        RunAction = "delete the Job, since its content has changed"
+	RunDiscard        RunAction = "delete the Job, which was never started and is not needed"
+	RunDeletePods     RunAction = "delete the pods before the Job, which somebody has deleted"
+	RunWait           RunAction = "wait until the Job is gone"
+	RunIdentify       RunAction = "apply the Job, to find out whether its content is this one"
+	RunNothing        RunAction = "do nothing: it has run"
+)
+
+// NextRunAction decides what has to be done for a Job of this content. job is nil if there is none.
+func NextRunAction(last record.Run, content string, job *JobState) RunAction {
+	if job == nil {
+		if last.Ended(content) {
+			return RunNothing
+		}
+		return RunCreate
+	}
+	same := job.Content == content
+	switch {
+	case job.Deleting && !job.Finalizer && last.Ended(content):
+		return RunNothing
+	case job.Deleting && !job.Finalizer:
+		return RunWait
+	case same && job.Complete && !last.Is(record.RunComplete, content):
+		return RunRecordComplete
+	case same && job.Failed && job.Expired && !last.Is(record.RunFailed, content):
+		return RunRecordFailed
+	case job.Deleting && !job.Complete && !job.Failed && !job.Held && !job.Collected:
+		return RunDeletePods
+	case job.Deleting:
+		return RunRelease
+	case job.Content == "":
+		return RunIdentify
+	case !same:
+		return RunReplace
+	case last.Ended(content) && job.Held:
+		return RunDiscard
+	case last.Ended(content) && job.Finalizer:
+		return RunRelease
+	case last.Ended(content):
+		return RunNothing
+	case job.Held && !last.Names(content, job.Uid):
+		return RunName
+	case job.Held:
+		return RunStart
+	}
+	return RunApply
+}
+
+// changeableJobFields are the fields of a Job's spec that a live Job takes over. The others are its content.
+var changeableJobFields = []string{"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"}
+
+// RunContent returns a hash of the part of a Job's spec that has to run only once.
+func RunContent(k *owned.Kind, obj client.Object) (string, error) {
+	encoded, err := k.Comparer.AppendJSON(nil, obj)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", k.Describe(obj), err)
+	}
+	tree := map[string]any{}
+	if err := utiljson.Unmarshal(encoded, &tree); err != nil {
+		return "", fmt.Errorf("%s: %w", k.Describe(obj), err)
+	}
+	spec, _ := tree["spec"].(map[string]any)
+	for _, name := range changeableJobFields {
+		delete(spec, name)
+	}
+	if encoded, err = json.Marshal(spec); err != nil {
+		return "", fmt.Errorf("%s: %w", k.Describe(obj), err)
+	}
+	hash := owned.SumOf(encoded)
+	return string(hash[:]), nil
+}
+
+func Observe(live client.Object) (*JobState, error) {
+	job, err := AsJob(live)
+	if err != nil {
+		return nil, err
+	}
+	return ObserveJob(job), nil
+}
+
+func AsJob(live client.Object) (*batchv1.Job, error) {
+	switch live := live.(type) {
+	case *batchv1.Job:
+		return live, nil
+	case *unstructured.Unstructured:
+		job := &batchv1.Job{}
+		return job, runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, job)
+	}
+	return nil, fmt.Errorf("%T is not a Job", live)
+}
+
+// AddRunFields adds what [ownedresources.RunOnce] needs to a Job that is sent: the suspension when it is created, and the finalizer
+// until the owner has the record of its end.
+func AddRunFields(d *owned.Desired, obj client.Object, method record.Method) {
+	if !d.Options.RunOnce {
+		return
+	}
+	if !runEnded(d) && !slices.Contains(obj.GetFinalizers(), record.RunOnce) {
+		obj.SetFinalizers(append(slices.Clone(obj.GetFinalizers()), record.RunOnce))
+	}
+	if method != record.ByCreate || setsSuspend(obj) {
+		return
+	}
+	switch obj := obj.(type) {
+	case *batchv1.Job:
+		obj.Spec.Suspend = new(true)
+	case *unstructured.Unstructured:
+		if spec, ok := obj.Object["spec"].(map[string]any); ok {
+			spec["suspend"] = true
+		}
+	}
+	owned.SetAnnotation(obj, record.Held, "false")
+}
+
+// runEnded reports whether a Job of the desired content has completed or failed, as the owner's annotation says.
+func runEnded(d *owned.Desired) bool {
+	last := record.ParseRun(d.Owner.Object.GetAnnotations()[record.Key(record.RunPrefix, d.Owner.Namespace, d.Object)])
+	return last.Ended(d.Object.GetAnnotations()[record.Content])
+}
+
+// LacksRunFinalizer reports whether a live Job has lost the finalizer that it needs.
+func LacksRunFinalizer(d *owned.Desired, live client.Object) bool {
+	return d.Options.RunOnce && !slices.Contains(live.GetFinalizers(), record.RunOnce) && !runEnded(d)
+}
+
+func setsSuspend(obj client.Object) bool {
+	switch obj := obj.(type) {
+	case *batchv1.Job:
+		return obj.Spec.Suspend != nil
+	case *unstructured.Unstructured:
+		_, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "suspend") // a spec of another type is refused later
+		return found
+	}
+	return false
+}

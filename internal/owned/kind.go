@@ -1,0 +1,172 @@
+package owned
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/compare"
+)
+
+// Kind is what is found out once for a Go type, or for the kind of an unstructured object.
+type Kind struct {
+	GVK      schema.GroupVersionKind
+	Type     reflect.Type // the struct, not the pointer
+	Comparer *compare.Comparer
+	// configuration is set if what is desired is an apply configuration, as an unstructured object.
+	configuration bool
+	// Receivers are empty objects to read into, for objects that nobody keeps.
+	Receivers sync.Pool
+}
+
+// Kinds caches them.
+type Kinds struct {
+	Schemas applyschema.Schemas
+	known   sync.Map // kindKey → *kind
+}
+
+type kindKey struct {
+	scheme *runtime.Scheme
+	typ    reflect.Type
+	gvk    schema.GroupVersionKind // set for unstructured objects only
+	// configuration is set if what is desired is an apply configuration.
+	configuration bool
+}
+
+// BuiltIn is used where no API server can be asked for schemas. What it caches depends on the key alone.
+var BuiltIn = &Kinds{Schemas: applyschema.BuiltIn}
+
+func (ks *Kinds) Of(obj client.Object, scheme *runtime.Scheme) (*Kind, error) {
+	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}
+	u, untyped := obj.(*unstructured.Unstructured)
+	if untyped {
+		key.gvk = u.GroupVersionKind()
+	}
+	if known, ok := ks.known.Load(key); ok {
+		return known.(*Kind), nil
+	}
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
+	}
+	k := NewKind(gvk, key.typ.Elem())
+	if untyped {
+		k.Comparer, err = compare.CompileUntyped(gvk, ks.Schemas)
+	} else {
+		k.Comparer, err = compare.Compile(obj, gvk, ks.Schemas)
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, _ := ks.known.LoadOrStore(key, k)
+	return known.(*Kind), nil
+}
+
+func NewKind(gvk schema.GroupVersionKind, typ reflect.Type) *Kind {
+	k := &Kind{GVK: gvk, Type: typ}
+	k.Receivers.New = func() any { return k.Empty() }
+	return k
+}
+
+// Empty returns a new object of the kind.
+func (k *Kind) Empty() client.Object {
+	obj := reflect.New(k.Type).Interface().(client.Object)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.SetGroupVersionKind(k.GVK)
+	}
+	return obj
+}
+
+// The ranks of kinds. Objects of a lower rank are created before objects of a higher one.
+const (
+	rankOfPlaces = iota // other objects are in it, or of it
+	rankOfNeeds         // the API server refuses other objects that name one which does not exist
+	rankOfOthers
+	Ranks
+)
+
+// RankOf returns the rank of a kind.
+func RankOf(kind string) int {
+	switch kind {
+	case "Namespace", "CustomResourceDefinition":
+		return rankOfPlaces
+	case "ServiceAccount", "Role", "ClusterRole", "PriorityClass", "RuntimeClass":
+		return rankOfNeeds
+	}
+	return rankOfOthers
+}
+
+// Describe names an object in messages: its kind, namespace and name.
+func (k *Kind) Describe(obj client.Object) string {
+	return k.GVK.Kind + " " + client.ObjectKeyFromObject(obj).String()
+}
+
+// LikeDesired returns a live object in the type of the desired one.
+func (d *Declared) LikeDesired(live client.Object) (client.Object, error) {
+	if _, untyped := live.(*unstructured.Unstructured); untyped || !d.Kind.configuration {
+		return live, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(d.Kind.GVK)
+	return u, nil
+}
+
+// OfConfiguration returns the kind of apply configurations whose live objects have the type of sample.
+func (ks *Kinds) OfConfiguration(sample client.Object, scheme *runtime.Scheme) (*Kind, error) {
+	key := kindKey{scheme: scheme, typ: reflect.TypeOf(sample), configuration: true}
+	if known, ok := ks.known.Load(key); ok {
+		return known.(*Kind), nil
+	}
+	gvk, err := apiutil.GVKForObject(sample, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
+	}
+	k := NewKind(gvk, key.typ.Elem())
+	k.configuration = true
+	if k.Comparer, err = compare.CompileUntyped(gvk, ks.Schemas); err != nil {
+		return nil, err
+	}
+	known, _ := ks.known.LoadOrStore(key, k)
+	return known.(*Kind), nil
+}
+
+// AsLive returns the API server's answer to a write in the type of the kind's live objects.
+func (k *Kind) AsLive(obj client.Object) (client.Object, error) {
+	u, untyped := obj.(*unstructured.Unstructured)
+	if !untyped || reflect.TypeOf(obj).Elem() == k.Type {
+		return obj, nil
+	}
+	live := k.Empty()
+	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
+}
+
+// Release returns a receiver to the pool, without what the cache has put into it. An unstructured receiver would lose
+// its kind with its content, so it is not used again.
+func (k *Kind) Release(receiver client.Object) {
+	if _, untyped := receiver.(*unstructured.Unstructured); untyped {
+		return
+	}
+	reflect.ValueOf(receiver).Elem().SetZero()
+	k.Receivers.Put(receiver)
+}
+
+// Forget drops what was compiled for a kind: its CustomResourceDefinition may be another one now.
+func (ks *Kinds) Forget(gvk schema.GroupVersionKind) {
+	ks.known.Range(func(key, known any) bool {
+		if known.(*Kind).GVK == gvk {
+			ks.known.Delete(key)
+		}
+		return true
+	})
+}

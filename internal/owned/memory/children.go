@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/versions"
+)
+
+// Children is what an applier remembers of live children, by their UIDs. It saves comparisons and requests, and is
+// empty after a restart. It is safe for concurrent use.
+type Children struct {
+	seed     maphash.Seed
+	versions *versions.Epoch
+	Metrics  *report.Metrics
+	mu       sync.RWMutex
+	ByUID    map[types.UID]rememberedChild
+}
+
+// rememberedChild is what is remembered of one child. There is one for every child, so it is small.
+type rememberedChild struct {
+	// verified is the digest of the state in which the child was last found to be as desired, 0 if it was not.
+	verified uint64
+	// details are nil for a child that has only ever been found to be as desired.
+	details *childDetails
+}
+
+// childDetails are what is remembered of a child that had to be written, or that is in the way.
+type childDetails struct {
+	// Rewritten are the rewritten differences: how the answer to our last write differs from what was sent. Sending the
+	// same again would change nothing, each time.
+	Rewritten []compare.Difference
+	kind      string // the kind of the child, for the metric of these differences
+	// loop is nil if the child has not been written lately.
+	loop *writeLoop
+	// orphanSince is when the child was first seen to belong to a former owner.
+	orphanSince time.Time
+}
+
+func NewChildren(m *report.Metrics, v *versions.Epoch) *Children {
+	return &Children{seed: maphash.MakeSeed(), versions: v, Metrics: m, ByUID: map[types.UID]rememberedChild{}}
+}
+
+// Forget drops everything that is remembered of a child that is gone.
+func (m *Children) Forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d := m.ByUID[uid].details; d != nil {
+		m.count(d, -1)
+		m.DropLoop(d)
+	}
+	delete(m.ByUID, uid)
+}
+
+// Change calls f with the details of a child, and drops them if f leaves them empty.
+func (m *Children) Change(uid types.UID, f func(*childDetails)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record := m.ByUID[uid]
+	if record.details == nil {
+		record.details = &childDetails{}
+	}
+	f(record.details)
+	if d := record.details; d.Rewritten == nil && d.loop == nil && d.orphanSince.IsZero() {
+		record.details = nil
+	}
+	if record == (rememberedChild{}) {
+		delete(m.ByUID, uid)
+		return
+	}
+	m.ByUID[uid] = record
+}
+
+func (m *Children) DetailsOf(uid types.UID) (d childDetails, found bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if details := m.ByUID[uid].details; details != nil {
+		return *details, true
+	}
+	return childDetails{}, false
+}
+
+// IsVerified reports whether the live object, in this version, was already found to be what its owner desires. Then there
+// is nothing to compare. Encoded is what would be sent.
+func (m *Children) IsVerified(o *owned.Owner, live client.Object, encoded []byte) bool {
+	now := m.digest(o, live, encoded)
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.ByUID[live.GetUID()].verified == now
+}
+
+func (m *Children) SetVerified(o *owned.Owner, live client.Object, encoded []byte) {
+	uid := live.GetUID()
+	if uid == "" { // controller-runtime's fake client sets none
+		return
+	}
+	now := m.digest(o, live, encoded)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record := m.ByUID[uid]
+	record.verified = now
+	m.ByUID[uid] = record
+}
+
+// digest is never 0. It is valid in this process only.
+func (m *Children) digest(o *owned.Owner, live client.Object, encoded []byte) uint64 {
+	type state struct {
+		version string
+		epoch   uint64
+		owner   types.UID
+		desired uint64
+	}
+	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), m.versions.Current(), o.Reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
+}
+
+// SetRewritten remembers the rewritten differences of a write, or forgets the earlier ones if there are none.
+func (m *Children) SetRewritten(kind string, uid types.UID, differences []compare.Difference) {
+	if len(differences) == 0 {
+		if known, found := m.DetailsOf(uid); !found || known.Rewritten == nil {
+			return
+		}
+		differences = nil
+	}
+	m.Change(uid, func(d *childDetails) {
+		m.count(d, -1)
+		d.kind, d.Rewritten = kind, differences
+		m.count(d, 1)
+	})
+}
+
+func (m *Children) count(d *childDetails, by float64) {
+	for _, difference := range d.Rewritten {
+		m.Metrics.Rewritten.WithLabelValues(d.kind, difference.Path).Add(by)
+	}
+}
+
+// OrphanSince returns when this child was first seen to be an orphan, which is now if it was not before.
+func (m *Children) OrphanSince(uid types.UID, now time.Time) (since time.Time) {
+	m.Change(uid, func(d *childDetails) {
+		if d.orphanSince.IsZero() {
+			d.orphanSince = now
+		}
+		since = d.orphanSince
+	})
+	return since
+}

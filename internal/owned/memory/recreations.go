@@ -1,0 +1,76 @@
+package memory
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+)
+
+// Recreations are the changes for which children were last deleted to be recreated, by the owner's UID. They are empty after a
+// restart, and safe for concurrent use.
+type Recreations struct {
+	mu      sync.Mutex
+	ByOwner map[types.UID]map[owned.ChildName]recreatedChild
+}
+
+// recreatedChild is a child that was deleted to be recreated.
+type recreatedChild struct {
+	sum     owned.Sum // the hash of the desired child
+	created types.UID // the UID of what was created instead; empty until then
+}
+
+func NewRecreations() *Recreations {
+	return &Recreations{ByOwner: map[types.UID]map[owned.ChildName]recreatedChild{}}
+}
+
+// Forget drops what is remembered of the children of an owner that is gone.
+func (r *Recreations) Forget(owner types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.ByOwner, owner)
+}
+
+// Has reports whether the live object was created, by this process, instead of one that was deleted for the same change.
+func (r *Recreations) Has(d *owned.Desired, live client.Object) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, found := r.ByOwner[d.Owner.Reference.UID][d.Name()]
+	return found && last == recreatedChild{d.Sum, live.GetUID()}
+}
+
+// Begin notes that a child is deleted to be recreated.
+func (r *Recreations) Begin(d *owned.Desired) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	owner := d.Owner.Reference.UID
+	if r.ByOwner[owner] == nil {
+		r.ByOwner[owner] = map[owned.ChildName]recreatedChild{}
+	}
+	r.ByOwner[owner][d.Name()] = recreatedChild{sum: d.Sum}
+}
+
+// Created notes what was created instead of a child that was deleted to be recreated.
+func (r *Recreations) Created(d *owned.Desired, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if children := r.ByOwner[d.Owner.Reference.UID]; children[d.Name()].sum == d.Sum {
+		children[d.Name()] = recreatedChild{d.Sum, uid}
+	}
+}
+
+// End drops the memory of a recreation once the child has been written for another change.
+func (r *Recreations) End(d *owned.Desired) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	owner, name := d.Owner.Reference.UID, d.Name()
+	children := r.ByOwner[owner]
+	if last, found := children[name]; !found || last.sum == d.Sum {
+		return
+	}
+	if delete(children, name); len(children) == 0 {
+		delete(r.ByOwner, owner)
+	}
+}

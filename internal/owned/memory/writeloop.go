@@ -1,0 +1,209 @@
+package memory
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/internal/writeloop"
+)
+
+// writeLoop counts writes of the same desired object for the same fields: another controller or an admission plug-in
+// changes them back each time.
+type writeLoop struct {
+	sum   owned.Sum
+	paths string
+	writeloop.Loop
+}
+
+func (l *writeLoop) isOf(d *owned.Desired, paths string) bool {
+	return l.sum == d.Sum && l.paths == paths
+}
+
+// DelayWrite returns how long the next write has to wait, 0 if not at all. It reports once per loop that the delays begin.
+func (m *Children) DelayWrite(d *owned.Desired, uid types.UID, paths string, now time.Time) (wait time.Duration, begins bool) {
+	m.Change(uid, func(child *childDetails) {
+		l := child.loop
+		if l == nil {
+			return
+		}
+		if !l.isOf(d, paths) || l.HasEnded(now) {
+			m.DropLoop(child)
+			return
+		}
+		wait, begins = l.Wait(now, m.Metrics.Loops, d.Kind.GVK.Kind, d.Object.GetNamespace(), d.Object.GetName(), paths)
+	})
+	return wait, begins
+}
+
+// CountWrite counts a write of these paths.
+func (m *Children) CountWrite(d *owned.Desired, uid types.UID, paths string, now time.Time) {
+	m.Change(uid, func(child *childDetails) {
+		if child.loop == nil || !child.loop.isOf(d, paths) {
+			m.DropLoop(child)
+			child.loop = &writeLoop{sum: d.Sum, paths: paths}
+		}
+		child.loop.Count(now)
+	})
+}
+
+// DropLoop ends a loop, if there is one, and removes its metric.
+func (m *Children) DropLoop(child *childDetails) {
+	if child.loop != nil {
+		child.loop.End(m.Metrics.Loops)
+	}
+	child.loop = nil
+}
+
+// Undone is a write that gives a child another UID, and that another writer may undo. Its value is the path in the metric.
+type Undone string
+
+const (
+	Creating   Undone = "creation"   // another writer deletes the child
+	Deletion   Undone = "deletion"   // another writer creates the child, which is not desired
+	Recreation Undone = "recreation" // another writer puts the old child back
+)
+
+var UndoneMessages = map[Undone]string{
+	Creating:   "%s is deleted again and again by another writer, so it is created less often",
+	Deletion:   "%s is not desired and is created again and again by another writer, so it is deleted less often",
+	Recreation: "%s is replaced by the former one again and again by another writer, so it is recreated less often",
+}
+
+// NameLoops are the loops of writes that give a child another UID. They are counted by the child's name. Only a write that
+// follows what another writer did is counted. It is safe for concurrent use.
+type NameLoops struct {
+	metrics *report.Metrics
+	count   atomic.Int64 // the length of byName, which can be read without the lock
+	mu      sync.Mutex
+	byName  map[NameLoopKey]*nameLoop
+	delayed map[NameLoopKey]bool // the loops with a metric
+	swept   time.Time
+}
+
+type NameLoopKey struct {
+	Owner types.UID
+	Child record.Name
+	Write Undone
+}
+
+type nameLoop struct {
+	sum     owned.Sum // the hash of the desired child
+	deleted types.UID // the UID of the child that the last write has deleted
+	writeloop.Loop
+}
+
+func NewNameLoops(m *report.Metrics) *NameLoops {
+	return &NameLoops{metrics: m, byName: map[NameLoopKey]*nameLoop{}, delayed: map[NameLoopKey]bool{}}
+}
+
+func (l *NameLoops) Delay(key NameLoopKey, s owned.Sum, kind string, now time.Time) (wait time.Duration, begins bool) {
+	if l.count.Load() == 0 {
+		return 0, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweep(now)
+	loop := l.byName[key]
+	if loop == nil || loop.sum != s || loop.HasEnded(now) {
+		return 0, false
+	}
+	wait, begins = loop.Wait(now, l.metrics.Loops, kind, key.Child.Namespace, key.Child.Name, string(key.Write))
+	if begins {
+		l.delayed[key] = true
+	}
+	return wait, begins
+}
+
+// Add counts a write. A creation is counted only if childGone has been called: most children are created once.
+func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Time) {
+	if key.Write == Creating && l.count.Load() == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweep(now)
+	loop := l.byName[key]
+	if key.Write == Creating {
+		l.drop(NameLoopKey{key.Owner, key.Child, Deletion}) // it was not another writer who has created the child
+	}
+	if loop == nil && key.Write == Creating {
+		return
+	}
+	if loop == nil || loop.sum != s || loop.HasEnded(now) {
+		l.drop(key)
+		loop = &nameLoop{sum: s}
+		l.put(key, loop)
+	}
+	if key.Write != Creating {
+		loop.deleted = uid
+	}
+	loop.Count(now)
+}
+
+// ChildGone begins to count how often a child is created, unless the loops show that we have deleted it ourselves.
+func (l *NameLoops) ChildGone(owner types.UID, child record.Name, uid types.UID, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweep(now)
+	for _, write := range [...]Undone{Deletion, Recreation} {
+		if loop := l.byName[NameLoopKey{owner, child, write}]; loop != nil && loop.deleted == uid {
+			return
+		}
+	}
+	key := NameLoopKey{owner, child, Creating}
+	if l.byName[key] == nil {
+		loop := &nameLoop{}
+		loop.Touch(now)
+		l.put(key, loop)
+	}
+}
+
+func (l *NameLoops) put(key NameLoopKey, loop *nameLoop) {
+	l.byName[key] = loop
+	l.count.Store(int64(len(l.byName)))
+}
+
+// sweep drops the loops that have ended. It does so at most once in the time after which a loop ends.
+func (l *NameLoops) sweep(now time.Time) {
+	if since := now.Sub(l.swept); since >= 0 && since < writeloop.Gap {
+		return
+	}
+	l.swept = now
+	for key, loop := range l.byName {
+		if loop.HasEnded(now) {
+			l.drop(key)
+		}
+	}
+	if len(l.byName) == 0 {
+		l.byName = map[NameLoopKey]*nameLoop{} // a map keeps the memory of what it has held
+	}
+}
+
+// Forget drops the loops with a metric of an owner that is gone. The others end by themselves.
+func (l *NameLoops) Forget(owner types.UID) {
+	if l.count.Load() == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key := range l.delayed {
+		if key.Owner == owner {
+			l.drop(key)
+		}
+	}
+}
+
+func (l *NameLoops) drop(key NameLoopKey) {
+	if loop := l.byName[key]; loop != nil {
+		loop.End(l.metrics.Loops)
+	}
+	delete(l.byName, key)
+	delete(l.delayed, key)
+	l.count.Store(int64(len(l.byName)))
+}

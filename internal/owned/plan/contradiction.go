@@ -1,0 +1,256 @@
+package plan
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// contradiction searches for the parts of a live object that contradict a desired one.
+type contradiction struct {
+	schema  applyschema.Schema
+	want    map[string]any
+	merged  map[string]any // what the refused apply would have made of the live object
+	Entries []metav1.ManagedFieldsEntry
+	causes  [][]applyschema.Step
+	level   int // how far from the causes parts are removed
+	removed [][]applyschema.Step
+	asIs    bool // merged has not been tried, and the API server may accept it although it refused the apply
+}
+
+// NewContradiction returns nil if the refusal names no field that may be replaced.
+func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal error) (*contradiction, error) {
+	want, err := Tree(d, record.ByApply)
+	if err != nil {
+		return nil, err
+	}
+	merged, entries, err := MergeInto(d, live, want)
+	if err != nil {
+		return nil, nil // the live object has fields of a newer API server, which the schema lacks
+	}
+	c := &contradiction{schema: d.Kind.Comparer.Schema(), want: want, merged: merged, Entries: entries}
+	c.schema.FillEmpty(want, merged)
+	for _, cause := range CausesOf(refusal, merged) {
+		c.causes = append(c.causes, cause)
+		switch empty := applyschema.At(merged, cause).(type) {
+		case map[string]any:
+			c.asIs = c.asIs || len(empty) == 0
+		case []any:
+			c.asIs = c.asIs || len(empty) == 0
+		}
+	}
+	if len(c.causes) == 0 {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// Next returns the next tree to try, or nil if there is none.
+func (c *contradiction) Next() map[string]any {
+	if c.asIs {
+		c.asIs = false
+		return c.merged
+	}
+	for deepest := c.deepest(); c.level <= deepest; c.level++ {
+		if removed := c.contradicting(); len(removed) > len(c.removed) {
+			c.removed = removed
+			tree, _ := applyschema.Without(c.merged, removed).(map[string]any)
+			return tree
+		}
+	}
+	return nil
+}
+
+// Learn takes in the refusal of the last tree. If it names no new field, the next tree lacks parts farther from the
+// known ones.
+func (c *contradiction) Learn(refusal error) {
+	tree := applyschema.Without(c.merged, c.removed)
+	news := false
+	for _, cause := range CausesOf(refusal, tree) {
+		before := applyschema.PathBefore(c.merged, c.removed, cause)
+		if !slices.ContainsFunc(c.causes, func(known []applyschema.Step) bool { return reflect.DeepEqual(known, before) }) {
+			c.causes, news = append(c.causes, before), true
+		}
+	}
+	if !news {
+		c.level++
+	}
+}
+
+func (c *contradiction) deepest() (most int) {
+	for _, cause := range c.causes {
+		most = max(most, len(cause))
+	}
+	return most + 1
+}
+
+// contradicting returns the parts to remove at the current level, and at the levels before it:
+//
+//   - Level 0: the fields that the refusals name.
+//   - Level 1: items of others with the same value in such a field.
+//   - Level n: what others set n−1 steps around such a field.
+func (c *contradiction) contradicting() (found [][]applyschema.Step) {
+	add := func(paths [][]applyschema.Step) {
+		for _, path := range paths {
+			if !slices.ContainsFunc(found, func(known []applyschema.Step) bool { return reflect.DeepEqual(known, path) }) {
+				found = append(found, path)
+			}
+		}
+	}
+	for _, cause := range c.causes {
+		if isReplaceable(cause) {
+			add(c.schema.Foreign(c.want, c.merged, cause))
+		}
+		if c.level >= 1 {
+			add(c.clashing(cause))
+		}
+		for outwards := 1; outwards < c.level; outwards++ {
+			if scope := cause[:max(0, len(cause)-outwards)]; isReplaceable(scope) {
+				add(c.schema.Foreign(c.want, c.merged, scope))
+			}
+		}
+	}
+	return found
+}
+
+// clashing returns the items of others that have the same value as a cause, in the same field.
+func (c *contradiction) clashing(cause []applyschema.Step) (found [][]applyschema.Step) {
+	value := applyschema.At(c.merged, cause)
+	switch value.(type) {
+	case string, int64, float64:
+	default:
+		return nil
+	}
+	for _, path := range pathsLike(c.merged, cause, nil) {
+		if !reflect.DeepEqual(path, cause) && reflect.DeepEqual(applyschema.At(c.merged, path), value) {
+			for _, foreign := range c.schema.Foreign(c.want, c.merged, path) {
+				if len(foreign) < len(path) || reflect.DeepEqual(foreign, path) {
+					found = append(found, foreign)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// pathsLike returns the paths of a tree that differ from a path in the indices of items only.
+func pathsLike(tree any, like, at []applyschema.Step) (paths [][]applyschema.Step) {
+	if len(at) == len(like) {
+		return [][]applyschema.Step{slices.Clone(at)}
+	}
+	switch step := like[len(at)].(type) {
+	case string:
+		return pathsLike(tree, like, append(slices.Clip(at), step))
+	case int:
+		items, _ := applyschema.At(tree, at).([]any)
+		for i := range items {
+			paths = append(paths, pathsLike(tree, like, append(slices.Clip(at), i))...)
+		}
+	}
+	return paths
+}
+
+// isReplaceable reports whether fields of others at a path may be removed: the path is not the whole spec of the object
+// or of a pod, nor metadata.
+func isReplaceable(path []applyschema.Step) bool {
+	if len(path) < 2 || path[0] == "metadata" || path[0] == "status" {
+		return false
+	}
+	switch path[len(path)-1] {
+	case "spec", "template", "jobTemplate", "metadata":
+		return false
+	}
+	return true
+}
+
+// CausesOf returns the paths of the fields that a refusal names, in the tree that was refused.
+func CausesOf(refusal error, tree any) (causes [][]applyschema.Step) {
+	if IsDuplicateNodePort(refusal) {
+		return pathsLike(tree, []applyschema.Step{"spec", "ports", 0, "nodePort"}, nil)
+	}
+	var status apierrors.APIStatus
+	if !errors.As(refusal, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if path, ok := ParseFieldPath(cause.Field); ok {
+			if steps, ok := withoutClaimVolumes(tree, path.steps()); ok {
+				causes = append(causes, steps)
+			}
+		}
+	}
+	return causes
+}
+
+var podVolumes = []applyschema.Step{"spec", "template", "spec", "volumes"}
+
+// withoutClaimVolumes returns the path at which a tree has the field that a refusal names. It returns false if the tree
+// does not have the field.
+//
+// The paths differ in the pod volumes of a StatefulSet with claim templates. The API server validates the pods with one
+// volume for each claim template, in any order, before the volumes of the pod template. It leaves out the volumes of
+// the pod template that have the name of a claim template.
+func withoutClaimVolumes(tree any, path []applyschema.Step) ([]applyschema.Step, bool) {
+	n := len(podVolumes)
+	if len(path) <= n || !reflect.DeepEqual(path[:n], podVolumes) || !isStatefulSet(tree) {
+		return path, true
+	}
+	index, isItem := path[n].(int)
+	if !isItem {
+		return path, true
+	}
+	claimed := map[any]bool{}
+	templates, _ := applyschema.At(tree, []applyschema.Step{"spec", "volumeClaimTemplates"}).([]any)
+	for _, template := range templates {
+		claimed[applyschema.At(template, []applyschema.Step{"metadata", "name"})] = true
+	}
+	if index -= len(claimed); index < 0 {
+		return nil, false
+	}
+	volumes, _ := applyschema.At(tree, podVolumes).([]any)
+	for i, volume := range volumes {
+		if claimed[applyschema.At(volume, []applyschema.Step{"name"})] {
+			continue
+		}
+		if index == 0 {
+			path = slices.Clone(path)
+			path[n] = i
+			return path, true
+		}
+		index--
+	}
+	return nil, false
+}
+
+func isStatefulSet(tree any) bool {
+	version, _ := applyschema.At(tree, []applyschema.Step{"apiVersion"}).(string)
+	return applyschema.At(tree, []applyschema.Step{"kind"}) == "StatefulSet" && strings.HasPrefix(version, "apps/")
+}
+
+func (p FieldPath) steps() []applyschema.Step {
+	steps := make([]applyschema.Step, len(p))
+	for i, element := range p {
+		if steps[i] = element.Name; element.IsIndex {
+			steps[i] = element.Index
+		}
+	}
+	return steps
+}
+
+// IsInvalid reports whether the API server refused an object for its content.
+func IsInvalid(err error) bool { return apierrors.IsInvalid(err) && !IsUntypable(err) }
+
+// IsDuplicateNodePort reports whether two ports of a Service would have the same node port. The API server answers that
+// with a 500, without a reason.
+func IsDuplicateNodePort(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "duplicate nodePort")
+}

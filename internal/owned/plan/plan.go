@@ -1,0 +1,249 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/compare"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Verb is what is done next to a live object.
+type Verb string
+
+const (
+	DoNothing    Verb = "do nothing: it is as desired"
+	DoRemove     Verb = "delete it: a former owner has left it"
+	DoCollect    Verb = "delete it in place of the garbage collector: a former owner controls it"
+	DoBind       Verb = "take the owner reference off, and mark it"
+	DoApply      Verb = "apply it"
+	DoExpand     Verb = "replace it by one with larger volumes"
+	DoRefuse     Verb = "recreate it, or report that a field cannot be dropped"
+	DoReturn     Verb = "return the error"
+	doNotDecided Verb = "" // the stages that follow decide
+)
+
+// Plan is what is done next to a live object, and why.
+type Plan struct {
+	Verb        Verb
+	Paths       string               // the fields that differ, for logs and events
+	Differences []compare.Difference // the same, with their values
+	Adopts      types.UID            // the former owner of an object that is adopted
+	Needs       []Fact               // what has to be known before the plan is executed
+	Err         error                // for doReturn, and the reason for doRemove, doCollect and doRefuse
+	IsOurs      bool                 // for doReturn: other children may be built from the live object
+}
+
+// Fact is what a stage cannot know from the object and its memory. It takes a request to learn it, or it changes with time.
+type Fact string
+
+const (
+	OwnerIsAlive  Fact = "whether the owner is as the API server has it"
+	FormerIsGone  Fact = "whether the former owner that the mark names is gone"
+	PaceOfWrites  Fact = "whether a write has to wait, because another writer undoes it again and again"
+	RestIsApplied Fact = "whether volumes can grow"
+)
+
+// State is what is known of one desired and one live object.
+type State struct {
+	*owned.Desired
+	Live      client.Object
+	Rewritten []compare.Difference // the rewritten differences of our last write, in the memory of this process
+	Known     map[Fact]bool
+	Gone      bool   // formerIsGone
+	Paced     string // the paths that paceOfWrites is about
+	Delay     error  // paceOfWrites: a [*owned.WaitingError] while a write has to wait
+}
+
+// Stage decides a part of the plan for a live object. It sends no request and changes nothing.
+type Stage func(s *State, p Plan) Plan
+
+// Stages are all stages, in the order in which they decide. A stage can replace what earlier ones have planned.
+var Stages = []Stage{leaveOthers, bind, CompareLive, holdBack, slowDown, checkDesired, expand}
+
+// Decide returns what to do next. It is pure.
+func Decide(stages []Stage, s *State) (p Plan) {
+	for _, stage := range stages {
+		if p = stage(s, p); p.Verb == DoReturn || p.Verb == DoRemove || p.Verb == DoCollect {
+			return p
+		}
+	}
+	return p
+}
+
+// Missing returns the first fact that the plan needs and that is not known.
+func (s *State) Missing(p Plan) (Fact, bool) {
+	i := slices.IndexFunc(p.Needs, func(f Fact) bool { return !s.Known[f] || f == PaceOfWrites && s.Paced != p.Paths })
+	if i < 0 || p.Verb == DoReturn {
+		return "", false
+	}
+	return p.Needs[i], true
+}
+
+// leaveOthers leaves objects alone that are not ours.
+func leaveOthers(s *State, p Plan) Plan {
+	err := s.Owner.MayWrite(s.Desired, s.Live)
+	if orphan, ok := errors.AsType[owned.OrphanError](err); ok {
+		return Plan{Verb: DoCollect, Err: orphan}
+	}
+	former, ok := errors.AsType[owned.FormerError](err)
+	switch {
+	case err == nil:
+		return p
+	case !ok:
+		return Plan{Verb: DoReturn, Err: err}
+	case !s.Known[FormerIsGone]:
+		return Plan{Verb: DoRemove, Needs: []Fact{FormerIsGone}, Err: former}
+	case !s.Gone && former.Mark.Owner == s.Owner.ObjectName(): // the cache is behind: our owner is gone, and the owner of the mark has its name now
+		return Plan{Verb: DoReturn, Err: apierrors.NewConflict(schema.GroupResource{Resource: s.Owner.Reference.Kind}, s.Owner.Reference.Name,
+			errors.New("it was deleted and created anew, and the cache does not show that yet"))}
+	case !s.Gone:
+		return Plan{Verb: DoReturn, Err: s.Owner.MarkedByAnother(s.Kind, s.Live, former.Mark)}
+	case !former.Adopt:
+		return Plan{Verb: DoRemove, Err: former}
+	}
+	p.Adopts = former.Mark.UID
+	adopted := *s.Desired
+	adopted.Former = p.Adopts
+	if err := s.Owner.MayWrite(&adopted, s.Live); err != nil {
+		return Plan{Verb: DoReturn, Err: err}
+	}
+	return p
+}
+
+// bind gives an object the owner reference or the mark. An apply cannot take a reference off that another field manager has
+// written too.
+func bind(s *State, p Plan) Plan {
+	if s.ChangesBinding(s.Live) {
+		p.Needs = append(p.Needs, OwnerIsAlive)
+	}
+	if s.Binding != owned.ByReference && owned.RefersTo(s.Live, s.Owner.Reference.UID) {
+		p.Verb, p.Paths = DoBind, "metadata.ownerReferences"
+	}
+	return p
+}
+
+// CompareLive applies an object that was sent in another way, or that does not cover what is desired. Package compare decides
+// which fields are compared. An object whose fields were not taken back after the last apply is applied again, although
+// nothing differs.
+func CompareLive(s *State, p Plan) Plan {
+	if p.Verb != doNotDecided {
+		return p
+	}
+	last := record.LastAppliedOf(s.Live)
+	same := last.Hash == string(s.Sum[:]) && s.Live.GetAnnotations()[record.Set] == s.Owner.Set && record.OrderOf(s.Live) == s.Order &&
+		s.IsBound(s.Live) && !IsReclaimable(s.Desired, s.Live)
+	covered := same && s.Kind.Comparer.Covers(s.Object, s.Live)
+	if !covered {
+		p.Differences = s.Kind.Comparer.Differences(s.Object, s.Live)
+		covered = same && (ContainsAll(s.Rewritten, p.Differences) || last.Rewritten != "" && last.Rewritten == owned.Fingerprint(p.Differences))
+	}
+	for _, path := range lacks(s.Desired, s.Live) {
+		covered, p.Differences = false, append(p.Differences, compare.Difference{Path: path})
+	}
+	if !covered {
+		p.Verb, p.Paths = DoApply, s.pathsOf(p.Differences)
+		return p
+	}
+	p.Verb = DoNothing
+	if err := SilentRefusal(s.Desired, s.Live); err != nil {
+		p.Verb, p.Err = DoRefuse, err
+	}
+	return p
+}
+
+// lacks returns the paths of what the options of a child add to a live object.
+func lacks(d *owned.Desired, live client.Object) (paths []string) {
+	paths = feature.LacksGenerated(d, live)
+	if feature.LacksRunFinalizer(d, live) {
+		paths = append(paths, "metadata.finalizers")
+	}
+	return paths
+}
+
+// pathsOf returns the fields that differ. If another set has written the object, that is what differs.
+func (s *State) pathsOf(differences []compare.Difference) string {
+	set := s.Live.GetAnnotations()[record.Set]
+	switch {
+	case set == s.Owner.Set:
+		return pathsOf(differences)
+	case set != "" && !s.Owner.IsSet(set):
+		return "metadata.annotations[" + record.Set + "], by another step that builds the same object"
+	}
+	return "metadata.annotations[" + record.Set + "]"
+}
+
+// ContainsAll reports whether there are differences, and all of them are known.
+func ContainsAll(known, differences []compare.Difference) bool {
+	return len(known) > 0 && !slices.ContainsFunc(differences, func(d compare.Difference) bool { return !slices.Contains(known, d) })
+}
+
+// holdBack keeps an object from being changed before others are ready. It is still repaired.
+func holdBack(s *State, p Plan) Plan {
+	if p.Verb == DoApply && s.Desired.Hold != "" && record.LastAppliedOf(s.Live).Hash != string(s.Sum[:]) {
+		return Plan{Verb: DoReturn, Err: s.Held("is not changed"), IsOurs: true}
+	}
+	return p
+}
+
+// slowDown delays a write that another writer undoes again and again.
+func slowDown(s *State, p Plan) Plan {
+	if p.Verb != DoApply && p.Verb != DoBind {
+		return p
+	}
+	if s.Paced == p.Paths && s.Delay != nil {
+		return Plan{Verb: DoReturn, Err: s.Delay}
+	}
+	p.Needs = append(p.Needs, PaceOfWrites)
+	return p
+}
+
+// checkDesired refuses values that the API server would accept, and should not get.
+func checkDesired(s *State, p Plan) Plan {
+	if _, unknown := s.Missing(p); p.Verb != DoApply || unknown {
+		return p
+	}
+	if err := CheckValues(s.Desired); err != nil {
+		return Plan{Verb: DoReturn, Err: err}
+	}
+	return p
+}
+
+// expand replaces a StatefulSet whose claim templates have to grow.
+func expand(s *State, p Plan) Plan {
+	if _, unknown := s.Missing(p); p.Verb != DoApply || unknown || !s.Options.ExpandVolumes || s.Known[RestIsApplied] {
+		return p
+	}
+	switch grown, err := feature.Growth(s.Desired, s.Live); {
+	case err != nil:
+		return Plan{Verb: DoReturn, Err: err}
+	case len(grown) > 0:
+		p.Verb = DoExpand
+	}
+	return p
+}
+
+// pathsOf lists the fields without their values, which may be secret.
+func pathsOf(differences []compare.Difference) string {
+	if len(differences) == 0 {
+		return "metadata"
+	}
+	const most = 3
+	var paths []string
+	for _, d := range differences {
+		if len(paths) == most {
+			paths = append(paths, "…")
+			break
+		}
+		paths = append(paths, d.Path)
+	}
+	return strings.Join(paths, ", ")
+}

@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Some tools clear the managed fields of an object to save space. Then the API server does not know any more which fields
+// are ours. At the next server-side apply it adds an entry of the manager before-first-apply, which owns all live fields.
+// Fields that are dropped would stay for ever, since that manager owns them too. The answer to the apply shows the entry.
+//
+// If a controller applies the status before we apply, the API server adds no such entry for our fields. Then nobody owns
+// the fields that are dropped, and they would stay as well. The live object before the apply shows that our entry is
+// missing.
+
+const (
+	beforeFirstApply = fieldmanager.BeforeFirstApply
+	// FoundBefore is the name that reclaim gives this manager, so that its entry is not taken for a new one.
+	FoundBefore = "opblocks-before-first-apply"
+)
+
+// IsReclaimable reports whether the managed fields had been cleared before our last apply, and our fields have not been
+// taken back since.
+func IsReclaimable(d *owned.Desired, obj client.Object) bool {
+	return hasFormerEntry(obj) && FormerEntry(obj) >= 0 && OurEntry(d, obj) >= 0
+}
+
+// IsLost reports whether our managed fields entry has been cleared, and others have written entries since. last is the
+// record in the live object.
+func IsLost(d *owned.Desired, last record.LastApplied, live client.Object) bool {
+	return last.Method != record.ByOthers && len(live.GetManagedFields()) > 0 && OurEntry(d, live) < 0 && FormerEntry(live) < 0
+}
+
+// HasDropped reports whether a field may have been dropped since the managed fields were cleared. last is the record
+// before the apply, and answer is the API server's answer to the apply.
+//
+// If this apply has sent the same as the last write, that write may have been an apply A that dropped a field: the
+// managed fields were cleared, then A dropped the field, then the process died before it took the fields back. We see
+// it because A wrote the record opblocks.dev/applied: the entry of before-first-apply does not own it. If that entry
+// does not own our owner reference, the object was not ours when the managed fields were cleared, so nothing was
+// dropped.
+func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object) (bool, error) {
+	former := FormerEntry(answer)
+	switch {
+	case last.Method == record.ByOthers:
+		return false, nil
+	case last.Hash != string(d.Sum[:]):
+		return true, nil
+	case last.Method != record.ByApply || former < 0:
+		return false, nil
+	}
+	set, err := fieldSet(answer.GetManagedFields()[former])
+	if err != nil {
+		return false, fmt.Errorf("managed fields of %s: %w", d, err)
+	}
+	ours := fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(d.Owner.Reference.UID)))
+	return set.Has(ours) && !set.Has(recordPath), nil
+}
+
+var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", record.Applied)
+
+// Reclaimable returns the fields that [applier.reclaim] removes after an apply with this answer.
+func Reclaimable(d *owned.Desired, answer client.Object) (*fieldpath.Set, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(answer)
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	former, owned, err := FormerFields(d, &unstructured.Unstructured{Object: content})
+	if err != nil {
+		return nil, err
+	}
+	return Removable(d, former, owned, true)
+}
+
+// Removable returns the fields that may be removed, because they do not surely belong to others. It leaves out a field
+// that contains a field of others, or a field that is owned.
+func Removable(d *owned.Desired, fields, owned *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
+	createOnly, err := createOnlyFields(d)
+	if err != nil {
+		return nil, err
+	}
+	removable := &fieldpath.Set{}
+	fields.Difference(createOnly).Iterate(func(path fieldpath.Path) {
+		if mayRemove(d, path, withSpec) {
+			removable.Insert(path.Copy())
+		}
+	})
+	kept := fields.Difference(removable).Union(owned).Union(createOnly)
+	holding := &fieldpath.Set{}
+	removable.Iterate(func(path fieldpath.Path) {
+		below := kept
+		for _, element := range path {
+			below = below.WithPrefix(element)
+		}
+		if !below.Empty() {
+			holding.Insert(path.Copy())
+		}
+	})
+	return removable.Difference(holding), nil
+}
+
+// Without returns a copy of a tree without some fields. Empty structs that are desired stay.
+func Without(d *owned.Desired, tree map[string]any, fields *fieldpath.Set) (map[string]any, error) {
+	want, err := Tree(d, record.ByApply)
+	if err != nil {
+		return nil, err
+	}
+	schema := d.Kind.Comparer.Schema()
+	value, err := schema.Type().FromUnstructured(tree, typed.AllowDuplicates)
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	encoded, err := json.Marshal(value.RemoveItems(fields).AsValue().Unstructured())
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	kept := map[string]any{}
+	if err := utiljson.Unmarshal(encoded, &kept); err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	schema.FillEmpty(want, kept)
+	return kept, nil
+}
+
+// mayRemove reports whether a field that nobody is known to own may be removed.
+func mayRemove(d *owned.Desired, path fieldpath.Path, withSpec bool) bool {
+	names := make([]string, len(path))
+	for i, element := range path {
+		if element.FieldName != nil {
+			names[i] = *element.FieldName
+		}
+	}
+	for i, name := range names {
+		if name != "labels" && name != "annotations" {
+			continue
+		}
+		if i == len(names)-1 || isOfKubernetes(names[i+1]) { // removing the last key also removes the map
+			return false
+		}
+	}
+	switch names[0] {
+	case "apiVersion", "kind", "status":
+		return false
+	case "metadata":
+		return len(names) == 3 && (names[1] == "labels" || names[1] == "annotations")
+	case "spec":
+		isReplicas := len(names) == 2 && names[1] == "replicas"
+		return withSpec && (!isReplicas || SetsReplicas(d.Object))
+	}
+	return true
+}
+
+// isOfKubernetes reports whether a label or an annotation belongs to Kubernetes itself. The recommended labels of
+// applications do not.
+func isOfKubernetes(key string) bool {
+	domain, _, found := strings.Cut(key, "/")
+	if !found || domain == "app.kubernetes.io" {
+		return false
+	}
+	for _, own := range []string{"kubernetes.io", "k8s.io"} {
+		if domain == own || strings.HasSuffix(domain, "."+own) {
+			return true
+		}
+	}
+	return false
+}
+
+// createOnlyFields returns the fields that [ownedresources.Child.CreateOnly] unsets.
+func createOnlyFields(d *owned.Desired) (*fieldpath.Set, error) {
+	if d.Options.CreateOnly == nil {
+		return &fieldpath.Set{}, nil
+	}
+	var sets [2]*fieldpath.Set
+	for i, method := range []record.Method{record.ByCreate, record.ByApply} {
+		tree, err := Tree(d, method)
+		if err != nil {
+			return nil, err
+		}
+		value, err := d.Kind.Comparer.Schema().Type().FromUnstructured(tree)
+		if err == nil {
+			sets[i], err = value.ToFieldSet()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("fields of %s: %w", d, err)
+		}
+	}
+	return sets[0].Difference(sets[1]), nil
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// TakeOverSteps decides what has to be done before the next apply, from how the object was last written.
+func TakeOverSteps(d *owned.Desired, last record.LastApplied) (migrates, releases bool) {
+	migrates = last.Method != record.ByApply
+	releases = migrates && d.Options.CreateOnly != nil || last.Replicas && !SetsReplicas(d.Object)
+	return migrates, releases
+}
+
+// HandedOverFields returns the live values of the fields that were sent and are not sent any more, or nil.
+func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, error) {
+	var trees [3]map[string]any
+	for i, obj := range []client.Object{d.Full, d.Object, live} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, fmt.Errorf("fields of %s: %w", d, err)
+		}
+		trees[i] = content
+	}
+	fields, _ := onlyIn(trees[0], trees[1], trees[2]).(map[string]any)
+	if holdsList(fields) {
+		return nil, fmt.Errorf("%s: CreateOnly unsets a field in a list: the other fields and items of the list would be released too; leave lists as they are", d)
+	}
+	if spec, ok := trees[2]["spec"].(map[string]any); ok && !SetsReplicas(d.Object) && spec["replicas"] != nil {
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		released, _ := fields["spec"].(map[string]any)
+		if released == nil {
+			released = map[string]any{}
+		}
+		released["replicas"] = spec["replicas"]
+		fields["spec"] = released
+	}
+	return fields, nil
+}
+
+// onlyIn returns live's values of the fields in which full and part differ, nil if there are none.
+func onlyIn(full, part, live any) any {
+	f, fOK := full.(map[string]any)
+	p, pOK := part.(map[string]any)
+	l, lOK := live.(map[string]any)
+	if !fOK || !pOK || !lOK {
+		if reflect.DeepEqual(full, part) {
+			return nil
+		}
+		return live
+	}
+	found := map[string]any{}
+	for k, v := range f {
+		if d := onlyIn(v, p[k], l[k]); d != nil {
+			found[k] = d
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+func holdsList(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return true
+	case map[string]any:
+		for _, e := range v {
+			if holdsList(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SetsReplicas reports whether spec.replicas of a scalable object is set.
+func SetsReplicas(obj client.Object) bool {
+	switch obj := obj.(type) {
+	case *appsv1.Deployment:
+		return obj.Spec.Replicas != nil
+	case *appsv1.StatefulSet:
+		return obj.Spec.Replicas != nil
+	case *appsv1.ReplicaSet:
+		return obj.Spec.Replicas != nil
+	case *unstructured.Unstructured:
+		replicas, found, err := unstructured.NestedFieldNoCopy(obj.Object, "spec", "replicas")
+		return err == nil && found && replicas != nil
+	}
+	return false
+}

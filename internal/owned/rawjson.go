@@ -1,0 +1,107 @@
+package owned
+
+import (
+	"encoding/json"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	rawJSON        = reflect.TypeFor[runtime.RawExtension]()
+	rawJSONHolders sync.Map // reflect.Type → bool: whether its values can contain raw JSON
+)
+
+// WithSortedJSON sorts the raw JSON in an object that is created: it removes white space, and sorts the fields. That is
+// the form in which the API server decodes it at every later write.
+//
+// The API server compares the raw JSON in an immutable spec byte by byte, such as the parameters of a ResourceClaim. If
+// it were stored in another form, the API server would refuse every later write as a change of the spec, even a change
+// of a label.
+func WithSortedJSON(obj client.Object) {
+	if t := reflect.TypeOf(obj); t.Kind() == reflect.Pointer && holdsRawJSON(t.Elem()) {
+		SortJSON(reflect.ValueOf(obj).Elem())
+	}
+}
+
+func holdsRawJSON(t reflect.Type) bool {
+	if known, ok := rawJSONHolders.Load(t); ok {
+		return known.(bool)
+	}
+	holds := reaches(t, rawJSON, map[reflect.Type]bool{})
+	rawJSONHolders.Store(t, holds)
+	return holds
+}
+
+// reaches reports whether values of a type can contain values of another type. Types that contain themselves are looked at once.
+func reaches(t, other reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == other {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return reaches(t.Elem(), other, seen)
+	case reflect.Struct:
+		for field := range t.Fields() {
+			if field.IsExported() && reaches(field.Type, other, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SortJSON sorts the raw JSON in a value that can be set.
+func SortJSON(v reflect.Value) {
+	if !holdsRawJSON(v.Type()) {
+		return
+	}
+	if raw, ok := reflect.TypeAssert[*runtime.RawExtension](v.Addr()); ok {
+		raw.Raw = sortedJSON(raw.Raw)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			SortJSON(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			SortJSON(v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			element := reflect.New(v.Type().Elem()).Elem()
+			element.Set(v.MapIndex(key))
+			SortJSON(element)
+			v.SetMapIndex(key, element)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				SortJSON(v.Field(i))
+			}
+		}
+	}
+}
+
+// sortedJSON returns JSON without white space and with sorted fields. Anything else it returns as it is: the API server
+// refuses it with a message.
+func sortedJSON(raw []byte) []byte {
+	var value any
+	if len(raw) == 0 || utiljson.Unmarshal(raw, &value) != nil {
+		return raw
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		return raw
+	}
+	return sorted
+}

@@ -1,0 +1,74 @@
+package owned
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Scopes remembers which kinds are namespaced. It is safe for concurrent use.
+type Scopes struct {
+	known sync.Map // *kind → bool
+}
+
+// Validate finds what is wrong with the objects before any request. It sets the owner's namespace on objects without
+// one.
+func (s *Scopes) Validate(o *Owner, all []Declared) error {
+	for i, d := range all {
+		if err := s.ValidateOne(o, d.Kind, d.Object); err != nil {
+			return fmt.Errorf("desired object %d: %w", i+1, err)
+		}
+		for _, other := range all[:i] {
+			if other.IsNamed(d.Kind.GVK, d.Object) {
+				return fmt.Errorf("desired object %d: %s is desired twice: give each object once", i+1, d.Kind.Describe(d.Object))
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Scopes) ValidateOne(o *Owner, k *Kind, obj client.Object) error {
+	if obj.GetName() == "" {
+		return fmt.Errorf("%s has no name: set one", k.GVK.Kind)
+	}
+	if o.Namespace == "" { // a cluster-scoped owner may own objects of any scope and namespace
+		if namespaced, known, err := s.IsNamespaced(o, k, obj); err != nil || known && namespaced && obj.GetNamespace() == "" {
+			return cmp.Or(err, fmt.Errorf("%s has no namespace, and its owner %s is cluster-scoped: set a namespace", k.Describe(obj), o))
+		}
+		return nil
+	}
+	switch namespaced, known, err := s.IsNamespaced(o, k, obj); {
+	case err != nil:
+		return err
+	case known && !namespaced:
+		return fmt.Errorf("%s %s is cluster-scoped and its owner %s is not: the garbage collector would delete it at once; a child of Ensure may be cluster-scoped with the option Anywhere", k.GVK.Kind, obj.GetName(), o)
+	}
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(o.Namespace)
+	}
+	if obj.GetNamespace() != o.Namespace {
+		return fmt.Errorf("%s is in another namespace than its owner %s: the garbage collector would delete it at once; a child of Ensure may be there with the option Anywhere", k.Describe(obj), o)
+	}
+	return nil
+}
+
+// IsNamespaced reports whether a kind is namespaced. known is false for a kind that is not served, and with a fake
+// client that has no scopes: then the request that writes the object finds out.
+func (s *Scopes) IsNamespaced(o *Owner, k *Kind, obj client.Object) (namespaced, known bool, err error) {
+	scope, ok := s.known.Load(k)
+	if !ok {
+		is, err := o.Client.IsObjectNamespaced(obj)
+		switch {
+		case meta.IsNoMatchError(err):
+			return false, false, nil
+		case err != nil:
+			return false, false, fmt.Errorf("scope of %s: %w", k.GVK.Kind, err)
+		}
+		scope, _ = s.known.LoadOrStore(k, is)
+	}
+	namespaced, _ = scope.(bool)
+	return namespaced, true, nil
+}

@@ -1,0 +1,72 @@
+package set
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	goruntime "runtime"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	k8sjson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+)
+
+// Child is an [ownedresources.Child] without its types.
+type Child struct {
+	Build    func(*Reconciliation) error // adds what is desired
+	function string                      // the name of the function that builds
+	Sample   client.Object               // an empty object of the child's kind, in the type of its live objects
+	Inputs   []*Input                    // what build reads
+	After    []*Child
+	Options  owned.Options
+	Mistake  error // a mistake in a call of one of its methods
+
+	Configuration bool // it is built by apply configurations
+	inSet         bool // a set has it, so that it must not change any more
+}
+
+// NewChild returns a child of the kind of sample that build builds. build calls f, the user's function. Here only the name of f is
+// used.
+func NewChild(sample client.Object, f any, build func(*Reconciliation) error) *Child {
+	return &Child{Sample: sample, Build: build, function: goruntime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()}
+}
+
+// Change calls f, unless a set has the child already: then the method that changes it was called too late.
+func (c *Child) Change(method string, f func(*Child)) {
+	if c.inSet {
+		c.Mistake = fmt.Errorf("its method %s was called after Ensure: call it before", method)
+		return
+	}
+	f(c)
+}
+
+func (c *Child) empty() client.Object { return c.Sample.DeepCopyObject().(client.Object) }
+
+func (r *Reconciliation) AddConfiguration(configuration runtime.ApplyConfiguration) error {
+	obj, err := fromConfiguration(configuration, r.Kinds[r.building].GVK)
+	if err == nil {
+		r.Add(obj)
+	}
+	return err
+}
+
+// fromConfiguration returns an apply configuration as an unstructured object of a kind.
+func fromConfiguration(configuration runtime.ApplyConfiguration, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("apply configuration %T: it has no JSON form: %w", configuration, err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := k8sjson.Unmarshal(data, &obj.Object); err != nil {
+		return nil, fmt.Errorf("apply configuration %T: %w", configuration, err)
+	}
+	if given := obj.GroupVersionKind(); !given.Empty() && given != gvk {
+		return nil, fmt.Errorf("apply configuration %T is of %s, and the sample that was given with it of %s: give a sample of the same kind", configuration, given, gvk)
+	}
+	obj.SetGroupVersionKind(gvk)
+	return obj, nil
+}

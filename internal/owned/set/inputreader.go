@@ -1,0 +1,242 @@
+package set
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/step"
+)
+
+// InputReader is what the function of an input reads with. It reads what the input declares, and notes the versions.
+type InputReader struct {
+	client.Reader
+	Scheme     *runtime.Scheme
+	live       client.Reader // nil without a manager
+	unseen     func(kind string, obj metav1.Object)
+	owner      client.Object
+	references []references.Reference
+
+	reads     []owned.ReadVersion
+	pastCache bool // an object was read past the cache
+	failed    bool // a read failed, so what was read is not known
+}
+
+var _ client.Reader = &InputReader{}
+
+// newInputReader returns the reader of an input with these references, for one reconcile. The owner is a copy: see
+// ownerOfInputs.
+func (r *Reconciliation) newInputReader(refs []references.Reference) *InputReader {
+	return &InputReader{
+		Reader: r.Set.inputReader(r.client), Scheme: r.client.Scheme(), live: r.Set.ApiReader, unseen: r.noteUnseen,
+		owner: r.ownerOfInputs(), references: refs,
+	}
+}
+
+func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	kind, err := apiutil.GVKForObject(obj, r.Scheme)
+	if err != nil {
+		return err
+	}
+	ref, err := r.declared(kind, name)
+	if err != nil {
+		return err
+	}
+	err = r.Reader.Get(ctx, name, obj, options...)
+	read := owned.ReadVersion{Kind: kind, Name: name}
+	switch {
+	case err == nil:
+		read.Version = versionOf(obj)
+	case !apierrors.IsNotFound(err):
+		r.failed = true
+		return err
+	}
+	r.reads = append(r.reads, read)
+	if r.live == nil {
+		_, metadata := obj.(*metav1.PartialObjectMetadata)
+		r.pastCache = r.pastCache || !metadata && !ref.Cached && !cachesWhole(r.Reader, obj)
+		return err
+	}
+	_, metadata := obj.(*metav1.PartialObjectMetadata)
+	if metadata || ref.Cached || cachesWhole(r.Reader, obj) {
+		if err != nil {
+			if hidden := references.PastCache(ctx, r.live, kind, name); hidden != nil {
+				r.unseen(kind.Kind, hidden)
+			}
+		}
+		return err
+	}
+	r.pastCache = true
+	if err == nil {
+		cached := &metav1.PartialObjectMetadata{}
+		cached.SetGroupVersionKind(kind)
+		if apierrors.IsNotFound(r.Reader.Get(ctx, name, cached)) {
+			r.unseen(kind.Kind, obj)
+		}
+	}
+	return err
+}
+
+// List is refused: an input is told of changes of the objects that it names, and of no others.
+func (r *InputReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	return fmt.Errorf("list of %T by an input: an input reads objects by the names that it declares; list in a step of your own", list)
+}
+
+// declared returns the reference that declares an object.
+func (r *InputReader) declared(kind schema.GroupVersionKind, name client.ObjectKey) (references.Reference, error) {
+	var found []references.Reference
+	for _, ref := range r.references {
+		declared, err := apiutil.GVKForObject(ref.Object, r.Scheme)
+		if err != nil {
+			return references.Reference{}, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", ref.Object, err)
+		}
+		if declared.GroupKind() == kind.GroupKind() {
+			found = append(found, ref)
+		}
+	}
+	if len(found) == 0 {
+		return references.Reference{}, fmt.Errorf("the input reads a %s, which it does not declare: add ownedresources.Reads of that kind to it, so that a change triggers a reconcile", kind.Kind)
+	}
+	for _, ref := range found {
+		if slices.Contains(ref.Names(r.owner), name) {
+			return ref, nil
+		}
+	}
+	return references.Reference{}, fmt.Errorf("the input reads %s %s, which the function of its Reads does not name: return that name there, so that a change triggers a reconcile", kind.Kind, name)
+}
+
+// cachesWhole reports whether a whole object of this type, and not only its metadata, is read from the cache.
+func cachesWhole(r client.Reader, obj client.Object) bool {
+	known, ok := r.(step.Reader)
+	return ok && known.CachesWhole(obj)
+}
+
+// epochOfReads returns the epoch of the resource versions that inputs read: see package versions.
+func (s *Set) epochOfReads(c client.Client) uint64 {
+	if known, ok := s.inputReader(c).(step.Reader); ok {
+		return known.Epoch()
+	}
+	return 0
+}
+
+// inputReader returns the reader of inputs. No read is older than the event that triggered the reconcile. The client of
+// a step makes sure of that itself. Without a manager inputReader returns the client.
+func (s *Set) inputReader(c client.Client) client.Reader {
+	if _, ofStep := c.(step.Reader); ofStep || s.Forms == nil {
+		return c
+	}
+	return &references.Reader{Forms: s.Forms, Cache: c, Live: s.ApiReader}
+}
+
+// noteUnseen notes that an object that an input reads exists, and that the cache does not show it. Unless the cache is
+// only behind, no change of the object triggers a reconcile.
+func (r *Reconciliation) noteUnseen(kind string, obj metav1.Object) {
+	if r.Set.Applier.Clock.Since(obj.GetCreationTimestamp().Time) <= apply.MaxCacheDelay {
+		r.unseen = true
+		return
+	}
+	name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	r.failures = append(r.failures, &owned.NotCachedError{Kind: kind, Name: name})
+}
+
+func versionOf(obj metav1.Object) string {
+	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
+}
+
+// inputMemory is the value of an input that was read past the cache, for one owner.
+type inputMemory struct {
+	owner uint64 // see digestOwner
+	reads []owned.ReadVersion
+	value any
+}
+
+// remembered returns what is remembered of an input, if neither the owner nor what was read has changed since.
+func (r *Reconciliation) remembered(input *Input) (known inputMemory, ok bool) {
+	if r.readsAnew {
+		return known, false
+	}
+	known, ok = r.Set.Owners.input(r.owner.Reference.UID, input)
+	if !ok || known.owner != r.digestOwner() {
+		return known, false
+	}
+	return known, r.areCurrent(known.reads)
+}
+
+// areCurrent reports whether the cache shows objects in the versions in which they were read.
+func (r *Reconciliation) areCurrent(reads []owned.ReadVersion) bool {
+	reader := r.Set.inputReader(r.client)
+	return !slices.ContainsFunc(reads, func(read owned.ReadVersion) bool {
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(read.Kind)
+		switch err := reader.Get(r.ctx, read.Name, meta); {
+		case apierrors.IsNotFound(err):
+			return read.Version != ""
+		case err != nil:
+			return true
+		}
+		return versionOf(meta) != read.Version
+	})
+}
+
+// remember keeps a value that took requests to read. What was read from the cache alone is read again in each reconcile.
+func (r *Reconciliation) remember(input *Input, owner uint64, reader *InputReader, value any, err error) {
+	r.unknown = r.unknown || reader.failed
+	if r.readsAnew || err != nil || reader.failed || !reader.pastCache {
+		return
+	}
+	r.Set.Owners.setInput(r.owner.Reference.UID, input, inputMemory{owner, reader.reads, value})
+}
+
+// digestOwner returns a digest of the part of the owner that an input may read.
+func (r *Reconciliation) digestOwner() uint64 {
+	return r.Set.Owners.digestOwner(r.Object, r.Set.epochOfReads(r.client))
+}
+
+// digestOwner returns a digest of an owner's spec, labels and annotations, and of the epochs of the resource versions:
+// see package versions. The generation stands for the spec, or the resource version if the kind has no generation.
+func (m *ownerMemory) digestOwner(owner client.Object, ofReads uint64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	maphash.WriteComparable(&h, [2]uint64{m.versions.Current(), ofReads})
+	if generation := owner.GetGeneration(); generation != 0 {
+		maphash.WriteComparable(&h, generation)
+	} else {
+		h.WriteString(owner.GetResourceVersion())
+	}
+	var pairs uint64 // the sum does not depend on the order of the maps
+	for i, pairsOf := range []map[string]string{owner.GetLabels(), owner.GetAnnotations()} {
+		for key, value := range pairsOf {
+			pairs += maphash.Comparable(m.seed, [2]string{key, value}) * uint64(2*i+1)
+		}
+	}
+	maphash.WriteComparable(&h, pairs)
+	return h.Sum64()
+}
+
+func (m *ownerMemory) input(owner types.UID, input *Input) (inputMemory, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.ByUID[owner].inputs[input]
+	return known, ok
+}
+
+func (m *ownerMemory) setInput(owner types.UID, in *Input, read inputMemory) {
+	m.change(owner, func(r *rememberedOwner) {
+		if r.inputs == nil {
+			r.inputs = map[*Input]inputMemory{}
+		}
+		r.inputs[in] = read
+	})
+}

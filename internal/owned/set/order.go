@@ -1,0 +1,147 @@
+package set
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+)
+
+// order is the order in which the children of a set are applied.
+type order struct {
+	index    map[*Child]int
+	Sequence []int   // the children in the order in which they are applied: each after the ones that it comes after, otherwise as declared
+	Rank     []int   // by child: one more than the highest rank of the children that it comes after, or 0
+	before   [][]int // by child: the children that it comes after
+}
+
+// NewOrder returns an error for a mistake in the children: one is nil, is given twice, comes after a child of another set, comes
+// after itself in a cycle, or has options that exclude each other.
+func NewOrder(children []*Child) (*order, error) {
+	o := &order{index: make(map[*Child]int, len(children)), Rank: make([]int, len(children)), before: make([][]int, len(children))}
+	for i, child := range children {
+		if child == nil {
+			return nil, fmt.Errorf("child %d is nil", i+1)
+		}
+		if _, twice := o.index[child]; twice {
+			return nil, fmt.Errorf("child %d, a %s, is given twice", i+1, child.kindName())
+		}
+		o.index[child] = i
+	}
+	for i, child := range children {
+		if err := o.checkChild(child); err != nil {
+			return nil, fmt.Errorf("child %d, a %s: %w", i+1, child.kindName(), err)
+		}
+	}
+	for rank := range owned.Ranks {
+		for i, child := range children {
+			if owned.RankOf(child.kindName()) != rank {
+				continue
+			}
+			if err := o.visit(children, i, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return o, nil
+}
+
+func (o *order) checkChild(child *Child) error {
+	if u, untyped := child.Sample.(*unstructured.Unstructured); untyped && u.GetKind() == "" {
+		return errors.New("it has no kind: give it one with the method Kind")
+	}
+	if err := cmp.Or(child.Mistake, feature.MistakeOf(&child.Options, child.groupKind(), len(child.Inputs) > 0)); err != nil {
+		return err
+	}
+	for _, in := range child.Inputs {
+		if in.Mistake != nil {
+			return in.Mistake
+		}
+	}
+	for _, before := range child.dependencies() {
+		if before == nil {
+			return errors.New("it comes after a child that is nil")
+		}
+		if _, known := o.index[before]; !known {
+			return fmt.Errorf("it comes after a %s that is not in this set: give both to one Ensure", before.kindName())
+		}
+	}
+	return nil
+}
+
+// visit appends a child to the sequence, after those that it comes after. path leads to the child.
+func (o *order) visit(children []*Child, i int, path []int) error {
+	if slices.Contains(o.Sequence, i) {
+		return nil
+	}
+	if start := slices.Index(path, i); start >= 0 {
+		var names []string
+		for _, j := range append(path[start:], i) {
+			names = append(names, fmt.Sprintf("child %d, a %s", j+1, children[j].kindName()))
+		}
+		return fmt.Errorf("the order of the children is a cycle: %s: take one After away", strings.Join(names, ", after "))
+	}
+	for _, before := range children[i].dependencies() {
+		j := o.index[before]
+		if err := o.visit(children, j, append(slices.Clip(path), i)); err != nil {
+			return err
+		}
+		o.Rank[i], o.before[i] = max(o.Rank[i], o.Rank[j]+1), append(o.before[i], j)
+	}
+	o.Sequence = append(o.Sequence, i)
+	return nil
+}
+
+// dependencies returns the children that have to be applied before this one.
+func (c *Child) dependencies() []*Child {
+	before := slices.Clip(c.After)
+	for _, in := range c.Inputs {
+		before = append(before, in.live...)
+	}
+	return before
+}
+
+// liveInput returns a child whose live object this one is built from, or nil.
+func (c *Child) liveInput() *Child {
+	for _, in := range c.Inputs {
+		if live := in.live; len(live) > 0 {
+			return live[0]
+		}
+	}
+	return nil
+}
+
+// kindName returns the kind of the child's objects, for messages.
+func (c *Child) kindName() string {
+	if u, untyped := c.Sample.(*unstructured.Unstructured); untyped {
+		return u.GetKind()
+	}
+	return reflect.TypeOf(c.Sample).Elem().Name()
+}
+
+// groupKind returns the kind of the child's objects. For Go types, it knows only the kinds that an option is for.
+func (c *Child) groupKind() schema.GroupKind {
+	switch c.Sample.(type) {
+	case *corev1.Secret:
+		return schema.GroupKind{Kind: "Secret"}
+	case *batchv1.Job:
+		return schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
+	case *appsv1.StatefulSet:
+		return schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}
+	}
+	return c.Sample.GetObjectKind().GroupVersionKind().GroupKind()
+}
+
+// Describe names a child whose objects are not known, for messages.
+func (c *Child) Describe() string { return "child " + c.kindName() }

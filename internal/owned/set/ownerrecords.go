@@ -1,0 +1,155 @@
+package set
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// RecordPrefixes are the prefixes of the keys of records on owners. Whoever may write the owner can write any value
+// there, so a value says where to look and what to try, and never proves anything about other objects: before a
+// deletion, the live object has to show that it is ours.
+var RecordPrefixes = []string{record.RunPrefix, record.ExpansionPrefix}
+
+// Some facts must outlive the child that they are about: that a Job has run, or that a StatefulSet is being replaced.
+// They are stored in records on the owner, one annotation for each child. A record is written with the owner's resource
+// version as precondition. So a process that sees an old version of the owner can never write one.
+
+// withoutRecords returns the owner as the functions of the children get it: without its records. A function that copies
+// the owner's annotations into a pod template would otherwise change what is desired with every record, and so a Job of
+// [ownedresources.RunOnce] would be replaced for ever. It returns the owner itself if it has no record, and if the set writes none.
+func (s *Set) withoutRecords(obj client.Object) client.Object {
+	isRecord := func(key, _ string) bool {
+		return slices.ContainsFunc(RecordPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+	}
+	has := false
+	for key := range obj.GetAnnotations() {
+		has = has || isRecord(key, "")
+	}
+	if !has && !s.holdsObjects() {
+		return obj
+	}
+	without := obj.DeepCopyObject().(client.Object)
+	annotations := without.GetAnnotations()
+	maps.DeleteFunc(annotations, isRecord)
+	without.SetAnnotations(annotations)
+	return without
+}
+
+// abandonExpansions deletes the pods of StatefulSets that this set deleted to replace them, and that are not desired
+// any more. The records on the owner name these StatefulSets. It waits until the garbage collector has orphaned the
+// pods.
+func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map[string]bool) error {
+	if !slices.ContainsFunc(s.Children, func(c *Child) bool { return c.Options.ExpandVolumes }) {
+		return nil
+	}
+	for key := range o.Object.GetAnnotations() {
+		if !strings.HasPrefix(key, record.ExpansionPrefix) || desired[key] {
+			continue
+		}
+		e := feature.ExpansionOf(o, key)
+		if e == nil || !o.IsSet(e.Set) {
+			continue
+		}
+		if err := o.RequireCurrent(ctx); err != nil {
+			return err
+		}
+		if err := write.DeleteOrphanedPods(ctx, o, e); err != nil {
+			return err
+		}
+		if o.Object.GetDeletionTimestamp() == nil {
+			return o.SetRecord(ctx, key, "") // which triggers the next reconcile, if there are more
+		}
+	}
+	return nil
+}
+
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
+
+// UndesiredRuns returns the keys of the records that this set has written on the owner about Jobs that it does not
+// desire any more.
+func UndesiredRuns(o *owned.Owner, desired DesiredNames) (keys []string) {
+	if slices.ContainsFunc(desired.unbuilt, func(k *owned.Kind) bool { return k.GVK.GroupKind() == jobKind }) {
+		return nil
+	}
+	for key, value := range o.Object.GetAnnotations() {
+		if !strings.HasPrefix(key, record.RunPrefix) {
+			continue
+		}
+		last := record.ParseRun(value)
+		if last.State != "" && o.IsSet(last.Set) && !slices.ContainsFunc(desired.Objects, func(d owned.Declared) bool {
+			return d.Options.RunOnce && record.Key(record.RunPrefix, o.Namespace, d.Object) == key
+		}) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// forgetRuns removes the records on the owner about Jobs that this set does not desire any more. It waits until the
+// Jobs are gone. If another set of the pass desires a Job now, the record is left to that set.
+func (s Pruner) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredNames, found []written) error {
+	for _, key := range UndesiredRuns(o, desired) {
+		if slices.ContainsFunc(found, func(w written) bool {
+			return w.kind.GVK.GroupKind() == jobKind && record.Key(record.RunPrefix, o.Namespace, w.object) == key
+		}) {
+			continue
+		}
+		value := ""
+		if pass := passcontext.FromContext(ctx); pass != nil {
+			if _, unknown := pass.AnnotationKeptBy(record.RunPrefix); unknown {
+				continue
+			}
+			if set, kept := pass.AnnotationKeptBy(key); kept {
+				last := record.ParseRun(o.Object.GetAnnotations()[key])
+				last.Set = set
+				value = last.String()
+			}
+		}
+		if err := o.SetRecord(ctx, key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeRunFinalizers removes the finalizers from all Jobs of an owner that is being deleted. It lists them past the cache,
+// which may not show the latest. The owner's deletion may have orphaned some of them, so a search by controller does
+// not find them all.
+func (s Finalization) removeRunFinalizers(ctx context.Context, o *owned.Owner) error {
+	for i, child := range s.Children {
+		if !child.Options.RunOnce {
+			continue
+		}
+		kinds, err := s.KindsIn(o.Client.Scheme())
+		if err != nil {
+			return err
+		}
+		jobs, err := o.ListLive(ctx, kinds[i].GVK, o.Namespace)
+		if err != nil {
+			return err
+		}
+		for j := range jobs {
+			job := &jobs[j]
+			if job.GetAnnotations()[record.RunOwner] != string(o.Reference.UID) || !slices.Contains(job.GetFinalizers(), record.RunOnce) {
+				continue
+			}
+			if _, err := (apply.Runs{Applier: s.Applier}).RemoveRunFinalizer(ctx, o, kinds[i], job); err != nil {
+				return err
+			}
+		}
+		return nil // one list has the Jobs of all children
+	}
+	return nil
+}

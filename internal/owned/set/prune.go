@@ -1,0 +1,340 @@
+package set
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/memory"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// DesiredNames are the objects that are desired in one reconcile. Not all desired objects of the kinds in unbuilt are
+// known: a child of such a kind was not built.
+type DesiredNames struct {
+	Objects []owned.Declared
+	unbuilt []*owned.Kind
+	retains []byte // see reconciliation.retains
+}
+
+// without returns the objects that are certainly not desired.
+func (d DesiredNames) without(found []written) (undesired []written) {
+	if len(found) == 0 {
+		return nil
+	}
+	names := make(map[record.Name]bool, len(d.Objects))
+	for i := range d.Objects {
+		names[d.Objects[i].ObjectName()] = true
+	}
+	kinds := map[schema.GroupKind]bool{}
+	for _, k := range d.unbuilt {
+		kinds[k.GVK.GroupKind()] = true
+	}
+	for _, w := range found {
+		kind := w.kind.GVK.GroupKind()
+		if !kinds[kind] && !names[record.NameOf(kind, w.object)] {
+			undesired = append(undesired, w)
+		}
+	}
+	return undesired
+}
+
+// Pruner finds and deletes what a set has written.
+type Pruner struct{ *Set }
+
+// prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
+// reconcile it does so after all steps, if each of them succeeded or waits. It reports whether nothing was left to do.
+//
+// It lists the children in the cache only if one of these holds:
+//
+//   - The desired names have changed, or what the functions of [ownedresources.Child.Retain] return.
+//   - A child has appeared.
+//   - A child was deleted.
+//   - The process is new.
+//   - The cache did not show a write of ours yet when they were last listed.
+//   - The owner has the record of a Job that is not desired any more.
+func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (done bool, err error) {
+	digest := s.Owners.Digest(desired)
+	if s.Owners.IsPruned(o.Reference.UID, digest) && len(UndesiredRuns(o, desired)) == 0 {
+		return true, nil
+	}
+	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, desired, digest) }
+	if pass := passcontext.FromContext(ctx); pass != nil {
+		pass.AfterSteps(now)
+		return false, nil
+	}
+	return false, now(ctx)
+}
+
+func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames, digest uint64) error {
+	// Pending is read before listing. A list lacks what we wrote and the cache does not show yet. Then the children
+	// have to be listed again.
+	complete := !s.Applier.Writes.Pending()
+	uid, pruned := o.Reference.UID, uint64(0)
+	s.Owners.BeginList(uid)
+	defer func() { s.Owners.EndList(uid, pruned) }()
+	found, unserved, err := s.listWritten(ctx, o)
+	if err != nil {
+		return err
+	}
+	undesired, err := s.withoutRetained(ctx, o, desired.without(found))
+	if err != nil {
+		return err
+	}
+	if _, err := s.deleteInOrder(ctx, o, undesired, "no longer desired"); err != nil {
+		return err
+	}
+	if err := s.forgetRuns(ctx, o, desired, found); err != nil {
+		return err
+	}
+	left, err := s.listFormer(ctx, o)
+	if err != nil {
+		return err
+	}
+	if _, err := s.deleteInOrder(ctx, o, desired.without(left), "left by a former "+o.String()); err != nil {
+		return err
+	}
+	complete = complete && !slices.ContainsFunc(unserved, desired.knows) // they were served when the children were built
+	if complete {
+		pruned = digest
+		if len(o.Finalizers) > 0 {
+			s.Owners.setMarked(o)
+		}
+	}
+	return nil
+}
+
+// written is a live object that a set wrote for an owner.
+type written struct {
+	kind   *owned.Kind
+	object client.Object
+	order  int // see opblocks.dev/order
+}
+
+// listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. unserved are
+// the kinds that are not served ([ownedresources.IfServed]), which have no objects.
+func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved []*owned.Kind, err error) {
+	return s.listIndexed(ctx, o, controllerBucket(o.Reference.UID), func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) })
+}
+
+// listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The
+// garbage collector does not delete them. Without a manager, no event of theirs triggers a reconcile either.
+func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) ([]written, error) {
+	name := o.ObjectName()
+	found, _, err := s.listIndexed(ctx, o, nameBucket(name), func(k *owned.Kind, obj client.Object) bool {
+		m, marked := record.MarkOf(obj, k.GVK.GroupKind())
+		return marked && m.Owner == name && m.UID != o.Reference.UID && !m.Retained && s.Known().isAnywhere(k.GVK) && s.carriesMarks(obj)
+	})
+	return found, err
+}
+
+// listIndexed returns the objects of the set's kinds that are in a bucket of the index and satisfy a function.
+func (s Pruner) listIndexed(ctx context.Context, o *owned.Owner, bucket string, is func(*owned.Kind, client.Object) bool) (found []written, unserved []*owned.Kind, err error) {
+	kinds, err := s.KindsIn(o.Client.Scheme())
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, k := range kinds {
+		if firstOfKind(kinds, i) != i || bucket != controllerBucket(o.Reference.UID) && !s.Known().isAnywhere(k.GVK) {
+			continue
+		}
+		list, served, err := s.listIfServed(ctx, o, s.Children[i], k.GVK, bucket)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !served {
+			unserved = append(unserved, k)
+		}
+		for _, obj := range list {
+			if is(k, obj) {
+				found = append(found, written{k, obj, record.OrderOf(obj)})
+			}
+		}
+	}
+	return found, unserved, nil
+}
+
+// firstOfKind returns the index of the first child that has the same kind as child i.
+func firstOfKind(kinds []*owned.Kind, i int) int {
+	return slices.IndexFunc(kinds, func(k *owned.Kind) bool { return k.GVK == kinds[i].GVK })
+}
+
+// isWritten reports whether a live object was written by this set for this owner. Most objects of a bucket of the index belong to
+// other owners, so the owner is compared first.
+func (s *Set) isWritten(o *owned.Owner, k *owned.Kind, live client.Object) bool {
+	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
+		return controller.UID == o.Reference.UID && s.carriesMarks(live)
+	}
+	return s.carriesMarks(live) && o.IsMarkedBy(live, k.GVK.GroupKind())
+}
+
+// carriesMarks reports whether a live object was written by this set, under its present name or an earlier one.
+func (s *Set) carriesMarks(live client.Object) bool {
+	return owned.IsWrittenBy(live, s.Name, s.FormerNames)
+}
+
+// deleteInOrder deletes the objects with the highest order. Objects with a lower order wait until these are gone: then
+// the error is a [*owned.WaitingError]. It returns the objects that are not gone yet. Objects that turn out not to be ours
+// are left alone, and are not waited for. why is for the errors.
+func (s Pruner) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
+	defer s.Applier.EmitEvents(o)
+	for len(found) > 0 {
+		highest := 0
+		for _, w := range found {
+			highest = max(highest, w.order)
+		}
+		var deleting []string
+		var later, ours []written
+		var waits []*owned.WaitingError
+		for _, w := range found {
+			if w.order < highest {
+				later = append(later, w)
+				continue
+			}
+			isOurs, err := s.delete(ctx, o, w)
+			if wait, ok := errors.AsType[*owned.WaitingError](err); ok {
+				waits = append(waits, wait)
+				continue
+			}
+			if err != nil {
+				return found, fmt.Errorf("%s, %s: %w", w.kind.Describe(w.object), why, err)
+			}
+			if isOurs {
+				ours, deleting = append(ours, w), append(deleting, w.kind.Describe(w.object))
+			}
+		}
+		if len(waits) > 0 {
+			return found, owned.JoinWaits(waits)
+		}
+		if len(deleting) > 0 && len(later) > 0 {
+			return found, owned.NewWaiting(owned.ReasonTerminating, 0, fmt.Sprintf(
+				"%s: %s; waits for the deletion of %s, which came after", why, enumerate(describeAll(later)), enumerate(deleting)))
+		}
+		if found = later; len(deleting) > 0 {
+			return ours, nil
+		}
+	}
+	return nil, nil
+}
+
+func describeAll(all []written) []string {
+	names := make([]string, len(all))
+	for i, w := range all {
+		names[i] = w.kind.Describe(w.object)
+	}
+	return names
+}
+
+// enumerate lists the first three names, and the number of the others.
+func enumerate(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
+func (s Pruner) delete(ctx context.Context, o *owned.Owner, w written) (ours bool, err error) {
+	holdsRun := slices.Contains(w.object.GetFinalizers(), record.RunOnce)
+	if w.object.GetDeletionTimestamp() != nil && !holdsRun {
+		return true, nil
+	}
+	a := s.Applier
+	if o.Object.GetDeletionTimestamp() == nil {
+		if err := a.SlowDownByName(o, w.kind, w.object, memory.Deletion, owned.Sum{}); err != nil {
+			return true, err
+		}
+	}
+	m, marked := record.MarkOf(w.object, w.kind.GVK.GroupKind())
+	switch marked = marked && metav1.GetControllerOfNoCopy(w.object) == nil; {
+	case marked && m.UID != o.Reference.UID:
+		if gone, err := o.IsGone(ctx, m); err != nil || !gone {
+			return false, err
+		}
+	case marked && o.Object.GetDeletionTimestamp() != nil:
+		if err := o.ConfirmDeleted(ctx); err != nil {
+			return true, err
+		}
+	default:
+		if err := o.Confirm(ctx); err != nil {
+			return true, err
+		}
+	}
+	if marked {
+		return a.RemoveMarked(ctx, o, w.kind, w.object)
+	}
+	if holdsRun {
+		released, err := apply.Runs{Applier: a}.RemoveRunFinalizer(ctx, o, w.kind, w.object)
+		if err != nil || released == nil || released.GetDeletionTimestamp() != nil {
+			return true, err
+		}
+		w.object = released
+	}
+	err = owned.DeleteExactly(ctx, o.Client, w.object, metav1.DeletePropagationBackground)
+	if client.IgnoreNotFound(err) != nil {
+		return true, fmt.Errorf("delete: %w", err)
+	}
+	if err == nil {
+		a.CountByName(o, w.kind, w.object, memory.Deletion, owned.Sum{})
+		a.Report(ctx, o, w.kind, w.object, report.OutcomeDeleted, "")
+	}
+	return true, nil
+}
+
+// list returns objects of a kind, among them all objects in a bucket of the index. They may be the cache's own.
+func (s Pruner) list(ctx context.Context, o *owned.Owner, sample client.Object, gvk schema.GroupVersionKind, bucket string) ([]client.Object, error) {
+	list := NewList(sample, gvk, o.Client.Scheme())
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if !s.Known().isAnywhere(gvk) {
+		options = append(options, client.InNamespace(o.Namespace))
+	}
+	reader := client.Reader(o.Client)
+	if s.Cache != nil { // it has the index, also for unstructured objects
+		reader = s.Cache
+		options = append(options, client.MatchingFields{controllerIndex: bucket})
+	}
+	if err := reader.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("list the children of %s: %w", o, err)
+	}
+	return ItemsOf(list), nil
+}
+
+// NewList returns an empty list of objects of a kind, in the type of sample.
+func NewList(sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) client.ObjectList {
+	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	if _, untyped := sample.(runtime.Unstructured); !untyped {
+		if typed, err := scheme.New(listKind); err == nil {
+			if list, ok := typed.(client.ObjectList); ok {
+				return list
+			}
+		}
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(listKind)
+	return list
+}
+
+// ItemsOf returns the objects of a list, without copies.
+func ItemsOf(list client.ObjectList) (objs []client.Object) {
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // a list has items, and the function returns no error
+		if obj, ok := item.(client.Object); ok {
+			objs = append(objs, obj)
+		}
+		return nil
+	})
+	return objs
+}

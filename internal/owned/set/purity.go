@@ -1,0 +1,93 @@
+package set
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// checkPurity builds the children although the owner is settled. It returns an error if they are not as they were
+// applied last: then a function that builds depends on something that is neither the owner nor an input.
+func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, last *SettledOwner) error {
+	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
+	o, err := owned.NewOwner(obj, c, s.ApiReader)
+	if err != nil {
+		return err
+	}
+	o.Set = s.Name
+	kinds, err := s.KindsIn(c.Scheme())
+	if err != nil {
+		return err
+	}
+	r := &Reconciliation{
+		Set: s, ctx: passcontext.WithoutFaults(ctx), client: c, owner: &o, Object: s.withoutRecords(obj), Kinds: kinds,
+		States: make([]ChildState, len(s.Children)), readsAnew: true,
+	}
+	for i, served := range last.served {
+		r.States[i].Served = served
+	}
+	for _, i := range s.order.Sequence {
+		if r.build(i); readsOthers(r, last.reads) {
+			return nil // an object has changed, and the cache does not show that yet
+		}
+		if err := errors.Join(r.failures...); err != nil || len(r.waits) > 0 {
+			return impure(s.Children[i].Describe(), "it cannot be built any more", errors.Join(err, owned.JoinWaits(r.waits)))
+		}
+		for j := r.States[i].from; j < r.States[i].to; j++ {
+			if err := compareWithApplied(r, &r.objects[j]); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.objects) != len(last.children) {
+		return impure(o.String(), fmt.Sprintf("it has %d children instead of %d", len(r.objects), len(last.children)), nil)
+	}
+	return nil
+}
+
+// readsOthers reports whether an input has read another object than before, or another version.
+func readsOthers(r *Reconciliation, before []owned.ReadVersion) bool {
+	for _, result := range r.inputs {
+		if slices.ContainsFunc(result.reads, func(read owned.ReadVersion) bool { return !slices.Contains(before, read) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// compareWithApplied returns an error if an object is not what was applied last.
+func compareWithApplied(r *Reconciliation, d *owned.Declared) error {
+	live, _, err := r.Set.Applier.Read(r.ctx, r.owner, d.Kind, d.Object)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		return impure(d.Kind.Describe(d.Object), "an object of this name was not there before", nil)
+	}
+	d.Live = live
+	desired, err := r.Set.Applier.Desire(r.owner, d.Object, d.Options)
+	if err != nil {
+		return err
+	}
+	if record.LastAppliedOf(live).Hash != string(desired.Sum[:]) {
+		return impure(d.Kind.Describe(d.Object), "it is built in another way", nil)
+	}
+	return nil
+}
+
+func impure(subject, difference string, err error) error {
+	message := fmt.Sprintf("%s: %s, although neither the owner, nor what an input reads, nor a child has changed: the functions that build it "+
+		"and read its inputs must depend on the owner and on what they are given or read, not on the time, a random value, the order of a map or "+
+		"a global, and nobody may change the value of an input afterwards", subject, difference)
+	if err == nil {
+		return errors.New(message)
+	}
+	return fmt.Errorf("%s: %w", message, err)
+}

@@ -1,0 +1,348 @@
+package set
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Reconciliation is one call of [ownedresources.ChildSet.Reconcile]: what was built, and what became of it.
+type Reconciliation struct {
+	Set    *Set
+	ctx    context.Context
+	client client.Client
+	owner  *owned.Owner
+	Object client.Object
+	Kinds  []*owned.Kind // the kind of each child
+
+	building int              // the index of the child that is being built
+	States   []ChildState     // the state of each child
+	objects  []owned.Declared // the objects of all children, in the order in which they were built
+	byName   map[record.Name]int
+	inputs   map[*Input]inputResult // the inputs that were read, by their pointers
+	copied   client.Object          // see ownerOfInputs
+
+	begun    []begun // what was begun, and not concluded yet
+	failures []error
+	waits    []*owned.WaitingError
+
+	unseen  bool // an object that an input reads exists, and the cache does not show it yet
+	changed bool // an object was written, or read from elsewhere than the cache
+	quiet   bool // there was nothing to do
+	unknown bool // an input could not read something, and made a value all the same
+
+	readsAnew bool   // the values of inputs are neither remembered nor used again
+	ofReads   uint64 // the epoch of the versions that inputs read, when the reconcile began
+}
+
+// ChildState is what became of one child.
+type ChildState struct {
+	from, to int // the child's part of objects
+	built    bool
+	missing  error  // set if an object that the input reads is missing, and the child is applied all the same
+	NotReady string // why what comes after the child has to wait; empty if it is ready
+	Served   servedState
+	unusable error // why a kind that is served cannot be applied yet
+}
+
+// NameIndexFrom is the number of objects from which a map, instead of a search, finds two with one name.
+const NameIndexFrom = 16
+
+func (r *Reconciliation) run() error {
+	if r.Set.ifServed {
+		defer r.acquireServed()()
+	}
+	for _, i := range r.Set.order.Sequence {
+		if r.Set.Children[i].liveInput() == nil { // before any request is sent, so that mistakes are found first
+			r.build(i)
+		}
+	}
+	for _, i := range r.Set.order.Sequence {
+		if r.needsOthers(i) {
+			r.conclude()
+		}
+		if !r.States[i].built && r.Set.Children[i].liveInput() != nil {
+			r.build(i)
+		}
+		r.begin(i)
+	}
+	r.conclude()
+	if r.Set.ifServed {
+		r.noteServed()
+	}
+	r.abandonExpansions()
+	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
+		return errors.Join(r.failures...)
+	}
+	pruned, err := Pruner{r.Set}.prune(r.ctx, r.owner, DesiredNames{r.objects, r.unbuilt(), r.retains()})
+	r.quiet = pruned && len(r.waits) == 0 && !r.changed && r.Set.canSettle()
+	return errors.Join(owned.JoinWaits(r.waits), err)
+}
+
+// abandonExpansions deletes the pods of StatefulSets that were deleted to be replaced, and that are not desired any more.
+func (r *Reconciliation) abandonExpansions() {
+	if len(r.unbuilt()) > 0 {
+		return
+	}
+	desired := map[string]bool{}
+	for i := range r.objects {
+		if r.objects[i].Options.ExpandVolumes {
+			desired[record.Key(record.ExpansionPrefix, r.owner.Namespace, r.objects[i].Object)] = true
+		}
+	}
+	err := r.Set.abandonExpansions(r.ctx, r.owner, desired)
+	if wait, ok := errors.AsType[*owned.WaitingError](err); ok {
+		r.waits = append(r.waits, wait)
+	} else if err != nil {
+		r.failures = append(r.failures, err)
+	}
+}
+
+// build calls the child's function. It sends no request, unless the child has an input that does.
+func (r *Reconciliation) build(i int) {
+	child, state := r.Set.Children[i], &r.States[i]
+	if state.leftOut() {
+		return
+	}
+	r.building, state.from = i, len(r.objects)
+	err := state.unusable
+	if err == nil {
+		err = child.Build(r)
+	}
+	if err != nil {
+		r.objects = r.objects[:state.from]
+	}
+	state.to, state.built = len(r.objects), err == nil
+	if err != nil {
+		r.fail(i, child.Describe(), err)
+	}
+	if pass := passcontext.FromContext(r.ctx); err != nil && child.Options.RunOnce && pass != nil {
+		pass.KeepAnnotation(record.RunPrefix, r.owner.Set) // nobody knows which Jobs it desires
+	}
+	reads := r.readsOf(child)
+	for j := state.from; j < state.to; j++ {
+		r.objects[j].Reads = reads
+		r.check(j)
+	}
+}
+
+// readsOf returns what the inputs of a child have read.
+func (r *Reconciliation) readsOf(child *Child) (reads []owned.ReadVersion) {
+	for _, in := range child.Inputs {
+		reads = append(reads, in.readsIn(r)...)
+	}
+	return reads
+}
+
+// Add adds an object to the child that is being built.
+func (r *Reconciliation) Add(obj client.Object) {
+	child := r.Set.Children[r.building]
+	if _, untyped := child.Sample.(*unstructured.Unstructured); untyped {
+		obj.GetObjectKind().SetGroupVersionKind(r.Kinds[r.building].GVK)
+	}
+	r.objects = append(r.objects, owned.Declared{
+		Kind: r.Kinds[r.building], Object: obj, Options: &child.Options,
+		Binding: child.Options.BindingFor(r.Object), Builder: r.Set.kinds.Load().Builders[r.building], Order: r.Set.order.Rank[r.building],
+	})
+}
+
+// check finds what is wrong with an object before any request. It sets the owner's namespace on an object without one.
+func (r *Reconciliation) check(j int) {
+	d := &r.objects[j]
+	if d.Options.Anywhere {
+		d.Err = r.Set.validateAnywhere(r.ctx, r.owner, d)
+	} else {
+		d.Err = r.Set.Applier.ValidateOne(r.owner, d.Kind, d.Object)
+	}
+	if d.Err != nil {
+		return
+	}
+	if other := r.indexOf(j); other >= 0 {
+		d.Err = fmt.Errorf("%s is desired twice: give each child a name of its own", d.Kind.Describe(d.Object))
+		r.objects[other].Err = d.Err
+	}
+}
+
+// indexOf returns the index of an earlier object that has the same kind and name as object j, or -1.
+func (r *Reconciliation) indexOf(j int) int {
+	d := &r.objects[j]
+	if j < NameIndexFrom {
+		return slices.IndexFunc(r.objects[:j], func(other owned.Declared) bool { return other.IsNamed(d.Kind.GVK, d.Object) })
+	}
+	if r.byName == nil {
+		r.byName = make(map[record.Name]int, len(r.objects))
+		for k := range r.objects[:j] {
+			r.byName[r.objects[k].ObjectName()] = k
+		}
+	}
+	if other, found := r.byName[d.ObjectName()]; found {
+		return other
+	}
+	r.byName[d.ObjectName()] = j
+	return -1
+}
+
+// begun is an object that was applied, or that is to be created. Nobody knows yet whether it is ready.
+type begun struct {
+	child    int
+	object   int // -1 for an error of the child itself
+	result   apply.Result
+	creation *apply.Creation // nil unless it is to be created
+	err      error
+}
+
+// needsOthers reports whether what has begun has to be concluded before a child begins: the child comes after it, or is of a kind
+// of a higher rank. A child that is built from a live one, and a Job that runs once, are not sent together with others.
+func (r *Reconciliation) needsOthers(i int) bool {
+	child := r.Set.Children[i]
+	return child.Options.RunOnce || child.liveInput() != nil || slices.ContainsFunc(r.begun, func(b begun) bool {
+		return slices.Contains(r.Set.order.before[i], b.child) || owned.RankOf(r.Kinds[b.child].GVK.Kind) < owned.RankOf(r.Kinds[i].GVK.Kind)
+	})
+}
+
+// begin applies the objects of a child, except those that are to be created. All are tried, whatever happens to the others.
+func (r *Reconciliation) begin(i int) {
+	child, state := r.Set.Children[i], &r.States[i]
+	hold := r.holdFor(child)
+	if state.missing != nil {
+		r.begun = append(r.begun, begun{child: i, object: -1, err: state.missing})
+	}
+	for j := state.from; j < state.to; j++ {
+		r.objects[j].Hold = hold
+		b := begun{child: i, object: j}
+		b.result, b.creation, b.err = r.beginObject(&r.objects[j], state)
+		r.begun = append(r.begun, b)
+	}
+}
+
+func (r *Reconciliation) beginObject(d *owned.Declared, state *ChildState) (apply.Result, *apply.Creation, error) {
+	if d.Err != nil {
+		return apply.Result{}, nil, d.Err
+	}
+	a := r.Set.Applier
+	if state.missing != nil {
+		live, _, err := a.Read(r.ctx, r.owner, d.Kind, d.Object)
+		if err == nil && live != nil {
+			d.Options.KeepWhileMissing(live, d.Object)
+		}
+		if err != nil {
+			return apply.Result{}, nil, err
+		}
+	}
+	if d.Options.RunOnce {
+		result, err := apply.Runs{Applier: a}.RunOnce(r.ctx, r.owner, d)
+		return result, nil, err
+	}
+	return a.Begin(r.ctx, r.owner, *d)
+}
+
+// conclude sends all creations at once, and then finds out for each object that was begun, in their order, whether it is ready.
+func (r *Reconciliation) conclude() {
+	var creations []*apply.Creation
+	for i := range r.begun {
+		if c := r.begun[i].creation; c != nil {
+			creations = append(creations, c)
+		}
+	}
+	if len(creations) > 0 {
+		apply.Send(r.ctx, creations...)
+	}
+	for i := range r.begun {
+		b := &r.begun[i]
+		child := r.Set.Children[b.child]
+		if b.object < 0 {
+			r.fail(b.child, child.Describe(), b.err)
+			continue
+		}
+		d := &r.objects[b.object]
+		if b.creation != nil {
+			b.result, b.err = r.Set.Applier.FinishCreation(r.ctx, b.creation)
+		}
+		if err := r.concludeObject(d, b); err != nil {
+			if child.Options.IfServed {
+				err = r.Set.Served.CheckRefusal(d, err)
+			}
+			r.fail(b.child, d.Kind.Describe(d.Object), err)
+		}
+	}
+	r.begun = r.begun[:0]
+}
+
+// concludeObject returns nil if an object is ready.
+func (r *Reconciliation) concludeObject(d *owned.Declared, b *begun) error {
+	if d.Err != nil {
+		return d.Err
+	}
+	a, err := r.Set.Applier, b.err
+	d.Live = b.result.Object
+	r.changed = r.changed || !b.result.FromCache
+	if err == nil && d.Options.RunOnce {
+		return apply.RunReady(r.owner, d)
+	}
+	if err == nil {
+		err = write.FinishExpansion(r.ctx, r.owner, d, d.Live)
+	}
+	if err == nil {
+		return d.Kind.Ready(d.Live, d.Options.ReadyCondition)
+	}
+	if _, waits := errors.AsType[*owned.WaitingError](err); !waits {
+		a.Report(r.ctx, r.owner, d.Kind, d.Object, report.OutcomeFailed, "")
+	}
+	if _, ok := errors.AsType[*owned.OwnershipError](err); ok {
+		r.Set.Owners.SetBlocked(d.ObjectName(), client.ObjectKeyFromObject(r.owner.Object))
+	}
+	return err
+}
+
+// fail notes that a child is not ready, and why.
+func (r *Reconciliation) fail(i int, subject string, err error) {
+	if r.States[i].NotReady == "" {
+		r.States[i].NotReady = subject
+	}
+	wait, ok := errors.AsType[*owned.WaitingError](err)
+	if !ok {
+		r.failures = append(r.failures, err)
+		return
+	}
+	switch reason, _ := wait.Waiting(); reason {
+	case owned.ReasonReferenceNotFound: // only its user can do something about it, so its reason comes first
+		r.waits = slices.Insert(r.waits, 0, wait)
+	default:
+		r.waits = append(r.waits, wait)
+	}
+}
+
+// holdFor returns the names of the objects that the child comes after and that are not ready, or nothing if the child
+// may be changed.
+func (r *Reconciliation) holdFor(child *Child) (names string) {
+	for _, before := range child.After {
+		if state := &r.States[r.Set.order.index[before]]; state.NotReady != "" {
+			if names != "" {
+				names += ", "
+			}
+			names += state.NotReady
+		}
+	}
+	return names
+}
+
+// unbuilt returns the kinds of the children that were not built in this call.
+func (r *Reconciliation) unbuilt() (kinds []*owned.Kind) {
+	for i := range r.States {
+		if !r.States[i].built {
+			kinds = append(kinds, r.Kinds[i])
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,323 @@
+package set
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/servedkinds"
+)
+
+const (
+	ReasonKindServed     = "KindServed"
+	ReasonKindNotServed  = "KindNotServed"
+	reasonKindNotWatched = "KindNotWatched"
+	reasonNotReady       = "NotReady"
+	reasonSchemaMissing  = "SchemaNotServed"
+)
+
+// schemaRetry is the delay before a schema is asked for again. The API server publishes it shortly after it serves the
+// kind.
+const schemaRetry = time.Second
+
+// gates are the watches of the kinds with the option IfServed, by kind. They are nil without a manager.
+type gates map[schema.GroupVersionKind]*servedkinds.Watch
+
+// ConditionTypes returns the condition types of [ownedresources.IfServed].
+func (s *Set) ConditionTypes() (types []string) {
+	for _, child := range s.Children {
+		if child != nil { // a mistake, which Reconcile returns
+			types = append(types, child.Options.ServedConditions...)
+		}
+	}
+	slices.Sort(types)
+	return slices.Compact(types)
+}
+
+// checkServed returns whether the children of a kind have the option IfServed. If only some have it, that is an error.
+func (s *Set) checkServed(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (ifServed bool, err error) {
+	var all []bool
+	for _, child := range s.Children {
+		if kind, err := apiutil.GVKForObject(child.Sample, scheme); err == nil && kind == gvk {
+			all = append(all, child.Options.IfServed)
+		}
+	}
+	if slices.Contains(all, true) && slices.Contains(all, false) {
+		return false, fmt.Errorf("children of kind %s: some have the option IfServed and some have not: give it to all", gvk.Kind)
+	}
+	return slices.Contains(all, true), nil
+}
+
+// watchWhileServed returns the watch of a kind with the option IfServed.
+func (s Watcher) watchWhileServed(mgr ctrl.Manager, child client.Object, gvk schema.GroupVersionKind) (*servedkinds.Watch, error) {
+	kinds, err := servedkinds.ForManager(mgr)
+	if err != nil {
+		return nil, err
+	}
+	owner := s.newOwner()
+	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
+	handlers := []servedkinds.Handler{
+		{Handler: owned, Predicates: []predicate.Predicate{s.Observe()}},
+		{Handler: s.enqueueBlocked(gvk.GroupKind())},
+	}
+	if marked, err := s.enqueueMarked(mgr, owner, gvk); err != nil {
+		return nil, err
+	} else if marked != nil {
+		handlers = append(handlers, servedkinds.Handler{Handler: marked})
+	}
+	w, err := kinds.Watch(child, servedkinds.Options{
+		Indexes:  map[string]client.IndexerFunc{controllerIndex: controllerValue},
+		Handlers: handlers,
+		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return s.allOwners(ctx, mgr) },
+		Appeared: func() { s.Applier.Kinds.Forget(gvk) },
+		Gone:     func(ctx context.Context) { s.forgetChildren(ctx, child, gvk, mgr.GetScheme()) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.Served == nil {
+		s.Served = gates{}
+	}
+	s.Served[gvk] = w
+	return w, nil
+}
+
+// allOwners returns a request for every T in the cache.
+func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
+	gvk, err := apiutil.GVKForObject(s.newOwner(), mgr.GetScheme())
+	if err != nil {
+		return nil, err
+	}
+	obj, err := mgr.GetScheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	list, ok := obj.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("%T is no list of objects", obj)
+	}
+	if err := mgr.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	for _, owner := range ItemsOf(list) {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)})
+	}
+	return requests, nil
+}
+
+// forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
+func (s Watcher) forgetChildren(ctx context.Context, sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) {
+	list := NewList(sample, gvk, scheme)
+	if err := s.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", gvk.String(), "reason", err.Error())
+	}
+	for _, child := range ItemsOf(list) {
+		s.Applier.Children.Forget(child.GetUID())
+	}
+}
+
+// servedState is whether the kind of a child with the option IfServed is served in one reconcile.
+type servedState int
+
+const (
+	alwaysServed servedState = iota // without the option
+	NotServed
+	NotWatched // served, but the cache does not have its objects yet
+	ServedNow
+)
+
+// acquire reports whether the kind of a child may be read. If so, the caller must call release.
+func (g gates) acquire(child *Child, gvk schema.GroupVersionKind, c client.Client) (servedState, error) {
+	if !child.Options.IfServed {
+		return alwaysServed, nil
+	}
+	if w := g[gvk]; w != nil {
+		switch {
+		case w.Acquire():
+			return ServedNow, nil
+		case w.Served():
+			return NotWatched, nil
+		}
+		return NotServed, nil
+	}
+	_, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return NotServed, nil
+	case err != nil:
+		return NotServed, fmt.Errorf("%s: find out whether its kind is served: %w", child.Describe(), err)
+	}
+	return ServedNow, nil
+}
+
+func (g gates) release(state servedState, gvk schema.GroupVersionKind) {
+	if w := g[gvk]; w != nil && state == ServedNow {
+		w.Release()
+	}
+}
+
+// listIfServed lists objects of the kind of a child. It returns served as false if the kind is not served.
+func (s Pruner) listIfServed(ctx context.Context, o *owned.Owner, child *Child, gvk schema.GroupVersionKind, bucket string) (list []client.Object, served bool, err error) {
+	state, err := s.Served.acquire(child, gvk, o.Client)
+	if err != nil || state == NotServed || state == NotWatched {
+		return nil, false, err
+	}
+	defer s.Served.release(state, gvk)
+	list, err = s.list(ctx, o, child.Sample, gvk, bucket)
+	return list, true, err
+}
+
+// knows reports whether all desired objects of a kind are known.
+func (d DesiredNames) knows(k *owned.Kind) bool {
+	return !slices.ContainsFunc(d.unbuilt, func(other *owned.Kind) bool { return other.GVK.GroupKind() == k.GVK.GroupKind() })
+}
+
+// refusalRetry is the delay before a child is tried again if its kind is no longer served. Its watch usually notices
+// before.
+const refusalRetry = 5 * time.Second
+
+// CheckRefusal returns the error of a child with the option IfServed. If the API server has just ceased to serve its
+// kind, that is not a failure, and the watch checks again whether the kind is served.
+func (g gates) CheckRefusal(d *owned.Declared, err error) error {
+	if !meta.IsNoMatchError(err) && !apierrors.IsMethodNotSupported(err) && !isUnknownResource(err) {
+		return err
+	}
+	if w := g[d.Kind.GVK]; w != nil {
+		w.CheckAgain()
+	}
+	return owned.NewWaiting(ReasonKindNotServed, refusalRetry, fmt.Sprintf(
+		"%s: its kind is not served any more: %v", d.Kind.Describe(d.Object), err))
+}
+
+// isUnknownResource reports whether the API server has no such resource, rather than no such object.
+func isUnknownResource(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// leftOut reports whether the child is left out of this reconcile.
+func (s *ChildState) leftOut() bool { return s.Served == NotServed || s.Served == NotWatched }
+
+// acquireServed finds out which children are left out, and returns a function that ends the permission to read the others.
+func (r *Reconciliation) acquireServed() (release func()) {
+	r.Kinds = slices.Clone(r.Kinds)
+	for i, child := range r.Set.Children {
+		state := &r.States[i]
+		var err error
+		if state.Served, err = r.Set.Served.acquire(child, r.Kinds[i].GVK, r.client); err != nil {
+			r.fail(i, child.Describe(), err) // what comes after it waits: perhaps the kind is served
+		}
+		if state.Served != ServedNow {
+			continue
+		}
+		// Compiled only now: the API server has no schema of a kind that it does not serve.
+		compiled, err := r.Set.compile(child, r.client.Scheme())
+		if err != nil {
+			state.unusable = owned.NewWaiting(reasonSchemaMissing, schemaRetry, fmt.Sprintf(
+				"%s: its kind is served, but its schema is not yet: %v", child.Describe(), err))
+			continue
+		}
+		r.Kinds[i] = compiled
+	}
+	return func() {
+		for i := range r.States {
+			r.Set.Served.release(r.States[i].Served, r.Kinds[i].GVK)
+		}
+	}
+}
+
+// servedAs reports whether the same kinds are served as then. The caller must call release after its reads.
+func (s *Set) servedAs(c client.Client, then []servedState) (release func(), same bool) {
+	kinds, err := s.KindsIn(c.Scheme())
+	if err != nil {
+		return func() {}, false
+	}
+	now := make([]servedState, len(kinds))
+	same = true
+	for i, child := range s.Children {
+		state, err := s.Served.acquire(child, kinds[i].GVK, c)
+		now[i], same = state, same && err == nil && state == then[i]
+	}
+	return func() {
+		for i, k := range kinds {
+			s.Served.release(now[i], k.GVK)
+		}
+	}, same
+}
+
+// noteServed sets the conditions of the children with the option IfServed.
+func (r *Reconciliation) noteServed() {
+	pass := passcontext.FromContext(r.ctx)
+	if pass == nil {
+		return
+	}
+	for _, conditionType := range r.Set.ConditionTypes() {
+		pass.SetCondition(r.ServedCondition(conditionType))
+	}
+}
+
+// ServedCondition returns a condition of the children that have its type. Children that are left out come first.
+func (r *Reconciliation) ServedCondition(conditionType string) metav1.Condition {
+	messages := map[string][]string{}
+	for i, child := range r.Set.Children {
+		if !slices.Contains(child.Options.ServedConditions, conditionType) {
+			continue
+		}
+		gvk, state := r.Kinds[i].GVK, &r.States[i]
+		reason, message := ReasonKindServed, ""
+		switch {
+		case state.Served == NotServed:
+			reason, message = ReasonKindNotServed, fmt.Sprintf("%s of %s is not served by the API server, so it is left out", gvk.Kind, gvk.GroupVersion())
+		case state.Served == NotWatched:
+			reason, message = reasonKindNotWatched, fmt.Sprintf("%s of %s is left out until its watch has started, for which the operator needs get, list and watch", gvk.Kind, gvk.GroupVersion())
+		case state.NotReady != "":
+			reason, message = reasonNotReady, state.NotReady+" is not ready"
+		}
+		if !slices.Contains(messages[reason], message) {
+			messages[reason] = append(messages[reason], message)
+		}
+	}
+	condition := metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse}
+	var all []string
+	for _, reason := range []string{ReasonKindNotServed, reasonKindNotWatched, reasonNotReady} {
+		if len(messages[reason]) > 0 && condition.Reason == "" {
+			condition.Reason = reason
+		}
+		all = append(all, messages[reason]...)
+	}
+	condition.Message = strings.Join(all, "; ")
+	if condition.Reason == "" {
+		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonKindServed
+	}
+	return condition
+}
+
+// uncompiled returns the kind of a child without its schema: one for all children of the kind.
+func (ks *childKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (*owned.Kind, error) {
+	gvk, err := apiutil.GVKForObject(sample, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
+	}
+	for _, k := range ks.kinds {
+		if k.GVK == gvk && k.Comparer == nil {
+			return k, nil
+		}
+	}
+	return &owned.Kind{GVK: gvk, Type: reflect.TypeOf(sample).Elem()}, nil
+}

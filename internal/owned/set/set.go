@@ -1,0 +1,155 @@
+package set
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/references"
+)
+
+// Set is a [ownedresources.ChildSet] without the type of its owners.
+type Set struct {
+	Name          string
+	FormerNames   []string
+	ownerType     reflect.Type
+	Children      []*Child
+	order         *order
+	Mistake       error // a mistake in the children
+	RemoveInOrder bool
+	Applier       *apply.Applier
+	Owners        *ownerMemory
+	ApiReader     client.Reader     // reads past the cache; nil without a manager
+	Cache         client.Reader     // nil without a manager
+	coverage      sync.Map          // coverage → bool: whether the cache covers the namespace
+	Forms         *references.Forms // nil without a manager, and in a pass of package reconcile, whose client has them
+	kinds         atomic.Pointer[childKinds]
+	ifServed      bool  // a child has the option IfServed
+	Served        gates // nil without a manager
+}
+
+func New(ownerType reflect.Type, children []*Child) *Set {
+	s := &Set{ownerType: ownerType, Children: children, Applier: apply.New()}
+	s.Owners = NewOwnerMemory(s.Applier.Versions)
+	s.order, s.Mistake = NewOrder(children)
+	for _, c := range children {
+		if c != nil {
+			c.inSet, s.ifServed = true, s.ifServed || c.Options.IfServed
+		}
+	}
+	return s
+}
+
+// err returns the mistake in the children, or in a later change of a child.
+func (s *Set) err() error {
+	if s.Mistake != nil {
+		return s.Mistake
+	}
+	for i, c := range s.Children {
+		if c.Mistake != nil {
+			return fmt.Errorf("child %d, a %s: %w", i+1, c.kindName(), c.Mistake)
+		}
+	}
+	return nil
+}
+
+// newOwner returns an empty owner.
+func (s *Set) newOwner() client.Object {
+	return reflect.New(s.ownerType.Elem()).Interface().(client.Object)
+}
+
+// finalizerNames returns the finalizer of the set and the finalizers of its earlier names, or nothing if it needs none.
+func (s *Set) finalizerNames() []string {
+	if name := s.FinalizerName(); name != "" {
+		return append([]string{name}, s.FormerFinalizerNames()...)
+	}
+	return nil
+}
+
+// Reconcile applies the children of obj, prunes the others, and checks whether all are ready: see [ownedresources.ChildSet.Reconcile].
+func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object) error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	o, err := owned.NewOwner(obj, c, s.ApiReader)
+	if err != nil {
+		return err
+	}
+	o.Set, o.FormerSets, o.Finalizers = s.Name, s.FormerNames, s.finalizerNames()
+	defer s.Applier.EmitEvents(&o)
+	kinds, err := s.KindsIn(c.Scheme())
+	if err != nil {
+		return err
+	}
+	r := Reconciliation{
+		Set: s, ctx: ctx, client: c, owner: &o, Object: s.withoutRecords(obj), Kinds: kinds,
+		States: make([]ChildState, len(s.Children)), objects: make([]owned.Declared, 0, len(s.Children)), ofReads: s.epochOfReads(c),
+	}
+	o.BuiltFrom = &owned.BuiltFrom{Owner: r.Object}
+	var found *SettledOwner // stays nil if a function panics
+	epoch := s.Owners.Begin(o.Reference.UID)
+	defer func() { s.Owners.End(o.Reference.UID, epoch, found) }()
+	err = r.run()
+	found = settledBy(&r)
+	return err
+}
+
+// childKinds are the kinds of a set's children under a scheme, in their order.
+type childKinds struct {
+	children []*Child
+	scheme   *runtime.Scheme
+	kinds    []*owned.Kind
+	Builders []string // see opblocks.dev/builder
+}
+
+// Known returns the kinds after they were looked up, or nil.
+func (s *Set) Known() *childKinds { return s.kinds.Load() }
+
+func (s *Set) KindsIn(scheme *runtime.Scheme) ([]*owned.Kind, error) {
+	if known := s.kinds.Load(); known != nil && known.scheme == scheme {
+		return known.kinds, nil
+	}
+	found := &childKinds{children: s.Children, scheme: scheme}
+	for _, child := range s.Children {
+		var k *owned.Kind
+		var err error
+		if child.Options.IfServed { // the API server may have no schema of it yet: see acquireServed
+			k, err = found.uncompiled(child.Sample, scheme)
+		} else {
+			k, err = s.compile(child, scheme)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found.kinds = append(found.kinds, k)
+	}
+	found.Builders = found.buildersOf()
+	s.kinds.Store(found)
+	return found.kinds, nil
+}
+
+// compile returns the kind of a child, and remembers it.
+func (s *Set) compile(child *Child, scheme *runtime.Scheme) (*owned.Kind, error) {
+	if child.Configuration {
+		return s.Applier.Kinds.OfConfiguration(child.Sample, scheme)
+	}
+	return s.Applier.Kinds.Of(child.Sample, scheme)
+}
+
+// Watched returns an empty object for each child, of the child's kind.
+func (s *Set) Watched() []client.Object {
+	var kinds []client.Object
+	for _, child := range s.Children {
+		if child != nil { // a mistake, which Reconcile returns
+			kinds = append(kinds, child.empty())
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,76 @@
+package write
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// A server-side apply leaves alone what it does not send. What it leaves may contradict what it sends:
+//
+//   - a field of another choice of a union, which was defaulted or set by somebody else: spec.strategy.rollingUpdate
+//     beside the type Recreate, or the configMap of a volume beside its emptyDir;
+//   - an item of a list whose key somebody changed, which is another item to server-side apply, and which has a value
+//     of our item that must be unique: the name or node port of a port, or the host port of a container.
+//
+// The API server then refuses every apply of the object, also for other changes. So the object is written in another
+// way: one patch makes of it what the apply would have made, without the fields that contradict. Dry runs find these
+// fields: first the fields that the API server names in its refusal, then their siblings, and so on outwards.
+
+// MaxAttempts is the number of dry runs for one refusal.
+const MaxAttempts = 6
+
+// Overrule writes the object without the live fields that contradict what is desired. It returns nil if the refusal has
+// another reason, which is that a field cannot be changed or that the desired object is wrong.
+func Overrule(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, refusal error) (client.Object, error) {
+	patch, _, err := Resolve(ctx, d, live, refusal)
+	if err != nil || patch == nil {
+		return nil, err
+	}
+	return replace(ctx, d, patch)
+}
+
+// Resolve finds by dry runs which fields contradict what is desired. It returns a patch that removes them, and the
+// object that the patch would make, or nil.
+func Resolve(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, refusal error) ([]byte, client.Object, error) {
+	c, err := plan.NewContradiction(d, live, refusal)
+	if err != nil || c == nil {
+		return nil, nil, err
+	}
+	for range MaxAttempts {
+		candidate := c.Next()
+		if candidate == nil {
+			return nil, nil, nil
+		}
+		patch, err := plan.ReplacePatch(d, live, candidate, c.Entries, record.ByCreate)
+		if err != nil {
+			return nil, nil, fmt.Errorf("fields of %s: %w", d, err)
+		}
+		trial, err := replace(ctx, d, patch, client.DryRunAll)
+		if err == nil {
+			return patch, trial, nil
+		}
+		if !plan.IsInvalid(err) {
+			return nil, nil, err
+		}
+		c.Learn(err)
+	}
+	return nil, nil, nil
+}
+
+// replace sends a JSON patch that replaces parts of the live object.
+func replace(ctx context.Context, d *owned.Desired, patch []byte, options ...client.PatchOption) (client.Object, error) {
+	answer := d.Kind.Empty()
+	answer.SetNamespace(d.Object.GetNamespace())
+	answer.SetName(d.Object.GetName())
+	if err := jsonPatch(ctx, d, answer, patch, options...); err != nil {
+		return nil, fmt.Errorf("replace fields of %s that contradict it: %w", d, WithoutValues(duplicateNodePortAsInvalid(err)))
+	}
+	return answer, nil
+}

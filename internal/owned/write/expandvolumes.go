@@ -1,0 +1,186 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// AcceptsRest asks the API server by a dry run whether it would accept the change if the claim templates requested what they
+// request now.
+func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, grown []feature.VolumeGrowth) (bool, error) {
+	want, err := plan.Tree(d, record.ByApply)
+	if err != nil {
+		return false, err
+	}
+	templates, _, err := unstructured.NestedSlice(want, "spec", "volumeClaimTemplates")
+	if err != nil {
+		return false, fmt.Errorf("claim templates of %s: %w", d, err)
+	}
+	for _, item := range templates {
+		template, _ := item.(map[string]any)
+		name, _, _ := unstructured.NestedString(template, "metadata", "name") // one without a name is refused
+		i := slices.IndexFunc(grown, func(g feature.VolumeGrowth) bool { return g.Template == name })
+		if i < 0 {
+			continue
+		}
+		if err := unstructured.SetNestedField(template, grown[i].From.String(), "spec", "resources", "requests", "storage"); err != nil {
+			return false, fmt.Errorf("claim templates of %s: %w", d, err)
+		}
+	}
+	object := &unstructured.Unstructured{Object: want}
+	if err := unstructured.SetNestedSlice(want, templates, "spec", "volumeClaimTemplates"); err != nil {
+		return false, fmt.Errorf("claim templates of %s: %w", d, err)
+	}
+	object.SetGroupVersionKind(d.Kind.GVK)
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", d, err)
+	}
+	_, err = applyPatch(ctx, d, body, d.Owner.FieldManager, client.DryRunAll)
+	switch err = owned.LostRaceAsConflict(err); {
+	case plan.IsInvalid(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("apply %s: %w", d, WithoutValues(err))
+	}
+	return true, nil
+}
+
+// GrowClaims lets all claims of a StatefulSet grow that request less. They are found by the selector, whose labels the
+// StatefulSet's controller gives them, and by their names.
+func GrowClaims(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, grown []feature.VolumeGrowth) error {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("selector of StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+	}
+	claims, err := o.ListLive(ctx, feature.ClaimKind, set.Namespace, client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return fmt.Errorf("volumes of StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+	}
+	var errs []error
+	var unbound []string
+	for i := range claims {
+		claim := &corev1.PersistentVolumeClaim{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(claims[i].Object, claim); err != nil {
+			return err
+		}
+		to, ok := feature.WantedSize(claim.Name, set.Name, grown)
+		from := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+		if !ok || to.Cmp(from) <= 0 || claim.DeletionTimestamp != nil {
+			continue
+		}
+		name := "PersistentVolumeClaim " + client.ObjectKeyFromObject(claim).String()
+		if claim.Status.Phase != corev1.ClaimBound {
+			unbound = append(unbound, name)
+			continue
+		}
+		if err := growClaim(ctx, o, &claims[i], to); err != nil {
+			errs = append(errs, fmt.Errorf("expand %s from %s to %s: %w", name, from.String(), to.String(), err))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if len(unbound) > 0 {
+		return owned.NewWaiting(feature.ReasonClaimNotBound, feature.ClaimRecheck, strings.Join(unbound, ", ")+": a claim can grow when it is bound")
+	}
+	return nil
+}
+
+// GrowLeftClaims lets the claims grow that an earlier StatefulSet of the same name has left, before the new one is
+// created: its controller takes them as they are. Claims that are not bound cannot grow. The StatefulSet is created all
+// the same, since its pods may bind them. Without a manager the claims are not read.
+func GrowLeftClaims(ctx context.Context, d *owned.Desired) error {
+	if !d.Options.ExpandVolumes || d.Owner.ApiReader == nil {
+		return nil
+	}
+	set, err := feature.AsStatefulSet(d.Object)
+	if err != nil {
+		return err
+	}
+	var all []feature.VolumeGrowth
+	for _, template := range set.Spec.VolumeClaimTemplates {
+		if to, requests := template.Spec.Resources.Requests[corev1.ResourceStorage]; requests {
+			all = append(all, feature.VolumeGrowth{Template: template.Name, To: to})
+		}
+	}
+	err = GrowClaims(ctx, d.Owner, set, all)
+	if _, unbound := errors.AsType[*owned.WaitingError](err); unbound {
+		return nil
+	}
+	return err
+}
+
+func growClaim(ctx context.Context, o *owned.Owner, claim *unstructured.Unstructured, to resource.Quantity) error {
+	request := map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": to.String()}}}
+	return o.PatchLocked(ctx, claim, claim, map[string]any{}, request)
+}
+
+// KeepReplicas gives a new StatefulSet as many replicas as the one that it replaces, unless replicas are desired.
+// orphans are the pods that it is going to adopt. Unless the number is 0, one of them has to show it too: the owner's
+// annotation alone may be forged.
+func KeepReplicas(ctx context.Context, d *owned.Desired, orphans []unstructured.Unstructured) error {
+	if !d.Options.ExpandVolumes || plan.SetsReplicas(d.Object) {
+		return nil
+	}
+	if err := d.Owner.RequireCurrent(ctx); err != nil { // an older owner may have another annotation, or none
+		return err
+	}
+	key := record.Key(record.ExpansionPrefix, d.Owner.Namespace, d.Object)
+	e, value := feature.ExpansionOf(d.Owner, key), d.Owner.Object.GetAnnotations()[key]
+	if e == nil || e.Replicas == nil {
+		return nil
+	}
+	isShown := func(pod unstructured.Unstructured) bool { return pod.GetAnnotations()[key] == value }
+	if *e.Replicas == 0 || slices.ContainsFunc(orphans, isShown) {
+		d.Replicas = e.Replicas
+	}
+	return nil
+}
+
+// FinishExpansion removes the record from the owner when the controller has observed the new StatefulSet, and so has
+// adopted its pods. Before that, it takes the marks off the pods, and lets claims grow that the controller has created
+// for the replaced StatefulSet in between.
+func FinishExpansion(ctx context.Context, o *owned.Owner, child *owned.Declared, live client.Object) error {
+	key := record.Key(record.ExpansionPrefix, o.Namespace, child.Object)
+	if !child.Options.ExpandVolumes || o.Object.GetAnnotations()[key] == "" || live == nil {
+		return nil
+	}
+	set, err := feature.AsStatefulSet(live)
+	if err != nil {
+		return err
+	}
+	if set.DeletionTimestamp != nil || set.Status.ObservedGeneration < set.Generation {
+		return nil
+	}
+	var sizes []feature.VolumeGrowth
+	for i := range set.Spec.VolumeClaimTemplates {
+		template := &set.Spec.VolumeClaimTemplates[i]
+		sizes = append(sizes, feature.VolumeGrowth{Template: template.Name, To: template.Spec.Resources.Requests[corev1.ResourceStorage]})
+	}
+	if err := GrowClaims(ctx, o, set, sizes); err != nil {
+		return err
+	}
+	if err := unmarkPods(ctx, o, set); err != nil {
+		return err
+	}
+	return o.SetRecord(ctx, key, "")
+}

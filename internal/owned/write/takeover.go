@@ -1,0 +1,138 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// TakeOver moves field ownership before an apply, so that the apply removes what is no longer desired and keeps what
+// others are to own. It returns the updated live object.
+func TakeOver(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
+	last := record.LastAppliedOf(live)
+	migrates, releases := plan.TakeOverSteps(d, last)
+	var err error
+	switch {
+	case migrates:
+		if live, err = migrate(ctx, d); err != nil {
+			return nil, err
+		}
+	case releases:
+		if live, err = d.ReadLive(ctx); err != nil {
+			return nil, fmt.Errorf("read %s: %w", d, err)
+		}
+	}
+	if !releases {
+		return live, nil
+	}
+	return handOver(ctx, d, live)
+}
+
+// migrate turns the fields that this operator, or a manager of [ownedresources.FormerManagers], has written by Create and Update into
+// fields that our server-side apply owns. Without it, the managed fields entry of the POST would own fields that are
+// not desired any more, and they would stay for ever.
+//
+// It reads past the cache, which may be configured to drop managedFields. The patch carries the version read.
+func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
+	live, err := d.ReadLive(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read %s to take over its fields: %w", d, err)
+	}
+	if err := d.Owner.MayWrite(d, live); err != nil {
+		return nil, err
+	}
+	if live.GetUID() == "" && len(live.GetManagedFields()) == 0 {
+		return live, migrateHidden(ctx, d, live)
+	}
+	manager := string(d.Owner.FieldManager)
+	former := sets.New(d.Options.FormerManagers...).Insert(manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, former, manager)
+	if err != nil {
+		return nil, fmt.Errorf("take over the fields of %s: %w", d, err)
+	}
+	if patch == nil {
+		return live, nil
+	}
+	if err := jsonPatch(ctx, d, live, patch); err != nil {
+		return nil, fmt.Errorf("take over the fields of %s: %w", d, WithoutValues(err))
+	}
+	return live, nil
+}
+
+// migrateHidden is migrate for the fake client of controller-runtime, which tracks managed fields and does not return them by
+// default. Its objects are known by their missing UID: an API server sets one, and its objects may lack managed fields because
+// somebody has cleared them.
+//
+// The entry of the POST is the first one, unless somebody else has applied the object since.
+func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) error {
+	const entry = "/metadata/managedFields/0/"
+	last := record.LastAppliedOf(live)
+	if last.Method == record.ByOthers && len(d.Options.FormerManagers) == 0 {
+		return nil // no field is ours
+	}
+	err := errors.New("the fields of a former manager are not known")
+	if last.Method == record.ByCreate {
+		patch, encodeErr := json.Marshal([]plan.JsonPatchOperation{
+			{Op: "test", Path: entry + "manager", Value: d.Owner.FieldManager},
+			{Op: "test", Path: entry + "operation", Value: metav1.ManagedFieldsOperationUpdate},
+			{Op: "replace", Path: entry + "operation", Value: metav1.ManagedFieldsOperationApply},
+		})
+		if encodeErr != nil {
+			return encodeErr
+		}
+		err = jsonPatch(ctx, d, live, patch)
+	}
+	var refusal apierrors.APIStatus
+	switch {
+	case err == nil, plan.IsInvalid(err): // the apply will be refused too
+		return nil
+	case errors.As(err, &refusal):
+		return fmt.Errorf("take over the fields of %s: %w", d, WithoutValues(err))
+	}
+	return fmt.Errorf("take over the fields of %s, since fields that are not desired any more would stay: the client returns no managed fields: "+
+		"build a fake client with the option WithReturnManagedFields: %w", d, err)
+}
+
+// handOver hands over fields that were sent once and are not sent any more, without changing them: the next apply would
+// remove them, or reset them to their defaults. A second field manager applies just these fields with their live
+// values, and so holds them until somebody else takes them.
+//
+// They are the fields of [ownedresources.Child.CreateOnly], and replicas that go from set to unset: replicas would fall to 1, although an
+// autoscaler is to set them.
+func handOver(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
+	fields, err := plan.HandedOverFields(d, live)
+	if err != nil || fields == nil {
+		return live, err
+	}
+	metadata, _ := fields["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["name"] = live.GetName()
+	if uid := live.GetUID(); uid != "" {
+		metadata["uid"] = uid
+	}
+	fields["metadata"] = metadata
+	fields["apiVersion"], fields["kind"] = d.Kind.GVK.GroupVersion().String(), d.Kind.GVK.Kind
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("release fields of %s: %w", d, err)
+	}
+	answer, err := applyPatch(ctx, d, body, fieldmanager.Released(d.Owner.FieldManager))
+	if err != nil {
+		return nil, fmt.Errorf("release fields of %s: %w", d, WithoutValues(owned.LostRaceAsConflict(err)))
+	}
+	return answer, nil
+}

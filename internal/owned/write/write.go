@@ -1,0 +1,207 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// PostDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.
+func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Object, error) {
+	obj, err := plan.ToPost(d)
+	if err != nil {
+		return nil, err
+	}
+	obj.SetGenerateName("dry-run-")
+	obj.SetName(name)
+	err = d.Owner.Client.Create(ctx, obj, client.DryRunAll, d.Owner.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", d, WithoutValues(err))
+	}
+	return obj, nil
+}
+
+// ApplyTo applies the object to the live one. If the live object has changed since it was read, applyTo reads it and
+// tries once more, unless it is not ours any more: the cache may show an owner reference that somebody has removed. An
+// object with generated keys is left to the next reconcile. ApplyTo returns the live object after and before the apply.
+func ApplyTo(ctx context.Context, d *owned.Desired, live client.Object) (answer, before client.Object, err error) {
+	answer, err = ServerSideApply(ctx, d, live)
+	if !apierrors.IsConflict(err) || len(d.Generate) > 0 { // another version may have other values of generated keys
+		return answer, live, err
+	}
+	current, readErr := d.ReadLive(ctx)
+	if readErr != nil || current.GetUID() != live.GetUID() || record.LastAppliedOf(current) != record.LastAppliedOf(live) {
+		return nil, live, err // a lost race
+	}
+	if err := d.Owner.MayWrite(d, current); err != nil {
+		return nil, live, err
+	}
+	answer, err = ServerSideApply(ctx, d, current)
+	return answer, current, err
+}
+
+// ServerSideApply applies the object to the live one. It is forced: a field of ours that another manager took is drift.
+// The UID and the resource version are preconditions, so that the apply neither creates an object nor writes one that
+// has got another owner.
+func ServerSideApply(ctx context.Context, d *owned.Desired, live client.Object, options ...client.PatchOption) (client.Object, error) {
+	body, err := d.Kind.Comparer.AppendApply(nil, plan.ToSend(d, record.ByApply), d.Kind.GVK, string(live.GetUID()), live.GetResourceVersion())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	answer, err := applyPatch(ctx, d, body, d.Owner.FieldManager, options...)
+	if plan.IsInvalid(err) {
+		if without := withoutNulls(body, err); without != nil {
+			answer, err = applyPatch(ctx, d, without, d.Owner.FieldManager, options...)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", d, WithoutValues(duplicateNodePortAsInvalid(UnknownFieldAsInvalid(owned.LostRaceAsConflict(err)))))
+	}
+	return answer, nil
+}
+
+// withoutNulls returns what is applied without the nulls that a refusal names, or nil if it names none. A null of a field that
+// is not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas of custom resources, so it
+// sends all nulls.
+func withoutNulls(body []byte, refusal error) []byte {
+	tree, found := map[string]any{}, false
+	if utiljson.Unmarshal(body, &tree) != nil {
+		return nil
+	}
+	for _, cause := range plan.CausesOf(refusal, tree) {
+		last := len(cause) - 1
+		name, isField := cause[last].(string)
+		fields, _ := applyschema.At(tree, cause[:last]).(map[string]any)
+		if value, set := fields[name]; isField && set && value == nil {
+			delete(fields, name)
+			found = true
+		}
+	}
+	if !found {
+		return nil
+	}
+	without, err := json.Marshal(tree)
+	if err != nil {
+		return nil
+	}
+	return without
+}
+
+// applyPatch sends a forced server-side apply, and returns the API server's answer.
+func applyPatch(ctx context.Context, d *owned.Desired, body []byte, manager client.FieldOwner, options ...client.PatchOption) (client.Object, error) {
+	answer := d.Kind.Empty()
+	answer.SetNamespace(d.Object.GetNamespace())
+	answer.SetName(d.Object.GetName())
+	err := d.Owner.Client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), append(options, manager, client.ForceOwnership)...)
+	return answer, err
+}
+
+// jsonPatch sends a JSON patch of the live object, and replaces live by the API server's answer.
+func jsonPatch(ctx context.Context, d *owned.Desired, live client.Object, patch []byte, options ...client.PatchOption) error {
+	return d.Owner.Client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.Owner.FieldManager)...)
+}
+
+// UnknownFieldAsInvalid turns the 500 with which the API server answers an apply of a field that its version does not
+// have into a 422: the object is invalid, and the server is not at fault.
+func UnknownFieldAsInvalid(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !plan.IsUntypable(err) {
+		return err
+	}
+	return owned.WithStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
+}
+
+// duplicateNodePortAsInvalid turns the 500 with which the API server answers two ports with one node port into a 422.
+func duplicateNodePortAsInvalid(err error) error {
+	var status apierrors.APIStatus
+	if !plan.IsDuplicateNodePort(err) || !errors.As(err, &status) {
+		return err
+	}
+	return owned.WithStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
+}
+
+// refusalError is an error of the API server without the objects that it quotes. A quoted pod template would show
+// environment variables to everybody who reads the owner's status or the log.
+type refusalError struct {
+	error
+	message string
+}
+
+func (r *refusalError) Error() string { return r.message }
+func (r *refusalError) Unwrap() error { return r.error }
+
+func WithoutValues(err error) error {
+	message := err.Error()
+	from, to := strings.Index(message, "{"), strings.LastIndex(message, "}")
+	if from < 0 || to < from {
+		return err
+	}
+	return &refusalError{error: err, message: message[:from] + "{…}" + message[to+1:]}
+}
+
+// WithSizeRemedy says what to do about an object that is too large for etcd. A managed fields entry has the name of each field and
+// a few more bytes, so the entry of a ConfigMap with many keys may be as large as its values. The API server creates an object
+// without managed fields if it is too large with them, and refuses to apply it.
+func WithSizeRemedy(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if !apierrors.IsRequestEntityTooLargeError(err) && !strings.Contains(text, "code = ResourceExhausted") && !strings.Contains(text, "etcdserver: request is too large") {
+		return err
+	}
+	return fmt.Errorf("%w: etcd takes 1.5 MiB a request by default, and an object and its managed fields have to fit into one: split the object, and delete the live object if it exists", err)
+}
+
+// RecordRewritten stores a hash of the rewritten differences in the record opblocks.dev/applied. Without it, every
+// process that does not remember them, and every call of [ownedresources.Apply], would send the same again. The hash takes a second
+// write, which is sent only if the hash has changed: the first write carried the hash of the write before it.
+//
+// It ignores errors. Without the hash the object is applied again.
+func RecordRewritten(ctx context.Context, d *owned.Desired, answer client.Object, rewritten string) client.Object {
+	last := record.LastAppliedOf(answer)
+	if last.Rewritten == rewritten || last.Method == record.ByOthers {
+		return answer
+	}
+	before := last.String()
+	last.Rewritten = rewritten
+	patch, err := json.Marshal([]plan.JsonPatchOperation{
+		{Op: "test", Path: "/metadata/uid", Value: answer.GetUID()}, {Op: "test", Path: plan.AnnotationPointer, Value: before}, {Op: "replace", Path: plan.AnnotationPointer, Value: last.String()},
+	})
+	if err != nil {
+		return answer
+	}
+	recorded := d.Kind.Empty()
+	recorded.SetNamespace(answer.GetNamespace())
+	recorded.SetName(answer.GetName())
+	if err := jsonPatch(ctx, d, recorded, patch); err != nil {
+		return answer
+	}
+	return recorded
+}
+
+// Unmark takes the mark off a live object, which then belongs to nobody. The resource version is a precondition.
+func Unmark(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object) error {
+	err := o.PatchLocked(ctx, live, k.Empty(), map[string]any{
+		"labels":      map[string]any{record.OwnerUID: nil},
+		"annotations": map[string]any{record.Owner: nil, record.Object: nil, record.Retained: nil, record.Builder: nil},
+	}, nil)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take the marks off %s: %w", k.Describe(live), err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package ownedresources
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/set"
+)
+
+// Generate fills a key of a Secret with a random value of this length, between 1 and 1,024 characters, if the key is missing
+// or empty, and returns the child. It never changes a value that is there, whoever put it in. A value consists of letters and
+// digits, so it needs no quotes in a URL or a shell; each character is worth 5.95 bits. Call it once for each key.
+//
+// The function that builds the Secret leaves the key out, or leaves its value empty. If it sets a value, that value is applied
+// as any other, and nothing is generated. If it stops doing so, the value stays.
+//
+// A key that is deleted or emptied gets a new value, and so does a Secret that is deleted: whoever used the old value has to
+// take the new one. A Secret cannot have [Recreate] too, because a recreated Secret would lose its values.
+//
+// The value is in no annotation, event, condition or log.
+//
+//	ownedresources.Build(credentials).Generate("password", 32)
+//
+// The function rotateOn, at most one, returns a trigger, such as the value of an annotation that a person sets. Whenever the
+// trigger changes, the value is replaced once. A trigger that becomes empty replaces nothing. A value that was
+// there before the function was added is kept until the trigger changes for the first time.
+//
+//	ownedresources.Build(credentials).Generate("password", 32, func(app *App) string {
+//		return app.Annotations["example.com/rotate-password"]
+//	})
+func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T) string) *Child[T, C] {
+	return c.change("Generate", func(c *set.Child) {
+		generated := owned.GeneratedKey{Name: key, Length: length}
+		if len(rotateOn) > 0 {
+			generated.RotateOn = func(owner client.Object) string { return rotateOn[0](owner.(T)) }
+		}
+		if len(rotateOn) > 1 {
+			c.Mistake = fmt.Errorf("Generate(%q) has %d functions that return a trigger: give it one", key, len(rotateOn))
+		}
+		c.Options.Generate = append(c.Options.Generate, generated)
+	})
+}
+
+// Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. They
+// are not pruned either. It returns the child.
+//
+// While the function returns true, the objects have no owner reference. They have a mark instead: the label
+// opblocks.dev/owner-uid and annotations, among them opblocks.dev/retained. So no kind of deletion removes them,
+// neither with background nor with foreground nor with orphan propagation, and not if the operator is down. When the
+// function returns false, they get the owner reference, and are deleted with the owner. The reference is taken off and
+// put on with the resource version as precondition.
+//
+// Set the field from which the function decides before you delete the owner, and wait until a reconcile has seen it:
+// under foreground deletion the garbage collector deletes what has an owner reference at once. Under background
+// deletion, [ChildSet.Finalize] still follows a change that came right before the deletion: the owner has a finalizer
+// (see [ChildSet.FinalizerName]).
+//
+// An object that falls out of what is desired stays until the function returns false. If a set has several children of
+// one kind, opblocks.dev/builder shows which function built the object. If a release adds, removes, renames or reorders
+// the functions that build this kind, nobody knows any more which function built an object that has fallen out before.
+// Such an object stays until the functions of all children of its kind return false. Functions without a name are told
+// apart by their position: give the children of such a kind functions with names, or do not reorder them.
+//
+// The deletion of the namespace deletes them all the same.
+//
+// When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same
+// name does not take it over: the error is an [*owned.OwnershipError] whose Retained is true. With the option
+// [AdoptRetained] it does, as soon as the API server shows that the former owner is gone.
+func (c *Child[T, C]) Retain(keep func(owner T) bool) *Child[T, C] {
+	return c.change("Retain", func(c *set.Child) { c.Options.Retain = func(owner client.Object) bool { return keep(owner.(T)) } })
+}
+
+// change calls f, unless a set has the child already.
+func (c *Child[T, C]) change(method string, f func(*set.Child)) *Child[T, C] {
+	c.child.Change(method, f)
+	return c
+}
+
+// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. A manager's client reads
+// unstructured objects past its cache, with one request each, unless its option Cache.Unstructured is set.
+func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
+	return c.change("Kind", func(c *set.Child) {
+		if _, untyped := c.Sample.(*unstructured.Unstructured); !untyped || c.Configuration {
+			c.Mistake = fmt.Errorf("it has a Kind, and the type %T: a Kind is for a function that returns *unstructured.Unstructured; take it away", c.Sample)
+			return
+		}
+		c.Sample.GetObjectKind().SetGroupVersionKind(kind)
+	})
+}
+
+// After sets what the child comes after, and returns the child. Its objects are created, and changed for a new desired
+// state, only while all objects of the others are ready: by kstatus, or by [ReadyWhen]. Until then the error of
+// [ChildSet.Reconcile] says which object waits for which.
+//
+// An object that exists is repaired all the same: only changes of what is desired wait. Objects that fall out of the
+// desired state are pruned in the reverse order: an object is deleted when the objects that came after it are gone.
+// When the owner is deleted, the garbage collector ignores the order: see [ChildSet.RemoveInOrder].
+//
+// The others must be children of the same set. A cycle is an error of the set.
+func (c *Child[T, C]) After(others ...AnyChild[T]) *Child[T, C] {
+	return c.change("After", func(c *set.Child) { c.After = append(c.After, untyped(others)...) })
+}
+
+// CreateOnly applies some fields only when the child is created, and returns the child. Afterwards they are not compared, and
+// keep their values. The function unsets these fields in the object that it is given. They may be anywhere but inside a list.
+// A child of [BuildApply] gets its object as *unstructured.Unstructured.
+func (c *Child[T, C]) CreateOnly(unset func(C)) *Child[T, C] {
+	return c.change("CreateOnly", func(c *set.Child) { c.Options.CreateOnly = func(obj client.Object) { unset(obj.(C)) } })
+}
+
+// KeepWhileMissing applies the child although an object that its input reads is missing, and returns the child. The function
+// copies from the live object into the desired one what must not change while the input is incomplete, such as the annotation
+// by which pods are replaced. It is not called before the child exists.
+//
+// Without it, the child is neither built nor changed while an object is missing, and is not pruned either. In both cases the
+// error of [ChildSet.Reconcile] is a [*owned.WaitingError] with the reason ReferenceNotFound, which names what is missing.
+func (c *Child[T, C]) KeepWhileMissing(keep func(live, desired C)) *Child[T, C] {
+	return c.change("KeepWhileMissing", func(c *set.Child) {
+		c.Options.KeepWhileMissing = func(live, desired client.Object) { keep(live.(C), desired.(C)) }
+	})
+}

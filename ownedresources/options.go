@@ -1,0 +1,184 @@
+package ownedresources
+
+import (
+	"github.com/opblocks/opblocks/internal/owned"
+)
+
+// ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [AdoptRetained], [Recreate],
+// [ReadyWhen], [IfServed], [Anywhere], [RunOnce] or [ExpandVolumes]. What depends on the type of the owner or of the child is a
+// method of [Child] instead, so that the compiler checks it.
+type ChildOption func(*owned.Options)
+
+// FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
+// field managers. The next apply removes fields that the older operator set and that are no longer desired; without this
+// option they stay for ever.
+//
+// client-go's default field manager is the name of the binary: "manager" in the images of kubebuilder and operator-sdk,
+// "main" or "__debug_bin" of an operator that was run from its sources.
+func FormerManagers(names ...string) ChildOption {
+	return func(o *owned.Options) { o.FormerManagers = append(o.FormerManagers, names...) }
+}
+
+// Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with
+// an [*owned.OwnershipError]. An object that has another controller is left alone, with one exception: if that controller is
+// a former owner (a deleted owner of the same name), the garbage collector deletes the object, or [Ensure] does after a
+// minute. An object that has a mark instead of an owner reference ([Anywhere], [Child.Retain]) is taken over if the mark
+// names an owner of the same kind, and the API server shows that this owner is gone.
+//
+// Adopt is for migrations. It takes over whatever has the name, so a user who may only choose the owner's name can make
+// the operator change, and later delete, an object of somebody else. [AdoptRetained] takes over only what [Child.Retain] has
+// left.
+func Adopt() ChildOption {
+	return func(o *owned.Options) { o.Adopt = true }
+}
+
+// AdoptRetained takes over an object that [Child.Retain] has kept when a former owner was deleted. The object has no
+// controller and is retained (opblocks.dev/retained). Its annotations name the object itself, this set
+// (opblocks.dev/set), and an owner with the kind, the namespace and the name of the present one. Before it takes over
+// the object, the API server has to show that this former owner is gone. Any other object is left alone, with an
+// [*owned.OwnershipError].
+//
+// Whoever may write the object can also write such annotations. They gain nothing by it: they can already change or
+// delete what the operator keeps under this name.
+func AdoptRetained() ChildOption {
+	return func(o *owned.Options) { o.AdoptRetained = true }
+}
+
+// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.
+// It is not needed where live fields of others contradict the desired ones: those are replaced without it. Everything
+// that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. If the API server
+// also refuses the change for the new object, the error is that refusal: a process does not delete an object that it
+// created for the same change. An object that another writer puts in its place is deleted again, less often each time:
+// see [ChildSet]. Until the old child is gone, the error is a [*owned.WaitingError].
+func Recreate() ChildOption {
+	return func(o *owned.Options) { o.Recreate = true }
+}
+
+// ReadyWhen sets the condition in the status of the child's objects that has to be True for them to be ready, such as
+// "Available". A condition with an observedGeneration counts only for the generation that it observed. The default is the
+// rules of kstatus.
+func ReadyWhen(conditionType string) ChildOption {
+	return func(o *owned.Options) { o.ReadyCondition = conditionType }
+}
+
+// Anywhere allows the child's objects to be in other namespaces than the owner, and to be cluster-scoped. The garbage
+// collector deletes such objects at once if they have an owner reference to a namespaced owner. So they carry a mark
+// instead: the label opblocks.dev/owner-uid and annotations that name the owner. Objects in the owner's own namespace
+// carry it too. Their events trigger a reconcile of the owner.
+//
+// They are deleted in the owner's Finalize, for which the owner has a finalizer: see [ChildSet.FinalizerName]. That
+// holds also if the owner is deleted while the operator is down. If an owner was removed by force, together with its
+// finalizer, the set of the next owner of its name deletes what is left of it, and waits until it is gone.
+//
+// An object is deleted only if its mark names the object itself, and an owner that the API server shows to be deleted
+// or that does not desire the object any more. Its managed fields must also name the operator's field manager. So a
+// copy, such as one that a backup restored under another name, is left alone. So is an object that another owner made:
+// the error is an [*owned.OwnershipError].
+//
+// The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role has
+// to allow what it does there. An object in any other namespace is refused with an error. If a namespace is being
+// deleted, the set waits until it is gone.
+//
+// If the owner is deleted with orphan propagation (kubectl delete --cascade=orphan), the objects stay and lose their
+// mark. The API server shows the orphan propagation only until the garbage collector has finished, which takes
+// milliseconds. An operator that is down at that time deletes the objects.
+//
+// Limits: an operator that is deleted together with the owners leaves their finalizers behind, so delete the owners
+// first. A release that does not use the option any more neither deletes such objects nor removes the finalizer: keep a
+// [Build] with the option that returns nil as long as there are owners from before.
+func Anywhere() ChildOption {
+	return func(o *owned.Options) { o.Anywhere = true }
+}
+
+// ExpandVolumes lets the volumes of a StatefulSet grow. Without it the API server refuses a change of
+// volumeClaimTemplates.
+//
+// If a claim template requests more storage than the live one, all claims of the StatefulSet that request less are
+// changed first, also the claims of pods that were scaled away. Then the StatefulSet is deleted without its pods, and
+// created again; the new one adopts the pods, which keep running. If the API server refuses to grow a claim, because
+// its StorageClass does not allow it, nothing is deleted, and the error has the API server's words. While a claim is
+// not bound, the error is a [*owned.WaitingError] with the reason ClaimNotBound: only bound claims can grow.
+//
+// A claim template that requests less than the live one is an error (apierrors.IsInvalid), and the StatefulSet stays as
+// it is: volumes cannot shrink. Other changes of claim templates are refused by the API server, as without the option.
+//
+// Replicas that are not desired, because an autoscaler sets them, are kept. Other fields that somebody else has set on
+// the StatefulSet are lost, such as the annotation of kubectl rollout restart in its pod template; then the pods are
+// replaced, by the update strategy.
+//
+// While the StatefulSet is missing, an annotation of the owner (expand-volumes.opblocks.dev/) names it. Its pods carry
+// the same annotation and a mark: opblocks.dev/owner-uid, opblocks.dev/owner and opblocks.dev/object. The set has a
+// finalizer: see [ChildSet.FinalizerName]. If the owner is deleted at that moment, the pods that carry both and have no
+// controller are deleted. Claims are not.
+//
+// The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list, patch and delete
+// on pods.
+func ExpandVolumes() ChildOption {
+	return func(o *owned.Options) { o.ExpandVolumes = true }
+}
+
+// RunOnce runs a Job once for each content, also if its time to live removes it or the operator crashes. The content is
+// the spec of the Job without backoffLimit, activeDeadlineSeconds, parallelism, suspend and ttlSecondsAfterFinished.
+// The child is ready when the Job is complete, and stays so when the Job is gone; so other children can come after it
+// ([Child.After]).
+//
+//	migration := ownedresources.Build(migrationJob, ownedresources.RunOnce())
+//	ownedresources.Ensure(migration, ownedresources.Build(deployment).After(migration))
+//
+// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new one is created: there
+// are never two at once. The earlier content counts as new if it comes back.
+//
+// The new Job also waits for the pods if somebody has deleted the Job without them. These pods have the label
+// batch.kubernetes.io/job-name of this Job, and no controller or one of this name. While one runs, the error is a
+// [*owned.WaitingError] with the reason FormerPodsRunning, which names the pod. The set looks again after 10 seconds.
+//
+// A Job that fails is shown by a [*owned.FailedError] and is not repeated, not even after its time to live, until the content
+// changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job
+// that has completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation
+// run-once.opblocks.dev/ with the name of the Job.
+//
+// When the Job falls out of what is desired, it is deleted, and the annotation is removed. If it comes back, it runs
+// again, also with the same content.
+//
+// The Job is created suspended. It is started when the annotation of the owner names it. The annotation is written with
+// the owner's resource version as precondition. So a process that sees an old version of the owner, or a replica that
+// is not the leader any more, cannot start it again. If the Job sets suspend itself, as one for a queue does, it is
+// created as it is.
+//
+// The Job has the finalizer opblocks.dev/run-once until the owner's annotation says how it has ended. The set has a
+// finalizer on the owner, so that it takes the finalizer off the Job when the owner is deleted: see
+// [ChildSet.FinalizerName]. The operator needs the verbs patch on the owner and list on pods.
+//
+// RunOnce decides when the child is ready and when the Job is replaced, so it excludes [ReadyWhen] and [Recreate].
+func RunOnce() ChildOption {
+	return func(o *owned.Options) { o.RunOnce = true }
+}
+
+// IfServed leaves the child out while the API server does not serve its kind, such as a ServiceMonitor where the
+// Prometheus operator is not installed. While it is left out, the child is neither built nor read nor pruned, and
+// counts as ready: neither the error of [ChildSet.Reconcile] nor what comes after the child depends on it. When the
+// kind becomes served or ceases to be, its watch starts or stops without a restart of the operator, and all owners are
+// reconciled.
+//
+// In a pass of package reconcile a condition of the given type shows it. Ready does not depend on the condition. It is
+// False with the reason KindNotServed while the child is left out, False with the reason NotReady while it is not
+// ready, and True with the reason KindServed otherwise. Several children may have the same type. By default no
+// condition shows it.
+//
+// A kind is also not served while its CustomResourceDefinition is being deleted, and if its version is not served. With
+// the permissions list and watch for customresourcedefinitions a change takes effect within seconds. Without them, and
+// for kinds of aggregated API servers, it takes up to a minute. The permissions for the kind itself can be granted
+// before it exists. If list or watch is missing when the kind appears, the child stays left out with the reason
+// KindNotWatched, and a manager of package reconcile ends with an error, as for any kind.
+//
+// All children of a kind in one manager need this option if one has it, and no controller of that manager may watch the
+// kind in another way: its watch would end with the kind, for ever. The event filter of a builder does not apply to the
+// kind.
+//
+// Without a manager the RESTMapper of the client is asked, which does not forget a kind.
+func IfServed(conditionType ...string) ChildOption {
+	return func(o *owned.Options) {
+		o.IfServed = true
+		o.ServedConditions = append(o.ServedConditions, conditionType...)
+	}
+}
