@@ -1,3 +1,5 @@
+// Package builtin has the built-in kinds of the server in memory: a file for each kind, or for a group of them. Their
+// defaults and validation are written by hand, after the real API server.
 package builtin
 
 import (
@@ -21,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// descriptions are the built-in kinds that the server has. Kinds without a file of their own have no defaults, and
+// descriptions are the built-in kinds that the server has. Kinds that are described here have no defaults, and
 // no validation except of their metadata.
 var descriptions = []description{
 	configMapKind, secretKind, serviceKind, podKind, namespaceKind, persistentVolumeClaimKind,
