@@ -34,11 +34,11 @@ func (c *liveClient) IsObjectNamespaced(obj runtime.Object) (bool, error) {
 }
 
 func (c *liveClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	k, key, err := c.server.lookup(ctx, obj, key.Namespace, key.Name)
+	k, key, err := c.lookup(ctx, obj, key.Namespace, key.Name)
 	if err != nil {
 		return err
 	}
-	found, err := c.server.get(k, key, reflect.TypeOf(obj))
+	found, err := c.get(k, key, reflect.TypeOf(obj))
 	if err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func (c *liveClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	return nil
 }
 
-func (s *Server) get(k *kind.Kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v := s.table(k).find(key); v != nil {
-		return s.view(k, v, as)
+func (c *liveClient) get(k *kind.Kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if v := c.server.store.find(k, key); v != nil {
+		return v.view(k, as)
 	}
 	return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
 }
@@ -68,8 +68,8 @@ func (c *liveClient) List(ctx context.Context, list client.ObjectList, options .
 		return err
 	}
 	c.server.mu.Lock()
-	revision := c.server.revision()
-	found, err := c.server.list(k, as, sel, revision)
+	revision := c.server.store.revision()
+	found, err := c.server.store.list(k, as, sel, revision)
 	c.server.mu.Unlock()
 	if err != nil {
 		return err
@@ -91,24 +91,24 @@ func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...c
 	}
 	o := (&client.CreateOptions{}).ApplyOptions(options)
 	w := newWriteOptions(o.FieldManager, o.DryRun, o.FieldValidation)
-	return c.server.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
+	return c.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
 		return c.server.create(k, namespace, sent, w)
 	})
 }
 
 // write decodes the object of a request, calls do under the lock, and writes what it stored back into the object.
-func (s *Server) write(k *kind.Kind, obj client.Object, strict bool, do func(sent client.Object) (client.Object, error)) error {
+func (c *liveClient) write(k *kind.Kind, obj client.Object, strict bool, do func(sent client.Object) (client.Object, error)) error {
 	sent, err := decodeRequest(k, obj, strict)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
+	c.server.mu.Lock()
 	stored, err := do(sent)
-	s.mu.Unlock()
+	c.server.mu.Unlock()
 	if err != nil {
 		return asStatus(err)
 	}
-	return s.respond(k, stored, obj)
+	return c.respond(k, stored, obj)
 }
 
 func (c *liveClient) Update(ctx context.Context, obj client.Object, options ...client.UpdateOption) error {
@@ -121,14 +121,14 @@ func (c *liveClient) update(ctx context.Context, obj client.Object, subresource 
 		return err
 	}
 	defer keepKind(obj)()
-	k, key, err := c.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	k, key, err := c.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err != nil {
 		return err
 	}
 	if err := requireSubresource(k, subresource, key.Name); err != nil {
 		return err
 	}
-	return c.server.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
+	return c.write(k, obj, w.strict, func(sent client.Object) (client.Object, error) {
 		return c.server.update(k, key, subresource, sent, w)
 	})
 }
@@ -145,7 +145,7 @@ func (c *liveClient) Patch(ctx context.Context, obj client.Object, patch client.
 
 func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subresource string, patch client.Patch, w writeOptions) error {
 	defer keepKind(body)()
-	k, key, err := c.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	k, key, err := c.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (c *liveClient) patch(ctx context.Context, obj, body client.Object, subreso
 	if err != nil {
 		return asStatus(err)
 	}
-	return c.server.respond(k, stored, body)
+	return c.respond(k, stored, body)
 }
 
 func (s *Server) patchOrApply(k *kind.Kind, key client.ObjectKey, subresource string, patchType types.PatchType, content []byte, w writeOptions) (client.Object, error) {
@@ -173,7 +173,7 @@ func (s *Server) patchOrApply(k *kind.Kind, key client.ObjectKey, subresource st
 }
 
 func (c *liveClient) Delete(ctx context.Context, obj client.Object, options ...client.DeleteOption) error {
-	k, key, err := c.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	k, key, err := c.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	for _, r := range c.server.table(k).order {
+	for _, r := range c.server.store.table(k).order {
 		if v := r.latest(); v != nil && sel.matches(v.object) {
 			if err := c.server.delete(k, r.key, o.AsDeleteOptions()); err != nil {
 				return asStatus(err)

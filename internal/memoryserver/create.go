@@ -21,10 +21,10 @@ func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, optio
 	}
 	k.Strategy.SetDefaults(obj)
 	dedupOwnerReferences(obj)
-	request := s.newObjectRequest("", obj, options)
+	request := s.store.newObjectRequest("", obj, options)
 	key := k.Key(obj.GetNamespace(), obj.GetName())
-	if earlier := s.earlierCreation(k, key, request); earlier != nil {
-		return s.reuse(k, key, earlier), nil
+	if earlier := s.store.earlierCreation(k, key, request); earlier != nil {
+		return s.store.reuse(k, key, earlier), nil
 	}
 	obj = k.FieldManagers[""].UpdateNoErrors(k.Strategy.New(), obj, options.manager).(client.Object)
 	if obj.GetResourceVersion() != "" {
@@ -41,14 +41,14 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, r
 	obj.SetSelfLink("")
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	if generated {
-		obj.SetName(obj.GetGenerateName() + s.newSuffix(k, obj.GetNamespace(), obj.GetGenerateName()))
+		obj.SetName(obj.GetGenerateName() + s.suffixes.next(k, obj.GetNamespace(), obj.GetGenerateName()))
 	}
 	key := k.Key(obj.GetNamespace(), obj.GetName())
-	obj.SetUID(s.newUID(k, key, options.dryRun))
+	obj.SetUID(newUID(k, key, s.store.table(k).deletions(key), options.dryRun))
 	if err := s.admitCreate(k, key); err != nil {
 		return nil, err
 	}
-	if err := k.Strategy.Allocate(k, s.table(k).objects, obj, nil); err != nil {
+	if err := k.Strategy.Allocate(k, s.store.table(k).objects, obj, nil); err != nil {
 		return nil, err
 	}
 	k.Strategy.PrepareForCreate(obj)
@@ -59,13 +59,13 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, r
 	if err != nil {
 		return nil, err
 	}
-	if live := s.table(k).find(key); live != nil {
+	if live := s.store.find(k, key); live != nil {
 		return nil, alreadyExists(k, live.object, generated)
 	}
 	if options.dryRun {
 		return read, nil
 	}
-	made := s.commit(k, key, read, stored)
+	made := s.store.commit(k, key, read, stored)
 	made.request = request
 	return made.object, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // delete removes an object, or marks it as deleted if finalizers hold it. The caller holds the lock.
 func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.DeleteOptions) error {
-	current := s.table(k).find(key)
+	current := s.store.find(k, key)
 	if current == nil {
 		return apierrors.NewNotFound(k.GroupResource(), key.Name)
 	}
@@ -32,9 +32,9 @@ func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.Dele
 	switch {
 	case slices.Contains(options.DryRun, metav1.DryRunAll):
 	case gone:
-		s.remove(k, key)
+		s.store.remove(k, key)
 	case !k.Strategy.Equal(obj, live):
-		s.commit(k, key, obj, obj)
+		s.store.commit(k, key, obj, obj)
 	}
 	return nil
 }
@@ -63,11 +63,6 @@ func markDeleted(k *kind.Kind, live client.Object, options *metav1.DeleteOptions
 	}
 	obj.SetDeletionGracePeriodSeconds(&grace)
 	return obj, false
-}
-
-// remove stores that an object no longer exists.
-func (s *Server) remove(k *kind.Kind, key client.ObjectKey) {
-	s.commit(k, key, nil, nil)
 }
 
 func checkPreconditions(k *kind.Kind, live client.Object, want *metav1.Preconditions) error {

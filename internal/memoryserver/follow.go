@@ -38,7 +38,7 @@ func newPatch(subresource string, patch types.PatchType, content []byte, options
 
 // newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards, so a server that does not
 // follow another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
-func (s *Server) newObjectRequest(subresource string, sent client.Object, options writeOptions) *writeRequest {
+func (s *store) newObjectRequest(subresource string, sent client.Object, options writeOptions) *writeRequest {
 	if s.earlier == nil {
 		sent = sent.DeepCopyObject().(client.Object)
 	}
@@ -51,7 +51,7 @@ func (r *writeRequest) equals(other *writeRequest) bool {
 }
 
 // earlierChange returns the change of the earlier server that led to the next revision, nil if there is none.
-func (s *Server) earlierChange() *change {
+func (s *store) earlierChange() *change {
 	if s.earlier == nil || len(s.history) >= len(s.earlier.history) {
 		return nil
 	}
@@ -63,11 +63,11 @@ func (s *Server) earlierChange() *change {
 func (s *Server) Repeats() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.earlier != nil && !s.differs
+	return s.store.earlier != nil && !s.store.differs
 }
 
 // isEarlier reports whether a change is equal to the change of the earlier server that led to the next revision.
-func (s *Server) isEarlier(c *change) bool {
+func (s *store) isEarlier(c *change) bool {
 	earlier := s.earlierChange()
 	if earlier == nil || earlier.kind != c.kind || earlier.key != c.key {
 		return false
@@ -79,13 +79,13 @@ func (s *Server) isEarlier(c *change) bool {
 }
 
 // isEarlierSkip reports whether the earlier server skipped the next revision.
-func (s *Server) isEarlierSkip() bool {
+func (s *store) isEarlierSkip() bool {
 	return s.earlier != nil && len(s.history) < len(s.earlier.history) && s.earlier.history[len(s.history)] == nil
 }
 
 // earlierResult returns the version of the earlier server to which the same request led, nil if there is none. Values that the
 // server allocates, such as addresses, also depend on other objects, so these must be equal for a kind with such values.
-func (s *Server) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
+func (s *store) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
 	c := s.earlierChange()
 	if c == nil || sent == nil || k.Allocates && s.differs || current.origin == nil || c.before != current.origin ||
 		c.after.object == nil || c.after.request == nil || !sent.equals(c.after.request) {
@@ -97,7 +97,7 @@ func (s *Server) earlierResult(k *kind.Kind, current *version, sent *writeReques
 // earlierCreation returns the version of the earlier server to which the same creation led, nil if there is none. A creation depends
 // on everything that is stored, so all of it must be equal. A creation with a name that is to be generated is never reused: it has no
 // key yet, and the name also depends on creations that failed.
-func (s *Server) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeRequest) *version {
+func (s *store) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeRequest) *version {
 	c := s.earlierChange()
 	if c == nil || s.differs || c.kind != k || c.key != key || c.before != nil || c.after.request == nil || !sent.equals(c.after.request) {
 		return nil
@@ -106,7 +106,7 @@ func (s *Server) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *write
 }
 
 // reuse stores a copy of a version of the earlier server under the next revision, and returns what clients read of it.
-func (s *Server) reuse(k *kind.Kind, key client.ObjectKey, earlier *version) client.Object {
+func (s *store) reuse(k *kind.Kind, key client.ObjectKey, earlier *version) client.Object {
 	made := &version{revision: earlier.revision, origin: earlier}
 	made.object, made.stored = earlier.copied()
 	s.put(k, key, made)
@@ -123,7 +123,7 @@ func (v *version) copied() (object, stored client.Object) {
 }
 
 // originOf returns the version of the earlier server that has the same revision and is equal, nil if there is none.
-func (s *Server) originOf(made *version, k *kind.Kind, key client.ObjectKey) *version {
+func (s *store) originOf(made *version, k *kind.Kind, key client.ObjectKey) *version {
 	c := s.earlierChange()
 	if c == nil || c.kind != k || c.key != key || !reflect.DeepEqual(c.after.stored, made.stored) {
 		return nil

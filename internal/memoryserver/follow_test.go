@@ -94,7 +94,7 @@ func TestFollowing(t *testing.T) {
 				t.Errorf("%s: -alone +following:\n%s", tc.reason, diff)
 			}
 			created, reused := 0, 0
-			for _, c := range following.history {
+			for _, c := range following.store.history {
 				switch {
 				case c == nil || c.key.Namespace == "" || c.after.origin == nil || c.after.request != nil: // a server keeps the request of what it computes
 				case c.before == nil:

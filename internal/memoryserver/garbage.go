@@ -1,7 +1,6 @@
 package memoryserver
 
 import (
-	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
-// collector has the field manager of the garbage collector.
-var collector = writeOptions{manager: "kube-controller-manager"}
+// collectorOptions are the options of the garbage collector's writes.
+var collectorOptions = writeOptions{manager: "kube-controller-manager"}
 
 // CollectGarbage does all the work that the garbage collector and the namespace controller have at this moment, and
 // reports whether it wrote anything. It deletes dependents whose owners are gone, releases owners that waited for their
@@ -25,23 +24,39 @@ var collector = writeOptions{manager: "kube-controller-manager"}
 func (s *Server) CollectGarbage() (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.collected != s.revision() && s.collect() {
+	for s.collected != s.store.revision() && newCollector(s).collect() {
 		changed = true
 	}
-	s.collected = s.revision()
+	s.collected = s.store.revision()
 	return changed
 }
 
-// collect does one round over all objects, by kind and by name, so that a run can be repeated.
-func (s *Server) collect() bool {
-	before := s.revision()
-	objects := s.objects()
-	dependents := dependentsOf(objects)
-	for _, item := range objects {
-		s.collectItem(item, dependents)
+// collector does one round of the garbage collector over all objects.
+type collector struct {
+	server     *Server
+	store      *store
+	objects    []item               // as they were when the round began, by kind and by name, so that a run can be repeated
+	dependents map[types.UID][]item // the objects that have owner references, by the owner's UID
+}
+
+func newCollector(s *Server) *collector {
+	c := &collector{server: s, store: &s.store, objects: s.store.objects(), dependents: map[types.UID][]item{}}
+	for _, i := range c.objects {
+		for _, ref := range i.object.GetOwnerReferences() {
+			c.dependents[ref.UID] = append(c.dependents[ref.UID], i)
+		}
 	}
-	s.finishNamespaces()
-	return s.revision() != before
+	return c
+}
+
+// collect does the round, and reports whether it wrote anything.
+func (c *collector) collect() bool {
+	before := c.store.revision()
+	for _, item := range c.objects {
+		c.collectItem(item)
+	}
+	c.finishNamespaces()
+	return c.store.revision() != before
 }
 
 // item is a stored object with its kind and its key.
@@ -52,7 +67,7 @@ type item struct {
 }
 
 // objects returns every object, by kind and by name.
-func (s *Server) objects() (items []item) {
+func (s *store) objects() (items []item) {
 	for _, t := range s.order {
 		for _, r := range t.order {
 			if v := r.latest(); v != nil {
@@ -63,21 +78,8 @@ func (s *Server) objects() (items []item) {
 	return items
 }
 
-func compareKinds(a, b *table) int { return cmp.Compare(a.kind.GVK.String(), b.kind.GVK.String()) }
-
-// dependentsOf returns the objects that have owner references, by the owner's UID.
-func dependentsOf(objects []item) map[types.UID][]item {
-	by := map[types.UID][]item{}
-	for _, i := range objects {
-		for _, ref := range i.object.GetOwnerReferences() {
-			by[ref.UID] = append(by[ref.UID], i)
-		}
-	}
-	return by
-}
-
-func (s *Server) collectItem(i item, dependents map[types.UID][]item) {
-	v := s.table(i.kind).find(i.key)
+func (c *collector) collectItem(i item) {
+	v := c.store.find(i.kind, i.key)
 	if v == nil || v.object.GetUID() != i.object.GetUID() {
 		return // deleted earlier in this round
 	}
@@ -85,16 +87,16 @@ func (s *Server) collectItem(i item, dependents map[types.UID][]item) {
 	uid := i.object.GetUID()
 	switch {
 	case awaitsCollector(i.object, metav1.FinalizerOrphanDependents):
-		for _, d := range dependents[uid] {
-			s.removeOwnerReferences(d, func(ref metav1.OwnerReference) bool { return ref.UID == uid })
+		for _, d := range c.dependents[uid] {
+			c.removeOwnerReferences(d, func(ref metav1.OwnerReference) bool { return ref.UID == uid })
 		}
-		s.removeFinalizer(i, metav1.FinalizerOrphanDependents)
+		c.removeFinalizer(i, metav1.FinalizerOrphanDependents)
 	case awaitsCollector(i.object, metav1.FinalizerDeleteDependents):
-		if !slices.ContainsFunc(dependents[uid], func(d item) bool { return s.blocksOwner(d, uid) }) {
-			s.removeFinalizer(i, metav1.FinalizerDeleteDependents)
+		if !slices.ContainsFunc(c.dependents[uid], func(d item) bool { return c.blocksOwner(d, uid) }) {
+			c.removeFinalizer(i, metav1.FinalizerDeleteDependents)
 		}
 	case i.object.GetDeletionTimestamp() == nil && len(i.object.GetOwnerReferences()) > 0:
-		s.collectDependent(i, len(dependents[uid]) > 0)
+		c.collectDependent(i, len(c.dependents[uid]) > 0)
 	}
 }
 
@@ -104,8 +106,8 @@ func awaitsCollector(object client.Object, finalizer string) bool {
 }
 
 // blocksOwner reports whether a dependent still exists and blocks the deletion of its owner.
-func (s *Server) blocksOwner(d item, owner types.UID) bool {
-	v := s.table(d.kind).find(d.key)
+func (c *collector) blocksOwner(d item, owner types.UID) bool {
+	v := c.store.find(d.kind, d.key)
 	return v != nil && v.object.GetUID() == d.object.GetUID() && slices.ContainsFunc(v.object.GetOwnerReferences(),
 		func(ref metav1.OwnerReference) bool {
 			return ref.UID == owner && ptr.Deref(ref.BlockOwnerDeletion, false)
@@ -122,10 +124,10 @@ const (
 
 // collectDependent deletes an object if none of its owners stays. If one stays, it removes the references to the
 // others. owns reports whether the object has dependents itself.
-func (s *Server) collectDependent(i item, owns bool) {
+func (c *collector) collectDependent(i item, owns bool) {
 	stays, waits, leaves := false, false, map[types.UID]bool{}
 	for _, ref := range i.object.GetOwnerReferences() {
-		switch s.ownerState(i, ref) {
+		switch c.ownerState(i, ref) {
 		case ownerPresent:
 			stays = true
 		case ownerWaiting:
@@ -137,26 +139,26 @@ func (s *Server) collectDependent(i item, owns bool) {
 	switch {
 	case stays && len(leaves) == 0:
 	case stays:
-		s.removeOwnerReferences(i, func(ref metav1.OwnerReference) bool { return leaves[ref.UID] })
+		c.removeOwnerReferences(i, func(ref metav1.OwnerReference) bool { return leaves[ref.UID] })
 	case waits && owns:
-		s.collectObject(i, metav1.DeletePropagationForeground)
+		c.collectObject(i, metav1.DeletePropagationForeground)
 	default:
-		s.collectObject(i, metav1.DeletePropagationBackground)
+		c.collectObject(i, metav1.DeletePropagationBackground)
 	}
 }
 
 // ownerState returns the state of an owner. An owner of a kind that the server does not have counts as present: the
 // real collector does not delete its dependents either.
-func (s *Server) ownerState(i item, ref metav1.OwnerReference) ownerState {
+func (c *collector) ownerState(i item, ref metav1.OwnerReference) ownerState {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return ownerPresent
 	}
-	k := s.kinds.find(gv.WithKind(ref.Kind))
+	k := c.server.kinds.find(gv.WithKind(ref.Kind))
 	if k == nil || k.Namespaced && i.key.Namespace == "" {
 		return ownerPresent
 	}
-	owner := s.table(k).find(k.Key(i.key.Namespace, ref.Name))
+	owner := c.store.find(k, k.Key(i.key.Namespace, ref.Name))
 	switch {
 	case owner == nil || owner.object.GetUID() != ref.UID:
 		return ownerGone
@@ -167,7 +169,7 @@ func (s *Server) ownerState(i item, ref metav1.OwnerReference) ownerState {
 }
 
 // collectObject deletes an object. Its own finalizers overrule the propagation policy.
-func (s *Server) collectObject(i item, policy metav1.DeletionPropagation) {
+func (c *collector) collectObject(i item, policy metav1.DeletionPropagation) {
 	for _, f := range i.object.GetFinalizers() {
 		switch f {
 		case metav1.FinalizerOrphanDependents:
@@ -177,39 +179,39 @@ func (s *Server) collectObject(i item, policy metav1.DeletionPropagation) {
 		}
 	}
 	uid := i.object.GetUID()
-	s.must(s.delete(i.kind, i.key, &metav1.DeleteOptions{
+	must(c.server.delete(i.kind, i.key, &metav1.DeleteOptions{
 		PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid},
 	}))
 }
 
-func (s *Server) removeOwnerReferences(i item, leaves func(metav1.OwnerReference) bool) {
-	s.rewrite(i, func(obj client.Object) {
+func (c *collector) removeOwnerReferences(i item, leaves func(metav1.OwnerReference) bool) {
+	c.rewrite(i, func(obj client.Object) {
 		obj.SetOwnerReferences(slices.DeleteFunc(obj.GetOwnerReferences(), leaves))
 	})
 }
 
-func (s *Server) removeFinalizer(i item, finalizer string) {
-	s.rewrite(i, func(obj client.Object) {
+func (c *collector) removeFinalizer(i item, finalizer string) {
+	c.rewrite(i, func(obj client.Object) {
 		obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == finalizer }))
 	})
 }
 
 // rewrite changes an object if it still exists.
-func (s *Server) rewrite(i item, change func(client.Object)) {
-	if s.table(i.kind).find(i.key) == nil {
+func (c *collector) rewrite(i item, change func(client.Object)) {
+	if c.store.find(i.kind, i.key) == nil {
 		return
 	}
-	_, err := s.modify(i.kind, i.key, "", i.object.GetUID(), collector, nil, func(live client.Object) (client.Object, error) {
+	_, err := c.server.modify(i.kind, i.key, "", i.object.GetUID(), collectorOptions, nil, func(live client.Object) (client.Object, error) {
 		obj := live.DeepCopyObject().(client.Object)
 		change(obj)
-		return i.kind.FieldManagers[""].UpdateNoErrors(live, obj, collector.manager).(client.Object), nil
+		return i.kind.FieldManagers[""].UpdateNoErrors(live, obj, collectorOptions.manager).(client.Object), nil
 	})
-	s.must(err)
+	must(err)
 }
 
 // must panics if a write of the collector fails. They cannot: they only remove what was valid. A real collector would
 // retry for ever.
-func (s *Server) must(err error) {
+func must(err error) {
 	if err != nil {
 		panic("the garbage collector of the server in memory cannot write: " + err.Error())
 	}

@@ -33,7 +33,7 @@ func (s *Server) admitCreate(k *kind.Kind, key client.ObjectKey) error {
 		return nil
 	}
 	space := s.kinds.find(namespaces)
-	found := s.table(space).find(client.ObjectKey{Name: key.Namespace})
+	found := s.store.find(space, client.ObjectKey{Name: key.Namespace})
 	if found == nil {
 		return apierrors.NewNotFound(space.GroupResource(), key.Namespace)
 	}
@@ -50,23 +50,23 @@ func (s *Server) admitCreate(k *kind.Kind, key client.ObjectKey) error {
 }
 
 // finishNamespaces deletes the objects in namespaces that are being deleted, and removes the namespaces that are empty.
-func (s *Server) finishNamespaces() {
-	space := s.kinds.find(namespaces)
-	for _, r := range s.table(space).order {
+func (c *collector) finishNamespaces() {
+	space := c.server.kinds.find(namespaces)
+	for _, r := range c.store.table(space).order {
 		v := r.latest()
 		if v == nil || v.object.GetDeletionTimestamp() == nil {
 			continue
 		}
 		empty := true
-		for _, i := range s.objects() {
+		for _, i := range c.store.objects() {
 			if i.key.Namespace != r.key.Name {
 				continue
 			}
-			s.must(s.delete(i.kind, i.key, &metav1.DeleteOptions{}))
-			empty = empty && s.table(i.kind).find(i.key) == nil
+			must(c.server.delete(i.kind, i.key, &metav1.DeleteOptions{}))
+			empty = empty && c.store.find(i.kind, i.key) == nil
 		}
 		if empty && len(v.object.GetFinalizers()) == 0 {
-			s.remove(space, r.key)
+			c.store.remove(space, r.key)
 		}
 	}
 }

@@ -8,9 +8,11 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -145,4 +147,66 @@ func patchedStrategically(k *kind.Kind, live client.Object, content []byte, stri
 
 func unprocessable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+}
+
+// patchedFields applies a merge patch to a custom object. It returns the same result as [patchedJSON], but encodes
+// nothing. That saves a quarter of the processor time of such a request. Most requests of an operator are such patches
+// of a status, so it also saves a tenth of the processor time of an exploration of examples/memcached. It reports false
+// if the content is null.
+func patchedFields(k *kind.Kind, live client.Object, content []byte, strict bool) (obj client.Object, ok bool, err error) {
+	var patch map[string]any
+	if err := json.UnmarshalCaseSensitivePreserveInts(content, &patch); err != nil {
+		return nil, true, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if patch == nil {
+		return nil, false, nil
+	}
+	fields := runtime.DeepCopyJSON(live.(*unstructured.Unstructured).Object)
+	mergeFields(fields, patch)
+	obj, err = k.Strategy.FromMap(fields, strict)
+	if err != nil {
+		merged, _ := utiljson.Marshal(fields) // only for the message
+		return nil, true, invalidPatch(merged, err)
+	}
+	return obj, true, nil
+}
+
+// mergeFields applies a merge patch (RFC 7386) to fields, and keeps parts of the patch in them. A null inside a list stays,
+// and so does one inside a list that replaces a map, as in the library that the API server uses.
+func mergeFields(fields, patch map[string]any) {
+	for name, value := range patch {
+		if value == nil {
+			delete(fields, name)
+			continue
+		}
+		before, isMap := fields[name].(map[string]any)
+		changes, mergeable := value.(map[string]any)
+		switch {
+		case !isMap:
+			removeNulls(value)
+			fields[name] = value
+		case !mergeable:
+			fields[name] = value
+		default:
+			mergeFields(before, changes)
+		}
+	}
+}
+
+// removeNulls removes the null fields of all maps in a value.
+func removeNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if inner == nil {
+				delete(v, name)
+				continue
+			}
+			removeNulls(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			removeNulls(inner)
+		}
+	}
 }

@@ -80,9 +80,9 @@ func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (
 	revision := r.at(k.GVK)
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()
-	if rec := r.server.table(k).records[key]; rec != nil {
+	if rec := r.server.store.table(k).records[key]; rec != nil {
 		if v := rec.at(revision); v != nil {
-			return r.server.view(k, v, as)
+			return v.view(k, as)
 		}
 	}
 	// A cache does not know the resource's name: its error has the kind instead.
@@ -103,7 +103,7 @@ func (r *pastReader) List(ctx context.Context, list client.ObjectList, options .
 	}
 	revision := r.at(k.GVK)
 	r.server.mu.Lock()
-	found, err := r.server.list(k, as, sel, revision)
+	found, err := r.server.store.list(k, as, sel, revision)
 	r.server.mu.Unlock()
 	if err != nil {
 		return err

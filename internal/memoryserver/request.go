@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -42,8 +45,8 @@ var defaultManager = filepath.Base(os.Args[0])
 
 // lookup returns the kind and the key of a request's object. It returns the errors of client-go, which sends no request
 // without a name.
-func (s *Server) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind.Kind, client.ObjectKey, error) {
-	k, err := s.kindOf(ctx, object)
+func (c *liveClient) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind.Kind, client.ObjectKey, error) {
+	k, err := c.server.kindOf(ctx, object)
 	if err != nil {
 		return nil, client.ObjectKey{}, err
 	}
@@ -79,4 +82,33 @@ func metadataOnly(object client.Object, verb string) error {
 		return fmt.Errorf("cannot %s using only metadata", verb)
 	}
 	return nil
+}
+
+// decodeError is the error for an object that the server cannot decode, or that has unknown fields under strict
+// validation.
+func decodeError(k *kind.Kind, err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
+		k.GVK.Kind, k.GVK.Version, k.GVK.Kind, err))
+}
+
+// asStatus returns an error as a client receives it: the API server answers 500 for errors without a status of their
+// own.
+func asStatus(err error) error {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}
+
+const modified = "the object has been modified; please apply your changes to the latest version and try again"
+
+func versionConflict(k *kind.Kind, name string) error {
+	return apierrors.NewConflict(k.GroupResource(), name, errors.New(modified))
+}
+
+func uidConflict(k *kind.Kind, name string, want, have types.UID) error {
+	return apierrors.NewConflict(k.GroupResource(), name, kind.UIDMismatch(want, have))
 }

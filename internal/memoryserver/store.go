@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver/kind"
@@ -12,6 +14,17 @@ import (
 
 // firstRevision is the revision of an empty store. The resource version 0 has a meaning of its own.
 const firstRevision = 1
+
+// store has every version of every object. The server's lock protects it.
+type store struct {
+	tables   map[schema.GroupVersionKind]*table
+	order    []*table  // by kind
+	history  []*change // the changes of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
+	watchers watchers
+
+	earlier *store // the store of the server whose results are reused; nil: none
+	differs bool   // at some revision the earlier store has something else
+}
 
 // table has the objects of one kind with all their versions.
 type table struct {
@@ -51,11 +64,13 @@ func (r *record) latest() *version {
 	return nil
 }
 
-// deletions returns how many objects of the name are gone.
-func (r *record) deletions() (n uint64) {
-	for _, v := range r.versions {
-		if v.object == nil {
-			n++
+// deletions returns how many objects of a name are gone.
+func (t *table) deletions(key client.ObjectKey) (n uint64) {
+	if r := t.records[key]; r != nil {
+		for _, v := range r.versions {
+			if v.object == nil {
+				n++
+			}
 		}
 	}
 	return n
@@ -99,9 +114,26 @@ func compareKeys(a, b client.ObjectKey) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
+// table returns the objects of a kind.
+func (s *store) table(k *kind.Kind) *table {
+	t := s.tables[k.GVK]
+	if t == nil {
+		t = &table{kind: k, records: map[client.ObjectKey]*record{}}
+		s.tables[k.GVK] = t
+		s.order = append(s.order, t)
+		slices.SortFunc(s.order, compareKinds)
+	}
+	return t
+}
+
+func compareKinds(a, b *table) int { return cmp.Compare(a.kind.GVK.String(), b.kind.GVK.String()) }
+
+// find returns the current version of an object, or nil if it does not exist.
+func (s *store) find(k *kind.Kind, key client.ObjectKey) *version { return s.table(k).find(key) }
+
 // commit stores an object, or its deletion if it is nil, under the next revision, and sets the object's resource
 // version. Nobody may change the object afterwards. object is what clients read, stored what was written.
-func (s *Server) commit(k *kind.Kind, key client.ObjectKey, object, stored client.Object) *version {
+func (s *store) commit(k *kind.Kind, key client.ObjectKey, object, stored client.Object) *version {
 	made := &version{revision: s.revision() + 1, object: object, stored: stored}
 	if object != nil {
 		object.SetResourceVersion(strconv.FormatInt(made.revision, 10))
@@ -112,14 +144,84 @@ func (s *Server) commit(k *kind.Kind, key client.ObjectKey, object, stored clien
 	return made
 }
 
+// remove stores that an object no longer exists.
+func (s *store) remove(k *kind.Kind, key client.ObjectKey) { s.commit(k, key, nil, nil) }
+
 // put stores a version under the next revision.
-func (s *Server) put(k *kind.Kind, key client.ObjectKey, made *version) {
+func (s *store) put(k *kind.Kind, key client.ObjectKey, made *version) {
 	t := s.table(k)
 	c := &change{kind: k, key: key, before: t.find(key), after: made}
 	t.put(key, made)
 	s.differs = s.differs || !s.isEarlier(c)
 	s.history = append(s.history, c)
-	s.watchers.notify(s, c)
+	s.watchers.notify(c)
 }
 
-func (s *Server) revision() int64 { return firstRevision + int64(len(s.history)) }
+func (s *store) revision() int64 { return firstRevision + int64(len(s.history)) }
+
+// Change is one write that the server stored.
+type Change struct {
+	Revision int64 // the revision of the store after the write, and the resource version of New
+	GVK      schema.GroupVersionKind
+	Key      client.ObjectKey
+	Type     watch.EventType // Added, Modified or Deleted
+
+	// Old and New are the object before and after. Old is nil if it was added, New if it was deleted. They have the
+	// scheme's Go type, or are unstructured if the scheme has none, and have apiVersion and kind. They are shared: do
+	// not change them.
+	Old, New client.Object
+}
+
+type change struct {
+	kind          *kind.Kind
+	key           client.ObjectKey
+	before, after *version
+}
+
+func (c *change) eventType() watch.EventType {
+	switch {
+	case c.before == nil:
+		return watch.Added
+	case c.after.object == nil:
+		return watch.Deleted
+	}
+	return watch.Modified
+}
+
+// Revision returns the revision of the last write to any kind. A write that changes nothing has no revision.
+func (s *Server) Revision() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.revision()
+}
+
+// Changes returns the writes after a revision, in order.
+func (s *Server) Changes(since int64) []Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := min(max(since-firstRevision, 0), int64(len(s.store.history)))
+	changes := make([]Change, 0, int64(len(s.store.history))-from)
+	for _, c := range s.store.history[from:] {
+		if c == nil {
+			continue // skipped by Advance
+		}
+		changes = append(changes, Change{
+			Revision: c.after.revision, GVK: c.kind.GVK, Key: c.key, Type: c.eventType(),
+			Old: s.sharedView(c.kind, c.before), New: s.sharedView(c.kind, c.after),
+		})
+	}
+	return changes
+}
+
+// Advance skips revisions and generated names up to the given revision. It does nothing if the server has passed it already.
+// The next write then has the same resource version, however many writes came before, and so has the next generated name.
+// Runs can then be compared although objects contain resource versions or names of others.
+func (s *Server) Advance(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.store.revision() < revision {
+		s.store.differs = s.store.differs || !s.store.isEarlierSkip()
+		s.store.history = append(s.store.history, nil)
+	}
+	s.suffixes.skipped = max(s.suffixes.skipped, uint64(max(revision, 0)))
+}

@@ -13,9 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/opblocks/opblocks/internal/memoryserver/builtin"
 	"github.com/opblocks/opblocks/internal/memoryserver/kind"
 )
 
@@ -54,7 +57,7 @@ type subresourceClient struct {
 
 // find is lookup for an object whose kind has the subresource.
 func (c *subresourceClient) find(ctx context.Context, obj client.Object) (*kind.Kind, client.ObjectKey, error) {
-	k, key, err := c.client.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	k, key, err := c.client.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err == nil {
 		err = requireSubresource(k, c.name, key.Name)
 	}
@@ -67,7 +70,7 @@ func (c *subresourceClient) Get(ctx context.Context, obj, subresource client.Obj
 		return err
 	}
 	if c.name != kind.ScaleSubresource {
-		found, err := c.client.server.get(k, key, reflect.TypeOf(subresource))
+		found, err := c.client.get(k, key, reflect.TypeOf(subresource))
 		if err != nil {
 			return err
 		}
@@ -75,7 +78,7 @@ func (c *subresourceClient) Get(ctx context.Context, obj, subresource client.Obj
 		return nil
 	}
 	c.client.server.mu.Lock()
-	v := c.client.server.table(k).find(key)
+	v := c.client.server.store.find(k, key)
 	c.client.server.mu.Unlock()
 	if v == nil {
 		return apierrors.NewNotFound(k.GroupResource(), key.Name)
@@ -89,7 +92,7 @@ func (c *subresourceClient) Create(ctx context.Context, obj, subresource client.
 	if c.name != evictionSubresource || !is {
 		return fmt.Errorf("the server in memory cannot create the subresource %s from a %T: it evicts pods only", c.name, subresource)
 	}
-	k, key, err := c.client.server.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
+	k, key, err := c.client.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err != nil {
 		return err
 	}
@@ -201,4 +204,57 @@ func respondScale(scale *autoscalingv1.Scale, out client.Object) error {
 		return err
 	}
 	return json.Unmarshal(content, out)
+}
+
+// scaleOf returns the scale subresource of an object.
+func scaleOf(k *kind.Kind, object client.Object) *autoscalingv1.Scale {
+	s := k.Strategy.(kind.Scaler).Scale(object)
+	s.ObjectMeta = metav1.ObjectMeta{
+		Name: object.GetName(), Namespace: object.GetNamespace(), UID: object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(), CreationTimestamp: object.GetCreationTimestamp(),
+	}
+	s.APIVersion, s.Kind = "autoscaling/v1", "Scale"
+	return &s
+}
+
+// rescale sets the number of replicas. The caller holds the lock.
+func (s *Server) rescale(k *kind.Kind, key client.ObjectKey, uid types.UID, change func(*autoscalingv1.Scale) error, options writeOptions) (*autoscalingv1.Scale, error) {
+	stored, err := s.modify(k, key, kind.ScaleSubresource, uid, options, nil, func(live client.Object) (client.Object, error) {
+		scale := scaleOf(k, live)
+		if err := change(scale); err != nil {
+			return nil, err
+		}
+		obj := live.DeepCopyObject().(client.Object)
+		if err := k.Strategy.(kind.Scaler).SetScale(obj, scale); err != nil {
+			return nil, err
+		}
+		if scale.ResourceVersion != "" {
+			obj.SetResourceVersion(scale.ResourceVersion)
+		}
+		return obj, setReplicasOwner(k, obj, live, scale, options.manager)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return scaleOf(k, stored), nil
+}
+
+// setReplicasOwner makes the manager of a scale request the owner of the replicas, as the managed fields of the scale
+// have it.
+func setReplicasOwner(k *kind.Kind, obj, live client.Object, scale *autoscalingv1.Scale, manager string) (err error) {
+	path := fieldpath.Path{}
+	for _, step := range k.Strategy.(kind.Scaler).ReplicasPath() {
+		path = append(path, fieldpath.PathElement{FieldName: &step})
+	}
+	gv := k.GVK.GroupVersion()
+	owners := managedfields.NewScaleHandler(live.GetManagedFields(), gv, managedfields.ResourcePathMappings{gv.String(): path})
+	before := scaleOf(k, live)
+	if before.ManagedFields, err = owners.ToSubresource(); err != nil {
+		return err
+	}
+	scale.APIVersion, scale.Kind = before.APIVersion, before.Kind
+	after := builtin.ScaleFieldManager().UpdateNoErrors(before, scale, manager).(*autoscalingv1.Scale)
+	managers, err := owners.ToParent(after.ManagedFields)
+	obj.SetManagedFields(managers)
+	return err
 }

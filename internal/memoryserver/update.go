@@ -28,10 +28,10 @@ func (s *Server) update(k *kind.Kind, key client.ObjectKey, subresource string, 
 	}
 	k.Strategy.SetDefaults(sent)
 	dedupOwnerReferences(sent)
-	if k.CreateOnUpdate && s.table(k).find(key) == nil {
+	if k.CreateOnUpdate && s.store.find(k, key) == nil {
 		return s.createByUpdate(k, key, subresource, sent, options)
 	}
-	return s.modify(k, key, subresource, sent.GetUID(), options, s.newObjectRequest(subresource, sent, options), func(live client.Object) (client.Object, error) {
+	return s.modify(k, key, subresource, sent.GetUID(), options, s.store.newObjectRequest(subresource, sent, options), func(live client.Object) (client.Object, error) {
 		return k.FieldManagers[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
 	})
 }
@@ -48,7 +48,7 @@ func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource 
 // modify is what update, patch and apply have in common. A UID that is not empty is a precondition. request is nil if the result
 // depends on something else. The caller holds the lock.
 func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
-	current := s.table(k).find(key)
+	current := s.store.find(k, key)
 	if current == nil {
 		return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
 	}
@@ -56,8 +56,8 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	if uid != "" && uid != live.GetUID() {
 		return nil, uidConflict(k, key.Name, uid, live.GetUID())
 	}
-	if earlier := s.earlierResult(k, current, request); earlier != nil {
-		return s.reuse(k, key, earlier), nil
+	if earlier := s.store.earlierResult(k, current, request); earlier != nil {
+		return s.store.reuse(k, key, earlier), nil
 	}
 	obj, err := change(live)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	switch {
 	case losesLastFinalizer(obj, live):
 		if !options.dryRun {
-			s.remove(k, key)
+			s.store.remove(k, key)
 		}
 		return read, nil
 	case k.Strategy.Equal(stored, current.stored):
@@ -85,7 +85,7 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	case options.dryRun:
 		return read, nil
 	}
-	made := s.commit(k, key, read, stored)
+	made := s.store.commit(k, key, read, stored)
 	made.request = request
 	return made.object, nil
 }
@@ -112,7 +112,7 @@ func (s *Server) prepare(k *kind.Kind, subresource string, obj, live client.Obje
 	if subresource == kind.StatusSubresource {
 		k.Strategy.PrepareForStatusUpdate(obj, live)
 	} else {
-		if err := k.Strategy.Allocate(k, s.table(k).objects, obj, live); err != nil {
+		if err := k.Strategy.Allocate(k, s.store.table(k).objects, obj, live); err != nil {
 			return err
 		}
 		k.Strategy.PrepareForUpdate(obj, live)

@@ -17,7 +17,7 @@ import (
 
 // view returns a version in the wanted Go type, with apiVersion and kind. It is made once and then shared: nobody may
 // change it. The caller holds the lock.
-func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object, error) {
+func (v *version) view(k *kind.Kind, as reflect.Type) (client.Object, error) {
 	if reflect.TypeOf(v.object) == as {
 		return v.object, nil
 	}
@@ -66,11 +66,11 @@ func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 		return nil
 	}
 	if as, known := s.scheme.AllKnownTypes()[k.GVK]; known {
-		if decoded, err := s.view(k, v, reflect.PointerTo(as)); err == nil {
+		if decoded, err := v.view(k, reflect.PointerTo(as)); err == nil {
 			return decoded
 		}
 	}
-	decoded, err := s.view(k, v, reflect.TypeFor[*unstructured.Unstructured]())
+	decoded, err := v.view(k, reflect.TypeFor[*unstructured.Unstructured]())
 	if err != nil {
 		panic(fmt.Sprintf("%s was stored and cannot be read: %v", k.GVK, err))
 	}
@@ -99,15 +99,15 @@ func isUntyped(object client.Object) bool {
 }
 
 // respond writes a stored object into the object of a request.
-func (s *Server) respond(k *kind.Kind, held, out client.Object) error {
+func (c *liveClient) respond(k *kind.Kind, held, out client.Object) error {
 	if reflect.TypeOf(held) == reflect.TypeOf(out) {
 		copyInto(out, held)
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v := s.table(k).find(client.ObjectKeyFromObject(held)); v != nil && v.object == held {
-		shown, err := s.view(k, v, reflect.TypeOf(out)) // others will read it too
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if v := c.server.store.find(k, client.ObjectKeyFromObject(held)); v != nil && v.object == held {
+		shown, err := v.view(k, reflect.TypeOf(out)) // others will read it too
 		if err != nil {
 			return err
 		}

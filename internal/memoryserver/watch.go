@@ -20,10 +20,10 @@ import (
 // watchers are the open watches. The server's lock protects them.
 type watchers []*watcher
 
-func (ws watchers) notify(s *Server, c *change) {
+func (ws watchers) notify(c *change) {
 	for _, w := range ws {
 		if w.kind == c.kind {
-			w.enqueueChange(s, c)
+			w.enqueueChange(c)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (c *liveClient) Watch(ctx context.Context, list client.ObjectList, options 
 	if err := w.enqueueEarlier(since, ptr.Deref(o.AsListOptions().SendInitialEvents, false)); err != nil {
 		return nil, err
 	}
-	c.server.watchers = append(c.server.watchers, w)
+	c.server.store.watchers = append(c.server.store.watchers, w)
 	go w.run(ctx)
 	return w, nil
 }
@@ -90,7 +90,7 @@ func parseRevision(version string) (int64, error) {
 
 // enqueueEarlier enqueues the events that precede the watch.
 func (w *watcher) enqueueEarlier(since int64, initial bool) error {
-	s := w.server
+	s := &w.server.store
 	if since == 0 || initial {
 		present, err := s.list(w.kind, w.as, w.sel, s.revision())
 		if err != nil {
@@ -106,7 +106,7 @@ func (w *watcher) enqueueEarlier(since int64, initial bool) error {
 	}
 	for _, c := range s.history[min(max(since-firstRevision, 0), int64(len(s.history))):] {
 		if c != nil && c.kind == w.kind {
-			w.enqueueChange(s, c)
+			w.enqueueChange(c)
 		}
 	}
 	return nil
@@ -116,13 +116,13 @@ func (w *watcher) enqueueEarlier(since int64, initial bool) error {
 func (w *watcher) bookmark() client.Object {
 	end := reflect.New(w.as.Elem()).Interface().(client.Object)
 	end.GetObjectKind().SetGroupVersionKind(w.kind.GVK)
-	end.SetResourceVersion(strconv.FormatInt(w.server.revision(), 10))
+	end.SetResourceVersion(strconv.FormatInt(w.server.store.revision(), 10))
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	return end
 }
 
 // enqueueChange enqueues the event of a change. An object that leaves the selection counts as deleted.
-func (w *watcher) enqueueChange(s *Server, c *change) {
+func (w *watcher) enqueueChange(c *change) {
 	before := c.before != nil && w.sel.matches(c.before.object)
 	after := w.sel.matches(c.after.object)
 	eventType, shown := watch.Modified, c.after
@@ -134,7 +134,7 @@ func (w *watcher) enqueueChange(s *Server, c *change) {
 	case !after:
 		return
 	}
-	object, err := s.view(w.kind, shown, w.as)
+	object, err := shown.view(w.kind, w.as)
 	if err != nil {
 		w.put(watch.Error, nil)
 		return
@@ -194,7 +194,7 @@ func (w *watcher) run(ctx context.Context) {
 func (w *watcher) unregister() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	w.server.watchers = slices.DeleteFunc(w.server.watchers, func(other *watcher) bool { return other == w })
+	w.server.store.watchers = slices.DeleteFunc(w.server.store.watchers, func(other *watcher) bool { return other == w })
 }
 
 // Stop ends the watch. The channel is closed soon afterwards.
