@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,36 +13,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
 // Cache is the cache of a process. [Manager.Deliver] makes it show a change. Each kind in it has a revision of its own.
 type Cache struct {
+	watchedKinds
 	context context.Context // the context of the process
-	scheme  *runtime.Scheme
-	server  *memoryserver.Server
 	mapper  meta.RESTMapper
 	readers map[form]client.Reader // read each kind at the revision that the cache shows in the form
-	watched func(gvk schema.GroupVersionKind, namespaces []string)
-
-	mu         sync.Mutex
-	options    cache.Options
-	kinds      map[kindKey]*kind
-	everything bool  // every kind is watched, from the first change on
-	received   int64 // the revision up to which changes were received
-	indexes    map[schema.GroupVersionKind]map[string]client.IndexerFunc
+	indexes indexes
 }
 
 var _ cache.Cache = &Cache{}
 
 func newCache(o *Options) *Cache {
 	c := &Cache{
-		context: o.Context, scheme: o.Scheme, server: o.Server, mapper: o.Client.RESTMapper(), watched: o.Watched,
-		kinds:    map[kindKey]*kind{},
-		readers:  map[form]client.Reader{},
-		indexes:  map[schema.GroupVersionKind]map[string]client.IndexerFunc{},
-		received: o.Server.Revision(),
+		watchedKinds: watchedKinds{scheme: o.Scheme, server: o.Server, watched: o.Watched, kinds: map[kindKey]*kind{}, received: o.Server.Revision()},
+		context:      o.Context, mapper: o.Client.RESTMapper(), readers: map[form]client.Reader{},
 	}
 	for _, f := range forms {
 		c.readers[f] = o.Server.Reader(func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk, f).seen })
@@ -84,7 +70,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	k := c.kind(gvk, formOf(list))
 	var options client.ListOptions
 	options.ApplyOptions(opts)
-	matches, err := c.indexed(gvk, &options)
+	matches, err := c.indexes.matcher(gvk, options.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -104,58 +90,13 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	return meta.SetList(list, found)
 }
 
-// indexed returns a function that reports whether an object matches the options' field selector.
-func (c *Cache) indexed(gvk schema.GroupVersionKind, options *client.ListOptions) (func(client.Object) bool, error) {
-	if options.FieldSelector == nil {
-		return func(client.Object) bool { return true }, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var conditions []func(client.Object) bool
-	for _, requirement := range options.FieldSelector.Requirements() {
-		index, known := c.indexes[gvk][requirement.Field]
-		if !known {
-			return nil, fmt.Errorf("Index with name field:%s does not exist", requirement.Field) //nolint:staticcheck // these are controller-runtime's words
-		}
-		conditions = append(conditions, func(obj client.Object) bool { return slices.Contains(index(obj), requirement.Value) })
-	}
-	return func(obj client.Object) bool {
-		for _, matches := range conditions {
-			if !matches(obj) {
-				return false
-			}
-		}
-		return true
-	}, nil
-}
-
 // IndexField adds an index. A second index of that name is an error, as in a real cache.
 func (c *Cache) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	gvk, err := apiutil.GVKForObject(obj, c.scheme)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.indexes[gvk] == nil {
-		c.indexes[gvk] = map[string]client.IndexerFunc{}
-	}
-	if _, known := c.indexes[gvk][field]; known {
-		return fmt.Errorf("indexer conflict: map[field:%s:{}]", field)
-	}
-	c.indexes[gvk][field] = extract
-	return nil
-}
-
-// Restrict limits the cache to the namespaces and labels of the options, and applies their transformations. All other
-// options are ignored. It must be called before the first read.
-func (c *Cache) Restrict(options cache.Options) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.options = options
-	for _, k := range c.kinds {
-		k.selection = selectionOf(&c.options, k.gvk, c.scheme)
-	}
+	return c.indexes.add(gvk, field, extract)
 }
 
 // GetInformer returns the informer of obj's kind and form: typed, unstructured or metadata alone.

@@ -17,7 +17,7 @@ import (
 func TestDiscovery(t *testing.T) {
 	server, err := memoryserver.New(scheme.Scheme)
 	require.NoError(t, err)
-	m := &Manager{options: Options{Server: server}}
+	m := &Manager{cluster: cluster{options: Options{Server: server}}}
 	c, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
 	require.NoError(t, err)
 	for groupVersion, want := range map[string]string{"v1": "configmaps", "apps/v1": "deployments"} {

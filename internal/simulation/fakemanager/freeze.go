@@ -28,34 +28,34 @@ const maxPasses = 5
 
 // FreezeForPasses makes the cache show neither the change nor later ones of its kind, until the given number of passes of
 // every known object has run. It returns false if the kind is not watched or is frozen already.
-func (c *Cache) FreezeForPasses(change *memoryserver.Change, passes int) bool {
-	return c.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
+func (w *watchedKinds) FreezeForPasses(change *memoryserver.Change, passes int) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
 }
 
 // FreezeWhole is FreezeForPasses for one pass, and only for the informers of whole objects. The informer of metadata
 // shows the change.
-func (c *Cache) FreezeWhole(change *memoryserver.Change) bool {
-	return c.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped)
+func (w *watchedKinds) FreezeWhole(change *memoryserver.Change) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped)
 }
 
 // FreezeMetadata is FreezeForPasses for one pass, and only for the informer of metadata. The informers of whole objects
 // show the change.
-func (c *Cache) FreezeMetadata(change *memoryserver.Change) bool {
-	return c.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
+func (w *watchedKinds) FreezeMetadata(change *memoryserver.Change) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
 }
 
 // FreezeUntilThaw makes the cache show neither the change nor later ones of its kind, until [Cache.Thaw] is called, or one
 // object has had five passes. Then all these changes of an object are delivered as one event, as after a broken watch.
 // FreezeUntilThaw returns false if the kind is not watched or is frozen already.
-func (c *Cache) FreezeUntilThaw(change *memoryserver.Change) bool {
-	return c.freeze(change.GVK, freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses}, forms[:]...)
+func (w *watchedKinds) FreezeUntilThaw(change *memoryserver.Change) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses}, forms[:]...)
 }
 
 // freeze freezes a kind in some forms.
-func (c *Cache) freeze(gvk schema.GroupVersionKind, f freeze, in ...form) (done bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := c.formsOf(gvk)
+func (w *watchedKinds) freeze(gvk schema.GroupVersionKind, f freeze, in ...form) (done bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.formsOf(gvk)
 	if slices.ContainsFunc(all, func(k *kind) bool { return k.frozen != nil }) {
 		return false
 	}
@@ -78,10 +78,10 @@ func (f *freeze) clone() *freeze {
 }
 
 // Thaw ends the freeze of one kind in all forms, and reports whether one was frozen.
-func (c *Cache) Thaw() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	frozen := c.frozenKinds()
+func (w *watchedKinds) Thaw() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	frozen := w.frozenKinds()
 	if len(frozen) == 0 {
 		return false
 	}
@@ -95,9 +95,9 @@ func (c *Cache) Thaw() bool {
 
 // frozenKinds returns the kinds that are frozen, sorted by their names and forms, so that runs are deterministic. The caller holds the
 // lock.
-func (c *Cache) frozenKinds() []*kind {
+func (w *watchedKinds) frozenKinds() []*kind {
 	var all []*kind
-	for _, k := range c.kinds {
+	for _, k := range w.kinds {
 		if k.frozen != nil {
 			all = append(all, k)
 		}
@@ -109,10 +109,10 @@ func (c *Cache) frozenKinds() []*kind {
 }
 
 // IsInThePast reports whether the process began with an old state of a kind, and the cache still shows that.
-func (c *Cache) IsInThePast() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.kinds {
+func (w *watchedKinds) IsInThePast() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
 		if k.frozen != nil && k.frozen.past {
 			return true
 		}
@@ -122,10 +122,10 @@ func (c *Cache) IsInThePast() bool {
 
 // passBegins notes in each freeze that a pass has begun since. A pass that was already running when the kind was frozen
 // does not count.
-func (c *Cache) passBegins() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.kinds {
+func (w *watchedKinds) passBegins() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
 		if k.frozen != nil {
 			k.frozen.counts = true
 		}

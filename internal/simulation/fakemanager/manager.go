@@ -8,13 +8,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -54,8 +51,7 @@ type Options struct {
 
 // Manager implements manager.Manager. Its cache and queues move only by calls of [Manager.Deliver] and [Manager.Take].
 type Manager struct {
-	options     Options
-	cache       *Cache
+	cluster
 	controllers []*Controller
 	runnables   []manager.Runnable
 	converter   conversion.Registry
@@ -66,7 +62,7 @@ var _ manager.Manager = &Manager{}
 
 // New returns a manager without controllers. Its cache shows the server's current state.
 func New(o Options) *Manager {
-	m := &Manager{options: o, cache: newCache(&o), converter: conversion.NewRegistry(), elected: make(chan struct{})}
+	m := &Manager{cluster: cluster{options: o, cache: newCache(&o)}, converter: conversion.NewRegistry(), elected: make(chan struct{})}
 	close(m.elected)
 	return m
 }
@@ -191,44 +187,4 @@ func (m *Manager) GetConverterRegistry() conversion.Registry { return m.converte
 // GetControllerOptions returns options that allow several controllers of one name, since each process has one.
 func (m *Manager) GetControllerOptions() config.Controller {
 	return config.Controller{SkipNameValidation: new(true), Logger: m.GetLogger()}
-}
-
-// GetLogger returns the process's logger.
-func (m *Manager) GetLogger() logr.Logger { return m.options.Logger }
-
-// GetConfig returns a config whose clients can read the discovery of a group and version. They return an error for every other
-// request, since the server has no HTTP endpoint.
-func (m *Manager) GetConfig() *rest.Config {
-	return &rest.Config{Host: "https://reconciletest.invalid", Transport: discovery{m.options.Server}}
-}
-
-// GetHTTPClient returns a client for [Manager.GetConfig].
-func (m *Manager) GetHTTPClient() *http.Client {
-	return &http.Client{Transport: discovery{m.options.Server}}
-}
-
-// GetCache returns [Manager.Cache].
-func (m *Manager) GetCache() cache.Cache { return m.cache }
-
-// GetScheme returns the scheme of the options.
-func (m *Manager) GetScheme() *runtime.Scheme { return m.options.Scheme }
-
-// GetClient returns the client of the options.
-func (m *Manager) GetClient() client.Client { return m.options.Client }
-
-// GetFieldIndexer returns [Manager.Cache].
-func (m *Manager) GetFieldIndexer() client.FieldIndexer { return m.cache }
-
-// GetRESTMapper returns the client's RESTMapper.
-func (m *Manager) GetRESTMapper() meta.RESTMapper { return m.options.Client.RESTMapper() }
-
-// GetAPIReader returns the reader of the options.
-func (m *Manager) GetAPIReader() client.Reader { return m.options.APIReader }
-
-// GetEventRecorder returns the recorder of the options.
-func (m *Manager) GetEventRecorder(string) recorder.EventRecorder { return m.options.EventRecorder }
-
-// GetEventRecorderFor returns the recorder of the options for the legacy events API.
-func (m *Manager) GetEventRecorderFor(string) record.EventRecorder {
-	return m.options.LegacyEventRecorder
 }

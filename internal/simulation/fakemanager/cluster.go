@@ -1,0 +1,60 @@
+package fakemanager
+
+import (
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+)
+
+// cluster implements cluster.Cluster for a [Manager], except Start.
+type cluster struct {
+	options Options
+	cache   *Cache
+}
+
+// GetConfig returns a config whose clients can read the discovery of a group and version. They return an error for every other
+// request, since the server has no HTTP endpoint.
+func (c *cluster) GetConfig() *rest.Config {
+	return &rest.Config{Host: "https://reconciletest.invalid", Transport: discovery{c.options.Server}}
+}
+
+// GetHTTPClient returns a client for [Manager.GetConfig].
+func (c *cluster) GetHTTPClient() *http.Client {
+	return &http.Client{Transport: discovery{c.options.Server}}
+}
+
+// GetCache returns [Manager.Cache].
+func (c *cluster) GetCache() cache.Cache { return c.cache }
+
+// GetScheme returns the scheme of the options.
+func (c *cluster) GetScheme() *runtime.Scheme { return c.options.Scheme }
+
+// GetClient returns the client of the options.
+func (c *cluster) GetClient() client.Client { return c.options.Client }
+
+// GetFieldIndexer returns [Manager.Cache].
+func (c *cluster) GetFieldIndexer() client.FieldIndexer { return c.cache }
+
+// GetRESTMapper returns the client's RESTMapper.
+func (c *cluster) GetRESTMapper() meta.RESTMapper { return c.options.Client.RESTMapper() }
+
+// GetAPIReader returns the reader of the options.
+func (c *cluster) GetAPIReader() client.Reader { return c.options.APIReader }
+
+// GetEventRecorder returns the recorder of the options.
+func (c *cluster) GetEventRecorder(string) recorder.EventRecorder { return c.options.EventRecorder }
+
+// GetEventRecorderFor returns the recorder of the options for the legacy events API.
+func (c *cluster) GetEventRecorderFor(string) record.EventRecorder {
+	return c.options.LegacyEventRecorder
+}
+
+// GetLogger returns the process's logger.
+func (c *cluster) GetLogger() logr.Logger { return c.options.Logger }
