@@ -68,13 +68,13 @@ func serviceAccountConfig(ctx context.Context, c client.Client, config *rest.Con
 
 // Kubeconfig returns the path of a kubeconfig file with the access of a cluster administrator. The file is removed with
 // the control plane.
-func (cp *ControlPlane) Kubeconfig() string { return cp.file("kubeconfig") }
+func (cp *ControlPlane) Kubeconfig() string { return cp.processes.file("kubeconfig") }
 
 // connect writes the administrator's token for kube-apiserver and creates the access with it. kube-apiserver would
 // verify the signature of a client certificate at each request, which takes it longer than to look up a token.
 func (cp *ControlPlane) connect(ca *authority, port int) error {
 	token := rand.Text()
-	if err := cp.write("tokens.csv", []byte(token+",admin,admin,"+adminGroup+"\n")); err != nil {
+	if err := cp.processes.write("tokens.csv", []byte(token+",admin,admin,"+adminGroup+"\n")); err != nil {
 		return err
 	}
 	cp.admin = &rest.Config{
@@ -87,7 +87,7 @@ func (cp *ControlPlane) connect(ca *authority, port int) error {
 	if err != nil {
 		return err
 	}
-	return cp.write("kubeconfig", content)
+	return cp.processes.write("kubeconfig", content)
 }
 
 // MarshalKubeconfig returns the content of a kubeconfig file with this access, such as an access from
@@ -140,7 +140,7 @@ func (cp *ControlPlane) Kubectl(ctx context.Context, args ...string) (string, er
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, paths[kubectl], args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+cp.Kubeconfig(), "KUBECACHEDIR="+cp.file("kubectl"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+cp.Kubeconfig(), "KUBECACHEDIR="+cp.processes.file("kubectl"))
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))

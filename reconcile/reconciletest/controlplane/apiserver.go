@@ -28,7 +28,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := cp.writeCertificates(ca); err != nil {
+	if err := cp.processes.writeCertificates(ca); err != nil {
 		return err
 	}
 	for attempt := 1; ; attempt++ {
@@ -39,10 +39,10 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		if err := cp.connect(ca, port); err != nil {
 			return err
 		}
-		if err := cp.run(apiserver, cp.apiServerArgs(port)...); err != nil {
+		if err := cp.processes.run(apiserver, cp.apiServerArgs(port)...); err != nil {
 			return err
 		}
-		if err = cp.wait(ctx, apiserver, cp.apiServerReady); err == nil || attempt == startAttempts || !mayStartLater(cp.process(apiserver).Tail()) {
+		if err = cp.processes.wait(ctx, apiserver, cp.apiServerReady); err == nil || attempt == startAttempts || !mayStartLater(cp.processes.process(apiserver).Tail()) {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func mayStartLater(log []byte) bool {
 	return bytes.Contains(log, []byte("address already in use")) || bytes.Contains(log, []byte("PostStartHook"))
 }
 
-func (cp *ControlPlane) writeCertificates(ca *authority) error {
+func (p *processes) writeCertificates(ca *authority) error {
 	serving, err := ca.server(net.ParseIP(loopback), net.ParseIP(serviceAddress))
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (cp *ControlPlane) writeCertificates(ca *authority) error {
 		"ca.crt": ca.bundle(), "apiserver.crt": serving.certificate, "apiserver.key": serving.key,
 		"serviceaccount.key": serviceAccountKey,
 	} {
-		if err := cp.write(name, content); err != nil {
+		if err := p.write(name, content); err != nil {
 			return err
 		}
 	}
@@ -76,19 +76,19 @@ func (cp *ControlPlane) writeCertificates(ca *authority) error {
 
 func (cp *ControlPlane) apiServerArgs(port int) []string {
 	args := []string{
-		"--etcd-servers=unix://" + cp.file("etcd.sock"),
+		"--etcd-servers=unix://" + cp.processes.file("etcd.sock"),
 		"--bind-address=" + loopback,
 		"--advertise-address=" + loopback,
 		fmt.Sprintf("--secure-port=%d", port),
 		"--service-cluster-ip-range=" + serviceRange,
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged",
-		"--token-auth-file=" + cp.file("tokens.csv"),
-		"--tls-cert-file=" + cp.file("apiserver.crt"),
-		"--tls-private-key-file=" + cp.file("apiserver.key"),
+		"--token-auth-file=" + cp.processes.file("tokens.csv"),
+		"--tls-cert-file=" + cp.processes.file("apiserver.crt"),
+		"--tls-private-key-file=" + cp.processes.file("apiserver.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + cp.file("serviceaccount.key"),
-		"--service-account-signing-key-file=" + cp.file("serviceaccount.key"),
+		"--service-account-key-file=" + cp.processes.file("serviceaccount.key"),
+		"--service-account-signing-key-file=" + cp.processes.file("serviceaccount.key"),
 		"--endpoint-reconciler-type=none", // no node could reach a loopback address
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0",

@@ -19,16 +19,16 @@ import (
 func (cp *ControlPlane) startControllers(ctx context.Context) error {
 	kubeconfig := "--kubeconfig=" + cp.Kubeconfig()
 	err := errors.Join(
-		cp.run(controllerManager, kubeconfig,
+		cp.processes.run(controllerManager, kubeconfig,
 			"--secure-port=0",
 			"--leader-elect=false",
 			"--kube-api-qps=1000",
 			"--kube-api-burst=2000",
 			"--node-monitor-grace-period=1h", // on a busy machine, kwok may renew the nodes' leases late
-			"--root-ca-file="+cp.file("ca.crt"),
-			"--service-account-private-key-file="+cp.file("serviceaccount.key"),
+			"--root-ca-file="+cp.processes.file("ca.crt"),
+			"--service-account-private-key-file="+cp.processes.file("serviceaccount.key"),
 		),
-		cp.run(scheduler, kubeconfig,
+		cp.processes.run(scheduler, kubeconfig,
 			"--secure-port=0",
 			"--leader-elect=false",
 			"--kube-api-qps=1000",
@@ -40,8 +40,8 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		cp.wait(ctx, controllerManager, cp.defaultAccount(corev1.NamespaceDefault)),
-		cp.wait(ctx, kwok, cp.nodesReady),
+		cp.processes.wait(ctx, controllerManager, cp.defaultAccount(corev1.NamespaceDefault)),
+		cp.processes.wait(ctx, kwok, cp.nodesReady),
 	)
 }
 
@@ -61,7 +61,7 @@ var controllers = []string{controllerManager, scheduler, kwok}
 //
 // PauseControllers does nothing if the controllers are paused already. It returns an error if none run, see [WithControllers].
 func (cp *ControlPlane) PauseControllers() error {
-	return cp.setPaused(true, (*supervisor.Process).Suspend)
+	return cp.processes.setPaused(true, (*supervisor.Process).Suspend)
 }
 
 // ResumeControllers makes the controllers go on after [ControlPlane.PauseControllers]. They then receive the events of the pause
@@ -69,19 +69,19 @@ func (cp *ControlPlane) PauseControllers() error {
 //
 // ResumeControllers does nothing if the controllers are not paused. It returns an error if none run, see [WithControllers].
 func (cp *ControlPlane) ResumeControllers() error {
-	return cp.setPaused(false, (*supervisor.Process).Resume)
+	return cp.processes.setPaused(false, (*supervisor.Process).Resume)
 }
 
-func (cp *ControlPlane) setPaused(paused bool, set func(*supervisor.Process) error) error {
-	if !cp.settings.controllers {
+func (p *processes) setPaused(paused bool, set func(*supervisor.Process) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running[controllerManager].process == nil {
 		return errNoControllers
 	}
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	cp.paused = paused
+	p.paused = paused
 	var errs []error
 	for _, name := range controllers {
-		errs = append(errs, set(cp.running[name].process))
+		errs = append(errs, set(p.running[name].process))
 	}
 	return errors.Join(errs...)
 }
@@ -94,7 +94,7 @@ var stages []byte
 
 // startNodes creates nodes and starts kwok, which simulates them.
 func (cp *ControlPlane) startNodes(ctx context.Context) error {
-	if err := cp.write("stages.yaml", stages); err != nil {
+	if err := cp.processes.write("stages.yaml", stages); err != nil {
 		return err
 	}
 	for i := range cp.settings.nodes {
@@ -110,9 +110,9 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 	if err := cp.client.Create(ctx, storageClass()); err != nil {
 		return fmt.Errorf("create the storage class: %w", err)
 	}
-	return cp.run(kwok,
+	return cp.processes.run(kwok,
 		"--kubeconfig="+cp.Kubeconfig(),
-		"--config="+cp.file("stages.yaml"),
+		"--config="+cp.processes.file("stages.yaml"),
 		"--manage-all-nodes",
 		"--cidr=10.0.0.0/12",
 		"--node-lease-duration-seconds=40",

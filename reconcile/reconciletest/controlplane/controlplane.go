@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -19,15 +18,10 @@ const startTimeout = 5 * time.Minute
 
 // ControlPlane is a running control plane. Its methods may be called concurrently.
 type ControlPlane struct {
-	settings   settings
-	programs   map[string]string
-	supervisor *supervisor.Supervisor
-	admin      *rest.Config
-	client     client.Client
-
-	mu      sync.Mutex // tests that run in parallel may install CRDs, which restarts a program
-	running map[string]running
-	paused  bool // whether the controllers are paused
+	settings  settings
+	processes processes
+	admin     *rest.Config
+	client    client.Client
 }
 
 // Start starts a control plane and returns when it is ready: the default namespace exists, the CustomResourceDefinitions
@@ -37,15 +31,15 @@ type ControlPlane struct {
 //
 // If a program ends or is not ready after 5 minutes, the error has the last lines of its log. Nothing is left running then.
 func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
-	cp := &ControlPlane{settings: newSettings(options), running: map[string]running{}}
+	cp := &ControlPlane{settings: newSettings(options), processes: processes{running: map[string]running{}}}
 	if err := cp.settings.check(); err != nil {
 		return nil, fmt.Errorf("start a control plane: %w", err)
 	}
 	var err error
-	if cp.programs, err = programs.Ensure(ctx, cp.settings.version, cp.settings.programs()...); err != nil {
+	if cp.processes.paths, err = programs.Ensure(ctx, cp.settings.version, cp.settings.programs()...); err != nil {
 		return nil, err
 	}
-	if cp.supervisor, err = supervisor.New(ctx); err != nil {
+	if cp.processes.supervisor, err = supervisor.New(ctx); err != nil {
 		return nil, err
 	}
 	if err := cp.start(ctx); err != nil {
@@ -55,7 +49,7 @@ func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
 }
 
 func (cp *ControlPlane) start(ctx context.Context) error {
-	if err := cp.startEtcd(ctx); err != nil {
+	if err := cp.processes.startEtcd(ctx); err != nil {
 		return err
 	}
 	if err := cp.startAPIServer(ctx); err != nil {
@@ -73,10 +67,10 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 }
 
 // Stop ends all programs and removes their files, also the kubeconfig file. It may be called twice.
-func (cp *ControlPlane) Stop() error { return cp.supervisor.Stop() }
+func (cp *ControlPlane) Stop() error { return cp.processes.supervisor.Stop() }
 
 // Detach keeps the control plane running when this program ends. It runs until [ControlPlane.Stop], or until the process
 // whose id is returned receives a SIGTERM: `kill <pid>`.
 func (cp *ControlPlane) Detach() (pid int, err error) {
-	return cp.supervisor.PID(), cp.supervisor.Detach()
+	return cp.processes.supervisor.PID(), cp.processes.supervisor.Detach()
 }

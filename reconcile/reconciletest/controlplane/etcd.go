@@ -6,14 +6,14 @@ import (
 )
 
 // startEtcd starts etcd, which listens on unix sockets: it needs no free port.
-func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+func (p *processes) startEtcd(ctx context.Context) error {
 	const advertised = "unix://localhost:0" // nobody uses it, but etcd requires a URL with a port
-	err := cp.run(etcd,
+	err := p.run(etcd,
 		"--name=etcd",
-		"--data-dir="+cp.file("etcd"),
-		"--listen-client-urls=unix://"+cp.file("etcd.sock"),
+		"--data-dir="+p.file("etcd"),
+		"--listen-client-urls=unix://"+p.file("etcd.sock"),
 		"--advertise-client-urls="+advertised,
-		"--listen-peer-urls=unix://"+cp.file("peer.sock"),
+		"--listen-peer-urls=unix://"+p.file("peer.sock"),
 		"--initial-advertise-peer-urls="+advertised,
 		"--initial-cluster=etcd="+advertised,
 		"--unsafe-no-fsync", // the data need not survive a power failure
@@ -23,11 +23,11 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return cp.wait(ctx, etcd, cp.etcdReady)
+	return p.wait(ctx, etcd, p.etcdReady)
 }
 
-func (cp *ControlPlane) etcdReady(ctx context.Context) error {
-	connection, err := new(net.Dialer).DialContext(ctx, "unix", cp.file("etcd.sock"))
+func (p *processes) etcdReady(ctx context.Context) error {
+	connection, err := new(net.Dialer).DialContext(ctx, "unix", p.file("etcd.sock"))
 	if err != nil {
 		return err
 	}

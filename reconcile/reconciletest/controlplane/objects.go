@@ -17,7 +17,7 @@ import (
 func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
 	if cp.settings.controllers {
-		if err := cp.failure(controllerManager); err != nil {
+		if err := cp.processes.failure(controllerManager); err != nil {
 			return "", fmt.Errorf("create a namespace: %w", err)
 		}
 	}
@@ -27,7 +27,7 @@ func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (str
 	if !cp.settings.controllers {
 		return namespace.Name, nil
 	}
-	return namespace.Name, cp.wait(ctx, controllerManager, cp.defaultAccount(namespace.Name))
+	return namespace.Name, cp.processes.wait(ctx, controllerManager, cp.defaultAccount(namespace.Name))
 }
 
 // defaultAccount returns a check for the default ServiceAccount, which the controller manager creates. Without it no

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -30,85 +31,103 @@ const (
 	attemptTimeout = 20 * time.Second // another program may have taken the port, and never answer
 )
 
+// processes are the programs of a control plane, and the folder of their files.
+type processes struct {
+	paths      map[string]string // the executables, by the names of the programs
+	supervisor *supervisor.Supervisor
+
+	mu      sync.Mutex // tests that run in parallel may install CRDs, which restarts a program
+	running map[string]running
+	paused  bool // whether the controllers are paused
+}
+
 // running is a running program and the command that starts it again.
 type running struct {
 	command supervisor.Command
 	process *supervisor.Process
 }
 
-// run starts a program, and does not wait until it is ready.
-func (cp *ControlPlane) run(name string, args ...string) error {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	return cp.launch(supervisor.Command{Name: name, Path: cp.programs[name], Args: args})
-}
-
-// rerun kills a program and starts it again.
-func (cp *ControlPlane) rerun(name string) error {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	before := cp.running[name]
-	if err := before.process.Kill(); err != nil {
-		return err
-	}
-	if err := cp.launch(before.command); err != nil || name != controllerManager || !cp.paused {
-		return err
-	}
-	return cp.running[name].process.Suspend()
-}
-
-func (cp *ControlPlane) launch(command supervisor.Command) error {
-	process, err := cp.supervisor.Start(command)
-	if err == nil {
-		cp.running[command.Name] = running{command, process}
-	}
+// run starts a program of Kubernetes, and does not wait until it is ready.
+func (p *processes) run(name string, args ...string) error {
+	_, err := p.start(supervisor.Command{Name: name, Path: p.paths[name], Args: args})
 	return err
 }
 
-func (cp *ControlPlane) process(name string) *supervisor.Process {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	return cp.running[name].process
+// start starts a program, and does not wait until it is ready.
+func (p *processes) start(command supervisor.Command) (*supervisor.Process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.launch(command)
+}
+
+// rerun kills a program and starts it again.
+func (p *processes) rerun(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.running[name]
+	if err := before.process.Kill(); err != nil {
+		return err
+	}
+	process, err := p.launch(before.command)
+	if err != nil || name != controllerManager || !p.paused {
+		return err
+	}
+	return process.Suspend()
+}
+
+// launch starts a program. The caller holds the lock.
+func (p *processes) launch(command supervisor.Command) (*supervisor.Process, error) {
+	process, err := p.supervisor.Start(command)
+	if err == nil {
+		p.running[command.Name] = running{command, process}
+	}
+	return process, err
+}
+
+func (p *processes) process(name string) *supervisor.Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running[name].process
 }
 
 // wait polls until ready returns nil. It returns an error if the program ends or is paused, or if the time is over.
-func (cp *ControlPlane) wait(ctx context.Context, name string, ready func(context.Context) error) error {
+func (p *processes) wait(ctx context.Context, name string, ready func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 		defer cancel()
 		last = ready(ctx)
-		return last == nil, cp.failure(name)
+		return last == nil, p.failure(name)
 	})
-	if err == nil || cp.failure(name) != nil {
+	if err == nil || p.failure(name) != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not ready: %w: %w; the last lines of its log:\n%s", name, err, last, cp.process(name).Tail())
+	return fmt.Errorf("%s is not ready: %w: %w; the last lines of its log:\n%s", name, err, last, p.process(name).Tail())
 }
 
 // failure returns why a program cannot become ready, or nil.
-func (cp *ControlPlane) failure(name string) error {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	if cp.paused && slices.Contains(controllers, name) {
+func (p *processes) failure(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused && slices.Contains(controllers, name) {
 		return fmt.Errorf("%s is paused: call ResumeControllers first", name)
 	}
-	return cp.running[name].process.Err()
+	return p.running[name].process.Err()
 }
 
 // file returns the path of a file in the control plane's folder.
-func (cp *ControlPlane) file(name string) string {
-	return filepath.Join(cp.supervisor.Folder(), name)
+func (p *processes) file(name string) string {
+	return filepath.Join(p.supervisor.Folder(), name)
 }
 
-func (cp *ControlPlane) write(name string, content []byte) error {
-	return os.WriteFile(cp.file(name), content, 0o600)
+func (p *processes) write(name string, content []byte) error {
+	return os.WriteFile(p.file(name), content, 0o600)
 }
 
 // WriteLogs writes the logs of all programs of Kubernetes, one after the other, each below a line with its name.
 func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 	for _, name := range []string{etcd, apiserver, controllerManager, scheduler, kwok} {
-		content, err := os.ReadFile(cp.file(name + ".log"))
+		content, err := os.ReadFile(cp.processes.file(name + ".log"))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -127,7 +146,7 @@ func (cp *ControlPlane) WriteLogs(w io.Writer) error {
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		err := cp.restart(ctx, apiserver)
-		if err == nil || attempt == startAttempts || !mayStartLater(cp.process(apiserver).Tail()) {
+		if err == nil || attempt == startAttempts || !mayStartLater(cp.processes.process(apiserver).Tail()) {
 			return err
 		}
 	}
@@ -149,19 +168,14 @@ func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
 }
 
 func (cp *ControlPlane) restart(ctx context.Context, name string) error {
-	if err := cp.rerun(name); err != nil {
+	if err := cp.processes.rerun(name); err != nil {
 		return err
 	}
-	return cp.wait(ctx, apiserver, cp.apiServerReady)
+	return cp.processes.wait(ctx, apiserver, cp.apiServerReady)
 }
 
 // Run runs another program, such as an operator, until the control plane stops. Its output goes to <name>.log in the
 // control plane's folder, beside the file of [ControlPlane.Kubeconfig]. Two programs may not have the same name.
 func (cp *ControlPlane) Run(name, path string, args ...string) (*supervisor.Process, error) {
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	if err := cp.launch(supervisor.Command{Name: name, Path: path, Args: args}); err != nil {
-		return nil, err
-	}
-	return cp.running[name].process, nil
+	return cp.processes.start(supervisor.Command{Name: name, Path: path, Args: args})
 }
