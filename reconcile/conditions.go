@@ -15,7 +15,7 @@ import (
 
 // setConditions sets and removes the object's conditions according to the outcomes.
 func (p *pass[T]) setConditions(outcomes []outcome) error {
-	list, err := p.status.list(p.obj)
+	list, err := p.status.Conditions(p.obj)
 	if list == nil || err != nil {
 		return err
 	}
@@ -178,8 +178,8 @@ func appendHistory(list conditions.List, entries []metav1.Condition, generation 
 }
 
 // readyOf returns the condition Ready of an object. Its status is empty if there is none.
-func (p *pass[T]) readyOf(obj T) metav1.Condition {
-	list, err := p.status.list(obj)
+func (r *Reconciler[T]) readyOf(obj T) metav1.Condition {
+	list, err := r.status.Conditions(obj)
 	if list == nil || err != nil {
 		return metav1.Condition{}
 	}
@@ -191,7 +191,7 @@ func (p *pass[T]) readyOf(obj T) metav1.Condition {
 // first: two series with the same labels would be an error of the whole page of metrics. For a history it returns only
 // the last entry: the others are past.
 func (r *Reconciler[T]) measured(obj client.Object) []metav1.Condition {
-	list, err := r.status.list(obj)
+	list, err := r.status.Conditions(obj)
 	if list == nil || err != nil {
 		return nil
 	}

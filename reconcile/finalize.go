@@ -72,7 +72,7 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 	if len(left) > 0 {
 		return p.reportAbandoned(ctx, left)
 	}
-	p.traceResult(ctx, resultFinalized)
+	p.tracer.result(ctx, resultFinalized)
 	return ctrl.Result{}
 }
 
@@ -86,10 +86,10 @@ const (
 
 // abandonedFinalizers returns the sets of children whose finalizers the object has, although no step has these
 // finalizers. It returns the names of the sets, sorted.
-func (p *pass[T]) abandonedFinalizers() (sets []string) {
-	for _, finalizer := range p.before.GetFinalizers() {
+func (o *passObject[T]) abandonedFinalizers() (sets []string) {
+	for _, finalizer := range o.before.GetFinalizers() {
 		set, ok := record.SetOf(finalizer)
-		if ok && !slices.Contains(p.finalizers, finalizer) && !slices.Contains(p.formerFinalizers, finalizer) {
+		if ok && !slices.Contains(o.finalizers, finalizer) && !slices.Contains(o.formerFinalizers, finalizer) {
 			sets = append(sets, set)
 		}
 	}
@@ -102,7 +102,7 @@ func (p *pass[T]) abandonedFinalizers() (sets []string) {
 func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 	if wait := unknownFinalizerDelay - p.clock.Since(p.before.GetDeletionTimestamp().Time); wait > 0 {
 		p.retry = retry{after: wait}
-		p.traceResult(ctx, resultFinalized)
+		p.tracer.result(ctx, resultFinalized)
 		return p.end()
 	}
 	var messages []string
@@ -118,8 +118,8 @@ func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Resul
 
 // isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object as it was
 // before its deletion: then a step would create again what nobody would clean up any more.
-func (p *pass[T]) isCleanedUp() bool {
-	return len(p.finalizers) > 0 && p.memory.isCleanedUp(p.name, p.before.GetUID())
+func (o *passObject[T]) isCleanedUp() bool {
+	return len(o.finalizers) > 0 && o.memory.isCleanedUp(o.name, o.before.GetUID())
 }
 
 // cleanup returns the function that runs the cleanup of a step and removes one of its finalizers.

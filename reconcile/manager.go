@@ -2,11 +2,9 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"reflect"
-	"strings"
-	"sync"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -22,8 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/reconcile/internal/compaction"
 )
 
 // NewManager returns a manager of controller-runtime. It differs in four ways:
@@ -174,6 +174,55 @@ func (m *manager) Start(ctx context.Context) error {
 	}
 }
 
+// syncCheckTimeout is how long a readiness check waits for the caches. The timeout of a probe is a second by default.
+const syncCheckTimeout = 200 * time.Millisecond
+
+// cachesSynced is the readiness check of the manager. It returns an error until all controllers have ended their warm-up and
+// all informers that have been started have synced. A controller without EnableWarmup ends its warm-up at once.
+func (m *manager) cachesSynced(request *http.Request) error {
+	if n := m.warming.Load(); n > 0 {
+		return fmt.Errorf("%d controllers wait for their caches", n)
+	}
+	ctx, cancel := context.WithTimeout(request.Context(), syncCheckTimeout)
+	defer cancel()
+	if !m.cache.WaitForCacheSync(ctx) {
+		return errors.New("the caches have not synced")
+	}
+	return nil
+}
+
+// Add adds a runnable. If it is a controller, the manager is not ready before its warm-up has ended.
+func (m *manager) Add(runnable ctrlmanager.Runnable) error {
+	c, ok := runnable.(warmupRunnable)
+	if !ok {
+		return m.Manager.Add(runnable)
+	}
+	m.warming.Add(1)
+	return m.Manager.Add(&warmingController{warmupRunnable: c, manager: m})
+}
+
+// warmupRunnable has the methods of a controller that controller-runtime's manager looks for.
+type warmupRunnable interface {
+	ctrlmanager.Runnable
+	ctrlmanager.LeaderElectionRunnable
+	Warmup(ctx context.Context) error
+}
+
+// warmingController is a controller that reports the end of its warm-up to the manager. The manager calls Warmup once.
+type warmingController struct {
+	warmupRunnable
+	manager *manager
+}
+
+// Warmup starts the controller's watches and returns when their caches have synced, if EnableWarmup is set.
+func (c *warmingController) Warmup(ctx context.Context) error {
+	err := c.warmupRunnable.Warmup(ctx)
+	if err == nil {
+		c.manager.warming.Add(-1)
+	}
+	return err
+}
+
 // CacheOptions returns options for the cache of a manager. The cache keeps objects small by [TransformCompact]. It holds the
 // objects of these namespaces, or of all if none is given.
 func CacheOptions(namespaces ...string) cache.Options {
@@ -198,7 +247,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 // As always, do not write to objects that were read without a copy (client.UnsafeDisableDeepCopy): their maps may be
 // shared. A copy has maps of its own.
 func TransformCompact() toolscache.TransformFunc {
-	shared := &sharedStrings{known: map[string]string{}}
+	var strings compaction.Strings
 	return func(obj any) (any, error) {
 		object, ok := obj.(metav1.Object)
 		if !ok { // the tombstone of an object that was transformed before
@@ -207,83 +256,7 @@ func TransformCompact() toolscache.TransformFunc {
 		if object.GetManagedFields() != nil && !fieldmanager.AreCleared(object) {
 			object.SetManagedFields(nil)
 		}
-		shared.mu.Lock()
-		defer shared.mu.Unlock()
-		c := compaction{strings: shared}
-		c.value(reflect.ValueOf(obj))
+		strings.Compact(obj)
 		return obj, nil
 	}
-}
-
-// sharedStrings returns the same string for equal strings. It forgets all of them when it holds too many: frequent ones are
-// soon known again, and names and UIDs are not kept for ever.
-type sharedStrings struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
-const maxSharedStrings = 4096
-
-func (s *sharedStrings) share(v string) string {
-	if known, ok := s.known[v]; ok {
-		return known
-	}
-	if len(s.known) >= maxSharedStrings {
-		clear(s.known)
-	}
-	v = strings.Clone(v) // it may be a part of a larger string
-	s.known[v] = v
-	return v
-}
-
-// compaction is the transformation of one object.
-type compaction struct {
-	strings *sharedStrings
-	maps    []map[string]string
-}
-
-var stringMap = reflect.TypeFor[map[string]string]()
-
-func (c *compaction) value(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			c.value(v.Elem())
-		}
-	case reflect.Struct:
-		for i := range v.NumField() { //nolint:modernize // Value.Fields describes each field too, which takes ten times as long
-			if f := v.Field(i); f.CanSet() {
-				c.value(f)
-			}
-		}
-	case reflect.Slice:
-		switch v.Type().Elem().Kind() {
-		case reflect.Pointer, reflect.Struct, reflect.String, reflect.Slice, reflect.Map:
-			for i := range v.Len() {
-				c.value(v.Index(i))
-			}
-		}
-	case reflect.String:
-		if s := v.String(); s != "" && v.CanSet() {
-			v.SetString(c.strings.share(s))
-		}
-	case reflect.Map:
-		if v.Type() == stringMap && v.Len() > 0 && v.CanSet() {
-			v.Set(reflect.ValueOf(c.sharedMap(v.Interface().(map[string]string))))
-		}
-	}
-}
-
-// sharedMap returns an equal map of the same object, if there was one before.
-func (c *compaction) sharedMap(m map[string]string) map[string]string {
-	for _, known := range c.maps {
-		if maps.Equal(m, known) {
-			return known
-		}
-	}
-	for key, value := range m {
-		m[c.strings.share(key)] = c.strings.share(value)
-	}
-	c.maps = append(c.maps, m)
-	return m
 }

@@ -128,15 +128,6 @@ func TestTransformCompactTombstone(t *testing.T) {
 	require.Equal(t, tombstone, got)
 }
 
-// Names come and go for as long as the operator runs.
-func TestSharedStringsAreBounded(t *testing.T) {
-	s := &sharedStrings{known: map[string]string{}}
-	for i := range 3 * maxSharedStrings {
-		s.share(fmt.Sprint(i))
-		require.LessOrEqual(t, len(s.known), maxSharedStrings)
-	}
-}
-
 // Each kind has an informer, which transforms on its own goroutine.
 func TestTransformCompactConcurrently(t *testing.T) {
 	compact := TransformCompact()

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
@@ -177,6 +179,45 @@ func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
 		return
 	}
 	m.change(name, func(r *remembered) { r.quiet = version })
+}
+
+// delayStatus returns what do returns for the loop of an object, if there is one of a patch with this hash.
+func (m *memory) delayStatus(name types.NamespacedName, sum uint64, now time.Time, do func(*writeloop.Loop, time.Time) (time.Duration, bool)) (wait time.Duration, begins bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.objects[name]; ok && r.statusLoop != nil && r.statusSum == sum && !r.statusLoop.HasEnded(now) {
+		return do(r.statusLoop, now)
+	}
+	return 0, false
+}
+
+// countStatus counts a write of the status. Only one that repeats the last one has a loop.
+func (m *memory) countStatus(name types.NamespacedName, sum uint64, now time.Time, metric *prometheus.GaugeVec) {
+	m.change(name, func(r *remembered) {
+		repeats := r.statusSum == sum
+		if r.statusLoop != nil && (!repeats || r.statusLoop.HasEnded(now)) {
+			r.statusLoop.End(metric)
+			r.statusLoop = nil
+		}
+		if r.statusSum = sum; !repeats {
+			return
+		}
+		if r.statusLoop == nil {
+			r.statusLoop = &writeloop.Loop{}
+			r.statusLoop.Count(now) // the write that is repeated
+		}
+		r.statusLoop.Count(now)
+	})
+}
+
+// endStatusLoop removes the metric of an object that is forgotten.
+func (m *memory) endStatusLoop(name types.NamespacedName, metric *prometheus.GaugeVec) {
+	m.clear(name, func(r *remembered) {
+		if r.statusLoop != nil {
+			r.statusLoop.End(metric)
+		}
+		r.statusLoop, r.statusSum = nil, 0
+	})
 }
 
 // change changes what is remembered of an object.

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -30,19 +27,18 @@ const PausedAnnotation = record.Paused
 
 // pass is one reconcile of one object.
 type pass[T client.Object] struct {
-	*Reconciler[T]
-	name   types.NamespacedName
-	before T      // the object as it was read or last written; it may be the cache's own, and is never changed
-	obj    T      // the copy that the steps work on
-	cached string // the resource version of the object that was read from the cache; empty if our own last write is newer
-	fresh  freshness
-	retry  retry
+	passObject[T]
+	registered
+	retry   retry
+	asked   asked  // what RequestedAnnotation requests
+	settled int    // how many steps, from the first, are left out because they would find nothing to do
+	notes   []note // conditions that steps have set by SetCondition
+}
 
-	asked   asked             // what RequestedAnnotation requests
-	settled int               // how many steps, from the first, are left out because they would find nothing to do
+// registered is what the steps of a pass have registered.
+type registered struct {
 	running int               // the index of the step that runs
-	atEnd   []atEnd           // what steps have registered by AfterSteps
-	notes   []note            // conditions that steps have set by SetCondition
+	atEnd   []atEnd           // see AfterSteps
 	kept    map[string]string // see KeepAnnotation
 }
 
@@ -86,22 +82,22 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	case err == nil:
 	case apierrors.IsNotFound(err):
 		p.forget(p.name)
-		p.traceResult(ctx, resultGone)
+		p.tracer.result(ctx, resultGone)
 		return ctrl.Result{}
 	default:
 		log.FromContext(ctx).Error(err, "Cannot read the object")
-		p.traceOutcomes(ctx, []outcome{{state: failed, reason: reasonFailed}})
+		p.tracer.outcomes(ctx, []outcome{{state: failed, reason: reasonFailed}})
 		p.retry = p.retry.merge(retryFailure(err))
 		return p.end()
 	}
 	p.before = p.writes.Newer(cached).(T)
 	if p.isCleanedUp() && (p.before.GetDeletionTimestamp() == nil || len(p.abandonedFinalizers()) == 0) {
-		p.traceResult(ctx, resultGone)
+		p.tracer.result(ctx, resultGone)
 		return ctrl.Result{}
 	}
 	if p.filter != nil && !p.filter(p.before) {
 		p.forget(p.name)
-		p.traceResult(ctx, resultFiltered)
+		p.tracer.result(ctx, resultFiltered)
 		return ctrl.Result{}
 	}
 	requested := p.readRequest()
@@ -112,7 +108,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		}
 		if p.settled == len(p.steps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
 			p.release(cached)
-			p.traceResult(ctx, resultUnchanged)
+			p.tracer.result(ctx, resultUnchanged)
 			return p.end()
 		}
 	}
@@ -132,38 +128,6 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		return p.finish(ctx, []outcome{o})
 	}
 	return p.finish(ctx, p.runSteps(ctx))
-}
-
-// copyOf returns the copy that the steps work on. It lacks the managed fields, which no step needs: copying them would take
-// a third of the time.
-func (r *Reconciler[T]) copyOf(obj T) T {
-	lean := r.receivers.Get().(T)
-	defer r.release(lean)
-	reflect.ValueOf(lean).Elem().Set(reflect.ValueOf(obj).Elem())
-	lean.SetManagedFields(nil)
-	return lean.DeepCopyObject().(T)
-}
-
-// release puts the object that a pass has read into back into the pool, without what the cache has put into it. With a
-// filter the object is not used again: the filter, a function of the user, may have kept it.
-func (r *Reconciler[T]) release(receiver T) {
-	if r.filter != nil {
-		return
-	}
-	reflect.ValueOf(receiver).Elem().SetZero()
-	r.receivers.Put(receiver)
-}
-
-// mayLeaveOutSteps reports whether the pass is to run the steps, and nothing else has to be done before.
-func (p *pass[T]) mayLeaveOutSteps() bool {
-	if p.before.GetDeletionTimestamp() != nil {
-		return false
-	}
-	if state := record.PauseOf(p.before); state.Paused && state.At(p.clock.Now()).Paused {
-		return false
-	}
-	have := p.before.GetFinalizers()
-	return !slices.ContainsFunc(p.finalizers, func(needed string) bool { return !slices.Contains(have, needed) })
 }
 
 // settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to
@@ -190,33 +154,6 @@ func versionOf(obj client.Object) quietVersion {
 	return quietVersion{obj.GetUID(), obj.GetResourceVersion()}
 }
 
-// owns reports whether obj is the object of this pass.
-func (p *pass[T]) owns(obj client.Object) bool { return client.Object(p.obj) == obj }
-
-// rebase continues the pass from our own write to the metadata of the object, whose answer is in obj. The write had a
-// lock, so nobody else has written in between. before gets clones, since steps may change the metadata of obj in
-// memory.
-func (p *pass[T]) rebase() {
-	before := p.copyOf(p.before)
-	if p.obj.GetResourceVersion() != before.GetResourceVersion() {
-		p.fresh = max(p.fresh, current)
-	}
-	before.SetResourceVersion(p.obj.GetResourceVersion())
-	before.SetFinalizers(slices.Clone(p.obj.GetFinalizers()))
-	before.SetAnnotations(maps.Clone(p.obj.GetAnnotations()))
-	before.SetLabels(maps.Clone(p.obj.GetLabels()))
-	before.SetOwnerReferences(slices.Clone(p.obj.GetOwnerReferences()))
-	p.before = before
-	p.writes.Record(before)
-}
-
-// Rebase implements [passcontext.Pass].
-func (p *pass[T]) Rebase(obj client.Object) {
-	if p.owns(obj) {
-		p.rebase()
-	}
-}
-
 // pause sets the condition Paused and does nothing else.
 func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) ctrl.Result {
 	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
@@ -224,7 +161,7 @@ func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) 
 		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
 		p.retry = retry{after: state.Until.Sub(now)}
 	}
-	list, err := p.status.list(p.obj)
+	list, err := p.status.Conditions(p.obj)
 	if err == nil && list != nil {
 		_, _, err = list.Set(metav1.Condition{
 			Type: conditions.Paused, Status: metav1.ConditionTrue, Reason: conditions.Paused, Message: message,
@@ -235,7 +172,7 @@ func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) 
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 	}
 	p.saveStatus(ctx, true)
-	p.traceResult(ctx, resultPaused)
+	p.tracer.result(ctx, resultPaused)
 	return p.end()
 }
 
@@ -268,7 +205,7 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do StepFunc[T
 	p.running = step
 	name := p.steps[step].name
 	defer p.metrics.step(name, time.Now(), &o)
-	ctx, span := p.startSpan(ctx, verb, name)
+	ctx, span := p.tracer.start(ctx, verb, name)
 	defer endSpan(span, &o)
 	defer func() {
 		if r := recover(); r != nil {
@@ -281,21 +218,21 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do StepFunc[T
 }
 
 // AfterSteps implements [passcontext.Pass].
-func (p *pass[T]) AfterSteps(do func(ctx context.Context) error) {
-	p.atEnd = append(p.atEnd, atEnd{p.running, do})
+func (r *registered) AfterSteps(do func(ctx context.Context) error) {
+	r.atEnd = append(r.atEnd, atEnd{r.running, do})
 }
 
 // KeepAnnotation implements [passcontext.Pass].
-func (p *pass[T]) KeepAnnotation(key, step string) {
-	if p.kept == nil {
-		p.kept = map[string]string{}
+func (r *registered) KeepAnnotation(key, step string) {
+	if r.kept == nil {
+		r.kept = map[string]string{}
 	}
-	p.kept[key] = step
+	r.kept[key] = step
 }
 
 // AnnotationKeptBy implements [passcontext.Pass].
-func (p *pass[T]) AnnotationKeptBy(key string) (step string, kept bool) {
-	step, kept = p.kept[key]
+func (r *registered) AnnotationKeptBy(key string) (step string, kept bool) {
+	step, kept = r.kept[key]
 	return step, kept
 }
 
@@ -325,11 +262,11 @@ func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
 
 // runAtEnd runs the functions that one step has registered, including those that they register themselves. It returns all
 // their errors.
-func (p *pass[T]) runAtEnd(ctx context.Context, step int) error {
+func (r *registered) runAtEnd(ctx context.Context, step int) error {
 	var errs []error
-	for i := 0; i < len(p.atEnd); i++ {
-		if p.atEnd[i].step == step {
-			errs = append(errs, p.atEnd[i].do(ctx))
+	for i := 0; i < len(r.atEnd); i++ {
+		if r.atEnd[i].step == step {
+			errs = append(errs, r.atEnd[i].do(ctx))
 		}
 	}
 	return errors.Join(errs...)
@@ -360,14 +297,14 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		observed = observed && o.state != conflicted && !o.keepsConditions
 		quiet = quiet && o.state == succeeded && o.err == nil
 	}
-	p.traceOutcomes(ctx, outcomes)
+	p.tracer.outcomes(ctx, outcomes)
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 		p.retry = p.retry.merge(retryFailure(err))
 	}
 	p.answer(outcomes)
 	if observed && p.asked.value != "" {
-		p.status.setHandled(p.obj, p.asked.value)
+		p.status.SetHandled(p.obj, p.asked.value)
 	}
 	p.saveStatus(ctx, observed)
 	if !quiet || p.retry != (retry{}) || versionOf(p.before) != version || p.before.GetDeletionTimestamp() != nil {

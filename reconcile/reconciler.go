@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -24,6 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/ownwrites"
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/reconcile/internal/status"
 )
 
 // Reconciler runs the steps for objects of type T. It is a controller-runtime reconciler. Make it with [For] or [New], and
@@ -40,7 +40,7 @@ type Reconciler[T client.Object] struct {
 	filter        func(obj T) bool     // nil: all objects
 	retries       Retries              // with its defaults once prepare has run
 	recorder      events.EventRecorder // nil without a manager
-	tracer        trace.Tracer         // nil: no tracing
+	tracer        passTracer
 
 	// What For and the With methods that need it set.
 	mgr        ctrl.Manager // nil: made by New
@@ -54,7 +54,7 @@ type Reconciler[T client.Object] struct {
 	typ         reflect.Type // the struct, not the pointer
 	kind        schema.GroupVersionKind
 	fieldOwner  client.FieldOwner
-	status      statusType
+	status      status.Type
 	stepClient  *stepClient
 	finalizers  []string // the finalizers of all steps
 
@@ -94,8 +94,8 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if controller.ReconcileIDFromContext(ctx) != "" && !r.watching.Load() {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
 	}
-	p := &pass[T]{Reconciler: r, name: req.NamespacedName, fresh: fromCache}
-	if r.tracer != nil {
+	p := &pass[T]{passObject: passObject[T]{Reconciler: r, name: req.NamespacedName}}
+	if r.tracer.Tracer != nil {
 		return p.runTraced(ctx), nil
 	}
 	return p.run(ctx), nil
@@ -143,7 +143,7 @@ func (r *Reconciler[T]) prepareFirst() error {
 
 func (r *Reconciler[T]) prepareStatus() error {
 	if r.withoutStatus {
-		r.status = noStatus{}
+		r.status = status.None{}
 		for i := range r.steps {
 			if s := &r.steps[i]; s.condition != "" {
 				return fmt.Errorf("step %q reports the condition %q, but WithoutStatus says that the status is not ours", s.name, s.condition)
@@ -162,10 +162,10 @@ func (r *Reconciler[T]) prepareStatus() error {
 		history = func(obj client.Object) conditions.List { return r.history(obj.(T)) }
 	}
 	var err error
-	if r.status, err = newStatusType(r.typ, binder, history); err != nil || history != nil {
+	if r.status, err = status.New(r.typ, binder, history); err != nil || history != nil {
 		return err
 	}
-	if _, err := r.status.list(r.empty()); err != nil {
+	if _, err := r.status.Conditions(r.empty()); err != nil {
 		return fmt.Errorf("status of %s: %w: pass an adapter to WithConditions, or call WithoutStatus if the status is not yours", r.kind.Kind, err)
 	}
 	return nil

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/reconcile/internal/status"
 )
 
 func TestStatusPatch(t *testing.T) {
@@ -61,8 +62,8 @@ func TestStatusPatch(t *testing.T) {
 			tc.change(&after.Status)
 			r := New(fake.NewFakeClient(), Named("one", returning(nil)))
 			require.NoError(t, r.prepare())
-			require.False(t, r.status.equal(before, after))
-			got, err := r.status.patch(before, after, false)
+			require.False(t, r.status.Equal(before, after))
+			got, err := r.status.Patch(before, after, false)
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, string(got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, diff)
@@ -78,7 +79,7 @@ func TestStatusPatchOfEmptyStatus(t *testing.T) {
 	after.Status.ObservedGeneration = 1
 	r := New(fake.NewFakeClient(), Named("one", returning(nil)))
 	require.NoError(t, r.prepare())
-	got, err := r.status.patch(before, after, false)
+	got, err := r.status.Patch(before, after, false)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0,"observedGeneration":1}}`,
 		string(got), "a schema may require a field that stayed zero")
@@ -137,7 +138,7 @@ type towerConditions []metav1.Condition
 func (t *tower) DeepCopyObject() runtime.Object { c := *t; return &c }
 
 func TestTransitionTimeIsKeptInNamedSlice(t *testing.T) {
-	s, err := newStatusType(reflect.TypeFor[tower](), conditions.Standard(), nil)
+	s, err := status.New(reflect.TypeFor[tower](), conditions.Standard(), nil)
 	require.NoError(t, err)
 	with := func(at time.Time) *tower {
 		made := &tower{}
@@ -145,8 +146,8 @@ func TestTransitionTimeIsKeptInNamedSlice(t *testing.T) {
 		return made
 	}
 	before, after := with(noon), with(noon.Add(time.Second)) // set to and fro
-	s.complete(before, after, true)
-	require.True(t, s.equal(before, after), "a condition that was changed and changed back is no difference")
+	s.Complete(before, after, true)
+	require.True(t, s.Equal(before, after), "a condition that was changed and changed back is no difference")
 }
 
 // lamp is a kind with conditions of its own.

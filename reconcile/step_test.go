@@ -20,6 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/step"
+	"github.com/opblocks/opblocks/reconcile/internal/status"
 )
 
 type unknown struct{ corev1.Pod }
@@ -212,7 +213,7 @@ func TestValidateType(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := newStatusType(tc.object, conditions.Standard(), nil)
+			_, err := status.New(tc.object, conditions.Standard(), nil)
 			require.ErrorContains(t, err, tc.want, tc.reason)
 		})
 	}

@@ -25,7 +25,7 @@ import (
 // status of a span is Error if its result is failed or stalled. A span has no message: messages of errors may quote
 // values of the spec.
 func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
-	r.tracer = tracer
+	r.tracer = passTracer{tracer}
 	return r
 }
 
@@ -77,13 +77,16 @@ func (p *pass[T]) runTraced(ctx context.Context) ctrl.Result {
 	return result
 }
 
-// startSpan starts the span of a step, whose name is verb and step, and returns the context for the step. Without a tracer the
+// passTracer is the tracer of a reconciler. Its methods do nothing without one.
+type passTracer struct{ trace.Tracer }
+
+// start starts the span of a step, whose name is verb and step, and returns the context for the step. Without a tracer the
 // span is nil.
-func (p *pass[T]) startSpan(ctx context.Context, verb, step string) (context.Context, trace.Span) {
-	if p.tracer == nil {
+func (t passTracer) start(ctx context.Context, verb, step string) (context.Context, trace.Span) {
+	if t.Tracer == nil {
 		return ctx, nil
 	}
-	return p.tracer.Start(ctx, verb+step, trace.WithAttributes(attributeStep.String(step)))
+	return t.Start(ctx, verb+step, trace.WithAttributes(attributeStep.String(step)))
 }
 
 // endSpan ends the span of a step with its outcome.
@@ -95,18 +98,18 @@ func endSpan(span trace.Span, o *outcome) {
 	span.End()
 }
 
-// traceOutcomes sets the result of the pass to the result of its worst step.
-func (p *pass[T]) traceOutcomes(ctx context.Context, outcomes []outcome) {
-	if p.tracer == nil {
+// outcomes sets the result of the pass to the result of its worst step.
+func (t passTracer) outcomes(ctx context.Context, outcomes []outcome) {
+	if t.Tracer == nil {
 		return
 	}
 	worst := slices.MaxFunc(outcomes, func(a, b outcome) int { return cmp.Compare(a.state, b.state) })
 	setSpanResult(trace.SpanFromContext(ctx), worst.state, worst.reason)
 }
 
-// traceResult sets the result of a pass whose steps have no outcomes.
-func (p *pass[T]) traceResult(ctx context.Context, result string) {
-	if p.tracer != nil {
+// result sets the result of a pass whose steps have no outcomes.
+func (t passTracer) result(ctx context.Context, result string) {
+	if t.Tracer != nil {
 		trace.SpanFromContext(ctx).SetAttributes(attributeResult.String(result))
 	}
 }

@@ -253,13 +253,13 @@ func TestStepContextHasSpan(t *testing.T) {
 // TestTracingOffAllocatesNothing checks what a pass calls for tracing. bench/budget_test.go checks the whole pass.
 func TestTracingOffAllocatesNothing(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
-	p := &pass[*budget]{Reconciler: h.Reconciler}
+	p := &pass[*budget]{passObject: passObject[*budget]{Reconciler: h.Reconciler}}
 	outcomes := []outcome{{state: failed, reason: "Down"}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		stepContext, span := p.startSpan(ctx, spanStep, "one")
+		stepContext, span := p.tracer.start(ctx, spanStep, "one")
 		endSpan(span, &outcomes[0])
-		p.traceOutcomes(stepContext, outcomes)
-		p.traceResult(stepContext, resultUnchanged)
+		p.tracer.outcomes(stepContext, outcomes)
+		p.tracer.result(stepContext, resultUnchanged)
 	}))
 }

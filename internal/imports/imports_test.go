@@ -6,7 +6,7 @@
 //   - packages that help tests: reconciletest with its engine internal/simulation, the server in memory, the real control
 //     plane, and the counting of requests. No production package imports them.
 //   - reconcile/scheduledjobs and reconcile/startqueue, which join reconcile with leaves
-//   - reconcile, which stands on conditions and finalizers
+//   - reconcile and its own internal packages, which stand on conditions and finalizers
 //   - the leaves, which never import each other: ownedresources, ownedresources/workload, ownedresources/overlay,
 //     finalizers, predicates, conditions, schedule
 //   - the engine of ownedresources: internal/owned and the packages below it
@@ -100,10 +100,17 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/compaction", "reconcile/internal/status"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
+	{
+		pkg:      "reconcile/internal/status",
+		ours:     []string{"conditions", "internal/compare"},
+		external: slices.Concat(controllerRuntime, schemas),
+		reason:   "reads and changes the status of a kind by reflection; sends nothing",
+	},
+	{pkg: "reconcile/internal/compaction", reason: "what the objects of a cache share; knows nothing of Kubernetes"},
 	{
 		pkg:      "ownedresources",
 		ours:     []string{"internal/owned", "internal/owned/apply", "internal/owned/set", "internal/compare", "internal/references", "internal/servedkinds", "internal/step"},

@@ -1,15 +1,22 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/opblocks/opblocks/internal/eventnote"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
@@ -170,4 +177,68 @@ func valueOf(status metav1.ConditionStatus) int8 {
 		return 0
 	}
 	return -1
+}
+
+// Eventf emits an event from a step. It takes the arguments of an EventRecorder's Eventf in
+// k8s.io/client-go/tools/events, except two that the pass supplies: the action is the name of the step in CamelCase,
+// and the related object is the object of the pass, if the event regards another one. The event type is Normal or
+// Warning, and the reason is in CamelCase. A note of more than 1024 bytes, the API's limit, is cut.
+//
+// Every event is a request. Emit events for changes, not for the current state. Without a manager or
+// [Reconciler.WithRecorder], and outside of a pass, Eventf does nothing.
+func Eventf(ctx context.Context, regarding client.Object, eventType, reason, note string, args ...any) {
+	if p := passFrom(ctx); p != nil {
+		p.emit(regarding, eventType, reason, fmt.Sprintf(note, args...))
+	}
+}
+
+// emit emits an event of the step that runs.
+func (p *pass[T]) emit(regarding client.Object, eventType, reason, note string) {
+	if p.recorder == nil {
+		return
+	}
+	var related client.Object
+	if !p.owns(regarding) {
+		related = p.before
+	}
+	p.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.steps[p.running].name), "%s", eventnote.Cut(note))
+}
+
+// event emits an event of the pass itself. The action is made of the name of a step.
+func (p *pass[T]) event(eventType, reason, action, note string) {
+	if p.recorder == nil {
+		return
+	}
+	p.recorder.Eventf(p.before, nil, eventType, reason, eventnote.CamelCase(action), "%s", eventnote.Cut(note))
+}
+
+// report logs an outcome and emits its event. A failure is reported once: the conditions show that it goes on.
+func (p *pass[T]) report(ctx context.Context, o *outcome) {
+	step := o.step.name
+	switch o.state {
+	case succeeded:
+		p.memory.clearWarning(p.name, step)
+	case waiting:
+		log.FromContext(ctx).V(1).Info("Step waits", "step", step, "reason", o.reason, "message", o.message)
+	case conflicted:
+		log.FromContext(ctx).V(1).Info("Step lost a race and is tried again", "step", step, "reason", o.reason, "message", o.message)
+	case failed, stalled:
+		if p.memory.addWarning(p.name, step, o.message) {
+			logFailure(log.FromContext(ctx).WithValues("step", step), o)
+			p.event(corev1.EventTypeWarning, o.reason, step, o.message)
+		}
+	}
+}
+
+// logFailure logs a step that has failed or is stalled. An error is for whoever runs the operator: that the database is away
+// or that a role lacks a verb. What its user has to correct in the object is information, which has no stack trace.
+func logFailure(logger logr.Logger, o *outcome) {
+	switch {
+	case o.state == failed:
+		logger.Error(o.err, "Step failed")
+	case o.forbidden:
+		logger.Error(o.err, "Step cannot succeed until something changes")
+	default:
+		logger.Info("Step cannot succeed until something changes", "reason", o.reason, "message", o.message)
+	}
 }

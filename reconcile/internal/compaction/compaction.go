@@ -1,0 +1,94 @@
+// Package compaction makes objects smaller that a cache keeps.
+package compaction
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// Strings returns the same string for equal strings. It forgets all of them when it holds too many: frequent ones are
+// soon known again, and names and UIDs are not kept for ever. The zero value knows none. It is safe for concurrent use.
+type Strings struct {
+	mu    sync.Mutex
+	known map[string]string
+}
+
+const maxStrings = 4096
+
+// Compact makes an object smaller, which nobody else may use at the same time: equal strings of all objects share their
+// memory, and so do equal maps of strings within the object.
+func (s *Strings) Compact(obj any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := compaction{strings: s}
+	c.value(reflect.ValueOf(obj))
+}
+
+func (s *Strings) share(v string) string {
+	if known, ok := s.known[v]; ok {
+		return known
+	}
+	if len(s.known) >= maxStrings {
+		clear(s.known)
+	}
+	if s.known == nil {
+		s.known = map[string]string{}
+	}
+	v = strings.Clone(v) // it may be a part of a larger string
+	s.known[v] = v
+	return v
+}
+
+// compaction is the transformation of one object.
+type compaction struct {
+	strings *Strings
+	maps    []map[string]string
+}
+
+var stringMap = reflect.TypeFor[map[string]string]()
+
+func (c *compaction) value(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			c.value(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() { //nolint:modernize // Value.Fields describes each field too, which takes ten times as long
+			if f := v.Field(i); f.CanSet() {
+				c.value(f)
+			}
+		}
+	case reflect.Slice:
+		switch v.Type().Elem().Kind() {
+		case reflect.Pointer, reflect.Struct, reflect.String, reflect.Slice, reflect.Map:
+			for i := range v.Len() {
+				c.value(v.Index(i))
+			}
+		}
+	case reflect.String:
+		if s := v.String(); s != "" && v.CanSet() {
+			v.SetString(c.strings.share(s))
+		}
+	case reflect.Map:
+		if v.Type() == stringMap && v.Len() > 0 && v.CanSet() {
+			v.Set(reflect.ValueOf(c.sharedMap(v.Interface().(map[string]string))))
+		}
+	}
+}
+
+// sharedMap returns an equal map of the same object, if there was one before.
+func (c *compaction) sharedMap(m map[string]string) map[string]string {
+	for _, known := range c.maps {
+		if maps.Equal(m, known) {
+			return known
+		}
+	}
+	for key, value := range m {
+		m[c.strings.share(key)] = c.strings.share(value)
+	}
+	c.maps = append(c.maps, m)
+	return m
+}
