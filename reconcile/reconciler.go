@@ -143,7 +143,7 @@ func (r *Reconciler[T]) prepareFirst() error {
 
 func (r *Reconciler[T]) prepareStatus() error {
 	if r.withoutStatus {
-		r.status = status.None{}
+		r.status = status.None
 		for i := range r.steps {
 			if s := &r.steps[i]; s.condition != "" {
 				return fmt.Errorf("step %q reports the condition %q, but WithoutStatus says that the status is not ours", s.name, s.condition)

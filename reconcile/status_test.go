@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"reflect"
 	"testing"
 	"time"
 
@@ -25,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/reconcile/internal/status"
 )
 
 func TestStatusPatch(t *testing.T) {
@@ -122,32 +120,6 @@ func TestTransitionTimeIsKept(t *testing.T) {
 		h.pass(t)
 	}
 	require.Equal(t, 1, h.writes, "a status that ends as it began is not written")
-}
-
-// tower has its conditions in a slice type of its own.
-type tower struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
-	Status struct {
-		Conditions towerConditions `json:"conditions"`
-	}
-}
-
-type towerConditions []metav1.Condition
-
-func (t *tower) DeepCopyObject() runtime.Object { c := *t; return &c }
-
-func TestTransitionTimeIsKeptInNamedSlice(t *testing.T) {
-	s, err := status.New(reflect.TypeFor[tower](), conditions.Standard(), nil)
-	require.NoError(t, err)
-	with := func(at time.Time) *tower {
-		made := &tower{}
-		made.Status.Conditions = towerConditions{{Type: "Up", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
-		return made
-	}
-	before, after := with(noon), with(noon.Add(time.Second)) // set to and fro
-	s.Complete(before, after, true)
-	require.True(t, s.Equal(before, after), "a condition that was changed and changed back is no difference")
 }
 
 // lamp is a kind with conditions of its own.

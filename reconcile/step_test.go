@@ -2,25 +2,21 @@ package reconcile
 
 import (
 	"context"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/step"
-	"github.com/opblocks/opblocks/reconcile/internal/status"
 )
 
 type unknown struct{ corev1.Pod }
@@ -190,33 +186,6 @@ func TestValidateSteps(t *testing.T) {
 func TestValidateType(t *testing.T) {
 	_, err := New(fake.NewFakeClient(), Named("a", StepFunc[client.Object](nil))).Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, "give a pointer to an API type", "an interface has no kind")
-
-	tests := map[string]struct {
-		reason string
-		object reflect.Type
-		want   string // in the error
-	}{
-		"PointerStatus": {
-			reason: "a nil status has no fields to set",
-			object: reflect.TypeFor[struct{ Status *budget }](),
-			want:   "is not a plain struct",
-		},
-		"EmbeddedPointer": {
-			reason: "the fields of a nil struct cannot be set",
-			object: reflect.TypeFor[struct {
-				Status struct {
-					*policyv1.PodDisruptionBudgetStatus
-				}
-			}](),
-			want: "embeds the pointer",
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := status.New(tc.object, conditions.Standard(), nil)
-			require.ErrorContains(t, err, tc.want, tc.reason)
-		})
-	}
 }
 
 func TestValidateStepsReferences(t *testing.T) {

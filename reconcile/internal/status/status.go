@@ -40,18 +40,20 @@ type Type interface {
 }
 
 // None is for a kind whose status is not written.
-type None struct{}
+var None Type = none{}
+
+type none struct{}
 
 var errNotRecordable = errors.New("checkpoint of a kind whose status is not written: record what is going to be done elsewhere, such as in an annotation of the object")
 
-func (None) Conditions(client.Object) (conditions.List, error)         { return nil, nil }
-func (None) Complete(_, _ client.Object, _ bool)                       {}
-func (None) Handled(client.Object) string                              { return "" }
-func (None) SetHandled(client.Object, string)                          {}
-func (None) FillRequired(client.Object)                                {}
-func (None) Equal(_, _ client.Object) bool                             { return true }
-func (None) Patch(_, _ client.Object, _ bool) (data []byte, err error) { return nil, nil }
-func (None) Recordable() error                                         { return errNotRecordable }
+func (none) Conditions(client.Object) (conditions.List, error)         { return nil, nil }
+func (none) Complete(_, _ client.Object, _ bool)                       {}
+func (none) Handled(client.Object) string                              { return "" }
+func (none) SetHandled(client.Object, string)                          {}
+func (none) FillRequired(client.Object)                                {}
+func (none) Equal(_, _ client.Object) bool                             { return true }
+func (none) Patch(_, _ client.Object, _ bool) (data []byte, err error) { return nil, nil }
+func (none) Recordable() error                                         { return errNotRecordable }
 
 // structStatus is for a kind whose status is a struct. Its fields are indices in the status, through embedded structs.
 type structStatus struct {
@@ -69,7 +71,7 @@ func New(object reflect.Type, binder conditions.Binder, history func(client.Obje
 	f, ok := object.FieldByName("Status")
 	switch {
 	case !ok:
-		return None{}, nil
+		return None, nil
 	case f.Type.Kind() != reflect.Struct || len(f.Index) != 1:
 		return nil, fmt.Errorf("the status of %s is not a plain struct: a pass could not find out what changed in it", object)
 	}
