@@ -1,7 +1,7 @@
 // Package simulation is the engine of package reconciletest. It runs an operator against an API server in memory, with a
 // virtual clock, and injects planned faults at chosen points.
 //
-// [Explore] runs a [Scenario] without faults, then once for each fault at each point of that run. Each is a [Run]:
+// [Explore] runs a [run.Scenario] without faults, then once for each fault at each point of that run. Each is a [run.Run]:
 //
 //   - run.go holds a run, and its bubble of testing/synctest.
 //   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions.
@@ -9,9 +9,9 @@
 //     missed.go explains which events it did not get.
 //   - reference.go has the runs without faults with which the others are compared; patience.go has the run in which the
 //     user waits.
-//   - process.go is the operator's [Process], with a manager of package fakemanager. client.go and recorder.go hold its
+//   - process.go is the operator's [operator.Process], with a manager of package fakemanager. client.go and recorder.go hold its
 //     client, its event recorder and its logger. pass.go follows its passes, and changes the leader.
-//   - send.go sends each [Request], and has one handler for each kind of fault; fault.go has the kinds, and the rules by
+//   - send.go sends each [request.Request], and has one handler for each kind of fault; fault.go has the kinds, and the rules by
 //     which they are planned. request.go has the log of requests.
 //   - changes.go observes the changes on the server, and injects the faults that delay what the operator's cache shows.
 //   - operations.go counts what the operator did, otherwriter.go is the other writer of its objects, and secrets.go

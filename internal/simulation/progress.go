@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation/plan"
 )
 
 // Progress prints how far an exploration is, one line at a time. The clock is the real one. A nil Progress prints nothing.
@@ -18,10 +20,10 @@ type Progress struct {
 	mu      sync.Mutex // guards what follows
 	test    string
 	began   time.Time
-	planned int                    // runs with faults so far
-	done    int                    // how many of these have ended
-	first   time.Time              // when the first of these began
-	running map[*[]Fault]time.Time // when the runs that have not ended began
+	planned int                         // runs with faults so far
+	done    int                         // how many of these have ended
+	first   time.Time                   // when the first of these began
+	running map[*[]plan.Fault]time.Time // when the runs that have not ended began
 }
 
 // slowRun is how long a run takes that is named in the line, since it may be what hangs.
@@ -32,7 +34,7 @@ func (p *Progress) start(test string) (stop func()) {
 	if p == nil {
 		return func() {}
 	}
-	p.test, p.began, p.running = test, time.Now(), map[*[]Fault]time.Time{}
+	p.test, p.began, p.running = test, time.Now(), map[*[]plan.Fault]time.Time{}
 	ended := make(chan struct{})
 	var printer sync.WaitGroup
 	printer.Go(func() {
@@ -65,7 +67,7 @@ func (p *Progress) plan(runs int) {
 }
 
 // begin notes that a run begins. The caller calls end when it has ended.
-func (p *Progress) begin(faults []Fault) (end func()) {
+func (p *Progress) begin(faults []plan.Fault) (end func()) {
 	if p == nil {
 		return func() {}
 	}
@@ -93,7 +95,7 @@ func (p *Progress) line(now time.Time) string {
 		left := now.Sub(p.first) * time.Duration(p.planned-p.done) / time.Duration(p.done)
 		fmt.Fprintf(&b, ", about %s left", seconds(left))
 	}
-	var oldest []Fault
+	var oldest []plan.Fault
 	since := now.Add(-slowRun)
 	for faults, began := range p.running {
 		if began.Before(since) {
@@ -101,7 +103,7 @@ func (p *Progress) line(now time.Time) string {
 		}
 	}
 	if oldest != nil {
-		fmt.Fprintf(&b, "; one takes %s so far: %s", seconds(now.Sub(since)), FormatFaults(oldest))
+		fmt.Fprintf(&b, "; one takes %s so far: %s", seconds(now.Sub(since)), plan.FormatFaults(oldest))
 	}
 	return b.String()
 }

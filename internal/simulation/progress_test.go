@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/plan"
 )
 
 // lines is what was printed.
@@ -37,7 +38,7 @@ func TestProgress(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			end()
 		}
-		end := p.begin([]Fault{{kinds.CrashAfter, "create Shop a", 1}})
+		end := p.begin([]plan.Fault{{Kind: kinds.CrashAfter, At: "create Shop a", Nth: 1}})
 		time.Sleep(21 * time.Second)
 		end()
 		p.plan(100) // pairs

@@ -9,7 +9,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/internal/simulation/text"
+	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
 // Action is one thing that a user does. The next action happens when the operator is quiet, except where a fault says
@@ -30,7 +32,7 @@ func Create(obj client.Object) Action {
 		return Action{err: errors.New("Create(nil): give it an object")}
 	}
 	return Action{
-		Name: "create " + simulation.Describe(obj),
+		Name: "create " + text.Describe(obj),
 		Do: func(ctx context.Context, c client.Client) error {
 			return c.Create(ctx, obj.DeepCopyObject().(client.Object))
 		},
@@ -44,7 +46,7 @@ func Change[T client.Object](obj T, change func(T)) Action {
 		return Action{err: errors.New("Change with nil: give it an object and a function")}
 	}
 	return Action{
-		Name: "change " + simulation.Describe(obj),
+		Name: "change " + text.Describe(obj),
 		Do: func(ctx context.Context, c client.Client) error {
 			now := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(T)
 			now.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
@@ -52,7 +54,7 @@ func Change[T client.Object](obj T, change func(T)) Action {
 				return err
 			}
 			change(now)
-			return simulation.UpdateWithStatus(ctx, c, now)
+			return run.UpdateWithStatus(ctx, c, now)
 		},
 	}
 }
@@ -63,7 +65,7 @@ func Delete(obj client.Object) Action {
 		return Action{err: errors.New("Delete(nil): give it an object")}
 	}
 	return Action{
-		Name: "delete " + simulation.Describe(obj),
+		Name: "delete " + text.Describe(obj),
 		Do: func(ctx context.Context, c client.Client) error {
 			return c.Delete(ctx, obj.DeepCopyObject().(client.Object))
 		},
@@ -108,10 +110,10 @@ func (a *Action) validate() error {
 }
 
 // simulated returns the action in the engine's type.
-func (a *Action) simulated() simulation.Action {
-	to := simulation.Action{Name: a.Name, Do: a.Do, Wait: a.wait}
+func (a *Action) simulated() run.Action {
+	to := run.Action{Name: a.Name, Do: a.Do, Wait: a.wait}
 	if a.external != nil {
-		to.DoExternal = func(e simulation.External) error { return a.external(e) }
+		to.DoExternal = func(e world.External) error { return a.external(e) }
 	}
 	return to
 }

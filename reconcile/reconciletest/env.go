@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/run"
 )
 
 // Env is the environment of a run, for the test of [Run] and for [Scenario.Finally] and [Scenario.Always].
@@ -15,11 +15,11 @@ type Env struct {
 	RequestLog    *RequestLog // holds the operator's requests
 
 	t   *testing.T
-	run *simulation.Run
+	run *run.Run
 }
 
-func newEnv(r *simulation.Run) *Env {
-	return &Env{Client: r.User(), External: r.External(), RequestLog: &RequestLog{r.Log()}, run: r}
+func newEnv(r *run.Run) *Env {
+	return &Env{Client: r.User, External: r.External, RequestLog: &RequestLog{r.Log}, run: r}
 }
 
 // Run is for ordinary tests. It runs the scenario without faults. Before it calls test, it has created the scenario's
@@ -34,7 +34,7 @@ func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {
 	if err := s.validate(); err != nil {
 		t.Fatal(err)
 	}
-	simulation.Interactive(t, s.simulated(), func(t *testing.T, r *simulation.Run) {
+	run.Interactive(t, s.simulated(), func(t *testing.T, r *run.Run) {
 		env := newEnv(r)
 		env.t = t
 		test(t, env)
@@ -55,4 +55,4 @@ func (e *Env) Do(actions ...Action) {
 }
 
 // Trace returns what has happened so far, as a table.
-func (e *Env) Trace() string { return e.run.Trace() }
+func (e *Env) Trace() string { return e.run.Trace.String() }

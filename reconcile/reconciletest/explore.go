@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/run"
 )
 
 // Explore runs the scenario without faults, and then once for each fault at each point of that run where it can happen. It
@@ -39,7 +40,7 @@ func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
 }
 
 // ending returns what ends the runs of an exploration before the deadline.
-type ending func(start, deadline time.Time) (runs simulation.Deadline, release func())
+type ending func(start, deadline time.Time) (runs run.Deadline, release func())
 
 func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending, options []Option) *Report {
 	t.Helper()

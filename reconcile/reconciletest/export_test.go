@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/run"
 )
 
 // CompareRole returns what [AssertRole] prints below the first line.
@@ -48,8 +48,8 @@ var EndOf = endOf
 // ExploreUntil explores the scenario in a test with the deadline. The channels end runs that have begun.
 func ExploreUntil(t *testing.T, s Scenario, deadline time.Time, stop, abandon <-chan struct{}) *Report {
 	t.Helper()
-	return explore(t, s, nil, deadline, func(time.Time, time.Time) (simulation.Deadline, func()) {
-		return simulation.Deadline{Stop: stop, Abandon: abandon}, func() {}
+	return explore(t, s, nil, deadline, func(time.Time, time.Time) (run.Deadline, func()) {
+		return run.Deadline{Stop: stop, Abandon: abandon}, func() {}
 	}, nil)
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opblocks/opblocks/internal/simulation"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/text"
 )
 
 // Limits of a report.
@@ -39,7 +39,7 @@ func (r *Report) writeFailures(b *strings.Builder) {
 
 // findings returns how many failures there are.
 func (r *Report) findings() string {
-	return fmt.Sprintf("%s in %s", simulation.Plural(len(r.Failures), "finding"), simulation.Plural(r.Runs, "run"))
+	return fmt.Sprintf("%s in %s", text.Plural(len(r.Failures), "finding"), text.Plural(r.Runs, "run"))
 }
 
 // writeOthers lists the failures of a kind by their errors, and the faults that lead to each.
@@ -53,7 +53,7 @@ func writeOthers(b *strings.Builder, kind FindingKind, failures []Failure) {
 			continue
 		}
 		total++
-		text := simulation.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError)
+		text := text.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError)
 		if faults[text] == nil {
 			texts = append(texts, text)
 		}

@@ -1,8 +1,8 @@
 package reconciletest
 
 import (
-	"github.com/opblocks/opblocks/internal/simulation"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/plan"
 )
 
 // FaultKind is a kind of fault, such as "crash before". The table of the faults in docs/testing.md lists all:
@@ -17,10 +17,10 @@ type Fault struct {
 }
 
 // String returns the fault in the form that [Replay] accepts, such as "crash after: create Deployment default/web #1".
-func (f Fault) String() string { return simulation.Fault(f).String() }
+func (f Fault) String() string { return plan.Fault(f).String() }
 
 // faultsOf returns the engine's faults in this package's type.
-func faultsOf(faults []simulation.Fault) []Fault {
+func faultsOf(faults []plan.Fault) []Fault {
 	var all []Fault
 	for _, f := range faults {
 		all = append(all, Fault(f))
@@ -29,9 +29,9 @@ func faultsOf(faults []simulation.Fault) []Fault {
 }
 
 func formatFaults(faults []Fault) string {
-	all := make([]simulation.Fault, len(faults))
+	all := make([]plan.Fault, len(faults))
 	for i, f := range faults {
-		all[i] = simulation.Fault(f)
+		all[i] = plan.Fault(f)
 	}
-	return simulation.FormatFaults(all)
+	return plan.FormatFaults(all)
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/trace"
 )
 
 // pageVariable is the environment variable that names the folder to which [Explore] writes the page of a failure.
@@ -47,13 +47,13 @@ type pagePass struct {
 }
 
 type pageRow struct {
-	simulation.Moment
+	trace.Moment
 	Label string
 }
 
-var pageLabels = map[simulation.MomentKind]string{
-	simulation.MomentWrite: "write", simulation.MomentRead: "read", simulation.MomentCached: "cache",
-	simulation.MomentChange: "server", simulation.MomentMessage: "", simulation.MomentOther: "",
+var pageLabels = map[trace.MomentKind]string{
+	trace.MomentWrite: "write", trace.MomentRead: "read", trace.MomentCached: "cache",
+	trace.MomentChange: "server", trace.MomentMessage: "", trace.MomentOther: "",
 }
 
 // WritePage writes the first failure as one HTML page, which needs no other file: the passes with their requests and
@@ -78,13 +78,13 @@ func (r *Report) WritePage(to io.Writer) error {
 }
 
 // sectionsOf puts two runs side by side, action by action.
-func sectionsOf(failed, without []simulation.Moment) (sections []pageSection) {
-	section := func(m *simulation.Moment) *pageSection {
+func sectionsOf(failed, without []trace.Moment) (sections []pageSection) {
+	section := func(m *trace.Moment) *pageSection {
 		for len(sections) <= m.Phase {
 			sections = append(sections, pageSection{Title: "start"})
 		}
 		s := &sections[m.Phase]
-		if m.What == simulation.MomentAction {
+		if m.What == trace.MomentAction {
 			s.Title = "user: " + m.Text
 		}
 		return s
@@ -101,11 +101,11 @@ func sectionsOf(failed, without []simulation.Moment) (sections []pageSection) {
 }
 
 // addMoment adds a moment to the pass that it belongs to, or to what happened since the last pass.
-func addMoment(passes []*pagePass, m *simulation.Moment) []*pagePass {
+func addMoment(passes []*pagePass, m *trace.Moment) []*pagePass {
 	switch m.What {
-	case simulation.MomentAction:
+	case trace.MomentAction:
 		return passes
-	case simulation.MomentPass:
+	case trace.MomentPass:
 		return append(passes, &pagePass{Number: m.Pass, Title: m.Text, Cause: m.Answer, At: m.At.Round(time.Millisecond).String(), Silent: true})
 	}
 	var to *pagePass
@@ -122,7 +122,7 @@ func addMoment(passes []*pagePass, m *simulation.Moment) []*pagePass {
 			passes = append(passes, to)
 		}
 	}
-	to.Silent = to.Silent && m.Fault == "" && (m.What == simulation.MomentCached || m.What == simulation.MomentMessage && !m.Failed)
+	to.Silent = to.Silent && m.Fault == "" && (m.What == trace.MomentCached || m.What == trace.MomentMessage && !m.Failed)
 	to.Rows = append(to.Rows, pageRow{*m, pageLabels[m.What]})
 	return passes
 }

@@ -11,7 +11,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
 )
 
 // Process is one process of the operator, from its start to its death. When it dies, its context is cancelled, and from
@@ -19,7 +19,7 @@ import (
 //
 // It uses package time, whose clock is virtual: time moves on only when nothing else is left to do.
 type Process struct {
-	process *simulation.Process
+	process *operator.Process
 }
 
 // Context returns a context that is cancelled when the process dies.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/internal/simulation/text"
 )
 
 // When progress is printed.
@@ -47,7 +49,7 @@ func marginOf(start, deadline time.Time) time.Duration {
 
 // endRuns returns what ends the runs that have begun before the deadline: half of the margin before it. A run that does not
 // end then is left behind after another quarter. The rest is for the report. A zero deadline is none.
-func endRuns(start, deadline time.Time) (runs simulation.Deadline, release func()) {
+func endRuns(start, deadline time.Time) (runs run.Deadline, release func()) {
 	if deadline.IsZero() {
 		return runs, func() {}
 	}
@@ -58,7 +60,7 @@ func endRuns(start, deadline time.Time) (runs simulation.Deadline, release func(
 	}
 	stop, stopper := closedAt(deadline.Add(-margin / 2))
 	abandon, abandoner := closedAt(deadline.Add(-margin / 4))
-	return simulation.Deadline{Stop: stop, Abandon: abandon}, func() { stopper.Stop(); abandoner.Stop() }
+	return run.Deadline{Stop: stop, Abandon: abandon}, func() { stopper.Stop(); abandoner.Stop() }
 }
 
 // endOf returns when no further run begins. If that is because of the test's deadline, it also returns the reason. A zero
@@ -88,12 +90,12 @@ func (r *Report) leaveOut(s *settings, reason error, unfinished string) {
 			"there is one run without faults for each of its first actions\n%s", unfinished)
 	case unfinished != "":
 		r.Unfinished = fmt.Errorf("not finished: %s left out: the test's deadline came: set a longer one with go test -timeout, or explore a sample with Limit or Budget\n%s",
-			simulation.Plural(r.Late, "run"), unfinished)
+			text.Plural(r.Late, "run"), unfinished)
 	case r.Late == 0:
 	case reason == nil:
 		r.budget = s.budget
 	default:
-		r.Unfinished = fmt.Errorf("not finished: %s left out: %w", simulation.Plural(r.Late, "run"), reason)
+		r.Unfinished = fmt.Errorf("not finished: %s left out: %w", text.Plural(r.Late, "run"), reason)
 	}
 }
 
@@ -105,5 +107,5 @@ func (r *Report) leftOut() string {
 	if r.budget == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s left out, since the budget of %s was used up", simulation.Plural(r.Late, "run"), r.budget)
+	return fmt.Sprintf("; %s left out, since the budget of %s was used up", text.Plural(r.Late, "run"), r.budget)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/opblocks/opblocks/internal/simulation"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/text"
+	"github.com/opblocks/opblocks/internal/simulation/trace"
 )
 
 // Report is the result of an exploration.
@@ -39,7 +41,7 @@ type Report struct {
 	budget    time.Duration    // the budget, if it was used up; 0: it was not
 	requestOf map[Right]string // a request that needed the right
 
-	failedRun, soundRun []simulation.Moment // what happened in the first failure, and without faults
+	failedRun, soundRun []trace.Moment      // what happened in the first failure, and without faults
 	silenced            map[FindingKind]int // how many findings of each kind were left out
 }
 
@@ -88,7 +90,7 @@ func (r *Report) String() string {
 	case r.Replayed != "":
 		b.WriteString("survived")
 	case r.faultless && r.Unfinished == nil:
-		fmt.Fprintf(&b, "works without faults: none of %s was tried, in %s", simulation.Plural(r.Singles, "possible fault"), r.Elapsed.Round(time.Millisecond))
+		fmt.Fprintf(&b, "works without faults: none of %s was tried, in %s", text.Plural(r.Singles, "possible fault"), r.Elapsed.Round(time.Millisecond))
 	case r.Unfinished != nil && r.Singles == 0: // nothing was survived yet
 		return r.Unfinished.Error()
 	default:
@@ -117,25 +119,25 @@ func (r *Report) survived() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}
 	}
-	text := simulation.Plural(total, "single fault")
+	line := text.Plural(total, "single fault")
 	if r.isSampled() {
-		text = fmt.Sprintf("%d of %s", total, simulation.Plural(r.Singles, "single fault"))
+		line = fmt.Sprintf("%d of %s", total, text.Plural(r.Singles, "single fault"))
 	}
 	if total > 0 {
-		text += " (" + strings.Join(parts, ", ") + ")"
+		line += " (" + strings.Join(parts, ", ") + ")"
 	}
 	if r.Pairs > 0 {
-		text += fmt.Sprintf(" and %d of %s", r.Tried, simulation.Plural(r.Pairs, "pair"))
+		line += fmt.Sprintf(" and %d of %s", r.Tried, text.Plural(r.Pairs, "pair"))
 	}
 	if r.Seed > 0 {
-		text += fmt.Sprintf(" (seed %d)", r.Seed)
+		line += fmt.Sprintf(" (seed %d)", r.Seed)
 	}
-	text += r.leftOut()
+	line += r.leftOut()
 	if r.Missed > 0 {
-		text += fmt.Sprintf("; in %s the fault did not happen", simulation.Plural(r.Missed, "run"))
+		line += fmt.Sprintf("; in %s the fault did not happen", text.Plural(r.Missed, "run"))
 	}
 	if len(r.Skipped) > 0 {
-		text += fmt.Sprintf("; skipped: %q", r.Skipped)
+		line += fmt.Sprintf("; skipped: %q", r.Skipped)
 	}
-	return fmt.Sprintf("%s: %s in %s, %.0f a second", text, simulation.Plural(r.Runs, "run"), r.Elapsed.Round(time.Millisecond), float64(r.Runs)/r.Elapsed.Seconds())
+	return fmt.Sprintf("%s: %s in %s, %.0f a second", line, text.Plural(r.Runs, "run"), r.Elapsed.Round(time.Millisecond), float64(r.Runs)/r.Elapsed.Seconds())
 }

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
 // Request is one call of the operator: a request to the API server, a read of its cache, or an effect or query
@@ -31,7 +31,7 @@ type Request struct {
 
 // String returns the request as assertions and faults name it, such as "patch Memcached/status default/sample" or
 // "effect create user ann".
-func (r *Request) String() string { return (*simulation.Request)(r).String() }
+func (r *Request) String() string { return (*request.Request)(r).String() }
 
 // IsWrite reports whether the request may change something: all but get, list and query.
-func (r *Request) IsWrite() bool { return (*simulation.Request)(r).IsWrite() }
+func (r *Request) IsWrite() bool { return (*request.Request)(r).IsWrite() }

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
 // RequestLog holds the operator's requests in a run in their order, without the requests of the additional pass that
 // checks whether the operator rests. Its methods may be called by several goroutines. The zero value is an empty log.
 type RequestLog struct {
-	log *simulation.RequestLog // nil: the log belongs to no run
+	log *request.Log // nil: the log belongs to no run
 }
 
 // Requests returns all requests since the last [RequestLog.Reset], including reads of the cache.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
 // Right is a permission that the operator needed: what a request asked the API server's authorizer for. A read of the cache
@@ -53,7 +53,7 @@ func resourceName(group, resource string) string {
 }
 
 // addRights adds what the operator asked for in the runs of the engine.
-func (r *Report) addRights(asked map[simulation.Right]string) {
+func (r *Report) addRights(asked map[request.Right]string) {
 	r.requestOf = map[Right]string{}
 	for right, request := range asked {
 		r.requestOf[Right(right)] = request

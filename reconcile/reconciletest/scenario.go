@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
+	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
 // Scenario is an operator, and what happens to it. Scheme and Start are required, and Actions for [Explore].
@@ -103,23 +105,23 @@ func (s *Scenario) validate() error {
 }
 
 // simulated returns the scenario in the engine's types.
-func (s *Scenario) simulated() *simulation.Scenario {
-	to := &simulation.Scenario{
+func (s *Scenario) simulated() *run.Scenario {
+	to := &run.Scenario{
 		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.Ignore, Horizon: s.Horizon,
-		Start: func(p *simulation.Process) error { return s.Start(&Process{p}) },
+		Start: func(p *operator.Process) error { return s.Start(&Process{p}) },
 	}
 	for i := range s.Actions {
 		to.Actions = append(to.Actions, s.Actions[i].simulated())
 	}
 	to.Controllers, _ = s.simulatedControllers() // validate returns the error
 	if s.External != nil {
-		to.External = func() simulation.External { return s.External() }
+		to.External = func() world.External { return s.External() }
 	}
 	if s.Finally != nil {
-		to.Finally = func(r *simulation.Run) error { return s.Finally(newEnv(r)) }
+		to.Finally = func(r *run.Run) error { return s.Finally(newEnv(r)) }
 	}
 	if s.Always != nil {
-		to.Always = func(r *simulation.Run) error { return s.Always(newEnv(r)) }
+		to.Always = func(r *run.Run) error { return s.Always(newEnv(r)) }
 	}
 	return to
 }

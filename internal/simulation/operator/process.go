@@ -1,0 +1,176 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/simulation/failure"
+	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
+	"github.com/opblocks/opblocks/internal/simulation/request"
+	"github.com/opblocks/opblocks/internal/simulation/world"
+)
+
+// Process is one process of the operator. After its death its requests and effects are refused.
+type Process struct {
+	operator *Operator
+	number   int
+	ctx      context.Context
+	end      context.CancelFunc
+	client   *recordingClient
+	recorder *eventRecorder
+	Mgr      *fakemanager.Manager
+	managed  bool         // the operator called Manager
+	refused  atomic.Int64 // how many requests were refused after its death
+
+	Dead bool  // guarded by the run's lock
+	Pass *pass // the pass that runs, nil if none does; guarded by the run's lock
+}
+
+var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
+
+func newProcess(o *Operator, number int) *Process {
+	p := &Process{operator: o, number: number}
+	p.ctx, p.end = context.WithCancel(passcontext.WithConcurrency(context.Background(), p.sendBatch))
+	p.client = &recordingClient{process: p, live: o.Server.Client()}
+	p.recorder = &eventRecorder{process: p}
+	p.Mgr = fakemanager.New(fakemanager.Options{
+		Context: p.ctx, Scheme: o.Scheme, Server: o.Server, Client: p.client, APIReader: p.APIReader(),
+		Logger: newLogger(p), EventRecorder: p.EventRecorder(), LegacyEventRecorder: p.LegacyEventRecorder(),
+		Cause: o.cause, Pass: p.runPass, Fail: o.Fail, Watched: o.Rights.AddWatch, Random: o.ReadRandom,
+	})
+	return p
+}
+
+// Context returns a context that is cancelled when the process dies.
+func (p *Process) Context() context.Context { return p.ctx }
+
+// Client returns the manager's client. It reads from the cache, except unstructured objects.
+func (p *Process) Client() client.Client { return p.client }
+
+// APIReader returns a reader of the API server.
+func (p *Process) APIReader() client.Reader { return apiReader{p.client} }
+
+// FieldIndexer returns the indexer of the cache.
+func (p *Process) FieldIndexer() client.FieldIndexer { return p.Mgr.Cache() }
+
+// EventRecorder returns a recorder that records events in the trace.
+func (p *Process) EventRecorder() recorder.EventRecorder { return p.recorder }
+
+// LegacyEventRecorder is EventRecorder for the old API of events.
+func (p *Process) LegacyEventRecorder() record.EventRecorder { return legacyRecorder{p.recorder} }
+
+// External returns what the scenario's External returned for this run, nil if it has none.
+func (p *Process) External() world.External { return p.operator.External }
+
+// Manager returns the process's manager, with its cache restricted by the options.
+func (p *Process) Manager(options ...cache.Options) manager.Manager {
+	p.managed = true
+	for _, o := range options {
+		p.Mgr.Cache().Restrict(o)
+	}
+	return p.Mgr
+}
+
+// Reconcile registers a reconciler that is called for every object of the kind whenever anything changes.
+func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconciler) {
+	gvk, err := apiutil.GVKForObject(kind, p.operator.Scheme)
+	if err != nil {
+		p.operator.Fail(fmt.Errorf("kind of %T: %w: add its types to the scheme", kind, err))
+		return
+	}
+	p.Mgr.AddReconciler(gvk, reconciler)
+}
+
+// Effect calls do, which changes something outside of the cluster, unless a fault or the end of the process prevents it.
+func (p *Process) Effect(ctx context.Context, name string, do func() error) error {
+	return p.send(ctx, &request.Call{Request: request.Request{Verb: "effect", External: name}}, func(bool) error { return do() })
+}
+
+// Query is Effect for a function that only reads something outside of the cluster.
+func (p *Process) Query(ctx context.Context, name string, do func() error) error {
+	return p.send(ctx, &request.Call{Request: request.Request{Verb: "query", External: name}}, func(bool) error { return do() })
+}
+
+// RoundTripper returns the transport of an HTTP client. Each of its requests to the peer is a query or an effect.
+func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		recorder := httptest.NewRecorder()
+		verb := "effect"
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			verb = "query"
+		}
+		c := &request.Call{Request: request.Request{Verb: verb, External: r.Method + " " + r.URL.Path}, Http: true}
+		err := p.send(r.Context(), c, func(bool) error {
+			peer.ServeHTTP(recorder, r)
+			return nil
+		})
+		if refused, ok := errors.AsType[httpError](err); ok {
+			recorder.Header().Set("Retry-After", "1")
+			http.Error(recorder, refused.Error(), int(refused))
+			err = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return recorder.Result(), nil
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// httpError is the HTTP status that a fault returns instead of the peer's answer.
+type httpError int
+
+// Error returns the status and its text.
+func (e httpError) Error() string { return fmt.Sprintf("%d %s", int(e), http.StatusText(int(e))) }
+
+// Die ends the process: its requests are refused from now on. The caller holds the run's lock.
+func (p *Process) Die() {
+	p.Dead = true
+	p.end()
+}
+
+// isDead reports whether the process has died. The caller must not hold the run's lock.
+func (p *Process) isDead() bool {
+	p.operator.Mu.Lock()
+	defer p.operator.Mu.Unlock()
+	return p.Dead
+}
+
+// start calls the scenario's Start, and runs what it set up.
+func (p *Process) start() error {
+	if err := failure.Recover("Start", func() error { return p.operator.setUp(p) }); err != nil {
+		if p.isDead() { // Start failed since its requests were refused
+			return nil
+		}
+		return fmt.Errorf("start: %w", err)
+	}
+	if !p.managed && len(p.Mgr.Controllers()) == 0 {
+		return errors.New("start: there is nothing to run: register a reconciler with Process.Reconcile, or a controller with Process.Manager")
+	}
+	p.Mgr.EnqueueEach()
+	if p.managed {
+		go func() {
+			if err := p.Mgr.Run(p.ctx); err != nil && !p.isDead() {
+				p.operator.Fail(fmt.Errorf("the manager ended: %w", err))
+			}
+		}()
+	}
+	return nil
+}

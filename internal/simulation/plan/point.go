@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/request"
+)
+
+// Point is where a fault can be injected: a request, the change of an object, or a deletion by the user.
+type Point struct {
+	Call     *request.Call // nil: a change or a deletion
+	Deletion bool          // the user deletes the object
+	Batch    bool          // the operator sends several requests at once
+	Object   request.ObjectID
+	Name     string
+	Nth      int  // which of the requests, changes or deletions of that name
+	HasNext  bool // the user has an action left that is not a Wait
+	Watched  bool // the process watches the kind
+	Twice    bool // the process watches the kind as whole objects and as metadata
+}
+
+// Faults returns the kinds of faults that can be injected at the point.
+func (p *Point) Faults() []kinds.Fault {
+	var kinds []kinds.Fault
+	for i := range Rules {
+		if Rules[i].AppliesTo(p) {
+			kinds = append(kinds, Rules[i].Kind)
+		}
+	}
+	return kinds
+}
+
+// Plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.
+type Plan struct {
+	faults   []Fault
+	Count    map[string]int // the number of requests and changes by name
+	Points   []Point
+	Injected []Fault
+}
+
+func New(faults []Fault) Plan { return Plan{faults: faults, Count: map[string]int{}} }
+
+// Reach notes that the run has reached a point. It returns the point with its nth, and the kind of the fault planned
+// there, "" for none.
+func (p *Plan) Reach(at Point) (kinds.Fault, Point) {
+	p.Count[at.Name]++
+	at.Nth = p.Count[at.Name]
+	p.Points = append(p.Points, at)
+	for _, f := range p.faults {
+		if f.At == at.Name && f.Nth == at.Nth {
+			return f.Kind, at
+		}
+	}
+	return "", at
+}
+
+// NoteInjected notes that a planned fault is injected.
+func (p *Plan) NoteInjected(kind kinds.Fault, at Point) {
+	p.Injected = append(p.Injected, Fault{kind, at.Name, at.Nth})
+}

@@ -1,0 +1,93 @@
+package request
+
+import (
+	"slices"
+	"sync"
+)
+
+// Log holds the requests of a run in their order. Its methods may be called by several goroutines.
+type Log struct {
+	mu    sync.Mutex
+	calls []*Call
+	from  int // the index of the first call since the last Reset
+}
+
+func (l *Log) Add(c *Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
+}
+
+// Requests returns the requests since the last Reset, without the requests during the check that the operator rests.
+func (l *Log) Requests() []Request { return l.list(false) }
+
+// All returns the requests since the last Reset.
+func (l *Log) All() []Request { return l.list(true) }
+
+func (l *Log) list(probes bool) []Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]Request, 0, len(l.calls)-l.from)
+	for _, c := range l.calls[l.from:] {
+		if probes || !c.Probe {
+			all = append(all, c.Request)
+		}
+	}
+	return all
+}
+
+// ProbesSince returns the requests of the check that the operator rests, of passes after the given one.
+func (l *Log) ProbesSince(pass int) []*Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []*Call
+	for _, c := range l.calls {
+		if c.Probe && c.Pass > pass {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Reset empties the log for Requests and all.
+func (l *Log) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.from = len(l.calls)
+}
+
+// LastPass returns the number of the pass of the last request, and the reads of this pass by the kind of the objects. The log
+// must not be empty.
+func (l *Log) LastPass() (pass int, reads map[string][]Request) {
+	requests, reads := l.All(), map[string][]Request{}
+	pass = requests[len(requests)-1].Pass
+	for _, r := range requests {
+		if r.Pass == pass && !r.IsWrite() && r.External == "" {
+			reads[r.Kind.Kind] = append(reads[r.Kind.Kind], r)
+		}
+	}
+	return pass, reads
+}
+
+// InThePast returns the writes that changed something, and that were sent by processes whose cache was old.
+func (l *Log) InThePast() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []string
+	for _, c := range l.calls {
+		if name := c.String(); c.Past && c.IsWrite() && c.Changed && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// LastChange returns the last request that changed an object and has one of the names, nil if there is none.
+func (l *Log) LastChange(names []string) *Request {
+	for _, r := range slices.Backward(l.All()) {
+		if r.Changed && r.External == "" && slices.Contains(names, r.String()) {
+			return &r
+		}
+	}
+	return nil
+}

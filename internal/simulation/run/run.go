@@ -1,0 +1,112 @@
+package run
+
+import (
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/bubble"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
+	"github.com/opblocks/opblocks/internal/simulation/plan"
+	"github.com/opblocks/opblocks/internal/simulation/result"
+	"github.com/opblocks/opblocks/internal/simulation/world"
+)
+
+// Run is one run of a scenario, with some faults or without. It happens in a bubble of testing/synctest, in which
+// nothing may wait for the real world.
+//
+// One goroutine drives the run. The operator's goroutines send requests at the same time, with the lock held.
+type Run struct {
+	*operator.Operator
+	scenario   *Scenario
+	script     *script
+	holder     *holder
+	noOps      []string // writes of passes that had nothing to do
+	unfinished string   // where the run was when the deadline ended it; "": it did not
+}
+
+func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs *result.References) *Run {
+	o := world.Options{
+		Scheme: s.Scheme, Server: server, Controllers: s.Controllers, Silent: s.Silent, References: refs, Faults: faults, Seed: newSeed(refs),
+	}
+	if s.External != nil {
+		o.External = s.External()
+	}
+	r := &Run{Operator: operator.New(world.New(o), s.Start), scenario: s}
+	r.holder = &holder{Operator: r.Operator}
+	r.script = &script{Run: r, moments: result.Moments{}}
+	if refs != nil {
+		r.script.clock = refs.Baseline.Moments
+	}
+	r.Actions = r.script
+	return r
+}
+
+// newSeed returns the seed of a run. refs is nil for a run without faults.
+func newSeed(refs *result.References) (made result.Seed) {
+	if refs != nil {
+		return refs.Baseline.Seed
+	}
+	_, _ = rand.Read(made[:]) // it never returns an error
+	return made
+}
+
+// Run runs the scenario in a bubble of its own.
+func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.References) *result.Result {
+	var r *Run
+	var unusable error
+	left := bubble.Run(t, func(*testing.T) {
+		server, err := s.newServer(refs)
+		if err != nil {
+			unusable = err
+			return
+		}
+		r = newRun(s, server, faults, refs)
+		r.script.perform()
+		time.Sleep(time.Minute) // for goroutines that end at their next tick
+	})
+	if unusable != nil {
+		return result.Failed(unusable)
+	}
+	if left != "" && !r.Died && r.Failure() == nil {
+		r.Fail(bubble.LeftError(left))
+	}
+	return &result.Result{
+		Faults: faults, Injected: len(r.Plan.Injected), Err: r.Failure(), Trace: r.Trace,
+		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),
+		Silenced: r.Silenced, Seed: r.Seed, Server: r.Server, Unfinished: r.unfinished,
+	}
+}
+
+// Interactive runs the scenario without faults, and then calls the test, which may do further actions by [Run.Do].
+func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
+	t.Helper()
+	left := bubble.Run(t, func(t *testing.T) {
+		server, err := s.newServer(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRun(s, server, nil, nil)
+		defer time.Sleep(time.Minute) // for goroutines that end at their next tick
+		defer r.End()
+		r.script.begin()
+		r.Do(t, s.Actions...)
+		r.Log.Reset()
+		test(t, r)
+	})
+	if left != "" && !t.Failed() {
+		t.Error(bubble.LeftError(left))
+	}
+}
+
+// Do does the user's actions, and lets the operator become quiet after each. It fails the test if the run fails.
+func (r *Run) Do(t *testing.T, actions ...Action) {
+	t.Helper()
+	for _, action := range actions {
+		r.script.do(action)
+	}
+	if err := r.Failure(); err != nil {
+		t.Fatalf("%s\n\n%s", err, r.Trace)
+	}
+}

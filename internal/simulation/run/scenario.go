@@ -1,0 +1,76 @@
+package run
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
+	"github.com/opblocks/opblocks/internal/simulation/result"
+	"github.com/opblocks/opblocks/internal/simulation/world"
+)
+
+// Scenario is an operator, and what happens to it. Scheme and Start are required. Type Scenario of package reconciletest
+// documents the fields.
+type Scenario struct {
+	Scheme      *runtime.Scheme
+	CRDs        []string                                           // files or directories
+	Objects     []client.Object                                    // exist before the operator starts
+	Start       func(p *operator.Process) error                    // is called once for each process
+	Actions     []Action                                           // what the user does, one after another
+	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
+	External    func() world.External                              // is called once for each run; may be nil
+	Finally     func(r *Run) error                                 // is called at the end of each run; may be nil
+	Always      func(r *Run) error                                 // is called after changes, between passes; may be nil
+	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
+	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
+	Strict      bool                                               // each action is held to its own result; see references.near
+	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
+
+	Deadline Deadline // the deadline of the exploration
+}
+
+// Action is one thing that the user does. Exactly one of Do, DoExternal and Wait is set.
+type Action struct {
+	Name       string
+	Do         func(ctx context.Context, c client.Client) error
+	DoExternal func(world.External) error
+	Wait       time.Duration
+}
+
+// defaultHorizon is enough for 17 retries of a failing pass with the backoff of controller-runtime.
+const defaultHorizon = 15 * time.Minute
+
+func (s *Scenario) horizon() time.Duration {
+	if s.Horizon > 0 {
+		return s.Horizon
+	}
+	return defaultHorizon
+}
+
+// enoughAttempts returns how many delayed passes of an object in a row are run though they change nothing. A scenario with
+// a horizon of its own follows every delay within it.
+func (s *Scenario) enoughAttempts() int {
+	if s.Horizon > 0 {
+		return math.MaxInt
+	}
+	return 3
+}
+
+// newServer returns a server with the scenario's kinds. With references it reuses results of the run without faults.
+func (s *Scenario) newServer(refs *result.References) (*memoryserver.Server, error) {
+	var options []memoryserver.Option
+	if len(s.CRDs) > 0 {
+		options = append(options, memoryserver.CRDs(s.CRDs...))
+	}
+	if refs != nil {
+		options = append(options, memoryserver.Following(refs.Baseline.Server))
+	}
+	return memoryserver.New(s.Scheme, options...)
+}

@@ -1,0 +1,50 @@
+package run
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// userClient is the client of the user's actions. What the other writer did to an object never makes an action fail.
+type userClient struct {
+	client.WithWatch
+	run    *Run
+	locked bool // the caller of the action holds the run's lock
+}
+
+// withLock calls do with the run's lock held.
+func (u *userClient) withLock(do func()) {
+	if !u.locked {
+		u.run.Mu.Lock()
+		defer u.run.Mu.Unlock()
+	}
+	do()
+}
+
+// Delete deletes the object. It is a point at which the finalizer of another controller can be injected. The other writer
+// removes its own finalizer at once, since the action may create an object of the same name next.
+func (u *userClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	u.withLock(func() { u.run.holder.reach(obj, u.locked) })
+	err := u.WithWatch.Delete(ctx, obj, opts...)
+	if err == nil {
+		u.withLock(u.run.Others.ReleaseFinalizers)
+	}
+	return err
+}
+
+// Create creates the object. If one of that name is held by another controller's finalizer, that is removed first.
+func (u *userClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	asked := obj.DeepCopyObject().(client.Object)
+	err := u.WithWatch.Create(ctx, obj, opts...)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	released := false
+	u.withLock(func() { released = u.run.holder.release(asked) })
+	if !released {
+		return err
+	}
+	return u.WithWatch.Create(ctx, obj, opts...)
+}

@@ -1,0 +1,155 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/failure"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/plan"
+	"github.com/opblocks/opblocks/internal/simulation/request"
+	"github.com/opblocks/opblocks/internal/simulation/result"
+	"github.com/opblocks/opblocks/internal/simulation/trace"
+)
+
+// World is the API server of a run, and everything on it but the operator: the simulated controllers, the other writer and what
+// is outside of the cluster. It knows what has happened there, and which faults are planned.
+type World struct {
+	Options
+	User   client.WithWatch // its requests are not recorded
+	Log    *request.Log
+	Trace  *trace.Trace
+	Rights *request.Rights
+
+	Mu            sync.Mutex // guards what follows
+	Plan          plan.Plan
+	History       history
+	Counter       counter
+	Others        otherWriter
+	Probing       bool // the check runs that the operator rests
+	Failures      []error
+	Silenced      map[kinds.Finding]bool // kinds of findings that were left out
+	random        *rand.ChaCha8          // the random numbers that follow from the seed
+	externalSteps int                    // how often what is outside of the cluster has changed by itself
+}
+
+// Options are what a world is made from.
+type Options struct {
+	Scheme      *runtime.Scheme
+	Server      *memoryserver.Server
+	External    External                                           // nil: the scenario has none
+	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
+	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
+	References  *result.References                                 // nil: this is a run without faults
+	Faults      []plan.Fault
+	Seed        result.Seed
+}
+
+func New(o Options) *World {
+	w := &World{
+		Options: o, User: o.Server.Client(), Log: &request.Log{}, Trace: &trace.Trace{},
+		Plan:     plan.New(o.Faults),
+		History:  history{server: o.Server, Present: map[request.ObjectID]client.Object{}},
+		Counter:  counter{Operations: result.NewOperations(), createdSince: map[types.UID]bool{}},
+		Rights:   request.NewRights(o.Server.Client().RESTMapper()),
+		Silenced: map[kinds.Finding]bool{},
+		random:   rand.NewChaCha8(o.Seed),
+	}
+	w.Others.World = w
+	return w
+}
+
+// Fail notes an error of the operator or of the scenario. The first one ends the run, unless it is a finding of a kind that is
+// left out.
+func (w *World) Fail(err error) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.FailLocked(err)
+}
+
+func (w *World) FailLocked(err error) {
+	if f, ok := errors.AsType[failure.Finding](err); ok && w.silence(f.Kind) {
+		return
+	}
+	w.Failures = append(w.Failures, err)
+}
+
+// silence notes a finding, and reports true, if its kind is left out. Then the run goes on.
+func (w *World) silence(kind kinds.Finding) bool {
+	silent := slices.Contains(w.Silent, kind)
+	if silent {
+		w.Silenced[kind] = true
+	}
+	return silent
+}
+
+// Abort notes an error after which the run cannot go on, whether or not findings of its kind are left out.
+func (w *World) Abort(err error) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.Failures = append(w.Failures, err)
+}
+
+// Failure returns the first error, nil if there is none.
+func (w *World) Failure() error {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if len(w.Failures) == 0 {
+		return nil
+	}
+	return w.Failures[0]
+}
+
+// Version is compared with a later one to find out whether something has changed.
+type Version struct {
+	Revision int64 // the server's revision
+	effects  int   // how many effects have changed something outside of the cluster
+	steps    int   // how often what is outside of the cluster has changed by itself
+}
+
+func (w *World) Version() Version {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return Version{w.Server.Revision(), w.Counter.Effects, w.externalSteps}
+}
+
+// NoteSilenced is silence for a caller that does not hold the lock.
+func (w *World) NoteSilenced(kind kinds.Finding) bool {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return w.silence(kind)
+}
+
+func (w *World) SetProbing(probing bool) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.Probing = probing
+}
+
+// InjectedSoFar returns how many of the planned faults have been injected.
+func (w *World) InjectedSoFar() int {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return len(w.Plan.Injected)
+}
+
+func (w *World) isProbing() bool {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return w.Probing
+}
+
+// ReadRandom fills the bytes with the next random values of the run.
+func (w *World) ReadRandom(into []byte) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	_, _ = w.random.Read(into) // it never returns an error
+}
