@@ -1,24 +1,21 @@
 // Package simulation is the engine of package reconciletest. It runs an operator against an API server in memory, with a
 // virtual clock, and injects planned faults at chosen points.
 //
-// [Explore] runs a [run.Scenario] without faults, then once for each fault at each point of that run. Each is a [run.Run]:
+// [Explore] runs a scenario without faults, then once for each fault at each point of that run. explore.go chooses the runs, and
+// exploration.go holds what they found. reference.go does the runs without faults, slots.go says how many runs happen at a time,
+// and progress.go prints how far they are.
 //
-//   - run.go holds a run, and its bubble of testing/synctest.
-//   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions.
-//   - actions.go does the user's actions, and phase.go checks the state after each. rest.go checks that the operator rests, and
-//     missed.go explains which events it did not get.
-//   - reference.go has the runs without faults with which the others are compared; patience.go has the run in which the
-//     user waits.
-//   - process.go is the operator's [operator.Process], with a manager of package fakemanager. client.go and recorder.go hold its
-//     client, its event recorder and its logger. pass.go follows its passes, and changes the leader.
-//   - send.go sends each [request.Request], and has one handler for each kind of fault; fault.go has the kinds, and the rules by
-//     which they are planned. request.go has the log of requests.
-//   - changes.go observes the changes on the server, and injects the faults that delay what the operator's cache shows.
-//   - operations.go counts what the operator did, otherwriter.go is the other writer of its objects, and secrets.go
-//     looks for values of Secrets where they must not appear.
-//   - panic.go turns panics of the test author's functions into errors. trace.go prints what happened.
+// One run is made of packages. Each stands on the packages below it:
 //
-// Package state, below it, compares what two runs lead to.
+//   - run drives a run: it lets the operator work until it is quiet, does the user's actions, and checks what they led to.
+//   - operator has the operator's processes and passes, and injects the faults at their requests and in their cache.
+//   - world is what is around the operator: the API server, the simulated controllers and the other writer of its objects.
+//   - result holds what a run led to, and the runs without faults with which it is compared.
+//   - trace prints what happened, plan says which faults happen where, and request has the operator's requests.
+//   - failure has the errors of a run, bubble its goroutines, and text the words of messages.
+//
+// Beside them, fakemanager has the manager of a process, controllers the simulated controllers, kinds the kinds of faults and
+// findings, and state compares what two runs lead to.
 //
 // # Terms
 //

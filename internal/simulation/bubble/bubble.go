@@ -1,3 +1,5 @@
+// Package bubble runs functions in bubbles of testing/synctest, and describes the goroutines in them: [Run] reports those that
+// are left, and [Blocked] those that keep the virtual clock from moving.
 package bubble
 
 import (
@@ -36,6 +38,7 @@ func bubbleName() string {
 	return "synctest bubble " + number + "]"
 }
 
+// LeftError returns the error about the goroutines that are left in the bubble.
 func LeftError(bubble string) error {
 	return fmt.Errorf("a goroutine is left when the process has ended: %s", goroutinesOf(bubble))
 }

@@ -1,3 +1,5 @@
+// Package failure has the errors of a run: a [Finding] says in which way the operator fails, and [Recover] makes an error of a
+// panic in a function of the test's author.
 package failure
 
 import (

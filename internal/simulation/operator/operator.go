@@ -1,3 +1,9 @@
+// Package operator is the operator in a run. An [Operator] starts its processes, one after another. A [Process] (process.go) has
+// a manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
+//
+// send.go sends each request, and has one handler for each kind of fault that is injected there. observe.go takes the changes
+// on the server to the cache, and injects the faults that delay them. pass.go follows the passes, outcome.go has how they ended,
+// and batch.go sends several requests at once.
 package operator
 
 import (
@@ -15,24 +21,25 @@ import (
 type Operator struct {
 	*world.World
 	setUp   func(p *Process) error // the scenario's Start
-	Actions nextAction
+	Actions NextAction
 
 	Leader      *Process
 	started     int          // how many processes so far
 	Died        bool         // at least one has died and was replaced
 	down        bool         // the next one starts only after the user's next action
-	Waiting     *waitingPass // asks for a leader change; nil: none is asked for
+	Waiting     *WaitingPass // asks for a leader change; nil: none is asked for
 	plannedPast *past        // begins when the operator has nothing left to do but wait
 	nextPast    *past        // the process that starts next sees it
-	Passes      passes
+	Passes      Passes
 }
 
-// nextAction is the user's next action, which a fault can do in the middle of a pass. The caller of its methods holds the run's lock.
-type nextAction interface {
+// NextAction is the user's next action, which a fault can do in the middle of a pass. The caller of its methods holds the run's lock.
+type NextAction interface {
 	HasNext() bool // the user has an action left, and it is not a Wait
 	DoNext() bool  // does it, and reports whether that succeeded
 }
 
+// New returns an operator without a process. setUp is the Start of the scenario.
 func New(w *world.World, setUp func(p *Process) error) *Operator {
 	return &Operator{World: w, setUp: setUp, Passes: newPasses()}
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
-// KeepOutcomes notes how the last passes ended before checkRest.
+// KeepOutcomes notes how the last passes ended before the check that the operator rests.
 func (o *Operator) KeepOutcomes() {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	o.Passes.Before = maps.Clone(o.Passes.Outcome)
 }
 
-// outcome is how a pass ended.
-type outcome struct {
+// Outcome is how a pass ended.
+type Outcome struct {
 	Pass   int
 	Result ctrl.Result
 	Err    error
@@ -58,7 +58,7 @@ func (o *Operator) HeldError(id request.ObjectID) error {
 }
 
 // problem describes how a pass failed. It returns "" if the pass succeeded.
-func (o outcome) problem(log *request.Log) string {
+func (o Outcome) problem(log *request.Log) string {
 	switch {
 	case errors.Is(o.Err, ctrlreconcile.TerminalError(nil)):
 	case o.Err != nil:
@@ -76,7 +76,7 @@ func (o outcome) problem(log *request.Log) string {
 }
 
 // Over returns the object of a pass that is the last one over it. The caller holds the lock.
-func (p *passes) Over(pass int) fakemanager.Target {
+func (p *Passes) Over(pass int) fakemanager.Target {
 	for target, o := range p.Outcome {
 		if o.Pass == pass {
 			return target

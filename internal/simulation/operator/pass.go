@@ -12,16 +12,16 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/trace"
 )
 
-// passes are the passes of a run. The run's lock guards them.
-type passes struct {
+// Passes are the passes of a run. The run's lock guards them.
+type Passes struct {
 	Begun   int                            // how many so far
 	batch   int                            // the number of the current batch of requests; see fakemanager.Options
 	cause   string                         // why requests are enqueued now
-	Outcome map[fakemanager.Target]outcome // how the last pass of each object ended
-	Before  map[fakemanager.Target]outcome // the same before checkRest
+	Outcome map[fakemanager.Target]Outcome // how the last pass of each object ended
+	Before  map[fakemanager.Target]Outcome // the same before the check that the operator rests
 }
 
-func newPasses() passes { return passes{Outcome: map[fakemanager.Target]outcome{}} }
+func newPasses() Passes { return Passes{Outcome: map[fakemanager.Target]Outcome{}} }
 
 // pass is a running pass.
 type pass struct {
@@ -35,12 +35,13 @@ func (p *pass) String() string {
 	return fmt.Sprintf("pass %d over %s", p.number, DescribeTarget(p.target))
 }
 
+// DescribeTarget returns the controller and the object of a pass.
 func DescribeTarget(t fakemanager.Target) string {
 	return t.Controller + " " + state.NameOf(t.Request.NamespacedName)
 }
 
-// waitingPass is a pass of an old leader, suspended until the new leader is quiet.
-type waitingPass struct {
+// WaitingPass is a pass of an old leader, suspended until the new leader is quiet.
+type WaitingPass struct {
 	Process *Process
 	Resume  chan struct{}
 }
@@ -71,7 +72,7 @@ func (o *Operator) endPass(p *Process, ended *pass, result ctrl.Result, err erro
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	p.Pass = nil
-	o.Passes.Outcome[ended.target] = outcome{ended.number, result, err}
+	o.Passes.Outcome[ended.target] = Outcome{ended.number, result, err}
 	if p.Dead {
 		return
 	}
@@ -113,7 +114,7 @@ func (o *Operator) SetCause(cause string) {
 // process still runs. It is called on the goroutine of the pass with the lock held, which it releases while it waits.
 func (o *Operator) waitForNewLeader(old *Process) bool {
 	resume := make(chan struct{})
-	o.Waiting = &waitingPass{Process: old, Resume: resume}
+	o.Waiting = &WaitingPass{Process: old, Resume: resume}
 	o.Mu.Unlock()
 	<-resume
 	o.Mu.Lock()

@@ -112,7 +112,7 @@ func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			verb = "query"
 		}
-		c := &request.Call{Request: request.Request{Verb: verb, External: r.Method + " " + r.URL.Path}, Http: true}
+		c := &request.Call{Request: request.Request{Verb: verb, External: r.Method + " " + r.URL.Path}, HTTP: true}
 		err := p.send(r.Context(), c, func(bool) error {
 			peer.ServeHTTP(recorder, r)
 			return nil

@@ -163,14 +163,14 @@ func (o *outgoing) conflict() error {
 }
 
 func (o *outgoing) tooManyRequests() error {
-	if o.call.Http {
+	if o.call.HTTP {
 		return o.answer(httpError(http.StatusTooManyRequests))
 	}
 	return o.answer(apierrors.NewTooManyRequests("the server has asked for the client to wait", 1))
 }
 
 func (o *outgoing) internalError() error {
-	if o.call.Http {
+	if o.call.HTTP {
 		return o.answer(httpError(http.StatusServiceUnavailable))
 	}
 	return o.answer(apierrors.NewInternalError(fmt.Errorf("etcdserver: leader changed")))

@@ -37,6 +37,7 @@ type Plan struct {
 	Injected []Fault
 }
 
+// New returns a plan with the faults.
 func New(faults []Fault) Plan { return Plan{faults: faults, Count: map[string]int{}} }
 
 // Reach notes that the run has reached a point. It returns the point with its nth, and the kind of the fault planned

@@ -5,15 +5,15 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
-// Rule describes a kind of fault: where it can be injected. How it is injected is decided by the package that does so.
+// Rule describes a kind of fault: where it can be injected. Package operator injects it.
 type Rule struct {
 	Kind            kinds.Fault
 	Requests        func(c *request.Call) bool // reports whether it can be injected there; nil: it is injected at changes of objects
 	needsNextAction bool                       // the user must have an action left that is not a Wait
 	needsWatch      bool                       // the process must watch the request's kind
 	needsTwo        bool                       // the process must watch the kind of a change as whole objects and as metadata
-	deletions       bool                       // it is injected at deletions by the user; see user.go
-	batches         bool                       // it is injected where the operator sends several requests at once; see batch.go
+	deletions       bool                       // it is injected at deletions by the user
+	batches         bool                       // it is injected where the operator sends several requests at once
 	Words           string                     // what happens, for the trace
 }
 
@@ -90,7 +90,7 @@ func isWrite(c *request.Call) bool { return c.IsWrite() }
 func isAPIWrite(c *request.Call) bool { return c.External == "" && c.IsWrite() }
 
 // hasServer reports whether a server answers the request: the API server, or the peer of a RoundTripper.
-func hasServer(c *request.Call) bool { return c.External == "" || c.Http }
+func hasServer(c *request.Call) bool { return c.External == "" || c.HTTP }
 
 func isCreation(c *request.Call) bool { return c.Verb == "create" && c.Subresource == "" }
 
@@ -104,6 +104,7 @@ func isModification(c *request.Call) bool {
 	return c.Verb == "update" || c.Verb == "patch" || c.Verb == "apply"
 }
 
+// RuleOf returns the rule of a kind, nil if the kind does not exist.
 func RuleOf(kind kinds.Fault) *Rule {
 	for i := range Rules {
 		if Rules[i].Kind == kind {

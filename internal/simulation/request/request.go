@@ -1,3 +1,4 @@
+// Package request has what an operator asked for: each [Request], their [Log], and the [Rights] that they need.
 package request
 
 import (
@@ -90,7 +91,7 @@ func (r *Request) Answer() string {
 type Call struct {
 	Request
 	Owned bool // the operator created the object
-	Http  bool // it goes to the peer of a RoundTripper
+	HTTP  bool // it goes to the peer of a RoundTripper
 	Probe bool // it belongs to the check that the operator rests
 
 	DryRun bool // it asks the API server to change nothing

@@ -12,6 +12,7 @@ type Log struct {
 	from  int // the index of the first call since the last Reset
 }
 
+// Add adds a request.
 func (l *Log) Add(c *Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *Log) ProbesSince(pass int) []*Call {
 	return all
 }
 
-// Reset empties the log for Requests and all.
+// Reset empties the log for Requests and All.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,10 +38,12 @@ type Rights struct {
 	asked map[Right]string // the first request that needed it
 }
 
+// NewRights returns rights without any. The mapper tells the resource of a kind.
 func NewRights(mapper meta.RESTMapper) *Rights {
 	return &Rights{mapper: mapper, asked: map[Right]string{}}
 }
 
+// All returns each right, with the first request that needed it.
 func (r *Rights) All() map[Right]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +85,7 @@ func (r *Rights) AddEvent(group string, regarding runtime.Object) {
 	}
 }
 
-// AddRequest adds what a request to the API server needs. A read of the cache needs nothing beyond what addWatch adds.
+// AddRequest adds what a request to the API server needs. A read of the cache needs nothing beyond what AddWatch adds.
 func (r *Rights) AddRequest(c *Call) {
 	if c.External != "" || c.Cached {
 		return

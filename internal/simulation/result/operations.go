@@ -21,6 +21,7 @@ type Operations struct {
 	Effects  int                      // only those that changed something outside of the cluster
 }
 
+// NewOperations returns counts of 0.
 func NewOperations() Operations {
 	return Operations{Created: map[request.ObjectID]bool{}, Writes: map[request.ObjectID]int{}, Deleted: map[request.ObjectID]int{}, Rollouts: map[request.ObjectID]int{}, Unnamed: newGenerated()}
 }

@@ -18,7 +18,7 @@ import (
 type References struct {
 	Baseline *Result
 	Again    *Result        // a second run, like the baseline
-	Patient  *Result        // a run in which the user waits after each action; see linger
+	Patient  *Result        // a run in which the user waits after each action
 	Late     []*Phase       // by the index of the phase; nil if there is none
 	LateRuns []*Result      // each of them starts the operator later than the one before
 	Random   []state.Places // by the index of the phase: places at which the baseline and the second run differ

@@ -1,3 +1,5 @@
+// Package result has what a run led to: a [Result], with a [Phase] for each action. [References] are the results without
+// faults, with which the others are compared.
 package result
 
 import (
@@ -50,7 +52,7 @@ type Phase struct {
 	Revision   int64       // the server's revision then
 	External   string      // what was outside of the cluster then
 	Operations Operations
-	Later      []state.State // the states that the operator would reach by itself before the next action; see linger
+	Later      []state.State // the states that the operator would reach by itself before the next action
 }
 
 // Seed determines the random values of a run, from which package ownedresources generates passwords. A run with faults has the
@@ -63,6 +65,7 @@ type Seed [32]byte
 // its waits end when those end. Otherwise it would wake at other times of the day, and schedules would differ.
 type Moments map[int]Moment
 
+// Moment is when an action began and ended.
 type Moment struct {
 	Begun time.Time
 	Over  time.Time // the end of a wait; zero for other actions

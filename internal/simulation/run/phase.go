@@ -6,7 +6,7 @@ import (
 )
 
 // finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
-// injected during checkRest, or work becomes due, the operator has to become quiet again, and both checks are repeated.
+// injected during restCheck, or work becomes due, the operator has to become quiet again, and both checks are repeated.
 func (s *script) finishPhase(name string) {
 	rest := restCheck{Run: s.Run}
 	for {
@@ -87,7 +87,7 @@ func (s *script) judge(index int, ended *result.Phase) error {
 	return result.StateError(ended.Name, want.Judge(s.References.Names.Align(ended.State, want.Baseline)))
 }
 
-// stateAfterRest returns the state to which the passes of checkRest have led. A process that starts again gets there too.
+// stateAfterRest returns the state to which the passes of restCheck have led. A process that starts again gets there too.
 func (s *script) stateAfterRest() []state.State {
 	if s.settle(); s.Failure() != nil {
 		return nil

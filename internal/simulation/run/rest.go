@@ -9,11 +9,11 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
-// restTime is the time between the moment at which the operator is quiet and the passes of checkRest. It is above a
+// restTime is the time between the moment at which the operator is quiet and the passes of restCheck. It is above a
 // second, so that an operator that writes the time of each pass is found.
 const restTime = 2 * time.Second
 
-// maxDueWork is how often in a phase work may become due in the moments before the passes of checkRest.
+// maxDueWork is how often in a phase work may become due in the moments before the passes of restCheck.
 const maxDueWork = 3
 
 // restCheck checks, in one phase, that the operator rests.

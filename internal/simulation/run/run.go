@@ -1,3 +1,13 @@
+// Package run runs a scenario once.
+//
+//   - run.go holds a [Run], and its bubble of testing/synctest. scenario.go has the [Scenario], and deadline.go ends runs.
+//   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions. leader.go finishes a pass,
+//     and changes the leader in the middle of one. wait.go lets time pass.
+//   - script.go does the user's actions, and phase.go checks the state after each. user.go is the client of the actions, held.go
+//     has the finalizers of another controller on what the user deletes, and check.go calls the scenario's own checks.
+//   - rest.go checks that the operator rests. unrest.go explains why it does not, missed.go which events it did not get, and
+//     hidden.go which objects its cache hides.
+//   - late.go has the runs without faults with which the others are compared, and patience.go the run in which the user waits.
 package run
 
 import (

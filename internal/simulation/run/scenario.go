@@ -30,7 +30,7 @@ type Scenario struct {
 	Always      func(r *Run) error                                 // is called after changes, between passes; may be nil
 	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
-	Strict      bool                                               // each action is held to its own result; see references.near
+	Strict      bool                                               // each action is held to its own result; see result.References
 	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
 
 	Deadline Deadline // the deadline of the exploration

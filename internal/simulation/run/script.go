@@ -95,7 +95,7 @@ func (s *script) do(action Action) {
 		s.finishPhase(action.Name)
 		return
 	}
-	// An external action has no event. A pass of checkRest would be the first to see it, and rightly change something.
+	// An external action has no event. A pass of restCheck would be the first to see it, and rightly change something.
 	if s.settle(); s.Failure() != nil {
 		return
 	}

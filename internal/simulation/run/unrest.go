@@ -35,7 +35,7 @@ func (c *restCheck) explain() error {
 		strings.Join(wrote, ", "), changed)
 }
 
-// swallowed returns the last of the requests before checkRest, if it was refused, and its pass, the last one over its object, ended
+// swallowed returns the last of the requests before the check, if it was refused, and its pass, the last one over its object, ended
 // without an error or a delay. It returns nil otherwise.
 func (c *restCheck) swallowed(wrote []string) *request.Request {
 	for _, request := range slices.Backward(c.Log.All()) {
@@ -54,7 +54,7 @@ func (c *restCheck) swallowed(wrote []string) *request.Request {
 	return nil
 }
 
-// writesAgain runs more passes after checkRest. It reports whether they send one of the requests once more, and change
+// writesAgain runs more passes after the check. It reports whether they send one of the requests once more, and change
 // something by it. Then no event is missing: the operator would go on like that. The run has failed already, and these
 // passes leave no trace in it.
 func (c *restCheck) writesAgain(wrote []string) bool {

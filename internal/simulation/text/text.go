@@ -1,3 +1,4 @@
+// Package text has the words that messages of the simulation have in common: [Plural] for numbers, and [Describe] for objects.
 package text
 
 import (

@@ -38,6 +38,7 @@ const (
 	MomentOther   MomentKind = "other"   // processes and other writers
 )
 
+// Timeline returns what happened, in order.
 func (t *Trace) Timeline() []Moment {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,3 +1,5 @@
+// Package trace records what happens in a run. A [Trace] prints it as a table, and timeline.go returns it in a form that can be
+// drawn.
 package trace
 
 import (
@@ -36,6 +38,7 @@ type Row struct {
 	Changed *memoryserver.Change // nil: the row is not a change
 }
 
+// Add adds a row, with the time.
 func (t *Trace) Add(r Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,7 +30,7 @@ func (w *World) StepCluster() bool {
 }
 
 // stepExternal lets what is outside of the cluster take one step, and reports whether that changed something. It does
-// nothing while checkRest runs, which would blame the operator for the change.
+// nothing while the check runs that the operator rests, which would blame the operator for the change.
 func (w *World) stepExternal() bool {
 	external, steps := w.External.(steppingExternal)
 	if !steps || w.isProbing() {

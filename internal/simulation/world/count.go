@@ -18,15 +18,15 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/text"
 )
 
-// counter counts what the operator did. The run's lock guards it.
-type counter struct {
+// Counter counts what the operator did. The run's lock guards it.
+type Counter struct {
 	result.Operations
 	SawPast      bool               // a process has seen the past
 	createdSince map[types.UID]bool // what the operator created since then: it may delete this when it sees the present
 }
 
 // isDeletion reports whether a change is a deletion by the operator that counts.
-func (o *counter) isDeletion(c *request.Call, change *memoryserver.Change) bool {
+func (o *Counter) isDeletion(c *request.Call, change *memoryserver.Change) bool {
 	return c.IsDeletion() && !o.createdSince[change.Old.GetUID()] && !hasNeverRun(change.Old)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
-// history is what has happened on the server. The run's lock guards it.
-type history struct {
+// History is what has happened on the server. The run's lock guards it.
+type History struct {
 	server  *memoryserver.Server
 	seen    int64                              // the revision up to which changes were observed
 	Changes []memoryserver.Change              // the changes that were observed
@@ -23,7 +23,7 @@ type history struct {
 }
 
 // Take returns the server's changes since the last call.
-func (h *history) Take() []memoryserver.Change {
+func (h *History) Take() []memoryserver.Change {
 	now, changes := h.server.Revision(), h.server.Changes(h.seen)
 	h.seen = max(now, h.seen)
 	if n := len(changes); n > 0 {
@@ -34,7 +34,7 @@ func (h *history) Take() []memoryserver.Change {
 }
 
 // Add updates the objects that exist by a change.
-func (h *history) Add(c *memoryserver.Change) {
+func (h *History) Add(c *memoryserver.Change) {
 	if c.New != nil {
 		h.Known.Add(c.New)
 	}
@@ -42,7 +42,7 @@ func (h *history) Add(c *memoryserver.Change) {
 }
 
 // put replaces an object. Nil deletes it.
-func (h *history) put(id request.ObjectID, obj client.Object) {
+func (h *History) put(id request.ObjectID, obj client.Object) {
 	if h.Present[id] = obj; obj == nil {
 		delete(h.Present, id)
 	}
@@ -52,7 +52,7 @@ func (h *history) put(id request.ObjectID, obj client.Object) {
 }
 
 // Objects returns the objects that exist.
-func (h *history) Objects() []client.Object {
+func (h *History) Objects() []client.Object {
 	all := make([]client.Object, 0, len(h.Present))
 	for _, obj := range h.Present {
 		all = append(all, obj)
@@ -61,12 +61,12 @@ func (h *history) Objects() []client.Object {
 }
 
 // hasSecret reports whether the text contains the value of any Secret.
-func (h *history) hasSecret(text string) bool {
+func (h *History) hasSecret(text string) bool {
 	return slices.ContainsFunc(h.Secrets, func(v secretValue) bool { return v.occursIn(text) })
 }
 
 // findLeak returns an error if a change put the value of a Secret into an object that is not a Secret.
-func (h *history) findLeak(c *memoryserver.Change) error {
+func (h *History) findLeak(c *memoryserver.Change) error {
 	if c.New == nil || c.GVK.Kind == "Secret" || len(h.Secrets) == 0 || state.FindString(c.New, h.hasSecret) == "" {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (h *history) findLeak(c *memoryserver.Change) error {
 }
 
 // FindLeakInText returns an error if the text contains the value of a Secret. what names the text.
-func (h *history) FindLeakInText(what, text string) error {
+func (h *History) FindLeakInText(what, text string) error {
 	for _, v := range h.Secrets {
 		if v.occursIn(text) {
 			return v.leakedTo(what)
@@ -96,13 +96,13 @@ func NameOfChange(c *memoryserver.Change) string {
 }
 
 // hasGeneratedName reports whether the API server generated the object's name.
-func (h *history) hasGeneratedName(id request.ObjectID) bool {
+func (h *History) hasGeneratedName(id request.ObjectID) bool {
 	obj := h.Present[id]
 	return obj != nil && obj.GetGenerateName() != ""
 }
 
 // countGroup returns how many objects of a group exist and are not being deleted. The caller holds the lock.
-func (h *history) countGroup(g result.Group) int {
+func (h *History) countGroup(g result.Group) int {
 	exists := map[request.ObjectID]bool{}
 	count := func(id request.ObjectID, obj client.Object) {
 		of, ok := result.GroupOf(id.Kind, obj)

@@ -16,9 +16,9 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/trace"
 )
 
-// otherWriter is a writer of the operator's objects that is neither the user nor the operator. The caller of its methods holds the
+// OtherWriter is a writer of the operator's objects that is neither the user nor the operator. The caller of its methods holds the
 // run's lock.
-type otherWriter struct {
+type OtherWriter struct {
 	*World
 	writes []otherWrite
 }
@@ -46,7 +46,7 @@ func partsIn(obj client.Object) OtherParts {
 }
 
 // Parts returns which parts each object has now that the other writer wrote.
-func (o *otherWriter) Parts() []OtherParts {
+func (o *OtherWriter) Parts() []OtherParts {
 	parts := make([]OtherParts, len(o.writes))
 	for i := range o.writes {
 		if now := o.read(&o.writes[i]); now != nil {
@@ -58,7 +58,7 @@ func (o *otherWriter) Parts() []OtherParts {
 
 // ForgetRemovedParts forgets the parts that objects had before, and that a user or another controller has removed since.
 // The operator is not to blame for their loss.
-func (o *otherWriter) ForgetRemovedParts(before []OtherParts) {
+func (o *OtherWriter) ForgetRemovedParts(before []OtherParts) {
 	for i, had := range before {
 		now, must := o.read(&o.writes[i]), &o.writes[i].must
 		if now == nil {
@@ -73,7 +73,7 @@ func (o *otherWriter) ForgetRemovedParts(before []OtherParts) {
 }
 
 // read returns the object as it is on the server, nil if it does not exist any more.
-func (o *otherWriter) read(w *otherWrite) client.Object {
+func (o *OtherWriter) read(w *otherWrite) client.Object {
 	kind := w.GetObjectKind().GroupVersionKind()
 	var now client.Object = &metav1.PartialObjectMetadata{}
 	if made, err := o.Scheme.New(kind); err == nil {
@@ -88,7 +88,7 @@ func (o *otherWriter) read(w *otherWrite) client.Object {
 
 // Write writes the object of a request as another writer: an annotation, a label and a finalizer; and a condition, if
 // the request writes the status. They must survive the request.
-func (o *otherWriter) Write(c *request.Call) {
+func (o *OtherWriter) Write(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	if err := o.User.Get(context.Background(), c.Object, obj); err != nil {
@@ -111,7 +111,7 @@ func (o *otherWriter) Write(c *request.Call) {
 
 // setCondition sets a condition as another controller does. It returns false if that is not possible, such as for a kind
 // without conditions.
-func (o *otherWriter) setCondition(c *request.Call) bool {
+func (o *OtherWriter) setCondition(c *request.Call) bool {
 	made, err := o.Scheme.New(c.Kind)
 	obj, typed := made.(client.Object)
 	if err != nil || !typed || conditionsOf(obj) == nil {
@@ -140,7 +140,7 @@ func conditionsOf(obj runtime.Object) *[]metav1.Condition {
 }
 
 // Remove deletes the object of a request as another writer does.
-func (o *otherWriter) Remove(c *request.Call) {
+func (o *OtherWriter) Remove(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	obj.Namespace, obj.Name = c.Object.Namespace, c.Object.Name
@@ -153,7 +153,7 @@ func (o *otherWriter) Remove(c *request.Call) {
 
 // propagation returns how the other writer deletes the object of a request: a Job with its pods, as kubectl does. The API
 // server's default would leave the pods of a Job behind, for which the operator is not to blame.
-func (o *otherWriter) propagation(c *request.Call) []client.DeleteOption {
+func (o *OtherWriter) propagation(c *request.Call) []client.DeleteOption {
 	if c.Kind.Group != "batch" || c.Kind.Kind != "Job" {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (o *otherWriter) propagation(c *request.Call) []client.DeleteOption {
 }
 
 // Check returns an error if the operator has lost something that the other writer wrote just before.
-func (o *otherWriter) Check() error {
+func (o *OtherWriter) Check() error {
 	for _, obj := range o.writes {
 		id := request.ObjectID{Kind: obj.GetObjectKind().GroupVersionKind(), Name: client.ObjectKeyFromObject(obj)}
 		now := o.History.Present[id]
@@ -188,13 +188,14 @@ func (o *otherWriter) Check() error {
 	return nil
 }
 
+// LostError returns the error about a part of an object that another writer wrote, and that the operator lost.
 func LostError(what string, of request.ObjectID) error {
 	return fmt.Errorf("lost what another writer wrote just before: %s of %s\n"+
 		"Send the resource version that was read, or change only fields of your own", what, of)
 }
 
 // ReleaseFinalizers removes the other writer's finalizer from objects that are being deleted.
-func (o *otherWriter) ReleaseFinalizers() {
+func (o *OtherWriter) ReleaseFinalizers() {
 	for _, obj := range o.writes {
 		now := obj.Object.DeepCopyObject().(client.Object)
 		if err := o.User.Get(context.Background(), client.ObjectKeyFromObject(obj), now); err != nil {

@@ -1,3 +1,7 @@
+// Package world is what is around the operator in a run. A [World] has the API server, the log of the requests, the trace and
+// the plan of the faults. history.go has the objects that exist, cluster.go lets the rest of the cluster work, count.go counts
+// what the operator did, secrets.go looks for values of Secrets where they must not appear, and otherwriter.go is the other
+// writer of the operator's objects.
 package world
 
 import (
@@ -31,9 +35,9 @@ type World struct {
 
 	Mu            sync.Mutex // guards what follows
 	Plan          plan.Plan
-	History       history
-	Counter       counter
-	Others        otherWriter
+	History       History
+	Counter       Counter
+	Others        OtherWriter
 	Probing       bool // the check runs that the operator rests
 	Failures      []error
 	Silenced      map[kinds.Finding]bool // kinds of findings that were left out
@@ -53,12 +57,13 @@ type Options struct {
 	Seed        result.Seed
 }
 
+// New returns a world in which nothing has happened.
 func New(o Options) *World {
 	w := &World{
 		Options: o, User: o.Server.Client(), Log: &request.Log{}, Trace: &trace.Trace{},
 		Plan:     plan.New(o.Faults),
-		History:  history{server: o.Server, Present: map[request.ObjectID]client.Object{}},
-		Counter:  counter{Operations: result.NewOperations(), createdSince: map[types.UID]bool{}},
+		History:  History{server: o.Server, Present: map[request.ObjectID]client.Object{}},
+		Counter:  Counter{Operations: result.NewOperations(), createdSince: map[types.UID]bool{}},
 		Rights:   request.NewRights(o.Server.Client().RESTMapper()),
 		Silenced: map[kinds.Finding]bool{},
 		random:   rand.NewChaCha8(o.Seed),
@@ -75,6 +80,7 @@ func (w *World) Fail(err error) {
 	w.FailLocked(err)
 }
 
+// FailLocked is Fail for a caller that holds the lock.
 func (w *World) FailLocked(err error) {
 	if f, ok := errors.AsType[failure.Finding](err); ok && w.silence(f.Kind) {
 		return
@@ -115,6 +121,7 @@ type Version struct {
 	steps    int   // how often what is outside of the cluster has changed by itself
 }
 
+// Version returns the version now.
 func (w *World) Version() Version {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -128,6 +135,7 @@ func (w *World) NoteSilenced(kind kinds.Finding) bool {
 	return w.silence(kind)
 }
 
+// SetProbing notes whether the check runs that the operator rests.
 func (w *World) SetProbing(probing bool) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
