@@ -75,7 +75,7 @@ lint: requirements bin/golangci-lint bin/actionlint ## Check style, tidy modules
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
 	test "$$have" = "$$(cat $(generated) 2>/dev/null | cksum)" || \
 	{ echo "opblocks: generated files were out of date and have been generated again: commit them" >&2; exit 1; }
-	go test ./internal/documented ./internal/imports ./internal/links ./internal/sentences
+	go test ./internal/documented ./internal/imports ./internal/limits ./internal/links ./internal/sentences
 	bin/actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 	go run ./internal/exportedapi
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -157,7 +156,7 @@ func TestAnywhere(t *testing.T) {
 		second.Name = "second"
 		env.create(t, second)
 		set.waitForError(t, func(err error) bool {
-			owned, is := errors.AsType[*owned.OwnershipError](err)
+			owned, is := errors.AsType[*OwnershipError](err)
 			return is && owned.Owner.Name == "web" && owned.OwnerNamespace == env.namespace && owned.Owner.UID == env.owner.UID
 		})
 		require.NoError(t, env.client.Delete(t.Context(), second))
@@ -181,7 +180,7 @@ func TestAnywhere(t *testing.T) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.other}}
 		require.NoError(t, env.client.Delete(t.Context(), namespace))
 		set.waitForError(t, func(err error) bool {
-			wait, waits := errors.AsType[*owned.WaitingError](err)
+			wait, waits := errors.AsType[*WaitingError](err)
 			return waits && strings.Contains(wait.Error(), "is being deleted")
 		})
 		change(t, env, shard, func(m *corev1.ConfigMap) { m.Finalizers = nil })
@@ -212,7 +211,7 @@ func TestAnywhere(t *testing.T) {
 		waitForMarks(t, env, env.shard(0), env.owner.UID)
 		theirs := neighbour.newOwner()
 		neighbour.create(t, theirs)
-		set.waitForError(t, func(err error) bool { _, is := errors.AsType[*owned.OwnershipError](err); return is })
+		set.waitForError(t, func(err error) bool { _, is := errors.AsType[*OwnershipError](err); return is })
 		require.NoError(t, env.client.Delete(t.Context(), theirs))
 		env.waitGone(t, theirs)
 		waitForMarks(t, env, env.shard(0), env.owner.UID)

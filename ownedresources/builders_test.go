@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -171,7 +170,7 @@ func TestBuildersAreWrittenOnce(t *testing.T) {
 	for name, apply := range map[string]func(*testing.T, *testEnv, built) error{
 		"Ensure": func(t *testing.T, env *testEnv, b built) error {
 			err := b.children().Reconcile(t.Context(), env.client, env.owner)
-			if _, waits := errors.AsType[*owned.WaitingError](err); waits { // no controller runs that could make the workloads ready
+			if _, waits := errors.AsType[*WaitingError](err); waits { // no controller runs that could make the workloads ready
 				return nil
 			}
 			return fmt.Errorf("expected a WaitingError: %w", err)

@@ -21,7 +21,7 @@ import (
 // most one of each in a reconcile. The metric opblocks_applies_total counts what it did.
 //
 // If another writer changes a child back again and again, the first six writes are made at once. Later ones are
-// delayed, by 2 seconds at first and by 5 minutes at most. While one is delayed the error is a [*owned.WaitingError] with the
+// delayed, by 2 seconds at first and by 5 minutes at most. While one is delayed the error is a [*WaitingError] with the
 // reason WriteLoop. A warning event on the owner and the metric opblocks_write_loop name the fields. The same holds if
 // another writer deletes what the set creates, creates what it prunes, or puts back what it recreates.
 type ChildSet[T client.Object] struct{ set *set.Set }
@@ -47,9 +47,9 @@ func (s *ChildSet[T]) SetFormerNames(names ...string) { s.set.FormerNames = name
 // happens to the others, in the order of [Child.After].
 //
 // The error joins the errors of all children: the errors of [Apply], the errors of the functions that build children
-// and read inputs, and [*owned.FailedError]. If none of these occurs, but a child is not ready yet, waits for another one, or
-// waits for an object that an input reads, the error is a [*owned.WaitingError]. If there is any other error than a
-// [*owned.WaitingError], nothing is pruned. If a child could not be built, no object of its kind is pruned.
+// and read inputs, and [*FailedError]. If none of these occurs, but a child is not ready yet, waits for another one, or
+// waits for an object that an input reads, the error is a [*WaitingError]. If there is any other error than a
+// [*WaitingError], nothing is pruned. If a child could not be built, no object of its kind is pruned.
 //
 // Before any request, it returns an error for each object that is nil, has no name, or has the kind and name of another
 // one, and for one that the garbage collector would delete at once: see [Apply]. Such objects are not written; all
@@ -92,7 +92,7 @@ func (s *ChildSet[T]) FormerFinalizerNames() []string { return s.set.FormerFinal
 // Finalize deletes the children of an owner that is being deleted, if nobody else deletes them: the children with the
 // option [Anywhere], or with [ChildSet.RemoveInOrder] all children, in order. Children that [Child.Retain] keeps stay. Before
 // that, Finalize removes the finalizers from the Jobs of [RunOnce], and deletes the pods that [ExpandVolumes] has
-// orphaned. Until all of these are gone, the error is a [*owned.WaitingError], and the event of a child's deletion triggers
+// orphaned. Until all of these are gone, the error is a [*WaitingError], and the event of a child's deletion triggers
 // the next reconcile. Package reconcile calls it.
 func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
 	return set.Finalization{Pruner: set.Pruner{Set: s.set}}.FinalizeOwner(ctx, c, obj)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
@@ -79,23 +78,6 @@ func TestWithJSONValues(t *testing.T) {
 	bad.Object["spec"] = func() {}
 	_, err := Apply(t.Context(), w.client, w.owner, bad)
 	require.ErrorContains(t, err, "no JSON form")
-}
-
-func TestWithDataOfAnUnstructuredSecret(t *testing.T) {
-	secret := func(fields map[string]any) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: fields}
-		u.SetAPIVersion("v1")
-		u.SetKind("Secret")
-		return u
-	}
-	given := secret(map[string]any{
-		"stringData": map[string]any{"a": "text", "b": "wins"},
-		"data":       map[string]any{"b": "b2xk", "c": "c3RheXM="},
-	})
-	before := given.DeepCopy()
-	want := secret(map[string]any{"data": map[string]any{"a": "dGV4dA==", "b": "d2lucw==", "c": "c3RheXM="}})
-	require.Equal(t, want, owned.WithData(given))
-	require.Equal(t, before, given, "the caller's object is not modified")
 }
 
 func TestWithData(t *testing.T) {

@@ -47,11 +47,11 @@
 //     apply, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields
 //     that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer
 //     desired would stay for ever.
-//   - An object that has another controller, or none, is left alone, and the error is an [owned.OwnershipError], which names
+//   - An object that has another controller, or none, is left alone, and the error is an [OwnershipError], which names
 //     the controller. The options [Adopt] and [AdoptRetained] allow to take over an object without a controller.
-//   - While an object is being deleted, the error is a [owned.WaitingError]. The event of its deletion triggers the next
+//   - While an object is being deleted, the error is a [WaitingError]. The event of its deletion triggers the next
 //     reconcile.
-//   - While the controller of an object is a former owner, the error is a [owned.WaitingError] too: the garbage collector
+//   - While the controller of an object is a former owner, the error is a [WaitingError] too: the garbage collector
 //     deletes the object. If it has not done so after a minute, and the object has no other owner, a [ChildSet] deletes
 //     it.
 //   - A child with the option [Anywhere] or [Child.Retain] has a mark instead of an owner reference. It is ours if the mark

@@ -2,10 +2,8 @@ package ownedresources
 
 import (
 	"context"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -37,7 +34,7 @@ func TestOptionMistakes(t *testing.T) {
 		"GenerateUntyped":  {reason: "A Secret without a Go type is a Secret.", child: Build(func(*configMap) *unstructured.Unstructured { return nil }).Kind(corev1.SchemeGroupVersion.WithKind("Secret")).Generate("a", 1)},
 		"RunOnce":          {reason: "A Job.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce())},
 		"ExpandVolumes":    {reason: "A StatefulSet.", child: Build(func(*configMap) *appsv1.StatefulSet { return nil }, ExpandVolumes())},
-		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: Build(constant("a", ""), withGenerate("a", 1)), want: "child 1, a ConfigMap: Generate is for a Secret: take it away, or put the value into a Secret of its own"},
+		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: Build(constant("a", ""), withGenerate("a", 1)), want: "child 1, a ConfigMap: it has Generate, which is for a Secret: take it away, or put the value into a Secret of its own"},
 		"LengthZero":       {reason: "An empty value protects nothing.", child: secret(withGenerate("a", 0)), want: `child 1, a Secret: Generate("a") with length 0: use a length between 1 and 1024`},
 		"LengthNegative":   {reason: "Nor is there one of a negative length.", child: secret(withGenerate("a", -1)), want: `child 1, a Secret: Generate("a") with length -1: use a length between 1 and 1024`},
 		"LengthTooLarge":   {reason: "A typing error must not fill etcd.", child: secret(withGenerate("a", 1025)), want: `child 1, a Secret: Generate("a") with length 1025: use a length between 1 and 1024`},
@@ -61,75 +58,6 @@ func TestOptionMistakes(t *testing.T) {
 				return
 			}
 			require.EqualError(t, err, test.want, test.reason)
-		})
-	}
-}
-
-func TestRandomText(t *testing.T) {
-	seen, counts := map[string]bool{}, map[rune]int{}
-	for range 200 {
-		text := string(feature.RandomText(t.Context(), 310))
-		require.Len(t, text, 310)
-		require.False(t, seen[text], "no value comes twice")
-		seen[text] = true
-		for _, c := range text {
-			counts[c]++
-		}
-	}
-	require.Len(t, counts, len(feature.GeneratedAlphabet), "every character of the alphabet, and no other")
-	for c, n := range counts {
-		require.Contains(t, feature.GeneratedAlphabet, string(c))
-		require.InDelta(t, 1000, n, 250, "%c is as frequent as the others", c) // 8 standard deviations
-	}
-	require.Empty(t, strings.Trim(feature.GeneratedAlphabet, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"), "nothing with a meaning in a URL or a shell")
-}
-
-func TestPlanFill(t *testing.T) {
-	one, two := record.HashOfTrigger("1"), record.HashOfTrigger("2")
-	rotating := func(trigger string) []owned.GeneratedKey {
-		return []owned.GeneratedKey{{Name: "password", Length: 8, RotateOn: func(client.Object) string { return "" }, Trigger: trigger}}
-	}
-	live := func(value, rotated string) *corev1.Secret {
-		s := &corev1.Secret{Data: map[string][]byte{"password": []byte(value), "other": []byte("x")}}
-		if rotated != "" {
-			s.Annotations = map[string]string{record.Rotated: rotated}
-		}
-		return s
-	}
-	type want struct {
-		Keep, Fill bool
-		Triggered  bool
-	}
-	cases := map[string]struct {
-		reason string
-		keys   []owned.GeneratedKey
-		live   *corev1.Secret
-		want   want
-	}{
-		"NoSecret":       {reason: "A new Secret gets all values.", keys: rotating(one), want: want{Fill: true}},
-		"Missing":        {reason: "A missing key is filled.", keys: rotating(one), live: &corev1.Secret{}, want: want{Fill: true}},
-		"Empty":          {reason: "An empty value protects nothing.", keys: rotating(one), live: live("", "password="+one), want: want{Fill: true}},
-		"Present":        {reason: "What is there stays, whoever put it in.", keys: []owned.GeneratedKey{{Name: "password", Length: 8}}, live: live("theirs", ""), want: want{Keep: true}},
-		"SameTrigger":    {reason: "A rotation happens once for each trigger.", keys: rotating(one), live: live("a", "password="+one), want: want{Keep: true}},
-		"AnotherTrigger": {reason: "The trigger has changed.", keys: rotating(two), live: live("a", "password="+one), want: want{Fill: true, Triggered: true}},
-		"FirstTrigger":   {reason: "The trigger appears on the owner for the first time.", keys: rotating(one), live: live("a", "password="+feature.NoTrigger), want: want{Fill: true, Triggered: true}},
-		"NoTrigger":      {reason: "To remove the trigger asks for nothing.", keys: rotating(feature.NoTrigger), live: live("a", "password="+one), want: want{Keep: true, Triggered: true}},
-		"NeverRecorded":  {reason: "The value is older than RotateOn: somebody may use it.", keys: rotating(one), live: live("a", ""), want: want{Keep: true}},
-		"RecordOfOthers": {reason: "The record of another key says nothing of this one.", keys: rotating(one), live: live("a", "other="+two), want: want{Keep: true}},
-		"RecordBroken":   {reason: "Whatever stands in the annotation, no value is lost.", keys: rotating(one), live: live("a", "password,=,,"), want: want{Keep: true}},
-	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			var plan feature.FillPlan
-			if test.live == nil {
-				plan = feature.PlanFill(test.keys, nil)
-			} else {
-				plan = feature.PlanFill(test.keys, test.live)
-			}
-			got := want{Keep: string(plan.Keep["password"]) != "", Fill: len(plan.Fill) == 1, Triggered: plan.Triggered}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s\n%s", test.reason, diff)
-			}
 		})
 	}
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // Input is a value of type S that a child of a T is built from, beside the T itself. Make one with [From], [VersionHash],
-// [ContentHash], [Child.Live], [Child.LiveEach] or [Combine], and use it in [BuildFrom] and [BuildEachFrom], for any number of children of
-// one set.
+// [ContentHash], [Child.Live], [Child.LiveEach] or [Combine], and use it in [BuildFrom] and [BuildEachFrom], for any number of
+// children of one set.
 type Input[T client.Object, S any] struct{ input *set.Input }
 
 // AnyInput is an [Input] of whatever type.
@@ -78,10 +78,10 @@ func ReadsCached[T client.Object](obj client.Object, names func(T) []types.Names
 // while the owner and the objects that were read have the same versions.
 //
 // If the function returns an error of the API server that something is not found, the children that are built from the
-// input stay as they are, and the error of [ChildSet.Reconcile] is a [*owned.WaitingError] with the reason ReferenceNotFound.
+// input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound.
 // With the option [Child.KeepWhileMissing] they are built with the value that the function returned beside its error. Any
 // other error is returned with the name of the child. It does not hold up the other children. An object that exists for
-// more than a minute and that the cache does not show, because of its selector or namespaces, is a [*owned.NotCachedError].
+// more than a minute and that the cache does not show, because of its selector or namespaces, is a [*NotCachedError].
 func From[T client.Object, S any](read func(ctx context.Context, r client.Reader, owner T) (S, error), reads ...Read[T]) *Input[T, S] {
 	var declared []references.Reference
 	for _, one := range reads {

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/references"
 )
 
@@ -318,7 +317,7 @@ func TestInputHiddenByTheCache(t *testing.T) {
 			var err error
 			s.set.Forms, err = references.NewForms(env.client.Scheme(), s.Watched(), s.set.References())
 			require.NoError(t, err)
-			s.set.ApiReader = env.other
+			s.set.APIReader = env.other
 			clock := clocktesting.NewFakePassiveClock(secret.CreationTimestamp.Time)
 			s.set.Applier.Clock = clock
 
@@ -326,7 +325,7 @@ func TestInputHiddenByTheCache(t *testing.T) {
 			if test.built {
 				require.NoError(t, err, "the cache may be just behind")
 			} else {
-				wait, ok := errors.AsType[*owned.WaitingError](err)
+				wait, ok := errors.AsType[*WaitingError](err)
 				require.True(t, ok, "%v", err)
 				reason, after := wait.Waiting()
 				require.Equal(t, "ReferenceNotFound", reason)
@@ -334,7 +333,7 @@ func TestInputHiddenByTheCache(t *testing.T) {
 			}
 			clock.SetTime(clock.Now().Add(2 * time.Minute))
 			err = s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner)
-			hidden, ok := errors.AsType[*owned.NotCachedError](err)
+			hidden, ok := errors.AsType[*NotCachedError](err)
 			require.True(t, ok, "%s: %v", test.reason, err)
 			require.ErrorContains(t, hidden, "Secret "+env.namespace+"/hidden is not in the cache, although it exists: the cache's selector or namespaces leave it out")
 			require.Equal(t, test.built, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))

@@ -1,18 +1,15 @@
 package ownedresources
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
 // The names of the keys take as much as their values, so that the managed fields double the object's size. The API server creates
@@ -32,22 +29,9 @@ func TestApplyOfALargeObject(t *testing.T) {
 
 	small := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"a": "b"}}
 	_, err = env.apply(t, small)
-	require.NoError(t, err, "it becomes an ordinary object again")
-	env.expect(t, small, apply.Unchanged, none...)
-}
-
-func TestWithSizeRemedy(t *testing.T) {
-	for _, err := range []error{
-		errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max"),
-		errors.New("etcdserver: request is too large"),
-		apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
-	} {
-		require.ErrorIs(t, write.WithSizeRemedy(err), err)
-		require.ErrorContains(t, write.WithSizeRemedy(err), "split the object")
-	}
-	other := errors.New("etcdserver: leader changed")
-	require.Equal(t, other, write.WithSizeRemedy(other))
-	require.NoError(t, write.WithSizeRemedy(nil))
+	require.ErrorContains(t, err, "delete the live object", "the API server adds the managed fields of the live object first")
+	require.NoError(t, env.other.Delete(t.Context(), small.DeepCopy()))
+	env.expect(t, small, apply.Created, "POST configmaps")
 }
 
 // Anybody can write an item without the key of its list. The API server then refuses every server-side apply of the object.

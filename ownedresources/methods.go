@@ -69,7 +69,7 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 // The deletion of the namespace deletes them all the same.
 //
 // When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same
-// name does not take it over: the error is an [*owned.OwnershipError] whose Retained is true. With the option
+// name does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option
 // [AdoptRetained] it does, as soon as the API server shows that the former owner is gone.
 func (c *Child[T, C]) Retain(keep func(owner T) bool) *Child[T, C] {
 	return c.change("Retain", func(c *set.Child) { c.Options.Retain = func(owner client.Object) bool { return keep(owner.(T)) } })
@@ -118,7 +118,7 @@ func (c *Child[T, C]) CreateOnly(unset func(C)) *Child[T, C] {
 // by which pods are replaced. It is not called before the child exists.
 //
 // Without it, the child is neither built nor changed while an object is missing, and is not pruned either. In both cases the
-// error of [ChildSet.Reconcile] is a [*owned.WaitingError] with the reason ReferenceNotFound, which names what is missing.
+// error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
 func (c *Child[T, C]) KeepWhileMissing(keep func(live, desired C)) *Child[T, C] {
 	return c.change("KeepWhileMissing", func(c *set.Child) {
 		c.Options.KeepWhileMissing = func(live, desired client.Object) { keep(live.(C), desired.(C)) }

@@ -20,7 +20,7 @@ func FormerManagers(names ...string) ChildOption {
 }
 
 // Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with
-// an [*owned.OwnershipError]. An object that has another controller is left alone, with one exception: if that controller is
+// an [*OwnershipError]. An object that has another controller is left alone, with one exception: if that controller is
 // a former owner (a deleted owner of the same name), the garbage collector deletes the object, or [Ensure] does after a
 // minute. An object that has a mark instead of an owner reference ([Anywhere], [Child.Retain]) is taken over if the mark
 // names an owner of the same kind, and the API server shows that this owner is gone.
@@ -36,7 +36,7 @@ func Adopt() ChildOption {
 // controller and is retained (opblocks.dev/retained). Its annotations name the object itself, this set
 // (opblocks.dev/set), and an owner with the kind, the namespace and the name of the present one. Before it takes over
 // the object, the API server has to show that this former owner is gone. Any other object is left alone, with an
-// [*owned.OwnershipError].
+// [*OwnershipError].
 //
 // Whoever may write the object can also write such annotations. They gain nothing by it: they can already change or
 // delete what the operator keeps under this name.
@@ -49,7 +49,7 @@ func AdoptRetained() ChildOption {
 // that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. If the API server
 // also refuses the change for the new object, the error is that refusal: a process does not delete an object that it
 // created for the same change. An object that another writer puts in its place is deleted again, less often each time:
-// see [ChildSet]. Until the old child is gone, the error is a [*owned.WaitingError].
+// see [ChildSet]. Until the old child is gone, the error is a [*WaitingError].
 func Recreate() ChildOption {
 	return func(o *owned.Options) { o.Recreate = true }
 }
@@ -73,7 +73,7 @@ func ReadyWhen(conditionType string) ChildOption {
 // An object is deleted only if its mark names the object itself, and an owner that the API server shows to be deleted
 // or that does not desire the object any more. Its managed fields must also name the operator's field manager. So a
 // copy, such as one that a backup restored under another name, is left alone. So is an object that another owner made:
-// the error is an [*owned.OwnershipError].
+// the error is an [*OwnershipError].
 //
 // The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role has
 // to allow what it does there. An object in any other namespace is refused with an error. If a namespace is being
@@ -97,7 +97,7 @@ func Anywhere() ChildOption {
 // changed first, also the claims of pods that were scaled away. Then the StatefulSet is deleted without its pods, and
 // created again; the new one adopts the pods, which keep running. If the API server refuses to grow a claim, because
 // its StorageClass does not allow it, nothing is deleted, and the error has the API server's words. While a claim is
-// not bound, the error is a [*owned.WaitingError] with the reason ClaimNotBound: only bound claims can grow.
+// not bound, the error is a [*WaitingError] with the reason ClaimNotBound: only bound claims can grow.
 //
 // A claim template that requests less than the live one is an error (apierrors.IsInvalid), and the StatefulSet stays as
 // it is: volumes cannot shrink. Other changes of claim templates are refused by the API server, as without the option.
@@ -130,9 +130,9 @@ func ExpandVolumes() ChildOption {
 //
 // The new Job also waits for the pods if somebody has deleted the Job without them. These pods have the label
 // batch.kubernetes.io/job-name of this Job, and no controller or one of this name. While one runs, the error is a
-// [*owned.WaitingError] with the reason FormerPodsRunning, which names the pod. The set looks again after 10 seconds.
+// [*WaitingError] with the reason FormerPodsRunning, which names the pod. The set looks again after 10 seconds.
 //
-// A Job that fails is shown by a [*owned.FailedError] and is not repeated, not even after its time to live, until the content
+// A Job that fails is shown by a [*FailedError] and is not repeated, not even after its time to live, until the content
 // changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job
 // that has completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation
 // run-once.opblocks.dev/ with the name of the Job.

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -116,7 +115,7 @@ func (env *testEnv) setReady(t *testing.T, ready bool) {
 
 func requireWaits(t *testing.T, err error, reason string, messages ...string) {
 	t.Helper()
-	wait, ok := errors.AsType[*owned.WaitingError](err)
+	wait, ok := errors.AsType[*WaitingError](err)
 	require.True(t, ok, "%v", err)
 	is, _ := wait.Waiting()
 	require.Equal(t, reason, is)

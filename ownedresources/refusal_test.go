@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
@@ -223,46 +221,4 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 		require.NoError(t, err)
 		w.expect(t, w.deployment(), apply.Unchanged, none...)
 	})
-}
-
-func TestParseFieldPath(t *testing.T) {
-	name := func(name string) plan.PathElement { return plan.PathElement{Name: name} }
-	index := func(i int) plan.PathElement { return plan.PathElement{Index: i, IsIndex: true} }
-	tests := map[string]struct {
-		reason string
-		path   string
-		want   plan.FieldPath
-		bad    bool
-	}{
-		"Field":         {reason: "One name.", path: "spec", want: plan.FieldPath{name("spec")}},
-		"Nested":        {reason: "Names are separated by dots.", path: "spec.replicas", want: plan.FieldPath{name("spec"), name("replicas")}},
-		"Item":          {reason: "A number in brackets is an index.", path: "spec.ports[12].name", want: plan.FieldPath{name("spec"), name("ports"), index(12), name("name")}},
-		"ListInList":    {reason: "Indices may be anywhere.", path: "a[0].b[1].c", want: plan.FieldPath{name("a"), index(0), name("b"), index(1), name("c")}},
-		"ItemItself":    {reason: "A value of a set has no field.", path: "tags[3]", want: plan.FieldPath{name("tags"), index(3)}},
-		"KeyOfMap":      {reason: "Another text in brackets is a key, dots and slashes included.", path: "metadata.labels[example.com/team]", want: plan.FieldPath{name("metadata"), name("labels"), name("example.com/team")}},
-		"Empty":         {reason: "There is no field.", path: "", bad: true},
-		"OnlyIndex":     {reason: "An object is no list.", path: "[0].name", bad: true},
-		"NotClosed":     {reason: "The bracket is not closed.", path: "spec.ports[0", bad: true},
-		"EmptyName":     {reason: "A name is missing between two dots.", path: "spec..name", bad: true},
-		"TrailingDot":   {reason: "A name is missing at the end.", path: "spec.", bad: true},
-		"NoDotAfterKey": {reason: "A dot is missing behind the bracket.", path: "spec.ports[0]name", bad: true},
-	}
-	for testName, tc := range tests {
-		t.Run(testName, func(t *testing.T) {
-			got, ok := plan.ParseFieldPath(tc.path)
-			require.Equal(t, tc.bad, !ok, tc.reason)
-			if tc.bad {
-				return
-			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan.PathElement{})); diff != "" {
-				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-func TestJSONPointer(t *testing.T) {
-	path, ok := plan.ParseFieldPath("metadata.annotations[example.com/a~b]")
-	require.True(t, ok)
-	require.Equal(t, "/metadata/annotations/example.com~1a~0b", plan.JsonPointer(path), "slashes and tildes are escaped")
 }

@@ -85,7 +85,7 @@ func TestRetain(t *testing.T) {
 			env.owner = env.newOwner()
 			env.create(t, env.owner)
 			set.waitForError(t, func(err error) bool {
-				owned, is := errors.AsType[*owned.OwnershipError](err)
+				owned, is := errors.AsType[*OwnershipError](err)
 				return is && owned.Retained && owned.Owner.UID == former
 			})
 			waitFor(t, env, data, isRetainedFor(former))
@@ -310,7 +310,7 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	set, stop := env.start(t, env.retaining(AdoptRetained()))
 	env.create(t, env.owner)
 	isRefused := func(err error) bool {
-		_, is := errors.AsType[*owned.OwnershipError](err)
+		_, is := errors.AsType[*OwnershipError](err)
 		return is
 	}
 	set.waitForError(t, isRefused)

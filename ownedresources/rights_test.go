@@ -33,7 +33,7 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, apierrors.IsForbidden(limited.List(t.Context(), &corev1.ConfigMapList{})))
 	set := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap { return namedConfigMap(other, "data") }, Anywhere()))
-	set.set.Cache, set.set.ApiReader = emptyCache{}, limited
+	set.set.Cache, set.set.APIReader = emptyCache{}, limited
 	owner := env.finalizing(t, set, nil)
 	require.Eventually(t, func() bool { // the API server learns of the roles a moment later
 		err := set.Reconcile(t.Context(), limited, owner)

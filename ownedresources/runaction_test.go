@@ -17,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
@@ -120,7 +119,7 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 				require.NoError(t, env.other.Status().Update(t.Context(), pod))
 			}
 			s := Ensure(Build(func(*configMap) *batchv1.Job { return webJob() }, RunOnce()))
-			s.set.ApiReader = env.client // as with a manager
+			s.set.APIReader = env.client // as with a manager
 			err := s.Reconcile(t.Context(), env.client, env.owner)
 			if !test.waits {
 				requireWaits(t, err, "JobRunning")
@@ -128,7 +127,7 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 			}
 			requireWaits(t, err, "FormerPodsRunning")
 			require.EqualError(t, err, "Job "+env.namespace+"/web is not created while Pod "+env.namespace+"/web-abcde of a former Job of this name runs: wait for its end, or delete it", test.reason)
-			wait, _ := errors.AsType[*owned.WaitingError](err)
+			wait, _ := errors.AsType[*WaitingError](err)
 			_, after := wait.Waiting()
 			require.Equal(t, 10*time.Second, after, "pods are not watched")
 			require.False(t, env.exists(t, webJob()))
@@ -159,7 +158,7 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 	waitFor(t, env, job, func(j *batchv1.Job) bool { return j.DeletionTimestamp == nil })
 	require.NoError(t, env.client.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 	set.waitForError(t, func(err error) bool {
-		wait, waits := errors.AsType[*owned.WaitingError](err)
+		wait, waits := errors.AsType[*WaitingError](err)
 		return waits && reasonOf(wait) == feature.ReasonPodsRunning
 	})
 	require.ErrorContains(t, set.lastError(), "Pod "+env.namespace+"/"+first.Name)

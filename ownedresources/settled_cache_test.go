@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/set"
-	"github.com/opblocks/opblocks/internal/versions"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
@@ -267,45 +266,6 @@ func TestResyncEnqueuesASettledOwner(t *testing.T) {
 	env.queue.Done(request)
 	resync()
 	require.Zero(t, env.queue.Len(), "no reconcile can have been left out")
-}
-
-// Two reconcilers that share a set may reconcile an owner at once. An event that comes while both run is not lost when the first
-// of them ends.
-func TestSettledOfTwoReconcilesAtOnce(t *testing.T) {
-	m := set.NewOwnerMemory(&versions.Epoch{})
-	m.BeginList("o")
-	m.EndList("o", 7)
-	found := func() *set.SettledOwner { return &set.SettledOwner{Version: "1"} }
-	first, second := m.Begin("o"), m.Begin("o")
-	m.Observe("o")
-	m.End("o", first, found())
-	require.Nil(t, m.SettledOf("o"))
-	m.End("o", second, found())
-	require.Nil(t, m.SettledOf("o"))
-	m.End("o", m.Begin("o"), found())
-	require.NotNil(t, m.SettledOf("o"), "the next one is not disturbed")
-	first = m.Begin("o")
-	m.Forget(&configMap{ObjectMeta: metav1.ObjectMeta{UID: "o"}})
-	m.End("o", first, found())
-	require.Empty(t, m.ByUID, "an owner that is gone is not remembered")
-}
-
-// The children are listed again if one appears or is deleted while they are listed.
-func TestListAgain(t *testing.T) {
-	m := set.NewOwnerMemory(&versions.Epoch{})
-	child := &configMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "o", Controller: new(true)}}}}
-	for name, event := range map[string]func(client.Object){"Appeared": m.ChildAppeared, "Deleted": m.ChildDeleted} {
-		t.Run(name, func(t *testing.T) {
-			m.BeginList("o")
-			event(child)
-			m.EndList("o", 7)
-			require.False(t, m.IsPruned("o", 7))
-			require.Empty(t, m.ByUID)
-			m.BeginList("o")
-			m.EndList("o", 7)
-			require.True(t, m.IsPruned("o", 7))
-		})
-	}
 }
 
 // A watch that was interrupted shows an object that was deleted and created again as one update.

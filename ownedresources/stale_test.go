@@ -118,7 +118,7 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 			env.live(t, owner)
 
 			s = keptSet(tc.options...)
-			s.set.Cache, s.set.ApiReader = emptyCache{}, env.other
+			s.set.Cache, s.set.APIReader = emptyCache{}, env.other
 			err := s.Finalize(t.Context(), env.client, owner)
 			kept := namedConfigMap(env.namespace, "kept")
 			if !tc.gone {

@@ -2,7 +2,6 @@ package ownedresources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,19 +143,4 @@ func TestServerSideApplyLosesARace(t *testing.T) {
 			require.True(t, apierrors.IsConflict(err), "an apply creates no object, and writes none that replaced ours: %v", err)
 		})
 	}
-}
-
-func TestWithoutValues(t *testing.T) {
-	err := write.WithoutValues(apierrors.NewBadRequest(`spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`))
-	require.Equal(t, "spec.template: Invalid value: {…}: field is immutable", err.Error())
-	require.True(t, apierrors.IsBadRequest(err), "it still is the API server's error")
-}
-
-// An API server of an older version does not have the field.
-func TestUnknownFieldAsInvalid(t *testing.T) {
-	err := write.UnknownFieldAsInvalid(apierrors.NewInternalError(errors.New(`failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): .spec.new: field not declared in schema`)))
-	require.True(t, apierrors.IsInvalid(err))
-	require.ErrorContains(t, err, ".spec.new: field not declared in schema")
-	other := apierrors.NewInternalError(errors.New("etcd is full"))
-	require.Same(t, other, write.UnknownFieldAsInvalid(other), "other errors of the server stay as they are")
 }

@@ -7,21 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/internal/owned/memory"
-	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/owned/set"
-	"github.com/opblocks/opblocks/internal/versions"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
@@ -79,27 +74,6 @@ func TestSlowDown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, apply.Applied, result.Operation, "a new desired object is applied at once")
 	require.Empty(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), "the metric is removed with the loop")
-}
-
-func TestWriteLoopEnds(t *testing.T) {
-	now := time.Unix(0, 0)
-	m := memory.NewChildren(report.NewMetrics(), &versions.Epoch{})
-	k, err := owned.BuiltIn.Of(&corev1.ConfigMap{}, scheme.Scheme)
-	require.NoError(t, err)
-	d := &owned.Desired{Kind: k, Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}}
-	for range 30 {
-		m.CountWrite(d, "u", "spec.replicas", now)
-	}
-	wait, begins := m.DelayWrite(d, "u", "spec.replicas", now)
-	require.Equal(t, writeloop.MaxDelay, wait, "the delay is bounded")
-	require.True(t, begins)
-	now = now.Add(writeloop.MaxDelay + writeloop.Gap)
-	wait, _ = m.DelayWrite(d, "u", "spec.replicas", now)
-	require.Zero(t, wait, "the loop ends when nothing was written for a while")
-	require.Empty(t, m.ByUID)
-	m.CountWrite(d, "u", "spec.replicas", now)
-	m.Forget("u")
-	require.Empty(t, m.ByUID, "nothing is left of a deleted object")
 }
 
 // Two versions of an operator run at once. One creates a child that the other prunes.

@@ -188,10 +188,11 @@ func GiveUpCleanupAfter(limit time.Duration) StepOption {
 	return func(o *stepOptions) { o.giveUpAfter = limit }
 }
 
-// FormerNames tells a step that was renamed which names it had in earlier releases. It is for steps that store their names in
-// the cluster, which those made by ownedresources.Ensure do: they prune the children that they wrote under a former name, and
-// serve its finalizer, which the first pass over an object replaces by the present one. Without the option an object that has the former finalizer
-// could not be deleted: then the condition Ready has the reason UnknownFinalizer, and its message names the finalizer.
+// FormerNames tells a step that was renamed which names it had in earlier releases. It is for steps that store their names in the
+// cluster, which those made by ownedresources.Ensure do: they prune the children that they wrote under a former name, and serve
+// its finalizer, which the first pass over an object replaces by the present one. Without the option an object that has the
+// former finalizer could not be deleted: then the condition Ready has the reason UnknownFinalizer, and its message names the
+// finalizer.
 //
 // Keep the option until no object has the former finalizer any more, and until no child has the former name in its annotation
 // opblocks.dev/set. Paused objects keep them. The earlier release needs the option too, with the new name, if objects may be
@@ -270,23 +271,33 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 		if err := validateFinalizer(s.finalizer); err != nil {
 			return fmt.Errorf("step %q: %w", s.name, err)
 		}
-		for _, conditionType := range s.conditionTypes() {
-			switch {
-			case slices.Contains(reservedConditions, conditionType):
-				return fmt.Errorf("step %q sets the condition %q, which the pass sets itself: choose another type", s.name, conditionType)
-			case !validConditionType(conditionType):
-				return fmt.Errorf("step %q sets the condition %q, which is no valid type: use CamelCase", s.name, conditionType)
-			case conditionType == s.condition || slices.Contains(conditionTypes, conditionType):
-				return fmt.Errorf("step %q sets the condition %q, which is that of a step: choose another type", s.name, conditionType)
-			}
-			conditionTypes = append(conditionTypes, conditionType)
+		if err := s.validateConditionTypes(conditionTypes); err != nil {
+			return err
 		}
+		conditionTypes = append(conditionTypes, s.conditionTypes()...)
 		for _, ref := range s.references {
 			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.From) {
 				return fmt.Errorf("step %q declares references of %s, but it is a step of %s: no event would ever trigger a reconcile", s.name, ref.From, t)
 			}
 		}
 		names, conditionTypes, finalizerNames = append(names, s.name), append(conditionTypes, s.condition), append(finalizerNames, s.finalizer)
+	}
+	return nil
+}
+
+// validateConditionTypes returns the first mistake in the conditions that a step sets itself, or nil. others are the conditions of
+// the steps before it.
+func (n NamedStep[T]) validateConditionTypes(others []string) error {
+	own := n.conditionTypes()
+	for i, conditionType := range own {
+		switch {
+		case slices.Contains(reservedConditions, conditionType):
+			return fmt.Errorf("step %q sets the condition %q, which the pass sets itself: choose another type", n.name, conditionType)
+		case !validConditionType(conditionType):
+			return fmt.Errorf("step %q sets the condition %q, which is no valid type: use CamelCase", n.name, conditionType)
+		case conditionType == n.condition || slices.Contains(others, conditionType) || slices.Contains(own[:i], conditionType):
+			return fmt.Errorf("step %q sets the condition %q, which is that of a step: choose another type", n.name, conditionType)
+		}
 	}
 	return nil
 }

@@ -69,6 +69,11 @@ func app(t *tour) {
 		return nil
 	}, "get", "services")
 
+	appOfAnother(t)
+}
+
+// appOfAnother shows that the operator leaves a Deployment of somebody else alone.
+func appOfAnother(t *tour) {
 	t.title("app: a Deployment of somebody else")
 	all := appResource + ",deployments,replicasets,pods,services"
 	t.kubectl("delete", appResource, "nginx-app")

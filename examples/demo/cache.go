@@ -51,6 +51,12 @@ func cache(t *tour) {
 	t.until("the class is in no namespace; it goes with the Cache", contains("1000"), "get", "priorityclass", "default.cache-sample")
 	t.until("the pods have the priority", contains("1000 1000"), "get", "pods", "--selector=app.kubernetes.io/name=cache", "--output=jsonpath={.items[*].spec.priority}")
 
+	repairedCache(t)
+	deletedCache(t)
+}
+
+// repairedCache shows what the operator does about changes by others.
+func repairedCache(t *tour) {
 	t.title("cache: somebody else changes the children")
 	t.kubectl("scale", "statefulset/cache-sample", "--replicas=7")
 	t.kubectl("delete", "poddisruptionbudget", "cache-sample")
@@ -64,7 +70,10 @@ func cache(t *tour) {
 	t.kubectl("apply", "--filename", definition)
 	t.serve(definition)
 	t.until("there is a ServiceMonitor", contains("cache-sample"), "get", "servicemonitors")
+}
 
+// deletedCache shows what stays.
+func deletedCache(t *tour) {
 	t.title("cache: delete the sample")
 	t.kubectl("delete", "cache", "cache-sample")
 	t.until("the volume with the backups is kept, and nothing else", func(out string) error {

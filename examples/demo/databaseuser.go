@@ -55,6 +55,20 @@ func databaseuser(t *tour) {
 	t.until("the account is provisioned again", account("shop", "ProvisionSucceeded"), "get", "dbu")
 	shop.logIn("alice", "battery staple", "the new password works", contains("GRANT"))
 
+	movedAccount(t, shop, staging)
+	foreignAccount(t, shop)
+
+	t.title("databaseuser: delete the sample")
+	t.kubectl("delete", "--filename", databaseuserSample)
+	t.until("no DatabaseUser is left", nothing, "get", "dbu")
+	shop.logIn("alice", "change-me", "alice cannot log in any more", refused)
+	for _, d := range []*database{shop, staging} {
+		d.asRoot("the account is dropped", nothing, "SELECT User, Host FROM mysql.user WHERE User = 'alice'")
+	}
+}
+
+// movedAccount shows an account that moves to another database, and stays there when its object is deleted.
+func movedAccount(t *tour, shop, staging *database) {
 	t.title("databaseuser: move to another database")
 	t.say("A second operator serves target: staging on the second server.")
 	t.serveTarget(staging)
@@ -70,7 +84,10 @@ func databaseuser(t *tour) {
 	staging.logIn("alice", "battery staple", "alice can still log in", contains("GRANT"))
 	t.say("Nothing manages this account any more.")
 	staging.asRoot("the account is dropped", nothing, "DROP USER alice")
+}
 
+// foreignAccount shows an account that somebody has created by hand.
+func foreignAccount(t *tour, shop *database) {
 	t.title("databaseuser: an account of somebody else")
 	shop.asRoot("the account is created by hand", nothing, "CREATE USER alice IDENTIFIED BY 'by hand'")
 	t.kubectl("apply", "--filename", databaseuserSample)
@@ -81,14 +98,6 @@ func databaseuser(t *tour) {
 	t.until("the account is taken over", account("shop", "ProvisionSucceeded"), "get", "dbu")
 	shop.logIn("alice", "by hand", "its old password is refused", refused)
 	shop.logIn("alice", "change-me", "the password of the Secret works, and the grants are there", grants("SELECT, INSERT, UPDATE, DELETE ON `shop`.*"))
-
-	t.title("databaseuser: delete the sample")
-	t.kubectl("delete", "--filename", databaseuserSample)
-	t.until("no DatabaseUser is left", nothing, "get", "dbu")
-	shop.logIn("alice", "change-me", "alice cannot log in any more", refused)
-	for _, d := range []*database{shop, staging} {
-		d.asRoot("the account is dropped", nothing, "SELECT User, Host FROM mysql.user WHERE User = 'alice'")
-	}
 }
 
 // serveTarget runs an operator for a database.

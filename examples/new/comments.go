@@ -8,21 +8,7 @@ import (
 
 // comments renames in all comments. A comment on a declaration that keeps its name keeps its first word.
 func (e *editor) comments() {
-	keeps, root := map[*ast.Comment]bool{}, (*ast.Comment)(nil)
-	for _, decl := range e.syntax.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			if decl.Doc != nil && decl.Name.Name == e.from.kind && !e.isAPI(e.folder()) {
-				keeps[decl.Doc.List[0]] = true
-			}
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == e.from.kind && decl.Doc != nil && e.isAPI(e.folder()) {
-					root = e.resource(decl.Doc)
-				}
-			}
-		}
-	}
+	keeps, root := e.ownComments()
 	for _, group := range e.syntax.Comments {
 		for _, c := range group.List {
 			text := c.Text
@@ -43,6 +29,26 @@ func (e *editor) comments() {
 			}
 		}
 	}
+}
+
+// ownComments returns the comments on declarations that keep their names, and the marker of the resource.
+func (e *editor) ownComments() (keeps map[*ast.Comment]bool, root *ast.Comment) {
+	keeps = map[*ast.Comment]bool{}
+	for _, decl := range e.syntax.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			if decl.Doc != nil && decl.Name.Name == e.from.kind && !e.isAPI(e.folder()) {
+				keeps[decl.Doc.List[0]] = true
+			}
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == e.from.kind && decl.Doc != nil && e.isAPI(e.folder()) {
+					root = e.resource(decl.Doc)
+				}
+			}
+		}
+	}
+	return keeps, root
 }
 
 func (e *editor) comment(text string) string {

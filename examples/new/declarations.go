@@ -38,68 +38,90 @@ func (r *renaming) declare(files []*goFile) (*declarations, error) {
 	d := &declarations{inPackage: map[string]map[string]string{}, local: map[string]string{}, members: map[string]string{}}
 	used := map[string]bool{}
 	for _, f := range files {
-		folder := modulePath + "/" + f.folder()
-		if d.inPackage[folder] == nil {
-			d.inPackage[folder] = map[string]string{}
-		}
-		add := func(to map[string]string, name string) {
-			renamed := r.identifier(name)
-			switch {
-			case renamed == name:
-			case name == r.from.kind && !r.isAPI(f.folder()):
-				r.kept = true
-			default:
-				to[name] = renamed
-			}
-		}
-		for name := range topLevel(f.syntax) {
-			add(d.inPackage[folder], name)
-		}
-		for name := range f.imports {
-			used[name] = true
-		}
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.Ident:
-				used[n.Name] = true
-			case *ast.FuncDecl:
-				if n.Recv != nil {
-					add(d.members, n.Name.Name)
-				}
-			case *ast.StructType:
-				addFields(n.Fields, d.members, add)
-			case *ast.InterfaceType:
-				addFields(n.Methods, d.members, add)
-			case *ast.FuncType:
-				addFields(n.Params, d.local, add)
-				addFields(n.Results, d.local, add)
-			case *ast.AssignStmt:
-				if n.Tok == token.DEFINE {
-					for _, left := range n.Lhs {
-						addIdent(left, d.local, add)
-					}
-				}
-			case *ast.RangeStmt:
-				if n.Tok == token.DEFINE {
-					addIdent(n.Key, d.local, add)
-					addIdent(n.Value, d.local, add)
-				}
-			case *ast.ValueSpec:
-				for _, name := range n.Names {
-					add(d.local, name.Name)
-				}
-			}
-			return true
-		})
+		r.declareIn(f, d, used)
 	}
 	d.types = r.declaredTypes(files, d)
 	for name := range d.local { // an import that has the name of a variable is not renamed
-		for _, f := range files {
-			if imported, ok := f.imports[name]; ok && !r.isOwn(imported) {
-				delete(d.local, name)
-			}
+		if slices.ContainsFunc(files, func(f *goFile) bool { imported, ok := f.imports[name]; return ok && !r.isOwn(imported) }) {
+			delete(d.local, name)
 		}
 	}
+	if err := r.setWords(d, used); err != nil {
+		return nil, err
+	}
+	for _, alias := range []string{r.to.alias, r.to.lower + r.to.version, "api" + r.to.version} {
+		if r.to.alias = alias; !used[alias] || alias == r.from.alias {
+			return d, nil
+		}
+	}
+	return d, nil
+}
+
+// declareIn adds what a file declares, and the names that it uses.
+func (r *renaming) declareIn(f *goFile, d *declarations, used map[string]bool) {
+	folder := modulePath + "/" + f.folder()
+	if d.inPackage[folder] == nil {
+		d.inPackage[folder] = map[string]string{}
+	}
+	add := func(to map[string]string, name string) {
+		renamed := r.identifier(name)
+		switch {
+		case renamed == name:
+		case name == r.from.kind && !r.isAPI(f.folder()):
+			r.kept = true
+		default:
+			to[name] = renamed
+		}
+	}
+	for name := range topLevel(f.syntax) {
+		add(d.inPackage[folder], name)
+	}
+	for name := range f.imports {
+		used[name] = true
+	}
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok {
+			used[ident.Name] = true
+		}
+		d.addNode(n, add)
+		return true
+	})
+}
+
+// addNode adds the names that a node declares below the top level.
+func (d *declarations) addNode(n ast.Node, add func(map[string]string, string)) {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		if n.Recv != nil {
+			add(d.members, n.Name.Name)
+		}
+	case *ast.StructType:
+		addFields(n.Fields, d.members, add)
+	case *ast.InterfaceType:
+		addFields(n.Methods, d.members, add)
+	case *ast.FuncType:
+		addFields(n.Params, d.local, add)
+		addFields(n.Results, d.local, add)
+	case *ast.AssignStmt:
+		if n.Tok == token.DEFINE {
+			for _, left := range n.Lhs {
+				addIdent(left, d.local, add)
+			}
+		}
+	case *ast.RangeStmt:
+		if n.Tok == token.DEFINE {
+			addIdent(n.Key, d.local, add)
+			addIdent(n.Value, d.local, add)
+		}
+	case *ast.ValueSpec:
+		for _, name := range n.Names {
+			add(d.local, name.Name)
+		}
+	}
+}
+
+// setWords stores the words that sentences have in place of the declared names. It returns an error if a new name is already used.
+func (r *renaming) setWords(d *declarations, used map[string]bool) error {
 	r.words = map[string]string{}
 	all := []map[string]string{d.local, d.members}
 	for _, declared := range d.inPackage {
@@ -108,7 +130,7 @@ func (r *renaming) declare(files []*goFile) (*declarations, error) {
 	for _, declared := range all {
 		for name, renamed := range declared {
 			if used[renamed] {
-				return nil, fmt.Errorf("-kind %s: choose another one, since the code of example %s uses the name %s for something else",
+				return fmt.Errorf("-kind %s: choose another one, since the code of example %s uses the name %s for something else",
 					r.to.kind, r.from.lower, renamed)
 			}
 			if name != r.from.lower && name != r.from.plural { // which are ordinary words in sentences
@@ -116,12 +138,7 @@ func (r *renaming) declare(files []*goFile) (*declarations, error) {
 			}
 		}
 	}
-	for _, alias := range []string{r.to.alias, r.to.lower + r.to.version, "api" + r.to.version} {
-		if r.to.alias = alias; !used[alias] || alias == r.from.alias {
-			return d, nil
-		}
-	}
-	return d, nil
+	return nil
 }
 
 func addFields(fields *ast.FieldList, to map[string]string, add func(map[string]string, string)) {

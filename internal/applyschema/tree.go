@@ -35,21 +35,26 @@ func (r Schema) duplicate(at diff.Path, tree any) diff.Path {
 			}
 		}
 	case []any:
-		if !r.IsAssociative() {
-			return nil
+		return duplicateItem(r, at, value)
+	}
+	return nil
+}
+
+func duplicateItem(r Schema, at diff.Path, list []any) diff.Path {
+	if !r.IsAssociative() {
+		return nil
+	}
+	find := r.finder(list)
+	for i, item := range list {
+		name := r.ItemName(item, true)
+		if len(r.Keys()) == 0 {
+			name = ScalarText(item)
 		}
-		find := r.finder(value)
-		for i, item := range value {
-			name := r.ItemName(item, true)
-			if len(r.Keys()) == 0 {
-				name = ScalarText(item)
-			}
-			if first := find(item); first >= 0 && first < i {
-				return at.Item(name)
-			}
-			if found := r.Element().duplicate(at.Item(name), item); found != nil {
-				return found
-			}
+		if first := find(item); first >= 0 && first < i {
+			return at.Item(name)
+		}
+		if found := r.Element().duplicate(at.Item(name), item); found != nil {
+			return found
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 // Binding is how a child shows whose it is.
 type Binding int
 
+// How a child can be bound to its owner.
 const (
 	ByReference Binding = iota // a controller reference
 	ByMark                     // a mark, and no owner reference
@@ -69,6 +70,7 @@ func (d *Desired) Bind(obj client.Object) {
 	obj.SetLabels(labels)
 }
 
+// ObjectName returns the kind and the name of the object.
 func (d *Desired) ObjectName() record.Name {
 	return record.NameOf(d.Kind.GVK.GroupKind(), d.Object)
 }
@@ -105,10 +107,12 @@ func (o *Owner) IsMarkedBy(live client.Object, kind schema.GroupKind) bool {
 	return marked && m.UID == o.Reference.UID && m.Owner == o.ObjectName()
 }
 
+// RefersTo reports whether an object has an owner reference to an owner, as its controller or not.
 func RefersTo(obj client.Object, owner types.UID) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == owner })
 }
 
+// WithoutReferenceTo returns the owner references of an object to other owners.
 func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.OwnerReference) {
 	for _, ref := range obj.GetOwnerReferences() {
 		if ref.UID != owner {
@@ -118,15 +122,15 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 	return others
 }
 
-// ownAnnotations are the annotations that this package sets when it sends an object.
+// ownAnnotations are the annotations that a write of the engine sets.
 var ownAnnotations = []string{record.Applied, record.Set, record.Order, record.Owner, record.Object, record.Retained, record.Builder, record.BuiltFrom}
 
 // ownOptionAnnotations are the annotations that options of a child set earlier, on the desired object.
 var ownOptionAnnotations = []string{record.Rotated, record.Content, record.RunOwner}
 
-// WithoutOwnMetadata drops this package's annotations and its label from a desired object. They get there in a copy of
+// withoutOwnMetadata drops the annotations and the label of the engine from a desired object. They get there in a copy of
 // another object's metadata: an owner that is itself a child carries them.
-func WithoutOwnMetadata(obj client.Object) client.Object {
+func withoutOwnMetadata(obj client.Object) client.Object {
 	_, labelled := obj.GetLabels()[record.OwnerUID]
 	annotations := obj.GetAnnotations()
 	isOwn := func(key string) bool { _, is := annotations[key]; return is }

@@ -31,6 +31,7 @@ type Declared struct {
 	Content string        // the content of a Job that runs once, see opblocks.dev/content
 }
 
+// ObjectName returns the kind and the name of the object.
 func (d *Declared) ObjectName() record.Name {
 	return record.NameOf(d.Kind.GVK.GroupKind(), d.Object)
 }
@@ -46,18 +47,18 @@ type Desired struct {
 	Kind    *Kind
 	Object  client.Object
 	Full    client.Object // Object with the fields of [ownedresources.Child.CreateOnly]
-	Sum     Sum           // the hash of object
+	Sum     Sum           // the hash of Object
 	Owner   *Owner
 	Options *Options
 	Binding Binding
 	Builder string    // see opblocks.dev/builder; empty for none
 	Former  types.UID // the UID of the owner that is gone, if the object is adopted from it
 	Order   int
-	Hold    string // see declared
+	Hold    string // see Declared
 	// ResetsOrder sends order 0: without it, an order that somebody else has set would stay.
 	ResetsOrder bool
-	// Generate are the keys of [ownedresources.Child.Generate] for which the object has no value of its own. Generated are their values in
-	// the next write. GeneratedFrom is the version of the live object for which these values were decided.
+	// Generate are the keys of [ownedresources.Child.Generate] for which the object has no value of its own. Generated are their
+	// values in the next write. GeneratedFrom is the version of the live object for which these values were decided.
 	Generate      []GeneratedKey
 	Generated     map[string][]byte
 	GeneratedFrom string
@@ -77,8 +78,10 @@ func (d *Desired) Held(what string) error {
 	return NewWaiting(ReasonDependencyNotReady, 0, fmt.Sprintf("%s %s until %s is ready", d, what, d.Hold))
 }
 
+// Name returns the name by which what is remembered of the child is found.
 func (d *Desired) Name() ChildName { return ChildName{d.Kind, client.ObjectKeyFromObject(d.Object)} }
 
+// Key returns the namespace and the name of the object.
 func (d *Desired) Key() types.NamespacedName { return client.ObjectKeyFromObject(d.Object) }
 
 // Normalize returns the object as it is compared and sent, without and with the fields of [ownedresources.Child.CreateOnly].
@@ -86,7 +89,7 @@ func (k *Kind) Normalize(obj client.Object, options *Options) (object, full clie
 	if obj, err = withJSONValues(obj); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", k.Describe(obj), err)
 	}
-	obj = WithoutOwnMetadata(obj)
+	obj = withoutOwnMetadata(obj)
 	if options.CreateOnly == nil {
 		obj = WithData(obj)
 		return obj, obj, nil
@@ -181,6 +184,7 @@ func untypedWithData(obj *unstructured.Unstructured) client.Object {
 	return converted
 }
 
+// IsNil reports whether an object is missing: nil, or a nil pointer.
 func IsNil(obj client.Object) bool {
 	if obj == nil {
 		return true
@@ -189,6 +193,7 @@ func IsNil(obj client.Object) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
+// ChildName is the kind and the name of a child.
 type ChildName struct {
 	kind *Kind
 	name types.NamespacedName

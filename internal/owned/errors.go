@@ -29,8 +29,8 @@ type OwnershipError struct {
 	// OwnerNamespace is the namespace of the owner that a mark names. It is empty if that owner is cluster-scoped. It
 	// is also empty for a controller reference, whose owner is in the namespace of the object or cluster-scoped.
 	OwnerNamespace string
-	// Retained is whether the object belonged to a former owner (a deleted owner of the same name), and [ownedresources.Child.Retain] has
-	// kept it.
+	// Retained is whether the object belonged to a former owner (a deleted owner of the same name), and
+	// [ownedresources.Child.Retain] has kept it.
 	Retained bool
 }
 

@@ -26,7 +26,7 @@ type FormerError struct {
 
 func (e FormerError) Unwrap() error { return e.WaitingError }
 
-// mayWriteMarked is mayWrite for an object without a controller that has a mark.
+// mayWriteMarked is MayWrite for an object without a controller that has a mark.
 func (o *Owner) mayWriteMarked(d *Desired, live client.Object, m record.Mark) error {
 	name, ofOurName := d.Kind.Describe(live), m.Owner == o.ObjectName()
 	ours := ofOurName && m.UID == o.Reference.UID || m.UID == d.Former
@@ -45,6 +45,7 @@ func (o *Owner) mayWriteMarked(d *Desired, live client.Object, m record.Mark) er
 	return o.MarkedByAnother(d.Kind, live, m)
 }
 
+// MarkedByAnother returns the error for an object with the mark of another owner.
 func (o *Owner) MarkedByAnother(k *Kind, live client.Object, m record.Mark) *OwnershipError {
 	return &OwnershipError{
 		Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live), OwnerNamespace: m.Owner.Namespace,

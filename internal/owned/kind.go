@@ -29,7 +29,7 @@ type Kind struct {
 // Kinds caches them.
 type Kinds struct {
 	Schemas applyschema.Schemas
-	known   sync.Map // kindKey → *kind
+	known   sync.Map // kindKey → *Kind
 }
 
 type kindKey struct {
@@ -43,6 +43,7 @@ type kindKey struct {
 // BuiltIn is used where no API server can be asked for schemas. What it caches depends on the key alone.
 var BuiltIn = &Kinds{Schemas: applyschema.BuiltIn}
 
+// Of returns the kind of an object, which is compiled once. The error says what to add to the scheme.
 func (ks *Kinds) Of(obj client.Object, scheme *runtime.Scheme) (*Kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}
 	u, untyped := obj.(*unstructured.Unstructured)
@@ -56,7 +57,7 @@ func (ks *Kinds) Of(obj client.Object, scheme *runtime.Scheme) (*Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
 	}
-	k := NewKind(gvk, key.typ.Elem())
+	k := newKind(gvk, key.typ.Elem())
 	if untyped {
 		k.Comparer, err = compare.CompileUntyped(gvk, ks.Schemas)
 	} else {
@@ -69,7 +70,7 @@ func (ks *Kinds) Of(obj client.Object, scheme *runtime.Scheme) (*Kind, error) {
 	return known.(*Kind), nil
 }
 
-func NewKind(gvk schema.GroupVersionKind, typ reflect.Type) *Kind {
+func newKind(gvk schema.GroupVersionKind, typ reflect.Type) *Kind {
 	k := &Kind{GVK: gvk, Type: typ}
 	k.Receivers.New = func() any { return k.Empty() }
 	return k
@@ -132,7 +133,7 @@ func (ks *Kinds) OfConfiguration(sample client.Object, scheme *runtime.Scheme) (
 	if err != nil {
 		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
 	}
-	k := NewKind(gvk, key.typ.Elem())
+	k := newKind(gvk, key.typ.Elem())
 	k.configuration = true
 	if k.Comparer, err = compare.CompileUntyped(gvk, ks.Schemas); err != nil {
 		return nil, err

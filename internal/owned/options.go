@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// Options are the options of a child. The zero value has none.
 type Options struct {
 	FormerManagers []string
 	Adopt          bool
@@ -19,7 +20,7 @@ type Options struct {
 	IfServed         bool
 	ServedConditions []string // the condition types that show whether the kind is served
 
-	Anywhere      bool                     // see Anywhere
+	Anywhere      bool                     // its objects may be in any namespace, or cluster-scoped
 	Retain        func(client.Object) bool // reports whether the child stays when the owner is deleted; nil for never
 	Generate      []GeneratedKey
 	RunOnce       bool
@@ -31,7 +32,7 @@ type GeneratedKey struct {
 	Name     string
 	Length   int
 	RotateOn func(owner client.Object) string // nil if the key is never rotated
-	Trigger  string                           // the hash of what rotateOn returned
+	Trigger  string                           // the hash of what RotateOn returned
 }
 
 // SetAnnotation sets an annotation in memory.

@@ -26,7 +26,7 @@ import (
 // Owner is the object whose children are applied, in one pass.
 type Owner struct {
 	Client       client.Client
-	ApiReader    client.Reader // reads past the cache; nil without a manager
+	APIReader    client.Reader // reads past the cache; nil without a manager
 	Object       client.Object
 	Namespace    string
 	Reference    metav1.OwnerReference
@@ -37,7 +37,7 @@ type Owner struct {
 	Finalizers   []string   // the finalizers of that set under its present name and its earlier ones; nil if it needs none
 	Done         map[Outcome]*DoneEvent
 	confirmed    bool               // whether the owner was compared with the API server's version
-	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see applier.isGone
+	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see IsGone
 }
 
 // NewOwner returns an owner whose children c writes. apiReader reads past the cache, and is nil without a manager.
@@ -55,7 +55,7 @@ func NewOwner(obj client.Object, c client.Client, apiReader client.Reader) (Owne
 	}
 	return Owner{
 		Client:    c,
-		ApiReader: apiReader,
+		APIReader: apiReader,
 		Object:    obj,
 		Namespace: obj.GetNamespace(),
 		Reference: metav1.OwnerReference{
@@ -103,7 +103,7 @@ func (o *Owner) String() string {
 }
 
 // MayWrite returns nil if the live object is controlled by the owner, or has its mark, or may be adopted. Otherwise it returns
-// an [*OwnershipError], a [*WaitingError], an orphanError or a formerError.
+// an [*OwnershipError], a [*WaitingError], an [OrphanError] or a [FormerError].
 func (o *Owner) MayWrite(d *Desired, live client.Object) error {
 	k := d.Kind
 	controller := metav1.GetControllerOfNoCopy(live)

@@ -38,7 +38,7 @@ func (o *Owner) SetRecord(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// RequireCurrent returns a conflict unless the owner is as the API server has it at this moment. [applier.confirm] makes sure
+// RequireCurrent returns a conflict unless the owner is as the API server has it at this moment. [Owner.Confirm] makes sure
 // only that it is not older than this process.
 func (o *Owner) RequireCurrent(ctx context.Context) error {
 	live, err := o.ReadOwner(ctx)

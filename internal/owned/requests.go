@@ -44,8 +44,8 @@ func DeleteExactly(ctx context.Context, c client.Client, obj client.Object, poli
 // LiveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured
 // objects and metadata with it: a manager's client does not cache these unless it was configured to.
 func (o *Owner) LiveReader() client.Reader {
-	if o.ApiReader != nil {
-		return o.ApiReader
+	if o.APIReader != nil {
+		return o.APIReader
 	}
 	return o.Client
 }
@@ -53,8 +53,8 @@ func (o *Owner) LiveReader() client.Reader {
 // ReadLive reads the object past the cache.
 func (d *Desired) ReadLive(ctx context.Context) (client.Object, error) {
 	live := d.Kind.Empty()
-	if d.Owner.ApiReader != nil {
-		return live, d.Owner.ApiReader.Get(ctx, d.Key(), live)
+	if d.Owner.APIReader != nil {
+		return live, d.Owner.APIReader.Get(ctx, d.Key(), live)
 	}
 	u, err := d.ReadTree(ctx)
 	if err != nil {
@@ -99,6 +99,7 @@ func LostRaceAsConflict(err error) error {
 	return WithStatus(status, metav1.StatusReasonConflict, http.StatusConflict)
 }
 
+// WithStatus returns an error of the API server with another reason and code.
 func WithStatus(status apierrors.APIStatus, reason metav1.StatusReason, code int32) error {
 	err := &apierrors.StatusError{ErrStatus: status.Status()}
 	err.ErrStatus.Reason, err.ErrStatus.Code = reason, code

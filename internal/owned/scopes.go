@@ -11,7 +11,7 @@ import (
 
 // Scopes remembers which kinds are namespaced. It is safe for concurrent use.
 type Scopes struct {
-	known sync.Map // *kind → bool
+	known sync.Map // *Kind → bool
 }
 
 // Validate finds what is wrong with the objects before any request. It sets the owner's namespace on objects without
@@ -30,6 +30,7 @@ func (s *Scopes) Validate(o *Owner, all []Declared) error {
 	return nil
 }
 
+// ValidateOne finds what is wrong with an object before any request: see Validate.
 func (s *Scopes) ValidateOne(o *Owner, k *Kind, obj client.Object) error {
 	if obj.GetName() == "" {
 		return fmt.Errorf("%s has no name: set one", k.GVK.Kind)

@@ -26,6 +26,7 @@ func Fingerprint(differences []compare.Difference) string {
 // Sum is the hash of what would be sent: the first half of a SHA-256, in hexadecimal.
 type Sum [sha256.Size]byte
 
+// SumOf returns the sum of an encoded object.
 func SumOf(encoded []byte) (s Sum) {
 	digest := sha256.Sum256(encoded)
 	hex.Encode(s[:], digest[:len(s)/2])

@@ -1,5 +1,5 @@
-// Package record has every annotation, label and finalizer that this module writes, and the formats of their values.
-// docs/records.md has them in a table. The functions are pure: they neither read nor write objects of the API server.
+// Package record has every annotation, label and finalizer of the domain opblocks.dev, and the formats of their values.
+// docs/records.md has them in a table. Labels of Kubernetes' own domains are set by the builders of package ownedresources. The functions are pure: they neither read nor write objects of the API server.
 //
 // Whoever may write an object can write any value. So each parser returns the zero value for a value that this module
 // does not write, and a value never proves anything about another object.

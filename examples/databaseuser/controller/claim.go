@@ -61,11 +61,11 @@ func usersNamed(ctx context.Context, r client.Reader, name string) ([]userv1alph
 }
 
 // others returns the DatabaseUsers of a user name that this operator serves, without u.
-func (a *account) others(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, name string) ([]*userv1alpha1.DatabaseUser, error) {
+func (o *Operator) others(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, name string) ([]*userv1alpha1.DatabaseUser, error) {
 	all, err := usersNamed(ctx, r, name)
 	var others []*userv1alpha1.DatabaseUser
 	for i := range all {
-		if other := &all[i]; other.UID != u.UID && a.Serves(other) {
+		if other := &all[i]; other.UID != u.UID && o.Serves(other) {
 			others = append(others, other)
 		}
 	}
@@ -91,11 +91,11 @@ const claimed = "DatabaseUser %s has the better claim to the user name"
 
 // betterClaim returns the DatabaseUser that precedes u, or nil. If several do, it returns the one that precedes the others, so that
 // the condition does not change from pass to pass.
-func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
-	others, err := a.others(ctx, r, u, u.Spec.User)
+func (o *Operator) betterClaim(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser, want []accounts.Account) (*types.NamespacedName, error) {
+	others, err := o.others(ctx, r, u, u.Spec.User)
 	var first *userv1alpha1.DatabaseUser
 	for _, other := range others {
-		if a.precedes(other, u, want) && (first == nil || a.isBefore(other, first, u.Spec.User)) {
+		if o.precedes(other, u, want) && (first == nil || o.isBefore(other, first, u.Spec.User)) {
 			first = other
 		}
 	}
@@ -108,24 +108,24 @@ func (a *account) betterClaim(ctx context.Context, r client.Reader, u *userv1alp
 // precedes reports whether u waits for another DatabaseUser. The user name belongs to the one that has a confirmed account of this
 // name, on whatever host, then to the one that has a pending account, then to the older one, then to the first by name. If all
 // accounts of u are confirmed, u acquires none, and waits only for an older one that has the same account.
-func (a *account) precedes(other, u *userv1alpha1.DatabaseUser, want []accounts.Account) bool {
-	if !a.acquires(u, want) {
+func (o *Operator) precedes(other, u *userv1alpha1.DatabaseUser, want []accounts.Account) bool {
+	if !o.acquires(u, want) {
 		return slices.ContainsFunc(want, func(w accounts.Account) bool {
-			return a.ownershipOf(other, w) == confirmed && specifies(other, w) && isOlder(other, u)
+			return o.ownershipOf(other, w) == confirmed && specifies(other, w) && isOlder(other, u)
 		})
 	}
-	own, theirs := a.ownershipOfName(u, u.Spec.User), a.ownershipOfName(other, u.Spec.User)
+	own, theirs := o.ownershipOfName(u, u.Spec.User), o.ownershipOfName(other, u.Spec.User)
 	return theirs == confirmed || theirs > own || theirs == own && wants(other, u.Spec.User) && isOlder(other, u)
 }
 
 // acquires reports whether u wants an account that is not confirmed.
-func (a *account) acquires(u *userv1alpha1.DatabaseUser, want []accounts.Account) bool {
-	return slices.ContainsFunc(want, func(w accounts.Account) bool { return a.ownershipOf(u, w) != confirmed })
+func (o *Operator) acquires(u *userv1alpha1.DatabaseUser, want []accounts.Account) bool {
+	return slices.ContainsFunc(want, func(w accounts.Account) bool { return o.ownershipOf(u, w) != confirmed })
 }
 
 // isBefore orders by what the DatabaseUsers have of a user name, then by age.
-func (a *account) isBefore(one, other *userv1alpha1.DatabaseUser, name string) bool {
-	if has, otherHas := a.ownershipOfName(one, name), a.ownershipOfName(other, name); has != otherHas {
+func (o *Operator) isBefore(one, other *userv1alpha1.DatabaseUser, name string) bool {
+	if has, otherHas := o.ownershipOfName(one, name), o.ownershipOfName(other, name); has != otherHas {
 		return has > otherHas
 	}
 	return isOlder(one, other)
@@ -176,17 +176,17 @@ const maxCircle = 16
 
 // placeInCircle returns the place of u. In a circle, each DatabaseUser waits for a user name that the next one has and no longer
 // wants. If a DatabaseUser of the circle still wants such a name, it keeps the name, and dropping others would not help.
-func (a *account) placeInCircle(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) (place, error) {
+func (o *Operator) placeInCircle(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) (place, error) {
 	found, isOldest, seen := notFirst, true, map[types.UID]bool{}
 	for queue := []*userv1alpha1.DatabaseUser{u}; len(queue) > 0; queue = queue[1:] {
 		waiting := queue[0]
-		others, err := a.others(ctx, r, waiting, waiting.Spec.User)
+		others, err := o.others(ctx, r, waiting, waiting.Spec.User)
 		if err != nil {
 			return notFirst, err
 		}
 		for _, other := range others {
 			switch {
-			case seen[other.UID] || a.ownershipOfName(other, waiting.Spec.User) <= a.ownershipOfName(waiting, waiting.Spec.User):
+			case seen[other.UID] || o.ownershipOfName(other, waiting.Spec.User) <= o.ownershipOfName(waiting, waiting.Spec.User):
 				continue
 			case wants(other, waiting.Spec.User):
 				return notFirst, nil

@@ -61,6 +61,7 @@ type Applier struct {
 	report.Reporter
 }
 
+// New returns an Applier that knows the built-in kinds. A set with a manager gives it the kinds of its API server.
 func New() *Applier {
 	m, v := report.NewMetrics(), &versions.Epoch{}
 	return &Applier{
@@ -75,9 +76,10 @@ func (a *Applier) ForgetOwner(owner types.UID) {
 	a.Recreations.Forget(owner)
 }
 
+// WithoutCopy is the option of a read whose object may be the memory of the cache: nobody changes it.
 var WithoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-// Begin applies one object if needed. If there is none, it returns how to create it: see send and finishCreation.
+// Begin applies one object if needed. If there is none, it returns how to create it: see [Send] and [Applier.FinishCreation].
 func (a *Applier) Begin(ctx context.Context, o *owned.Owner, child owned.Declared) (Result, *Creation, error) {
 	object, full, err := child.Kind.Normalize(child.Object, child.Options)
 	if err != nil {
@@ -175,9 +177,9 @@ func (a *Applier) UpdateUnseen(ctx context.Context, d *owned.Desired, alreadyExi
 // maxSteps is more than the number of steps that follow each other for one object.
 const maxSteps = 16
 
-// update brings a live object of any kind to the desired state. It returns an error if the live object is not ours. plan.go
-// decides what is done next; write.go sends it. The code in refusal.go and contradiction.go handles a request that the API
-// server refuses, such as a changed port of a Service.
+// update brings a live object of any kind to the desired state. It returns an error if the live object is not ours. Package plan
+// decides what is done next, and package write sends it. If the API server refuses a request, such as a changed port of a Service,
+// the code in refusal.go goes on.
 func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Object) (Result, error) {
 	s := &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{}}
 	for range maxSteps {
@@ -274,7 +276,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 	}
 	switch {
 	case plan.IsLiveUntypable(err):
-		answer, err = write.WriteByPatch(ctx, d, last, err)
+		answer, err = write.ByPatch(ctx, d, last, err)
 	case err != nil:
 		answer, err = a.RecoverFrom(ctx, d, err)
 	}

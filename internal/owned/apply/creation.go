@@ -49,7 +49,7 @@ func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creat
 			return nil, err
 		}
 	}
-	feature.SetGenerated(d, ctx, feature.PlanFill(d.Generate, nil))
+	feature.SetGenerated(ctx, d, feature.PlanFill(d.Generate, nil))
 	if err := write.KeepReplicas(ctx, d, orphans); err != nil {
 		return nil, err
 	}

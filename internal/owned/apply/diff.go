@@ -50,6 +50,7 @@ func (d Difference) String() string {
 	return d.Path + ": " + d.Have + " → " + d.Want
 }
 
+// Diff returns what would be done to an object: see [ownedresources.Diff].
 func (a *Applier) Diff(ctx context.Context, o *owned.Owner, obj client.Object) (Change, error) {
 	d, err := a.Desire(o, obj, &owned.Options{})
 	if err != nil {
@@ -98,7 +99,7 @@ func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Objec
 	case plan.IsInvalid(err):
 		answer, err = resolvedAnswer(ctx, d, err)
 	case plan.IsLiveUntypable(err):
-		answer, err = write.WriteByPatch(ctx, d, record.LastAppliedOf(live), err, client.DryRunAll)
+		answer, err = write.ByPatch(ctx, d, record.LastAppliedOf(live), err, client.DryRunAll)
 	}
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (clien
 
 // removedByTakeOver returns the fields that the next apply takes over, and then removes if they are not desired. These
 // are the fields of the POST's managed fields entry. If the managed fields of the object were cleared, it also returns
-// the fields that [applier.reclaim] removes.
+// the fields that package write removes.
 func removedByTakeOver(d *owned.Desired, live, answer client.Object) (removed []*metav1.FieldsV1, err error) {
 	last := record.LastAppliedOf(live)
 	if last.Method != record.ByApply {

@@ -55,6 +55,7 @@ func (a *Applier) Refuse(ctx context.Context, d *owned.Desired, refusal error) e
 	return a.recreate(ctx, d, live, refusal)
 }
 
+// ReasonRecreating is the reason while an object is deleted to be created again.
 const ReasonRecreating = "Recreating"
 
 // recreate deletes an object because the API server refuses to change it. The event of its deletion triggers the

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,8 +36,8 @@ const maxRunActions = 8
 // Runs does what has to be done for Jobs that run once.
 type Runs struct{ *Applier }
 
-// RunOnce does what has to be done for a Job of [ownedresources.RunOnce]. The result has the live object, or none if the Job has run and is
-// gone. Whether it is ready is another question: see [applier.runReady].
+// RunOnce does what has to be done for a Job of [ownedresources.RunOnce]. The result has the live object, or none if the Job has
+// run and is gone. Whether it is ready is another question: see [RunReady].
 func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
 	d, err := desireRun(o, child)
 	if err != nil {
@@ -45,72 +47,98 @@ func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared
 	if err != nil {
 		return Result{}, err
 	}
-	key := record.Key(record.RunPrefix, o.Namespace, d.Object)
+	r := &run{Runs: a, Desired: d, child: child, key: record.Key(record.RunPrefix, o.Namespace, d.Object), live: live}
 	if pass := passcontext.FromContext(ctx); pass != nil {
-		pass.KeepAnnotation(key, o.Set) // the set that has written it may not desire the Job any more
+		pass.KeepAnnotation(r.key, o.Set) // the set that has written it may not desire the Job any more
 	}
 	for range maxRunActions {
-		var job *feature.JobState
-		if live != nil {
-			if ref := metav1.GetControllerOfNoCopy(live); ref == nil || ref.UID != o.Reference.UID {
-				switch released, err := a.removeFormerRunFinalizer(ctx, d, live); {
-				case err != nil:
-					return Result{}, err
-				case released:
-					live = nil
-					continue
-				}
-				return a.applyNormalized(ctx, o, *child, d.Object, d.Full) // it is refused, adopted, or waited for
-			}
-			if job, err = feature.Observe(live); err != nil {
-				return Result{}, err
-			}
-		}
-		last := record.ParseRun(o.Object.GetAnnotations()[key])
-		switch action := feature.NextRunAction(last, child.Content, job); action {
-		case feature.RunCreate:
-			live, err = a.createRun(ctx, d)
-		case feature.RunName:
-			err = o.SetRecord(ctx, key, record.Run{State: record.RunStarted, Content: child.Content, UID: job.Uid, Set: o.Set}.String())
-		case feature.RunStart:
-			live, err = a.startRun(ctx, d, live)
-		case feature.RunRecordComplete:
-			err = o.SetRecord(ctx, key, record.Run{State: record.RunComplete, Content: child.Content, Set: o.Set}.String())
-		case feature.RunRecordFailed:
-			err = o.SetRecord(ctx, key, record.Run{State: record.RunFailed, Content: child.Content, Set: o.Set}.String())
-		case feature.RunRelease:
-			live, err = a.RemoveRunFinalizer(ctx, o, d.Kind, live)
-		case feature.RunReplace:
-			return Result{Object: live}, a.replaceRun(ctx, d, live)
-		case feature.RunDiscard:
-			return Result{}, a.deleteRun(ctx, d, live, metav1.DeletePropagationBackground)
-		case feature.RunDeletePods:
-			if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
-				return Result{}, err
-			}
-			return Result{Object: live}, terminating(d.Kind, live)
-		case feature.RunWait:
-			return Result{Object: live}, terminating(d.Kind, live)
-		case feature.RunApply:
-			return a.applyNormalized(ctx, o, *child, d.Object, d.Full)
-		case feature.RunIdentify: // it was made without RunOnce, or somebody has removed the annotation
-			result, err := a.applyNormalized(ctx, o, *child, d.Object, d.Full)
-			if plan.IsInvalid(err) {
-				err = a.replaceRun(ctx, d, live)
-			}
+		if result, done, err := r.act(ctx); done || err != nil {
 			return result, err
-		case feature.RunNothing:
-			return Result{Object: live, Operation: Unchanged}, nil
-		}
-		if err != nil {
-			return Result{}, err
 		}
 	}
 	return Result{}, fmt.Errorf("%s changes while it is reconciled", d)
 }
 
-// desireRun returns the desired Job with the annotations of [ownedresources.RunOnce]. It is not normalized again: that would take the
-// annotations away if the Job has a copy of another object's metadata, and would lose the fields of [ownedresources.Child.CreateOnly].
+// run is a Job that runs once, in one reconcile.
+type run struct {
+	Runs
+	*owned.Desired
+	child *owned.Declared
+	key   string        // the key of the record on the owner
+	live  client.Object // nil if there is none
+}
+
+// act does what is next. It returns done as false if something else has to be done after it.
+func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
+	var job *feature.JobState
+	if r.live != nil {
+		if ref := metav1.GetControllerOfNoCopy(r.live); ref == nil || ref.UID != r.Owner.Reference.UID {
+			return r.actOnForeign(ctx)
+		}
+		if job, err = feature.Observe(r.live); err != nil {
+			return Result{}, false, err
+		}
+	}
+	last := record.ParseRun(r.Owner.Object.GetAnnotations()[r.key])
+	switch action := feature.NextRunAction(last, r.child.Content, job); action {
+	case feature.RunCreate:
+		r.live, err = r.createRun(ctx, r.Desired)
+	case feature.RunName:
+		err = r.setRecord(ctx, record.RunStarted, job.UID)
+	case feature.RunStart:
+		r.live, err = r.startRun(ctx, r.Desired, r.live)
+	case feature.RunRecordComplete:
+		err = r.setRecord(ctx, record.RunComplete, "")
+	case feature.RunRecordFailed:
+		err = r.setRecord(ctx, record.RunFailed, "")
+	case feature.RunRelease:
+		r.live, err = r.RemoveRunFinalizer(ctx, r.Owner, r.Kind, r.live)
+	case feature.RunReplace:
+		return Result{Object: r.live}, true, r.replaceRun(ctx, r.Desired, r.live)
+	case feature.RunDiscard:
+		return Result{}, true, r.deleteRun(ctx, r.Desired, r.live, metav1.DeletePropagationBackground)
+	case feature.RunDeletePods:
+		if err := r.deleteRun(ctx, r.Desired, r.live, metav1.DeletePropagationForeground); err != nil {
+			return Result{}, true, err
+		}
+		return Result{Object: r.live}, true, terminating(r.Kind, r.live)
+	case feature.RunWait:
+		return Result{Object: r.live}, true, terminating(r.Kind, r.live)
+	case feature.RunApply:
+		result, err = r.apply(ctx)
+		return result, true, err
+	case feature.RunIdentify: // it was made without RunOnce, or somebody has removed the annotation
+		if result, err = r.apply(ctx); plan.IsInvalid(err) {
+			err = r.replaceRun(ctx, r.Desired, r.live)
+		}
+		return result, true, err
+	case feature.RunNothing:
+		return Result{Object: r.live, Operation: Unchanged}, true, nil
+	}
+	return Result{}, false, err
+}
+
+// actOnForeign is act for a live Job that another owner controls, or none.
+func (r *run) actOnForeign(ctx context.Context) (result Result, done bool, err error) {
+	if released, err := r.removeFormerRunFinalizer(ctx, r.Desired, r.live); err != nil || released {
+		r.live = nil
+		return Result{}, false, err
+	}
+	result, err = r.apply(ctx) // it is refused, adopted, or waited for
+	return result, true, err
+}
+
+func (r *run) apply(ctx context.Context) (Result, error) {
+	return r.applyNormalized(ctx, r.Owner, *r.child, r.Object, r.Full)
+}
+
+func (r *run) setRecord(ctx context.Context, state record.RunState, job types.UID) error {
+	return r.Owner.SetRecord(ctx, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: r.Owner.Set}.String())
+}
+
+// desireRun returns the desired Job with the annotations of [ownedresources.RunOnce]. It is not normalized again: that would take
+// the annotations away if the Job has a copy of another object's metadata, and would lose the fields of
+// [ownedresources.Child.CreateOnly].
 func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
 	object, full, err := child.Kind.Normalize(child.Object, child.Options)
 	if err != nil {
@@ -174,7 +202,7 @@ func (a Runs) createRun(ctx context.Context, d *owned.Desired) (client.Object, e
 // read.
 func waitForFormerPods(ctx context.Context, d *owned.Desired) error {
 	name := d.Object.GetName()
-	if d.Owner.ApiReader == nil || len(validation.IsValidLabelValue(name)) > 0 { // the API server refuses a Job of such a name
+	if d.Owner.APIReader == nil || len(validation.IsValidLabelValue(name)) > 0 { // the API server refuses a Job of such a name
 		return nil
 	}
 	pods, err := d.Owner.ListLive(ctx, feature.PodKind, d.Object.GetNamespace(), client.MatchingLabels{batchv1.JobNameLabel: name})
@@ -273,7 +301,8 @@ func terminating(k *owned.Kind, live client.Object) *owned.WaitingError {
 	return owned.NewWaiting(owned.ReasonTerminating, 0, k.Describe(live)+" is being deleted")
 }
 
-// RunReady returns nil if a Job of the content is complete, a [*owned.FailedError] if it has failed, and a [*owned.WaitingError] otherwise.
+// RunReady returns nil if a Job of the content is complete, a [*owned.FailedError] if it has failed, and a [*owned.WaitingError]
+// otherwise.
 func RunReady(o *owned.Owner, child *owned.Declared) error {
 	key := record.Key(record.RunPrefix, o.Namespace, child.Object)
 	last, name := record.ParseRun(o.Object.GetAnnotations()[key]), child.Kind.Describe(child.Object)

@@ -23,6 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
+// Why a claim cannot grow, and when it is looked at again.
 const (
 	ReasonClaimNotBound = "ClaimNotBound"
 	// ClaimRecheck is how long to wait for claims to be bound: they are not watched.
@@ -42,9 +43,9 @@ type VolumeGrowth struct {
 	From, To resource.Quantity
 }
 
-// GrowthOf returns the claim templates that request more than the live StatefulSet. If one requests less, the error is
+// growthOf returns the claim templates that request more than the live StatefulSet. If one requests less, the error is
 // Invalid.
-func GrowthOf(name string, want, live []corev1.PersistentVolumeClaim) (grown []VolumeGrowth, err error) {
+func growthOf(name string, want, live []corev1.PersistentVolumeClaim) (grown []VolumeGrowth, err error) {
 	var shrunk field.ErrorList
 	for i := range want {
 		j := slices.IndexFunc(live, func(c corev1.PersistentVolumeClaim) bool { return c.Name == want[i].Name })
@@ -68,6 +69,7 @@ func GrowthOf(name string, want, live []corev1.PersistentVolumeClaim) (grown []V
 	return grown, nil
 }
 
+// AsStatefulSet returns a typed or unstructured StatefulSet as a typed one.
 func AsStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 	switch obj := obj.(type) {
 	case *appsv1.StatefulSet:
@@ -79,9 +81,9 @@ func AsStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 	return nil, fmt.Errorf("%T is not a StatefulSet", obj)
 }
 
-// ExpansionOf returns the record of an expansion under a key of the owner, or nil if this package does not write such a
+// ExpansionOf returns the record of an expansion under a key of the owner, or nil if the engine does not write such a
 // value under this key. Whoever may change the owner can write any value, so it only says where to look: see
-// [applier.orphanedPods].
+// package write.
 func ExpansionOf(o *owned.Owner, key string) *record.Expansion {
 	e := record.ParseExpansion(o.Object.GetAnnotations()[key])
 	if e == nil || o.Namespace != "" && e.Namespace != o.Namespace ||
@@ -91,6 +93,7 @@ func ExpansionOf(o *owned.Owner, key string) *record.Expansion {
 	return e
 }
 
+// Growth returns the claim templates that have to grow in a live StatefulSet. If one would shrink, the error is Invalid.
 func Growth(d *owned.Desired, live client.Object) ([]VolumeGrowth, error) {
 	want, err := AsStatefulSet(d.Object)
 	if err != nil {
@@ -100,13 +103,14 @@ func Growth(d *owned.Desired, live client.Object) ([]VolumeGrowth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
-	grown, err := GrowthOf(d.Object.GetName(), want.Spec.VolumeClaimTemplates, have.Spec.VolumeClaimTemplates)
+	grown, err := growthOf(d.Object.GetName(), want.Spec.VolumeClaimTemplates, have.Spec.VolumeClaimTemplates)
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", d, err)
 	}
 	return grown, nil
 }
 
+// The kinds that are read beside a StatefulSet.
 var (
 	ClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 	PodKind   = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -122,6 +126,7 @@ func WantedSize(claim, set string, grown []VolumeGrowth) (resource.Quantity, boo
 	return resource.Quantity{}, false
 }
 
+// IsOrdinal reports whether a text is the ordinal of a pod of a StatefulSet.
 func IsOrdinal(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 31)
 	return err == nil

@@ -28,7 +28,7 @@ func generateMistake(o *owned.Options, kind schema.GroupKind) error {
 		return nil
 	}
 	if kind != (schema.GroupKind{Kind: "Secret"}) {
-		return errors.New("Generate is for a Secret: take it away, or put the value into a Secret of its own")
+		return errors.New("it has Generate, which is for a Secret: take it away, or put the value into a Secret of its own")
 	}
 	if o.Recreate {
 		return errors.New("it has Generate and Recreate: a recreated Secret would lose its values; take Recreate away")
@@ -86,19 +86,19 @@ func dropEmptyData(obj client.Object) {
 	}
 }
 
-// NoTrigger is the hash of an empty trigger.
-var NoTrigger = record.HashOfTrigger("")
+// noTrigger is the hash of an empty trigger.
+var noTrigger = record.HashOfTrigger("")
 
 // FillPlan is what has to be done to the generated keys of a live Secret.
 type FillPlan struct {
-	Keep      map[string][]byte    // values that stay
+	keep      map[string][]byte    // values that stay
 	Fill      []owned.GeneratedKey // keys that get a new value
 	Triggered bool                 // a trigger has changed: its hash is not the hash in the record
 }
 
 // PlanFill decides which values of a live Secret are kept. live is nil if there is none.
 func PlanFill(keys []owned.GeneratedKey, live client.Object) FillPlan {
-	plan := FillPlan{Keep: map[string][]byte{}}
+	plan := FillPlan{keep: map[string][]byte{}}
 	var triggers record.Triggers
 	if live != nil {
 		triggers = record.ParseTriggers(live.GetAnnotations()[record.Rotated])
@@ -111,10 +111,10 @@ func PlanFill(keys []owned.GeneratedKey, live client.Object) FillPlan {
 		recorded, known := triggers[k.Name]
 		changed := k.RotateOn != nil && known && recorded != k.Trigger
 		plan.Triggered = plan.Triggered || changed
-		if len(value) == 0 || changed && k.Trigger != NoTrigger {
+		if len(value) == 0 || changed && k.Trigger != noTrigger {
 			plan.Fill = append(plan.Fill, k)
 		} else {
-			plan.Keep[k.Name] = value
+			plan.keep[k.Name] = value
 		}
 	}
 	return plan
@@ -131,10 +131,10 @@ func LacksGenerated(d *owned.Desired, live client.Object) (paths []string) {
 }
 
 // SetGenerated sets the values that are sent, and makes the new ones.
-func SetGenerated(d *owned.Desired, ctx context.Context, plan FillPlan) {
-	d.Generated = plan.Keep
+func SetGenerated(ctx context.Context, d *owned.Desired, plan FillPlan) {
+	d.Generated = plan.keep
 	for _, k := range plan.Fill {
-		d.Generated[k.Name] = RandomText(ctx, k.Length)
+		d.Generated[k.Name] = randomText(ctx, k.Length)
 	}
 }
 
@@ -147,12 +147,12 @@ func CheckGenerated(d *owned.Desired, live client.Object) error {
 		errors.New("it has changed since its generated keys were read: read it again"))
 }
 
-// GeneratedAlphabet has no character that has a meaning in a URL or a shell.
-const GeneratedAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+// generatedAlphabet has no character that has a meaning in a URL or a shell.
+const generatedAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// RandomText returns random characters of the alphabet, each with the same probability.
-func RandomText(ctx context.Context, length int) []byte {
-	const fair = 256 - 256%len(GeneratedAlphabet) // higher bytes would make the first characters more frequent
+// randomText returns random characters of the alphabet, each with the same probability.
+func randomText(ctx context.Context, length int) []byte {
+	const fair = 256 - 256%len(generatedAlphabet) // higher bytes would make the first characters more frequent
 	text := make([]byte, 0, length)
 	random := make([]byte, 2*length)
 	for {
@@ -161,7 +161,7 @@ func RandomText(ctx context.Context, length int) []byte {
 			if int(b) >= fair {
 				continue
 			}
-			if text = append(text, GeneratedAlphabet[int(b)%len(GeneratedAlphabet)]); len(text) == length {
+			if text = append(text, generatedAlphabet[int(b)%len(generatedAlphabet)]); len(text) == length {
 				return text
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
+// Reasons of a Job that runs once.
 const (
 	ReasonJobRunning  = "JobRunning"
 	ReasonJobFailed   = "JobFailed"
@@ -46,32 +47,32 @@ func runOnceMistake(o *owned.Options, kind schema.GroupKind) error {
 
 // JobState is what is observed of a live Job.
 type JobState struct {
-	Uid              types.UID
-	Content          string // empty if somebody has removed the annotation
-	Deleting, Held   bool
-	Complete, Failed bool
-	Expired          bool // it is being deleted because of its time to live
-	Finalizer        bool // it has the finalizer opblocks.dev/run-once
-	Collected        bool // the garbage collector deletes or orphans its pods before the Job goes
+	UID              types.UID
+	content          string // empty if somebody has removed the annotation
+	deleting, held   bool
+	complete, failed bool
+	expired          bool // it is being deleted because of its time to live
+	finalizer        bool // it has the finalizer opblocks.dev/run-once
+	collected        bool // the garbage collector deletes or orphans its pods before the Job goes
 }
 
-func ObserveJob(job *batchv1.Job) *JobState {
+func observeJob(job *batchv1.Job) *JobState {
 	s := &JobState{
-		Uid: job.UID, Content: job.Annotations[record.Content], Deleting: job.DeletionTimestamp != nil,
-		Held: job.Annotations[record.Held] != "",
+		UID: job.UID, content: job.Annotations[record.Content], deleting: job.DeletionTimestamp != nil,
+		held: job.Annotations[record.Held] != "",
 	}
 	for _, f := range job.Finalizers {
-		s.Finalizer = s.Finalizer || f == record.RunOnce
-		s.Collected = s.Collected || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+		s.finalizer = s.finalizer || f == record.RunOnce
+		s.collected = s.collected || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
 	}
 	for i := range job.Status.Conditions {
 		c := &job.Status.Conditions[i]
 		if c.Status != corev1.ConditionTrue || c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed {
 			continue
 		}
-		s.Complete, s.Failed = s.Complete || c.Type == batchv1.JobComplete, s.Failed || c.Type == batchv1.JobFailed
-		if ttl := job.Spec.TTLSecondsAfterFinished; s.Deleting && ttl != nil {
-			s.Expired = !job.DeletionTimestamp.Time.Before(c.LastTransitionTime.Add(time.Duration(*ttl) * time.Second))
+		s.complete, s.failed = s.complete || c.Type == batchv1.JobComplete, s.failed || c.Type == batchv1.JobFailed
+		if ttl := job.Spec.TTLSecondsAfterFinished; s.deleting && ttl != nil {
+			s.expired = !job.DeletionTimestamp.Time.Before(c.LastTransitionTime.Add(time.Duration(*ttl) * time.Second))
 		}
 	}
 	return s
@@ -80,6 +81,7 @@ func ObserveJob(job *batchv1.Job) *JobState {
 // RunAction is what has to be done next for a Job of [ownedresources.RunOnce].
 type RunAction string
 
+// The actions.
 const (
 	RunCreate         RunAction = "create the Job"
 	RunName           RunAction = "name the Job in the owner's annotation"
@@ -104,33 +106,33 @@ func NextRunAction(last record.Run, content string, job *JobState) RunAction {
 		}
 		return RunCreate
 	}
-	same := job.Content == content
+	same := job.content == content
 	switch {
-	case job.Deleting && !job.Finalizer && last.Ended(content):
+	case job.deleting && !job.finalizer && last.Ended(content):
 		return RunNothing
-	case job.Deleting && !job.Finalizer:
+	case job.deleting && !job.finalizer:
 		return RunWait
-	case same && job.Complete && !last.Is(record.RunComplete, content):
+	case same && job.complete && !last.Is(record.RunComplete, content):
 		return RunRecordComplete
-	case same && job.Failed && job.Expired && !last.Is(record.RunFailed, content):
+	case same && job.failed && job.expired && !last.Is(record.RunFailed, content):
 		return RunRecordFailed
-	case job.Deleting && !job.Complete && !job.Failed && !job.Held && !job.Collected:
+	case job.deleting && !job.complete && !job.failed && !job.held && !job.collected:
 		return RunDeletePods
-	case job.Deleting:
+	case job.deleting:
 		return RunRelease
-	case job.Content == "":
+	case job.content == "":
 		return RunIdentify
 	case !same:
 		return RunReplace
-	case last.Ended(content) && job.Held:
+	case last.Ended(content) && job.held:
 		return RunDiscard
-	case last.Ended(content) && job.Finalizer:
+	case last.Ended(content) && job.finalizer:
 		return RunRelease
 	case last.Ended(content):
 		return RunNothing
-	case job.Held && !last.Names(content, job.Uid):
+	case job.held && !last.Names(content, job.UID):
 		return RunName
-	case job.Held:
+	case job.held:
 		return RunStart
 	}
 	return RunApply
@@ -160,14 +162,16 @@ func RunContent(k *owned.Kind, obj client.Object) (string, error) {
 	return string(hash[:]), nil
 }
 
+// Observe returns the state of a live Job, typed or unstructured.
 func Observe(live client.Object) (*JobState, error) {
 	job, err := AsJob(live)
 	if err != nil {
 		return nil, err
 	}
-	return ObserveJob(job), nil
+	return observeJob(job), nil
 }
 
+// AsJob returns a typed or unstructured Job as a typed one.
 func AsJob(live client.Object) (*batchv1.Job, error) {
 	switch live := live.(type) {
 	case *batchv1.Job:

@@ -14,12 +14,12 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// Children is what an applier remembers of live children, by their UIDs. It saves comparisons and requests, and is
+// Children is what an Applier remembers of live children, by their UIDs. It saves comparisons and requests, and is
 // empty after a restart. It is safe for concurrent use.
 type Children struct {
 	seed     maphash.Seed
 	versions *versions.Epoch
-	Metrics  *report.Metrics
+	metrics  *report.Metrics
 	mu       sync.RWMutex
 	ByUID    map[types.UID]rememberedChild
 }
@@ -29,11 +29,11 @@ type rememberedChild struct {
 	// verified is the digest of the state in which the child was last found to be as desired, 0 if it was not.
 	verified uint64
 	// details are nil for a child that has only ever been found to be as desired.
-	details *childDetails
+	details *ChildDetails
 }
 
-// childDetails are what is remembered of a child that had to be written, or that is in the way.
-type childDetails struct {
+// ChildDetails are what is remembered of a child that had to be written, or that is in the way.
+type ChildDetails struct {
 	// Rewritten are the rewritten differences: how the answer to our last write differs from what was sent. Sending the
 	// same again would change nothing, each time.
 	Rewritten []compare.Difference
@@ -44,8 +44,9 @@ type childDetails struct {
 	orphanSince time.Time
 }
 
+// NewChildren returns a memory that counts rewritten differences in the metrics.
 func NewChildren(m *report.Metrics, v *versions.Epoch) *Children {
-	return &Children{seed: maphash.MakeSeed(), versions: v, Metrics: m, ByUID: map[types.UID]rememberedChild{}}
+	return &Children{seed: maphash.MakeSeed(), versions: v, metrics: m, ByUID: map[types.UID]rememberedChild{}}
 }
 
 // Forget drops everything that is remembered of a child that is gone.
@@ -60,12 +61,12 @@ func (m *Children) Forget(uid types.UID) {
 }
 
 // Change calls f with the details of a child, and drops them if f leaves them empty.
-func (m *Children) Change(uid types.UID, f func(*childDetails)) {
+func (m *Children) Change(uid types.UID, f func(*ChildDetails)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record := m.ByUID[uid]
 	if record.details == nil {
-		record.details = &childDetails{}
+		record.details = &ChildDetails{}
 	}
 	f(record.details)
 	if d := record.details; d.Rewritten == nil && d.loop == nil && d.orphanSince.IsZero() {
@@ -78,13 +79,14 @@ func (m *Children) Change(uid types.UID, f func(*childDetails)) {
 	m.ByUID[uid] = record
 }
 
-func (m *Children) DetailsOf(uid types.UID) (d childDetails, found bool) {
+// DetailsOf returns what is remembered of a child that had to be written, or that is in the way.
+func (m *Children) DetailsOf(uid types.UID) (d ChildDetails, found bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if details := m.ByUID[uid].details; details != nil {
 		return *details, true
 	}
-	return childDetails{}, false
+	return ChildDetails{}, false
 }
 
 // IsVerified reports whether the live object, in this version, was already found to be what its owner desires. Then there
@@ -96,6 +98,7 @@ func (m *Children) IsVerified(o *owned.Owner, live client.Object, encoded []byte
 	return m.ByUID[live.GetUID()].verified == now
 }
 
+// SetVerified remembers that the live object, in this version, is what its owner desires: see IsVerified.
 func (m *Children) SetVerified(o *owned.Owner, live client.Object, encoded []byte) {
 	uid := live.GetUID()
 	if uid == "" { // controller-runtime's fake client sets none
@@ -128,22 +131,22 @@ func (m *Children) SetRewritten(kind string, uid types.UID, differences []compar
 		}
 		differences = nil
 	}
-	m.Change(uid, func(d *childDetails) {
+	m.Change(uid, func(d *ChildDetails) {
 		m.count(d, -1)
 		d.kind, d.Rewritten = kind, differences
 		m.count(d, 1)
 	})
 }
 
-func (m *Children) count(d *childDetails, by float64) {
+func (m *Children) count(d *ChildDetails, by float64) {
 	for _, difference := range d.Rewritten {
-		m.Metrics.Rewritten.WithLabelValues(d.kind, difference.Path).Add(by)
+		m.metrics.Rewritten.WithLabelValues(d.kind, difference.Path).Add(by)
 	}
 }
 
 // OrphanSince returns when this child was first seen to be an orphan, which is now if it was not before.
 func (m *Children) OrphanSince(uid types.UID, now time.Time) (since time.Time) {
-	m.Change(uid, func(d *childDetails) {
+	m.Change(uid, func(d *ChildDetails) {
 		if d.orphanSince.IsZero() {
 			d.orphanSince = now
 		}

@@ -22,6 +22,7 @@ type recreatedChild struct {
 	created types.UID // the UID of what was created instead; empty until then
 }
 
+// NewRecreations returns an empty memory.
 func NewRecreations() *Recreations {
 	return &Recreations{ByOwner: map[types.UID]map[owned.ChildName]recreatedChild{}}
 }

@@ -27,7 +27,7 @@ func (l *writeLoop) isOf(d *owned.Desired, paths string) bool {
 
 // DelayWrite returns how long the next write has to wait, 0 if not at all. It reports once per loop that the delays begin.
 func (m *Children) DelayWrite(d *owned.Desired, uid types.UID, paths string, now time.Time) (wait time.Duration, begins bool) {
-	m.Change(uid, func(child *childDetails) {
+	m.Change(uid, func(child *ChildDetails) {
 		l := child.loop
 		if l == nil {
 			return
@@ -36,14 +36,14 @@ func (m *Children) DelayWrite(d *owned.Desired, uid types.UID, paths string, now
 			m.DropLoop(child)
 			return
 		}
-		wait, begins = l.Wait(now, m.Metrics.Loops, d.Kind.GVK.Kind, d.Object.GetNamespace(), d.Object.GetName(), paths)
+		wait, begins = l.Wait(now, m.metrics.Loops, d.Kind.GVK.Kind, d.Object.GetNamespace(), d.Object.GetName(), paths)
 	})
 	return wait, begins
 }
 
 // CountWrite counts a write of these paths.
 func (m *Children) CountWrite(d *owned.Desired, uid types.UID, paths string, now time.Time) {
-	m.Change(uid, func(child *childDetails) {
+	m.Change(uid, func(child *ChildDetails) {
 		if child.loop == nil || !child.loop.isOf(d, paths) {
 			m.DropLoop(child)
 			child.loop = &writeLoop{sum: d.Sum, paths: paths}
@@ -53,9 +53,9 @@ func (m *Children) CountWrite(d *owned.Desired, uid types.UID, paths string, now
 }
 
 // DropLoop ends a loop, if there is one, and removes its metric.
-func (m *Children) DropLoop(child *childDetails) {
+func (m *Children) DropLoop(child *ChildDetails) {
 	if child.loop != nil {
-		child.loop.End(m.Metrics.Loops)
+		child.loop.End(m.metrics.Loops)
 	}
 	child.loop = nil
 }
@@ -63,12 +63,14 @@ func (m *Children) DropLoop(child *childDetails) {
 // Undone is a write that gives a child another UID, and that another writer may undo. Its value is the path in the metric.
 type Undone string
 
+// The writes.
 const (
 	Creating   Undone = "creation"   // another writer deletes the child
 	Deletion   Undone = "deletion"   // another writer creates the child, which is not desired
 	Recreation Undone = "recreation" // another writer puts the old child back
 )
 
+// UndoneMessages are the messages of a delayed write. Each has a verb for the child.
 var UndoneMessages = map[Undone]string{
 	Creating:   "%s is deleted again and again by another writer, so it is created less often",
 	Deletion:   "%s is not desired and is created again and again by another writer, so it is deleted less often",
@@ -86,6 +88,7 @@ type NameLoops struct {
 	swept   time.Time
 }
 
+// NameLoopKey identifies a loop: the child of an owner, and the write.
 type NameLoopKey struct {
 	Owner types.UID
 	Child record.Name
@@ -98,10 +101,12 @@ type nameLoop struct {
 	writeloop.Loop
 }
 
+// NewNameLoops returns a memory without loops, whose delays the metrics show.
 func NewNameLoops(m *report.Metrics) *NameLoops {
 	return &NameLoops{metrics: m, byName: map[NameLoopKey]*nameLoop{}, delayed: map[NameLoopKey]bool{}}
 }
 
+// Delay returns how long a write has to wait, 0 if not at all. It reports once per loop that the delays begin.
 func (l *NameLoops) Delay(key NameLoopKey, s owned.Sum, kind string, now time.Time) (wait time.Duration, begins bool) {
 	if l.count.Load() == 0 {
 		return 0, false
@@ -120,7 +125,7 @@ func (l *NameLoops) Delay(key NameLoopKey, s owned.Sum, kind string, now time.Ti
 	return wait, begins
 }
 
-// Add counts a write. A creation is counted only if childGone has been called: most children are created once.
+// Add counts a write. A creation is counted only if ChildGone has been called: most children are created once.
 func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Time) {
 	if key.Write == Creating && l.count.Load() == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// ToSend returns a copy of the object with the controller reference or the mark, and this package's annotations.
+// ToSend returns a copy of the object with the controller reference or the mark, and the annotations of the engine.
 func ToSend(d *owned.Desired, method record.Method) client.Object {
 	obj := d.Object
 	if method == record.ByCreate {
@@ -39,7 +39,7 @@ func ToSend(d *owned.Desired, method record.Method) client.Object {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[record.Applied] = LastApplied(d, method)
+	annotations[record.Applied] = lastApplied(d, method)
 	if d.Owner.Set != "" {
 		annotations[record.Set] = d.Owner.Set
 	}
@@ -56,8 +56,8 @@ func ToSend(d *owned.Desired, method record.Method) client.Object {
 	return obj
 }
 
-// LastApplied is the value of opblocks.dev/applied for a write of the object.
-func LastApplied(d *owned.Desired, method record.Method) string {
+// lastApplied is the value of opblocks.dev/applied for a write of the object.
+func lastApplied(d *owned.Desired, method record.Method) string {
 	return record.LastApplied{
 		Method: method, Hash: string(d.Sum[:]), Rewritten: d.Rewritten, Replicas: d.Replicas != nil || SetsReplicas(d.Object),
 	}.String()

@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// contradiction searches for the parts of a live object that contradict a desired one.
-type contradiction struct {
+// Contradiction searches for the parts of a live object that contradict a desired one.
+type Contradiction struct {
 	schema  applyschema.Schema
 	want    map[string]any
 	merged  map[string]any // what the refused apply would have made of the live object
@@ -28,7 +28,7 @@ type contradiction struct {
 }
 
 // NewContradiction returns nil if the refusal names no field that may be replaced.
-func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal error) (*contradiction, error) {
+func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal error) (*Contradiction, error) {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal
 	if err != nil {
 		return nil, nil // the live object has fields of a newer API server, which the schema lacks
 	}
-	c := &contradiction{schema: d.Kind.Comparer.Schema(), want: want, merged: merged, Entries: entries}
+	c := &Contradiction{schema: d.Kind.Comparer.Schema(), want: want, merged: merged, Entries: entries}
 	c.schema.FillEmpty(want, merged)
 	for _, cause := range CausesOf(refusal, merged) {
 		c.causes = append(c.causes, cause)
@@ -55,7 +55,7 @@ func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal
 }
 
 // Next returns the next tree to try, or nil if there is none.
-func (c *contradiction) Next() map[string]any {
+func (c *Contradiction) Next() map[string]any {
 	if c.asIs {
 		c.asIs = false
 		return c.merged
@@ -72,7 +72,7 @@ func (c *contradiction) Next() map[string]any {
 
 // Learn takes in the refusal of the last tree. If it names no new field, the next tree lacks parts farther from the
 // known ones.
-func (c *contradiction) Learn(refusal error) {
+func (c *Contradiction) Learn(refusal error) {
 	tree := applyschema.Without(c.merged, c.removed)
 	news := false
 	for _, cause := range CausesOf(refusal, tree) {
@@ -86,7 +86,7 @@ func (c *contradiction) Learn(refusal error) {
 	}
 }
 
-func (c *contradiction) deepest() (most int) {
+func (c *Contradiction) deepest() (most int) {
 	for _, cause := range c.causes {
 		most = max(most, len(cause))
 	}
@@ -98,7 +98,7 @@ func (c *contradiction) deepest() (most int) {
 //   - Level 0: the fields that the refusals name.
 //   - Level 1: items of others with the same value in such a field.
 //   - Level n: what others set n−1 steps around such a field.
-func (c *contradiction) contradicting() (found [][]applyschema.Step) {
+func (c *Contradiction) contradicting() (found [][]applyschema.Step) {
 	add := func(paths [][]applyschema.Step) {
 		for _, path := range paths {
 			if !slices.ContainsFunc(found, func(known []applyschema.Step) bool { return reflect.DeepEqual(known, path) }) {
@@ -123,7 +123,7 @@ func (c *contradiction) contradicting() (found [][]applyschema.Step) {
 }
 
 // clashing returns the items of others that have the same value as a cause, in the same field.
-func (c *contradiction) clashing(cause []applyschema.Step) (found [][]applyschema.Step) {
+func (c *Contradiction) clashing(cause []applyschema.Step) (found [][]applyschema.Step) {
 	value := applyschema.At(c.merged, cause)
 	switch value.(type) {
 	case string, int64, float64:
@@ -182,7 +182,7 @@ func CausesOf(refusal error, tree any) (causes [][]applyschema.Step) {
 		return nil
 	}
 	for _, cause := range status.Status().Details.Causes {
-		if path, ok := ParseFieldPath(cause.Field); ok {
+		if path, ok := parseFieldPath(cause.Field); ok {
 			if steps, ok := withoutClaimVolumes(tree, path.steps()); ok {
 				causes = append(causes, steps)
 			}
@@ -236,11 +236,11 @@ func isStatefulSet(tree any) bool {
 	return applyschema.At(tree, []applyschema.Step{"kind"}) == "StatefulSet" && strings.HasPrefix(version, "apps/")
 }
 
-func (p FieldPath) steps() []applyschema.Step {
+func (p fieldPath) steps() []applyschema.Step {
 	steps := make([]applyschema.Step, len(p))
 	for i, element := range p {
-		if steps[i] = element.Name; element.IsIndex {
-			steps[i] = element.Index
+		if steps[i] = element.name; element.isIndex {
+			steps[i] = element.index
 		}
 	}
 	return steps

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// FieldPath is a path as the API server writes it in the causes of an error: spec.containers[0].ports[1].name, or
+// fieldPath is a path as the API server writes it in the causes of an error: spec.containers[0].ports[1].name, or
 // metadata.labels[example.com/team].
-type FieldPath []PathElement
+type fieldPath []pathElement
 
-// PathElement is the name of a field, a key of a map, or the index of an item.
-type PathElement struct {
-	Name    string
-	Index   int
-	IsIndex bool
+// pathElement is the name of a field, a key of a map, or the index of an item.
+type pathElement struct {
+	name    string
+	index   int
+	isIndex bool
 }
 
-// ParseFieldPath parses a path. It returns false if the path is not well-formed.
-func ParseFieldPath(path string) (FieldPath, bool) {
-	var elements FieldPath
+// parseFieldPath parses a path. It returns false if the path is not well-formed.
+func parseFieldPath(path string) (fieldPath, bool) {
+	var elements fieldPath
 	for path != "" {
 		if inBrackets, isKey := strings.CutPrefix(path, "["); isKey {
 			key, rest, closed := strings.Cut(inBrackets, "]")
@@ -26,9 +26,9 @@ func ParseFieldPath(path string) (FieldPath, bool) {
 				return nil, false
 			}
 			if i, err := strconv.ParseUint(key, 10, 31); err == nil {
-				elements = append(elements, PathElement{Index: int(i), IsIndex: true})
+				elements = append(elements, pathElement{index: int(i), isIndex: true})
 			} else {
-				elements = append(elements, PathElement{Name: key})
+				elements = append(elements, pathElement{name: key})
 			}
 			path = rest
 			continue
@@ -47,22 +47,22 @@ func ParseFieldPath(path string) (FieldPath, bool) {
 		if end == 0 {
 			return nil, false
 		}
-		elements = append(elements, PathElement{Name: path[:end]})
+		elements = append(elements, pathElement{name: path[:end]})
 		path = path[end:]
 	}
 	return elements, len(elements) > 0
 }
 
-// JsonPointer writes a path by RFC 6901.
-func JsonPointer(path FieldPath) string {
+// jsonPointer writes a path by RFC 6901.
+func jsonPointer(path fieldPath) string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var pointer strings.Builder
 	for _, element := range path {
 		pointer.WriteByte('/')
-		if element.IsIndex {
-			pointer.WriteString(strconv.Itoa(element.Index))
+		if element.isIndex {
+			pointer.WriteString(strconv.Itoa(element.index))
 		} else {
-			pointer.WriteString(escape.Replace(element.Name))
+			pointer.WriteString(escape.Replace(element.name))
 		}
 	}
 	return pointer.String()

@@ -37,6 +37,7 @@ func FormerEntry(obj client.Object) int {
 	})
 }
 
+// OurEntry returns the index of our own managed fields entry, or -1.
 func OurEntry(d *owned.Desired, obj client.Object) int {
 	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return isOurs(d, entry) })
 }
@@ -83,6 +84,7 @@ func fieldSet(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes()))
 }
 
+// FieldsV1Of returns a set of fields as managed fields store it.
 func FieldsV1Of(set *fieldpath.Set) (*metav1.FieldsV1, error) {
 	encoded, err := set.ToJSON()
 	if err != nil {

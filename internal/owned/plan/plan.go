@@ -19,6 +19,7 @@ import (
 // Verb is what is done next to a live object.
 type Verb string
 
+// The verbs.
 const (
 	DoNothing    Verb = "do nothing: it is as desired"
 	DoRemove     Verb = "delete it: a former owner has left it"
@@ -38,18 +39,19 @@ type Plan struct {
 	Differences []compare.Difference // the same, with their values
 	Adopts      types.UID            // the former owner of an object that is adopted
 	Needs       []Fact               // what has to be known before the plan is executed
-	Err         error                // for doReturn, and the reason for doRemove, doCollect and doRefuse
-	IsOurs      bool                 // for doReturn: other children may be built from the live object
+	Err         error                // for DoReturn, and the reason for DoRemove, DoCollect and DoRefuse
+	IsOurs      bool                 // for DoReturn: other children may be built from the live object
 }
 
 // Fact is what a stage cannot know from the object and its memory. It takes a request to learn it, or it changes with time.
 type Fact string
 
+// The facts.
 const (
 	OwnerIsAlive  Fact = "whether the owner is as the API server has it"
 	FormerIsGone  Fact = "whether the former owner that the mark names is gone"
 	PaceOfWrites  Fact = "whether a write has to wait, because another writer undoes it again and again"
-	RestIsApplied Fact = "whether volumes can grow"
+	RestIsApplied Fact = "that the object is applied as it is, since no volume can grow now"
 )
 
 // State is what is known of one desired and one live object.
@@ -58,9 +60,9 @@ type State struct {
 	Live      client.Object
 	Rewritten []compare.Difference // the rewritten differences of our last write, in the memory of this process
 	Known     map[Fact]bool
-	Gone      bool   // formerIsGone
-	Paced     string // the paths that paceOfWrites is about
-	Delay     error  // paceOfWrites: a [*owned.WaitingError] while a write has to wait
+	Gone      bool   // FormerIsGone
+	Paced     string // the paths that PaceOfWrites is about
+	Delay     error  // PaceOfWrites: a [*owned.WaitingError] while a write has to wait
 }
 
 // Stage decides a part of the plan for a live object. It sends no request and changes nothing.
@@ -181,7 +183,7 @@ func (s *State) pathsOf(differences []compare.Difference) string {
 	return "metadata.annotations[" + record.Set + "]"
 }
 
-// ContainsAll reports whether there are differences, and all of them are known.
+// ContainsAll reports whether some differences are known, and all of the given ones are among them.
 func ContainsAll(known, differences []compare.Difference) bool {
 	return len(known) > 0 && !slices.ContainsFunc(differences, func(d compare.Difference) bool { return !slices.Contains(known, d) })
 }

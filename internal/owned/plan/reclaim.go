@@ -27,7 +27,7 @@ import (
 
 const (
 	beforeFirstApply = fieldmanager.BeforeFirstApply
-	// FoundBefore is the name that reclaim gives this manager, so that its entry is not taken for a new one.
+	// FoundBefore is the name that package write gives this manager, so that its entry is not taken for a new one.
 	FoundBefore = "opblocks-before-first-apply"
 )
 
@@ -71,7 +71,7 @@ func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object)
 
 var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", record.Applied)
 
-// Reclaimable returns the fields that [applier.reclaim] removes after an apply with this answer.
+// Reclaimable returns the fields that package write removes after an apply with this answer.
 func Reclaimable(d *owned.Desired, answer client.Object) (*fieldpath.Set, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(answer)
 	if err != nil {

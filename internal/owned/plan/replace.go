@@ -103,9 +103,10 @@ func (oneVersion) IsMissingVersionError(err error) bool {
 }
 
 // AnnotationPointer is the path of opblocks.dev/applied in a JSON patch.
-var AnnotationPointer = JsonPointer(FieldPath{{Name: "metadata"}, {Name: "annotations"}, {Name: record.Applied}})
+var AnnotationPointer = jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: record.Applied}})
 
-type JsonPatchOperation struct {
+// JSONPatchOperation is one operation of a JSON patch (RFC 6902).
+type JSONPatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
@@ -114,21 +115,21 @@ type JsonPatchOperation struct {
 // ReplacePatch returns a JSON patch that turns the live object into a tree. It has the live resource version as
 // precondition. If the patch adds values, pass record.ByCreate, so that the fields are migrated before the next apply.
 func ReplacePatch(d *owned.Desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry, method record.Method) ([]byte, error) {
-	patch := []JsonPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
+	patch := []JSONPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
 	if entries != nil && OurEntry(d, live) >= 0 {
-		patch = append(patch, JsonPatchOperation{"replace", "/metadata/managedFields", entries})
+		patch = append(patch, JSONPatchOperation{"replace", "/metadata/managedFields", entries})
 	}
 	replace := func(before, after map[string]any, prefix, name string) {
 		value, wanted := after[name]
 		old, there := before[name]
-		pointer := prefix + JsonPointer(FieldPath{{Name: name}})
+		pointer := prefix + jsonPointer(fieldPath{{name: name}})
 		switch {
 		case wanted && value != nil && !reflect.DeepEqual(old, value):
-			patch = append(patch, JsonPatchOperation{"add", pointer, value})
+			patch = append(patch, JSONPatchOperation{"add", pointer, value})
 		case wanted && value == nil && old != nil && wantsNull(d, prefix, name):
-			patch = append(patch, JsonPatchOperation{"add", pointer, json.RawMessage("null")})
+			patch = append(patch, JSONPatchOperation{"add", pointer, json.RawMessage("null")})
 		case there && value == nil && (old != nil || !wanted):
-			patch = append(patch, JsonPatchOperation{Op: "remove", Path: pointer})
+			patch = append(patch, JSONPatchOperation{Op: "remove", Path: pointer})
 		}
 	}
 	names := map[string]bool{}
@@ -143,7 +144,7 @@ func ReplacePatch(d *owned.Desired, live *unstructured.Unstructured, tree map[st
 	if annotations == nil {
 		return nil, errors.New("no annotations")
 	}
-	annotations[record.Applied] = LastApplied(d, method)
+	annotations[record.Applied] = lastApplied(d, method)
 	liveMetadata, _ := live.Object["metadata"].(map[string]any)
 	for _, name := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
 		replace(liveMetadata, metadata, "/metadata", name)

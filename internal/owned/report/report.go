@@ -17,6 +17,7 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
+// The outcomes.
 const (
 	OutcomeCreated   owned.Outcome = "Created"
 	OutcomeApplied   owned.Outcome = "Applied"
@@ -32,7 +33,7 @@ type Reporter struct {
 	Recorder events.EventRecorder // nil without a manager
 }
 
-// Report counts what was done to an object, logs it, and keeps it for emitEvents. The detail must not contain values of fields.
+// Report counts what was done to an object, logs it, and keeps it for EmitEvents. The detail must not contain values of fields.
 func (r *Reporter) Report(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object, done owned.Outcome, detail string) {
 	r.Metrics.applies.WithLabelValues(k.GVK.Kind, strings.ToLower(string(done))).Inc()
 	if done == OutcomeFailed {
@@ -97,6 +98,7 @@ type Metrics struct {
 	Loops     *prometheus.GaugeVec
 }
 
+// NewMetrics returns metrics that are not registered yet.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -126,4 +128,5 @@ func registerOrShare[C prometheus.Collector](registry prometheus.Registerer, c *
 	return err
 }
 
+// ReasonWriteLoop is the reason while a write is delayed, because another writer undoes it.
 const ReasonWriteLoop = writeloop.Reason

@@ -47,7 +47,7 @@ func (s *Set) validateAnywhere(ctx context.Context, o *owned.Owner, d *owned.Dec
 }
 
 // sampleOf returns the sample of the child of a kind: what the set watches.
-func (ks *childKinds) sampleOf(gvk schema.GroupVersionKind) client.Object {
+func (ks *ChildKinds) sampleOf(gvk schema.GroupVersionKind) client.Object {
 	for i, k := range ks.kinds {
 		if k.GVK == gvk {
 			return ks.children[i].Sample
@@ -87,18 +87,18 @@ func (s *Set) covers(ctx context.Context, sample client.Object, gvk schema.Group
 }
 
 // isAnywhere reports whether objects of a kind may be outside of the owner's namespace.
-func (ks *childKinds) isAnywhere(gvk schema.GroupVersionKind) bool {
+func (ks *ChildKinds) isAnywhere(gvk schema.GroupVersionKind) bool {
 	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere })
 }
 
 // isMarked reports whether objects of a kind may be without an owner reference.
-func (ks *childKinds) isMarked(gvk schema.GroupVersionKind) bool {
+func (ks *ChildKinds) isMarked(gvk schema.GroupVersionKind) bool {
 	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere || o.Retain != nil })
 }
 
 // hasOption reports whether the options of a child of a kind satisfy a function. Call it after the set has looked up
 // its kinds.
-func (ks *childKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Options) bool) bool {
+func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Options) bool) bool {
 	for i, k := range ks.kinds {
 		if k.GVK.GroupKind() == gvk.GroupKind() && is(&ks.children[i].Options) {
 			return true

@@ -20,7 +20,7 @@ type Child struct {
 	Build    func(*Reconciliation) error // adds what is desired
 	function string                      // the name of the function that builds
 	Sample   client.Object               // an empty object of the child's kind, in the type of its live objects
-	Inputs   []*Input                    // what build reads
+	Inputs   []*Input                    // what Build reads
 	After    []*Child
 	Options  owned.Options
 	Mistake  error // a mistake in a call of one of its methods
@@ -46,6 +46,7 @@ func (c *Child) Change(method string, f func(*Child)) {
 
 func (c *Child) empty() client.Object { return c.Sample.DeepCopyObject().(client.Object) }
 
+// AddConfiguration adds an object, given as an apply configuration, to the child that is being built.
 func (r *Reconciliation) AddConfiguration(configuration runtime.ApplyConfiguration) error {
 	obj, err := fromConfiguration(configuration, r.Kinds[r.building].GVK)
 	if err == nil {

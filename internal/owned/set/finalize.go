@@ -40,8 +40,8 @@ func (s *Set) FormerFinalizerNames() (names []string) {
 	return names
 }
 
-// holdsObjects reports whether a child may hold something that the garbage collector does not let go: see [ownedresources.RunOnce] and
-// [ownedresources.ExpandVolumes].
+// holdsObjects reports whether a child may hold something that the garbage collector does not let go: see
+// [ownedresources.RunOnce] and [ownedresources.ExpandVolumes].
 func (s *Set) holdsObjects() bool {
 	return slices.ContainsFunc(s.Children, func(c *Child) bool {
 		return c != nil && (c.Options.RunOnce || c.Options.ExpandVolumes) // nil is a mistake, which Reconcile returns
@@ -56,7 +56,7 @@ func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj cl
 	if err := s.err(); err != nil {
 		return err
 	}
-	o, err := owned.NewOwner(obj, c, s.ApiReader)
+	o, err := owned.NewOwner(obj, c, s.APIReader)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s Watcher) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
 		return nil
 	}
 	// The pointer is in the name because another set of the same kind has an index of its own.
-	index := fmt.Sprintf("opblocks.dev/%p-orphaning", s)
+	index := fmt.Sprintf("opblocks.dev/%p-orphaning", s.Set)
 	return mgr.GetFieldIndexer().IndexField(context.Background(), owner, index, func(obj client.Object) []string {
 		s.Owners.ownerSeen(obj)
 		return nil

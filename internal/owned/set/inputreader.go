@@ -40,11 +40,12 @@ var _ client.Reader = &InputReader{}
 // ownerOfInputs.
 func (r *Reconciliation) newInputReader(refs []references.Reference) *InputReader {
 	return &InputReader{
-		Reader: r.Set.inputReader(r.client), Scheme: r.client.Scheme(), live: r.Set.ApiReader, unseen: r.noteUnseen,
+		Reader: r.Set.inputReader(r.client), Scheme: r.client.Scheme(), live: r.Set.APIReader, unseen: r.noteUnseen,
 		owner: r.ownerOfInputs(), references: refs,
 	}
 }
 
+// Get reads an object that the input declares, and notes its version. Any other object is an error.
 func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	kind, err := apiutil.GVKForObject(obj, r.Scheme)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Set) inputReader(c client.Client) client.Reader {
 	if _, ofStep := c.(step.Reader); ofStep || s.Forms == nil {
 		return c
 	}
-	return &references.Reader{Forms: s.Forms, Cache: c, Live: s.ApiReader}
+	return &references.Reader{Forms: s.Forms, Cache: c, Live: s.APIReader}
 }
 
 // noteUnseen notes that an object that an input reads exists, and that the cache does not show it. Unless the cache is

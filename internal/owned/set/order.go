@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/feature"
 )
 
-// order is the order in which the children of a set are applied.
-type order struct {
+// Order is the order in which the children of a set are applied.
+type Order struct {
 	index    map[*Child]int
 	Sequence []int   // the children in the order in which they are applied: each after the ones that it comes after, otherwise as declared
 	Rank     []int   // by child: one more than the highest rank of the children that it comes after, or 0
@@ -28,8 +28,8 @@ type order struct {
 
 // NewOrder returns an error for a mistake in the children: one is nil, is given twice, comes after a child of another set, comes
 // after itself in a cycle, or has options that exclude each other.
-func NewOrder(children []*Child) (*order, error) {
-	o := &order{index: make(map[*Child]int, len(children)), Rank: make([]int, len(children)), before: make([][]int, len(children))}
+func NewOrder(children []*Child) (*Order, error) {
+	o := &Order{index: make(map[*Child]int, len(children)), Rank: make([]int, len(children)), before: make([][]int, len(children))}
 	for i, child := range children {
 		if child == nil {
 			return nil, fmt.Errorf("child %d is nil", i+1)
@@ -57,7 +57,7 @@ func NewOrder(children []*Child) (*order, error) {
 	return o, nil
 }
 
-func (o *order) checkChild(child *Child) error {
+func (o *Order) checkChild(child *Child) error {
 	if u, untyped := child.Sample.(*unstructured.Unstructured); untyped && u.GetKind() == "" {
 		return errors.New("it has no kind: give it one with the method Kind")
 	}
@@ -81,7 +81,7 @@ func (o *order) checkChild(child *Child) error {
 }
 
 // visit appends a child to the sequence, after those that it comes after. path leads to the child.
-func (o *order) visit(children []*Child, i int, path []int) error {
+func (o *Order) visit(children []*Child, i int, path []int) error {
 	if slices.Contains(o.Sequence, i) {
 		return nil
 	}

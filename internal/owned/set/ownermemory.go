@@ -16,16 +16,16 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// ownerMemory is what an applier remembers of owners. It is empty after a restart, and safe for concurrent use.
+// ownerMemory is what a set remembers of owners. It is empty after a restart, and safe for concurrent use.
 type ownerMemory struct {
 	seed     maphash.Seed
 	versions *versions.Epoch
 	mu       sync.Mutex
 	ByUID    map[types.UID]rememberedOwner
 
-	// Blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
+	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
 	// leads elsewhere, so its deletion does not enqueue them. Several may wait for one name.
-	Blocked map[record.Name][]types.NamespacedName
+	blocked map[record.Name][]types.NamespacedName
 	// marked holds the owners of children with marks, once these children were listed.
 	marked       map[record.Name]types.UID
 	orphaning    map[types.UID]bool // owners that are deleted with orphan propagation
@@ -40,7 +40,7 @@ type rememberedOwner struct {
 	// inputs are the values of inputs that were read from the API server. The key is the input.
 	inputs map[*Input]inputMemory
 	// settled is what was found when there was nothing to do, nil if there may be something to do.
-	settled *SettledOwner
+	settled *settledOwner
 	// running is the number of reconciles that have begun and not ended. disturbed is set if an event came while one
 	// ran.
 	running   int32
@@ -49,25 +49,25 @@ type rememberedOwner struct {
 	listing bool
 }
 
-func NewOwnerMemory(v *versions.Epoch) *ownerMemory {
-	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, ByUID: map[types.UID]rememberedOwner{}, Blocked: map[record.Name][]types.NamespacedName{},
+func newOwnerMemory(v *versions.Epoch) *ownerMemory {
+	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, ByUID: map[types.UID]rememberedOwner{}, blocked: map[record.Name][]types.NamespacedName{},
 		marked: map[record.Name]types.UID{}, orphaning: map[types.UID]bool{}}
 }
 
-// Forget drops everything that is remembered of an owner that is gone.
-func (m *ownerMemory) Forget(owner client.Object) {
+// forget drops everything that is remembered of an owner that is gone.
+func (m *ownerMemory) forget(owner client.Object) {
 	m.forgetUID(owner.GetUID())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := client.ObjectKeyFromObject(owner)
-	for blocked, owners := range m.Blocked {
+	for blocked, owners := range m.blocked {
 		if owners = slices.DeleteFunc(owners, func(waiting types.NamespacedName) bool { return waiting == name }); len(owners) == 0 {
-			delete(m.Blocked, blocked)
+			delete(m.blocked, blocked)
 		} else {
-			m.Blocked[blocked] = owners
+			m.blocked[blocked] = owners
 		}
 	}
-	m.blockedCount.Store(int64(len(m.Blocked)))
+	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
 // forgetUID drops what is remembered of the owner with this UID. Another object may have its name now.
@@ -91,8 +91,8 @@ func (m *ownerMemory) change(owner types.UID, f func(*rememberedOwner)) {
 	m.ByUID[owner] = record
 }
 
-// Digest is the same for the same names, and never 0. It is valid in this process only.
-func (m *ownerMemory) Digest(desired DesiredNames) uint64 {
+// digest is the same for the same names, and never 0. It is valid in this process only.
+func (m *ownerMemory) digest(desired DesiredNames) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	for _, k := range desired.unbuilt {
@@ -111,20 +111,20 @@ func (m *ownerMemory) Digest(desired DesiredNames) uint64 {
 	return h.Sum64() | 1
 }
 
-func (m *ownerMemory) IsPruned(owner types.UID, children uint64) bool {
+func (m *ownerMemory) isPruned(owner types.UID, children uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ByUID[owner].Pruned == children
 }
 
-// BeginList notes that the children of an owner are going to be listed.
-func (m *ownerMemory) BeginList(owner types.UID) {
+// beginList notes that the children of an owner are going to be listed.
+func (m *ownerMemory) beginList(owner types.UID) {
 	m.change(owner, func(r *rememberedOwner) { r.listing = true })
 }
 
-// EndList notes that the children other than the desired ones were pruned, or with 0 that they were not. If a child has
+// endList notes that the children other than the desired ones were pruned, or with 0 that they were not. If a child has
 // appeared or was deleted since beginList, they have to be listed again.
-func (m *ownerMemory) EndList(owner types.UID, children uint64) {
+func (m *ownerMemory) endList(owner types.UID, children uint64) {
 	m.change(owner, func(r *rememberedOwner) {
 		if r.Pruned = children; !r.listing {
 			r.Pruned = 0
@@ -138,8 +138,8 @@ func (m *ownerMemory) listAgain(owner types.UID) {
 	m.change(owner, func(r *rememberedOwner) { r.Pruned, r.listing = 0, false })
 }
 
-// ChildDeleted makes the next pass of the child's owner list its children again: perhaps the owner is being deleted too.
-func (m *ownerMemory) ChildDeleted(child client.Object) {
+// childDeleted makes the next pass of the child's owner list its children again: perhaps the owner is being deleted too.
+func (m *ownerMemory) childDeleted(child client.Object) {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		m.listAgain(ref.UID)
 	}
@@ -155,10 +155,10 @@ func (m *ownerMemory) setMarked(o *owned.Owner) {
 	m.marked[o.ObjectName()] = o.Reference.UID
 }
 
-// ChildAppeared makes the next pass of an owner list its children again. It is called for a child that this process has
+// childAppeared makes the next pass of an owner list its children again. It is called for a child that this process has
 // not just written: a request that took effect late may have created it, after the owner changed or after another
 // process became the leader. The same holds for a child that belongs to a former owner.
-func (m *ownerMemory) ChildAppeared(child client.Object) {
+func (m *ownerMemory) childAppeared(child client.Object) {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		m.listAgain(ref.UID)
 	}
@@ -190,25 +190,25 @@ func (m *ownerMemory) isOrphaning(owner types.UID) bool {
 	return m.orphaning[owner]
 }
 
-func (m *ownerMemory) SetBlocked(child record.Name, owner types.NamespacedName) {
+func (m *ownerMemory) setBlocked(child record.Name, owner types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !slices.Contains(m.Blocked[child], owner) {
-		m.Blocked[child] = append(m.Blocked[child], owner)
+	if !slices.Contains(m.blocked[child], owner) {
+		m.blocked[child] = append(m.blocked[child], owner)
 	}
-	m.blockedCount.Store(int64(len(m.Blocked)))
+	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
-// TakeBlocked returns the owners that wait for this object's name, and forgets them. If the name is still taken, their next
+// takeBlocked returns the owners that wait for this object's name, and forgets them. If the name is still taken, their next
 // passes find out.
-func (m *ownerMemory) TakeBlocked(child record.Name) []types.NamespacedName {
+func (m *ownerMemory) takeBlocked(child record.Name) []types.NamespacedName {
 	if m.blockedCount.Load() == 0 {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	owners := m.Blocked[child]
-	delete(m.Blocked, child)
-	m.blockedCount.Store(int64(len(m.Blocked)))
+	owners := m.blocked[child]
+	delete(m.blocked, child)
+	m.blockedCount.Store(int64(len(m.blocked)))
 	return owners
 }

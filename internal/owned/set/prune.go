@@ -27,7 +27,7 @@ import (
 type DesiredNames struct {
 	Objects []owned.Declared
 	unbuilt []*owned.Kind
-	retains []byte // see reconciliation.retains
+	retains []byte // see Reconciliation.retains
 }
 
 // without returns the objects that are certainly not desired.
@@ -67,8 +67,8 @@ type Pruner struct{ *Set }
 //   - The cache did not show a write of ours yet when they were last listed.
 //   - The owner has the record of a Job that is not desired any more.
 func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (done bool, err error) {
-	digest := s.Owners.Digest(desired)
-	if s.Owners.IsPruned(o.Reference.UID, digest) && len(UndesiredRuns(o, desired)) == 0 {
+	digest := s.Owners.digest(desired)
+	if s.Owners.isPruned(o.Reference.UID, digest) && len(UndesiredRuns(o, desired)) == 0 {
 		return true, nil
 	}
 	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, desired, digest) }
@@ -84,8 +84,8 @@ func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNam
 	// have to be listed again.
 	complete := !s.Applier.Writes.Pending()
 	uid, pruned := o.Reference.UID, uint64(0)
-	s.Owners.BeginList(uid)
-	defer func() { s.Owners.EndList(uid, pruned) }()
+	s.Owners.beginList(uid)
+	defer func() { s.Owners.endList(uid, pruned) }()
 	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) ([]written, erro
 	name := o.ObjectName()
 	found, _, err := s.listIndexed(ctx, o, nameBucket(name), func(k *owned.Kind, obj client.Object) bool {
 		m, marked := record.MarkOf(obj, k.GVK.GroupKind())
-		return marked && m.Owner == name && m.UID != o.Reference.UID && !m.Retained && s.Known().isAnywhere(k.GVK) && s.carriesMarks(obj)
+		return marked && m.Owner == name && m.UID != o.Reference.UID && !m.Retained && s.Known().isAnywhere(k.GVK) && s.carriesRecords(obj)
 	})
 	return found, err
 }
@@ -176,13 +176,13 @@ func firstOfKind(kinds []*owned.Kind, i int) int {
 // other owners, so the owner is compared first.
 func (s *Set) isWritten(o *owned.Owner, k *owned.Kind, live client.Object) bool {
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
-		return controller.UID == o.Reference.UID && s.carriesMarks(live)
+		return controller.UID == o.Reference.UID && s.carriesRecords(live)
 	}
-	return s.carriesMarks(live) && o.IsMarkedBy(live, k.GVK.GroupKind())
+	return s.carriesRecords(live) && o.IsMarkedBy(live, k.GVK.GroupKind())
 }
 
-// carriesMarks reports whether a live object was written by this set, under its present name or an earlier one.
-func (s *Set) carriesMarks(live client.Object) bool {
+// carriesRecords reports whether a live object was written by this set, under its present name or an earlier one.
+func (s *Set) carriesRecords(live client.Object) bool {
 	return owned.IsWrittenBy(live, s.Name, s.FormerNames)
 }
 

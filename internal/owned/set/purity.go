@@ -15,9 +15,9 @@ import (
 
 // checkPurity builds the children although the owner is settled. It returns an error if they are not as they were
 // applied last: then a function that builds depends on something that is neither the owner nor an input.
-func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, last *SettledOwner) error {
+func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, last *settledOwner) error {
 	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
-	o, err := owned.NewOwner(obj, c, s.ApiReader)
+	o, err := owned.NewOwner(obj, c, s.APIReader)
 	if err != nil {
 		return err
 	}

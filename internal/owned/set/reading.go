@@ -165,7 +165,8 @@ func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, er
 	return in
 }
 
-// liveObjects returns the live objects of a child, in the type of the desired ones. The error is a [*owned.WaitingError] while one is missing.
+// liveObjects returns the live objects of a child, in the type of the desired ones. The error is a [*owned.WaitingError] while
+// one is missing.
 func (r *Reconciliation) liveObjects(child *Child) (objs []client.Object, err error) {
 	state := &r.States[r.Set.order.index[child]]
 	if state.leftOut() {

@@ -300,7 +300,7 @@ func (r *Reconciliation) concludeObject(d *owned.Declared, b *begun) error {
 		a.Report(r.ctx, r.owner, d.Kind, d.Object, report.OutcomeFailed, "")
 	}
 	if _, ok := errors.AsType[*owned.OwnershipError](err); ok {
-		r.Set.Owners.SetBlocked(d.ObjectName(), client.ObjectKeyFromObject(r.owner.Object))
+		r.Set.Owners.setBlocked(d.ObjectName(), client.ObjectKeyFromObject(r.owner.Object))
 	}
 	return err
 }

@@ -21,14 +21,14 @@ func (r *Reconciliation) retains() (all []byte) {
 }
 
 // retainsAll reports whether each child of a kind has the option Retain, with a function that returns true.
-func (ks *childKinds) retainsAll(k *owned.Kind, owner client.Object) bool {
+func (ks *ChildKinds) retainsAll(k *owned.Kind, owner client.Object) bool {
 	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
 		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) != owned.ByRetention })
 }
 
 // retainsNone reports whether there is a child of a kind with the option Retain, and the functions of all of them return
 // false. Without such a child nobody knows any more whether a retained object is still needed, so it stays.
-func (ks *childKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
+func (ks *ChildKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
 	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
 		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) == owned.ByRetention })
 }
@@ -37,7 +37,7 @@ func (ks *childKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
 // the names of the functions that build the kind, and the position. If a release adds, removes or reorders such
 // children, the hash changes, and a live object with the earlier hash is attributed to no child. Only two functions
 // without a name may change places unseen.
-func (ks *childKinds) buildersOf() []string {
+func (ks *ChildKinds) buildersOf() []string {
 	kinds := ks.kinds
 	builders := make([]string, len(kinds))
 	for i, child := range ks.children {
@@ -62,7 +62,7 @@ func (ks *childKinds) buildersOf() []string {
 }
 
 // builderOf returns the child that built a live object, or nil if that is not known.
-func (ks *childKinds) builderOf(w written) *Child {
+func (ks *ChildKinds) builderOf(w written) *Child {
 	wrote := w.object.GetAnnotations()[record.Builder]
 	for i, builder := range ks.Builders {
 		if builder != "" && builder == wrote && ks.kinds[i].GVK.GroupKind() == w.kind.GVK.GroupKind() {
@@ -75,7 +75,7 @@ func (ks *childKinds) builderOf(w written) *Child {
 // keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If
 // that child is not known, the functions of all children of its kind decide: a retained object stays unless all return
 // false, and any other object stays only if all return true.
-func (ks *childKinds) keeps(o *owned.Owner, w written) bool {
+func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	if child := ks.builderOf(w); child != nil {
 		return child.Options.BindingFor(o.Object) == owned.ByRetention
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
+// Reasons of the conditions and errors about kinds that may not be served.
 const (
 	ReasonKindServed     = "KindServed"
 	ReasonKindNotServed  = "KindNotServed"
@@ -136,6 +137,7 @@ func (s Watcher) forgetChildren(ctx context.Context, sample client.Object, gvk s
 // servedState is whether the kind of a child with the option IfServed is served in one reconcile.
 type servedState int
 
+// The states.
 const (
 	alwaysServed servedState = iota // without the option
 	NotServed
@@ -309,7 +311,7 @@ func (r *Reconciliation) ServedCondition(conditionType string) metav1.Condition 
 }
 
 // uncompiled returns the kind of a child without its schema: one for all children of the kind.
-func (ks *childKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (*owned.Kind, error) {
+func (ks *ChildKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (*owned.Kind, error) {
 	gvk, err := apiutil.GVKForObject(sample, scheme)
 	if err != nil {
 		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)

@@ -21,23 +21,24 @@ type Set struct {
 	FormerNames   []string
 	ownerType     reflect.Type
 	Children      []*Child
-	order         *order
+	order         *Order
 	Mistake       error // a mistake in the children
 	RemoveInOrder bool
 	Applier       *apply.Applier
 	Owners        *ownerMemory
-	ApiReader     client.Reader     // reads past the cache; nil without a manager
+	APIReader     client.Reader     // reads past the cache; nil without a manager
 	Cache         client.Reader     // nil without a manager
 	coverage      sync.Map          // coverage → bool: whether the cache covers the namespace
 	Forms         *references.Forms // nil without a manager, and in a pass of package reconcile, whose client has them
-	kinds         atomic.Pointer[childKinds]
+	kinds         atomic.Pointer[ChildKinds]
 	ifServed      bool  // a child has the option IfServed
 	Served        gates // nil without a manager
 }
 
+// New returns a set of children for owners of a type.
 func New(ownerType reflect.Type, children []*Child) *Set {
 	s := &Set{ownerType: ownerType, Children: children, Applier: apply.New()}
-	s.Owners = NewOwnerMemory(s.Applier.Versions)
+	s.Owners = newOwnerMemory(s.Applier.Versions)
 	s.order, s.Mistake = NewOrder(children)
 	for _, c := range children {
 		if c != nil {
@@ -73,12 +74,13 @@ func (s *Set) finalizerNames() []string {
 	return nil
 }
 
-// Reconcile applies the children of obj, prunes the others, and checks whether all are ready: see [ownedresources.ChildSet.Reconcile].
+// Reconcile applies the children of obj, prunes the others, and checks whether all are ready: see
+// [ownedresources.ChildSet.Reconcile].
 func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object) error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	o, err := owned.NewOwner(obj, c, s.ApiReader)
+	o, err := owned.NewOwner(obj, c, s.APIReader)
 	if err != nil {
 		return err
 	}
@@ -93,16 +95,16 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 		States: make([]ChildState, len(s.Children)), objects: make([]owned.Declared, 0, len(s.Children)), ofReads: s.epochOfReads(c),
 	}
 	o.BuiltFrom = &owned.BuiltFrom{Owner: r.Object}
-	var found *SettledOwner // stays nil if a function panics
-	epoch := s.Owners.Begin(o.Reference.UID)
-	defer func() { s.Owners.End(o.Reference.UID, epoch, found) }()
+	var found *settledOwner // stays nil if a function panics
+	epoch := s.Owners.begin(o.Reference.UID)
+	defer func() { s.Owners.end(o.Reference.UID, epoch, found) }()
 	err = r.run()
 	found = settledBy(&r)
 	return err
 }
 
-// childKinds are the kinds of a set's children under a scheme, in their order.
-type childKinds struct {
+// ChildKinds are the kinds of a set's children under a scheme, in their order.
+type ChildKinds struct {
 	children []*Child
 	scheme   *runtime.Scheme
 	kinds    []*owned.Kind
@@ -110,13 +112,14 @@ type childKinds struct {
 }
 
 // Known returns the kinds after they were looked up, or nil.
-func (s *Set) Known() *childKinds { return s.kinds.Load() }
+func (s *Set) Known() *ChildKinds { return s.kinds.Load() }
 
+// KindsIn returns the kinds of the children under a scheme, in their order.
 func (s *Set) KindsIn(scheme *runtime.Scheme) ([]*owned.Kind, error) {
 	if known := s.kinds.Load(); known != nil && known.scheme == scheme {
 		return known.kinds, nil
 	}
-	found := &childKinds{children: s.Children, scheme: scheme}
+	found := &ChildKinds{children: s.Children, scheme: scheme}
 	for _, child := range s.Children {
 		var k *owned.Kind
 		var err error

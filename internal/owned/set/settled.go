@@ -16,9 +16,9 @@ import (
 // the same as in a reconcile that found nothing to do, the owner is settled: there is nothing to build and nothing to
 // compare.
 
-// SettledOwner is what a set found when it had nothing to do for an owner.
-type SettledOwner struct {
-	Version  string // the resource version of the owner
+// settledOwner is what a set found when it had nothing to do for an owner.
+type settledOwner struct {
+	version  string // the resource version of the owner
 	pruned   uint64 // see rememberedOwner: it changes when the children have to be listed again
 	epoch    uint64 // see package versions
 	children []settledChild
@@ -48,8 +48,8 @@ type settledChild struct {
 //
 // Package reconcile calls it, and then leaves the step out.
 func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) bool {
-	last := s.Owners.SettledOf(obj.GetUID())
-	if last == nil || last.Version != obj.GetResourceVersion() {
+	last := s.Owners.settledOf(obj.GetUID())
+	if last == nil || last.version != obj.GetResourceVersion() {
 		return false
 	}
 	if s.ifServed {
@@ -60,7 +60,7 @@ func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) b
 		}
 	}
 	for i := range last.children {
-		if !isSettled(s.Applier, ctx, c, &last.children[i]) {
+		if !isSettled(ctx, s.Applier, c, &last.children[i]) {
 			return false
 		}
 	}
@@ -75,11 +75,11 @@ func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) b
 	return true
 }
 
-// canSettle reports whether a reconcile depends only on the owner, the inputs, the live children and the served kinds.
-// With [ownedresources.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of former owners. These have no controller, so their events
-// are not noted. With [ownedresources.RunOnce] it also depends on a Job that is gone. Sets with such children are never left out. With
-// [ownedresources.ExpandVolumes] there is nothing to do for claims while the owner has no annotation about them, so its version
-// suffices.
+// canSettle reports whether a reconcile depends only on the owner, the inputs, the live children and the served kinds. With
+// [ownedresources.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of former owners. These have no
+// controller, so their events are not noted. With [ownedresources.RunOnce] it also depends on a Job that is gone. Sets with such
+// children are never left out. With [ownedresources.ExpandVolumes] there is nothing to do for claims while the owner has no
+// annotation about them, so its version suffices.
 func (s *Set) canSettle() bool {
 	return !slices.ContainsFunc(s.Children, func(c *Child) bool {
 		return c.Options.Anywhere || c.Options.Retain != nil || c.Options.RunOnce
@@ -88,7 +88,7 @@ func (s *Set) canSettle() bool {
 
 // isSettled reports whether the cache shows a child in the version in which it was as desired. A write of ours that the cache
 // does not show yet makes it another version.
-func isSettled(a *apply.Applier, ctx context.Context, c client.Client, child *settledChild) bool {
+func isSettled(ctx context.Context, a *apply.Applier, c client.Client, child *settledChild) bool {
 	live := child.kind.Receivers.Get().(client.Object)
 	defer child.kind.Release(live)
 	return c.Get(ctx, child.name, live, apply.WithoutCopy) == nil &&
@@ -96,13 +96,13 @@ func isSettled(a *apply.Applier, ctx context.Context, c client.Client, child *se
 }
 
 // readsSettled reports whether the cache shows what the inputs have read in the same versions.
-func (s *Set) readsSettled(ctx context.Context, c client.Client, last *SettledOwner) bool {
+func (s *Set) readsSettled(ctx context.Context, c client.Client, last *settledOwner) bool {
 	r := &Reconciliation{Set: s, ctx: ctx, client: c}
 	return last.ofReads == s.epochOfReads(c) && r.areCurrent(last.reads)
 }
 
 // settledBy returns what to remember of a reconcile that found nothing to do. It returns nil if there may be something to do.
-func settledBy(r *Reconciliation) *SettledOwner {
+func settledBy(r *Reconciliation) *settledOwner {
 	version := r.Object.GetResourceVersion()
 	if !r.quiet || r.unknown || r.owner.Reference.UID == "" || version == "" { // controller-runtime's fake client sets no UID
 		return nil
@@ -110,7 +110,7 @@ func settledBy(r *Reconciliation) *SettledOwner {
 	if pass := passcontext.FromContext(r.ctx); pass == nil || !pass.AsCached(r.owner.Object) {
 		return nil
 	}
-	now := &SettledOwner{Version: version, children: make([]settledChild, len(r.objects))}
+	now := &settledOwner{version: version, children: make([]settledChild, len(r.objects))}
 	for i := range r.objects {
 		d := &r.objects[i]
 		if d.Live == nil {
@@ -130,7 +130,7 @@ func settledBy(r *Reconciliation) *SettledOwner {
 	return now
 }
 
-func (m *ownerMemory) SettledOf(owner types.UID) *SettledOwner {
+func (m *ownerMemory) settledOf(owner types.UID) *settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record := m.ByUID[owner]
@@ -140,9 +140,9 @@ func (m *ownerMemory) SettledOf(owner types.UID) *SettledOwner {
 	return record.settled
 }
 
-// Begin notes that a reconcile of the owner begins: events are noted from now on. If two reconcilers share a set, two
+// begin notes that a reconcile of the owner begins: events are noted from now on. If two reconcilers share a set, two
 // reconciles may run at once. It returns the epoch of the versions that the reconcile is going to see.
-func (m *ownerMemory) Begin(owner types.UID) (epoch uint64) {
+func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	m.change(owner, func(r *rememberedOwner) {
 		r.disturbed = r.disturbed && r.running > 0
 		r.running++
@@ -150,9 +150,9 @@ func (m *ownerMemory) Begin(owner types.UID) (epoch uint64) {
 	return m.versions.Current()
 }
 
-// End notes what a reconcile has found: nil if there may be something to do. It is not remembered if an event came
+// end notes what a reconcile has found: nil if there may be something to do. It is not remembered if an event came
 // during the reconcile.
-func (m *ownerMemory) End(owner types.UID, epoch uint64, found *SettledOwner) {
+func (m *ownerMemory) end(owner types.UID, epoch uint64, found *settledOwner) {
 	m.change(owner, func(r *rememberedOwner) {
 		r.running = max(0, r.running-1) // the owner may have been forgotten during the reconcile
 		if r.settled = found; r.disturbed || r.Pruned == 0 {
@@ -164,9 +164,9 @@ func (m *ownerMemory) End(owner types.UID, epoch uint64, found *SettledOwner) {
 	})
 }
 
-// Observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports
+// observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports
 // whether it was.
-func (m *ownerMemory) Observe(owner types.UID) (forgot bool) {
+func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record, found := m.ByUID[owner]

@@ -64,12 +64,12 @@ func (s *Set) References() (all []references.Reference) {
 	return all
 }
 
-// WatchChildren is setupWithBuilder without what the inputs read.
+// WatchChildren is SetupWithBuilder without what the inputs read.
 func (s Watcher) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	s.ApiReader = mgr.GetAPIReader()
+	s.APIReader = mgr.GetAPIReader()
 	s.Cache = mgr.GetCache()
 	s.Applier.Recorder = mgr.GetEventRecorder("opblocks")
 	if err := s.Applier.Metrics.Register(ctrlmetrics.Registry); err != nil {
@@ -135,18 +135,18 @@ func (s Watcher) Observe() predicate.Predicate {
 	a := s.Applier
 	changed := func(child client.Object) {
 		if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
-			s.Owners.Observe(ref.UID)
+			s.Owners.observe(ref.UID)
 		}
 	}
 	appeared := func(child client.Object) {
 		if ours := a.Writes.Observe(child); !ours {
-			s.Owners.ChildAppeared(child)
+			s.Owners.childAppeared(child)
 		}
 		changed(child)
 	}
 	gone := func(child client.Object) {
 		a.Children.Forget(child.GetUID())
-		s.Owners.ChildDeleted(child)
+		s.Owners.childDeleted(child)
 		s.childGone(child)
 		changed(child)
 	}
@@ -163,7 +163,7 @@ func (s Watcher) Observe() predicate.Predicate {
 			}
 			a.Versions.Observe(e.ObjectOld, e.ObjectNew)
 			if ours := a.Writes.Observe(e.ObjectNew); !ours && changesHands(e.ObjectOld, e.ObjectNew) {
-				s.Owners.ChildAppeared(e.ObjectNew)
+				s.Owners.childAppeared(e.ObjectNew)
 			}
 			changed(e.ObjectOld)
 			changed(e.ObjectNew)
@@ -200,19 +200,19 @@ func (s Watcher) ObserveOwners() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	a := s.Applier
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.Owners.Observe(e.Object.GetUID()) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.Owners.observe(e.Object.GetUID()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			a.Versions.Observe(e.ObjectOld, e.ObjectNew)
 			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
 				s.Owners.forgetUID(e.ObjectOld.GetUID())
 				a.ForgetOwner(e.ObjectOld.GetUID())
 			}
-			if s.Owners.Observe(e.ObjectNew.GetUID()) && e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+			if s.Owners.observe(e.ObjectNew.GetUID()) && e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
 				q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
-			s.Owners.Forget(e.Object)
+			s.Owners.forget(e.Object)
 			a.ForgetOwner(e.Object.GetUID())
 		},
 	}
@@ -223,7 +223,7 @@ func (s Watcher) ObserveOwners() handler.EventHandler {
 func (s Watcher) enqueueBlocked(kind schema.GroupKind) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	enqueue := func(child client.Object, q queue) {
-		for _, owner := range s.Owners.TakeBlocked(record.NameOf(kind, child)) {
+		for _, owner := range s.Owners.takeBlocked(record.NameOf(kind, child)) {
 			q.Add(ctrl.Request{NamespacedName: owner})
 		}
 	}
@@ -280,7 +280,7 @@ func controllerBucket(owner types.UID) string {
 // childGone notes that a child of this set is gone. It ignores objects of others.
 func (s Watcher) childGone(child client.Object) {
 	known := s.kinds.Load()
-	if known == nil || !s.carriesMarks(child) {
+	if known == nil || !s.carriesRecords(child) {
 		return
 	}
 	for _, k := range known.kinds {

@@ -23,7 +23,7 @@ import (
 // way: one patch makes of it what the apply would have made, without the fields that contradict. Dry runs find these
 // fields: first the fields that the API server names in its refusal, then their siblings, and so on outwards.
 
-// MaxAttempts is the number of dry runs for one refusal.
+// MaxAttempts is the number of requests that look for a way around one refusal.
 const MaxAttempts = 6
 
 // Overrule writes the object without the live fields that contradict what is desired. It returns nil if the refusal has

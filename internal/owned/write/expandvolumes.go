@@ -109,7 +109,7 @@ func GrowClaims(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, gr
 // created: its controller takes them as they are. Claims that are not bound cannot grow. The StatefulSet is created all
 // the same, since its pods may bind them. Without a manager the claims are not read.
 func GrowLeftClaims(ctx context.Context, d *owned.Desired) error {
-	if !d.Options.ExpandVolumes || d.Owner.ApiReader == nil {
+	if !d.Options.ExpandVolumes || d.Owner.APIReader == nil {
 		return nil
 	}
 	set, err := feature.AsStatefulSet(d.Object)

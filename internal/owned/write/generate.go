@@ -38,7 +38,7 @@ func FillGenerated(ctx context.Context, d *owned.Desired, live client.Object) (c
 		}
 		plan = feature.PlanFill(d.Generate, live)
 	}
-	feature.SetGenerated(d, ctx, plan)
+	feature.SetGenerated(ctx, d, plan)
 	d.GeneratedFrom = live.GetResourceVersion()
 	return live, nil
 }

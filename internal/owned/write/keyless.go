@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// WriteByPatch writes an object that cannot be applied. It returns the refusal of the apply if it cannot write the object either.
-func WriteByPatch(ctx context.Context, d *owned.Desired, last record.LastApplied, refusal error, options ...client.PatchOption) (client.Object, error) {
+// ByPatch writes an object that cannot be applied. It returns the refusal of the apply if it cannot write the object either.
+func ByPatch(ctx context.Context, d *owned.Desired, last record.LastApplied, refusal error, options ...client.PatchOption) (client.Object, error) {
 	live, err := d.ReadTree(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)

@@ -98,6 +98,7 @@ func OrphanedPods(ctx context.Context, d *owned.Desired) ([]unstructured.Unstruc
 	return slices.DeleteFunc(pods, func(pod unstructured.Unstructured) bool { return metav1.GetControllerOfNoCopy(&pod) != nil }), err
 }
 
+// DeleteOrphanedPods deletes the pods of a StatefulSet that was deleted to be replaced and is not desired any more.
 func DeleteOrphanedPods(ctx context.Context, o *owned.Owner, e *record.Expansion) error {
 	set := &unstructured.Unstructured{}
 	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))

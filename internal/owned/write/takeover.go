@@ -40,9 +40,9 @@ func TakeOver(ctx context.Context, d *owned.Desired, live client.Object) (client
 	return handOver(ctx, d, live)
 }
 
-// migrate turns the fields that this operator, or a manager of [ownedresources.FormerManagers], has written by Create and Update into
-// fields that our server-side apply owns. Without it, the managed fields entry of the POST would own fields that are
-// not desired any more, and they would stay for ever.
+// migrate turns the fields that this operator, or a manager of [ownedresources.FormerManagers], has written by Create and Update
+// into fields that our server-side apply owns. Without it, the managed fields entry of the POST would own fields that are not
+// desired any more, and they would stay for ever.
 //
 // It reads past the cache, which may be configured to drop managedFields. The patch carries the version read.
 func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
@@ -84,7 +84,7 @@ func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) er
 	}
 	err := errors.New("the fields of a former manager are not known")
 	if last.Method == record.ByCreate {
-		patch, encodeErr := json.Marshal([]plan.JsonPatchOperation{
+		patch, encodeErr := json.Marshal([]plan.JSONPatchOperation{
 			{Op: "test", Path: entry + "manager", Value: d.Owner.FieldManager},
 			{Op: "test", Path: entry + "operation", Value: metav1.ManagedFieldsOperationUpdate},
 			{Op: "replace", Path: entry + "operation", Value: metav1.ManagedFieldsOperationApply},
@@ -109,8 +109,8 @@ func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) er
 // remove them, or reset them to their defaults. A second field manager applies just these fields with their live
 // values, and so holds them until somebody else takes them.
 //
-// They are the fields of [ownedresources.Child.CreateOnly], and replicas that go from set to unset: replicas would fall to 1, although an
-// autoscaler is to set them.
+// They are the fields of [ownedresources.Child.CreateOnly], and replicas that go from set to unset: replicas would fall to 1,
+// although an autoscaler is to set them.
 func handOver(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
 	fields, err := plan.HandedOverFields(d, live)
 	if err != nil || fields == nil {

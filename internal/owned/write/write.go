@@ -35,7 +35,7 @@ func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Obje
 	return obj, nil
 }
 
-// ApplyTo applies the object to the live one. If the live object has changed since it was read, applyTo reads it and
+// ApplyTo applies the object to the live one. If the live object has changed since it was read, ApplyTo reads it and
 // tries once more, unless it is not ours any more: the cache may show an owner reference that somebody has removed. An
 // object with generated keys is left to the next reconcile. ApplyTo returns the live object after and before the apply.
 func ApplyTo(ctx context.Context, d *owned.Desired, live client.Object) (answer, before client.Object, err error) {
@@ -69,14 +69,14 @@ func ServerSideApply(ctx context.Context, d *owned.Desired, live client.Object, 
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", d, WithoutValues(duplicateNodePortAsInvalid(UnknownFieldAsInvalid(owned.LostRaceAsConflict(err)))))
+		return nil, fmt.Errorf("apply %s: %w", d, WithoutValues(duplicateNodePortAsInvalid(unknownFieldAsInvalid(owned.LostRaceAsConflict(err)))))
 	}
 	return answer, nil
 }
 
-// withoutNulls returns what is applied without the nulls that a refusal names, or nil if it names none. A null of a field that
-// is not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas of custom resources, so it
-// sends all nulls.
+// withoutNulls returns what is applied without the nulls that a refusal names, or nil if it names none. A null of a field that is
+// not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas of custom
+// resources, so it sends all nulls.
 func withoutNulls(body []byte, refusal error) []byte {
 	tree, found := map[string]any{}, false
 	if utiljson.Unmarshal(body, &tree) != nil {
@@ -115,9 +115,9 @@ func jsonPatch(ctx context.Context, d *owned.Desired, live client.Object, patch 
 	return d.Owner.Client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.Owner.FieldManager)...)
 }
 
-// UnknownFieldAsInvalid turns the 500 with which the API server answers an apply of a field that its version does not
+// unknownFieldAsInvalid turns the 500 with which the API server answers an apply of a field that its version does not
 // have into a 422: the object is invalid, and the server is not at fault.
-func UnknownFieldAsInvalid(err error) error {
+func unknownFieldAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !plan.IsUntypable(err) {
 		return err
@@ -144,6 +144,7 @@ type refusalError struct {
 func (r *refusalError) Error() string { return r.message }
 func (r *refusalError) Unwrap() error { return r.error }
 
+// WithoutValues returns an error of the API server without the objects that it quotes.
 func WithoutValues(err error) error {
 	message := err.Error()
 	from, to := strings.Index(message, "{"), strings.LastIndex(message, "}")
@@ -179,7 +180,7 @@ func RecordRewritten(ctx context.Context, d *owned.Desired, answer client.Object
 	}
 	before := last.String()
 	last.Rewritten = rewritten
-	patch, err := json.Marshal([]plan.JsonPatchOperation{
+	patch, err := json.Marshal([]plan.JSONPatchOperation{
 		{Op: "test", Path: "/metadata/uid", Value: answer.GetUID()}, {Op: "test", Path: plan.AnnotationPointer, Value: before}, {Op: "replace", Path: plan.AnnotationPointer, Value: last.String()},
 	})
 	if err != nil {

@@ -5,10 +5,11 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
-// Rule describes a kind of fault: where it can be injected. Package operator injects it.
+// Rule describes a kind of fault: where it can be injected. Package operator injects most of them,
+// and package run those that are about what other controllers hold.
 type Rule struct {
 	Kind            kinds.Fault
-	Requests        func(c *request.Call) bool // reports whether it can be injected there; nil: it is injected at changes of objects
+	Requests        func(c *request.Call) bool // reports whether it can be injected there; nil: it is not injected at requests, but at changes of objects or in batches
 	needsNextAction bool                       // the user must have an action left that is not a Wait
 	needsWatch      bool                       // the process must watch the request's kind
 	needsTwo        bool                       // the process must watch the kind of a change as whole objects and as metadata

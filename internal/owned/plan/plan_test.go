@@ -1,4 +1,4 @@
-package ownedresources
+package plan
 
 import (
 	"errors"
@@ -6,22 +6,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/opblocks/opblocks/internal/compare"
 	"github.com/opblocks/opblocks/internal/owned"
-	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
 // planned is a desired ConfigMap of an App, and a live one that was applied.
 type planned struct {
-	*plan.State
+	*State
 	live *corev1.ConfigMap
 }
 
@@ -38,8 +39,8 @@ func newPlanned(t *testing.T) *planned {
 	d := &owned.Desired{Kind: k, Object: obj, Full: obj, Sum: owned.SumOf(encoded), Owner: o, Options: &owned.Options{}}
 	live := obj.DeepCopy()
 	live.UID, live.OwnerReferences = "live", []metav1.OwnerReference{o.Reference}
-	live.Annotations = map[string]string{record.Applied: plan.LastApplied(d, record.ByApply)}
-	return &planned{State: &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{}}, live: live}
+	live.Annotations = map[string]string{record.Applied: lastApplied(d, record.ByApply)}
+	return &planned{State: &State{Desired: d, Live: live, Known: map[Fact]bool{}}, live: live}
 }
 
 // marks gives the live object the mark of an owner in place of the owner reference.
@@ -55,83 +56,83 @@ func TestDecide(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		given  func(p *planned)
-		want   plan.Verb
+		want   Verb
 		paths  string
-		needs  []plan.Fact
+		needs  []Fact
 		says   string
 	}{
-		"AsDesired": {reason: "Nothing differs.", given: func(*planned) {}, want: plan.DoNothing},
+		"AsDesired": {reason: "Nothing differs.", given: func(*planned) {}, want: DoNothing},
 		"Drift": {
 			reason: "Another writer has changed a field.", given: func(p *planned) { p.live.Data["colour"] = "blue" },
-			want: plan.DoApply, paths: "data[colour]", needs: []plan.Fact{plan.PaceOfWrites},
+			want: DoApply, paths: "data[colour]", needs: []Fact{PaceOfWrites},
 		},
 		"Rewritten": {
 			reason: "The API server answered our last write with the same difference.",
-			given:  func(p *planned) { p.live.Data["colour"], p.Rewritten = "blue", rewritten }, want: plan.DoNothing,
+			given:  func(p *planned) { p.live.Data["colour"], p.Rewritten = "blue", rewritten }, want: DoNothing,
 		},
 		"RewrittenOtherwise": {
 			reason: "The value is another one than in the answer to our last write.",
 			given:  func(p *planned) { p.live.Data["colour"], p.Rewritten = "green", rewritten },
-			want:   plan.DoApply, paths: "data[colour]", needs: []plan.Fact{plan.PaceOfWrites},
+			want:   DoApply, paths: "data[colour]", needs: []Fact{PaceOfWrites},
 		},
 		"SentOtherwise": {
 			reason: "The live object covers what is desired, and was written for something else.",
 			given:  func(p *planned) { p.live.Annotations[record.Applied] = "v1:applied:0" },
-			want:   plan.DoApply, paths: "metadata", needs: []plan.Fact{plan.PaceOfWrites},
+			want:   DoApply, paths: "metadata", needs: []Fact{PaceOfWrites},
 		},
 		"AnotherSet": {
 			reason: "Two steps build the same object.", given: func(p *planned) { p.live.Annotations[record.Set] = "other" },
-			want: plan.DoApply, paths: "metadata.annotations[opblocks.dev/set], by another step that builds the same object", needs: []plan.Fact{plan.PaceOfWrites},
+			want: DoApply, paths: "metadata.annotations[opblocks.dev/set], by another step that builds the same object", needs: []Fact{PaceOfWrites},
 		},
 		"Delayed": {
 			reason: "Another writer changes it back again and again.",
 			given: func(p *planned) {
 				p.live.Data["colour"], p.Paced, p.Delay = "blue", "data[colour]", owned.NewWaiting("", time.Second, "later")
 			},
-			want: plan.DoReturn, says: "later",
+			want: DoReturn, says: "later",
 		},
 		"Held": {
 			reason: "What it comes after is not ready, and the desired object has changed.",
 			given: func(p *planned) {
 				p.live.Annotations[record.Applied], p.Desired.Hold = "v1:applied:0", "Service shop/web"
 			},
-			want: plan.DoReturn, says: "ConfigMap shop/web is not changed until Service shop/web is ready",
+			want: DoReturn, says: "ConfigMap shop/web is not changed until Service shop/web is ready",
 		},
 		"HeldAndRepaired": {
 			reason: "Drift is repaired all the same.", given: func(p *planned) { p.live.Data["colour"], p.Desired.Hold = "blue", "Service shop/web" },
-			want: plan.DoApply, paths: "data[colour]", needs: []plan.Fact{plan.PaceOfWrites},
+			want: DoApply, paths: "data[colour]", needs: []Fact{PaceOfWrites},
 		},
 		"Foreign": {
 			reason: "It has another controller.", given: func(p *planned) { p.live.OwnerReferences[0].UID, p.live.OwnerReferences[0].Name = "x", "x" },
-			want: plan.DoReturn, says: "belongs to App x",
+			want: DoReturn, says: "belongs to App x",
 		},
-		"NoController": {reason: "It may be somebody's.", given: func(p *planned) { p.live.OwnerReferences = nil }, want: plan.DoReturn, says: "is not controlled by anything"},
+		"NoController": {reason: "It may be somebody's.", given: func(p *planned) { p.live.OwnerReferences = nil }, want: DoReturn, says: "is not controlled by anything"},
 		"FormerController": {
-			reason: "The garbage collector deletes it.", given: func(p *planned) { p.live.OwnerReferences[0].UID = "former" }, want: plan.DoCollect, says: "waits for the garbage collector",
+			reason: "The garbage collector deletes it.", given: func(p *planned) { p.live.OwnerReferences[0].UID = "former" }, want: DoCollect, says: "waits for the garbage collector",
 		},
 		"FormerMark": {
 			reason: "Nobody knows yet whether the former owner is gone.", given: func(p *planned) { p.marks("former", false) },
-			want: plan.DoRemove, needs: []plan.Fact{plan.FormerIsGone}, says: "belongs to a deleted App",
+			want: DoRemove, needs: []Fact{FormerIsGone}, says: "belongs to a deleted App",
 		},
 		"FormerMarkGone": {
-			reason: "The API server has no such owner.", given: func(p *planned) { p.marks("former", false); p.Known[plan.FormerIsGone], p.Gone = true, true },
-			want: plan.DoRemove, says: "belongs to a deleted App",
+			reason: "The API server has no such owner.", given: func(p *planned) { p.marks("former", false); p.Known[FormerIsGone], p.Gone = true, true },
+			want: DoRemove, says: "belongs to a deleted App",
 		},
 		"FormerMarkAlive": {
-			reason: "The cache shows our owner, and the API server the other one.", given: func(p *planned) { p.marks("former", false); p.Known[plan.FormerIsGone] = true },
-			want: plan.DoReturn, says: "it was deleted and created anew",
+			reason: "The cache shows our owner, and the API server the other one.", given: func(p *planned) { p.marks("former", false); p.Known[FormerIsGone] = true },
+			want: DoReturn, says: "it was deleted and created anew",
 		},
 		"RetainedIsAdopted": {
 			reason: "The owner is gone, and the option allows it.",
 			given: func(p *planned) {
 				p.marks("former", true)
-				p.Options.AdoptRetained, p.Binding, p.Known[plan.FormerIsGone], p.Gone = true, owned.ByRetention, true, true
+				p.Options.AdoptRetained, p.Binding, p.Known[FormerIsGone], p.Gone = true, owned.ByRetention, true, true
 			},
-			want: plan.DoApply, paths: "metadata", needs: []plan.Fact{plan.OwnerIsAlive, plan.PaceOfWrites},
+			want: DoApply, paths: "metadata", needs: []Fact{OwnerIsAlive, PaceOfWrites},
 		},
 		"ToBeMarked": {
 			reason: "The reference is taken off before anything else.", given: func(p *planned) { p.Binding = owned.ByMark },
-			want: plan.DoBind, paths: "metadata.ownerReferences", needs: []plan.Fact{plan.OwnerIsAlive, plan.PaceOfWrites},
+			want: DoBind, paths: "metadata.ownerReferences", needs: []Fact{OwnerIsAlive, PaceOfWrites},
 		},
 		"Duplicate": {
 			reason: "The API server would refuse every later apply.",
@@ -141,20 +142,20 @@ func TestDecide(t *testing.T) {
 				p.Object, p.Full, p.State.Live = service, service, &corev1.Service{ObjectMeta: p.live.ObjectMeta}
 				p.knowsPace()
 			},
-			want: plan.DoReturn, says: "another item of the list has this key",
+			want: DoReturn, says: "another item of the list has this key",
 		},
 		"LargerVolumes": {
 			reason: "The claim template of a StatefulSet is immutable.", given: func(p *planned) { p.claims("1Gi", "2Gi"); p.knowsPace() },
-			want: plan.DoExpand, paths: "spec.volumeClaimTemplates[0].spec.resources.requests[storage]", needs: []plan.Fact{plan.PaceOfWrites},
+			want: DoExpand, paths: "spec.volumeClaimTemplates[0].spec.resources.requests[storage]", needs: []Fact{PaceOfWrites},
 		},
-		"SmallerVolumes": {reason: "Volumes cannot shrink.", given: func(p *planned) { p.claims("2Gi", "1Gi"); p.knowsPace() }, want: plan.DoReturn, says: "volumes cannot shrink"},
+		"SmallerVolumes": {reason: "Volumes cannot shrink.", given: func(p *planned) { p.claims("2Gi", "1Gi"); p.knowsPace() }, want: DoReturn, says: "volumes cannot shrink"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			given := newPlanned(t)
 			tc.given(given)
 			before := given.State.Live.DeepCopyObject()
-			got := plan.Decide(plan.Stages, given.State)
+			got := Decide(Stages, given.State)
 			require.Equal(t, tc.want, got.Verb, tc.reason)
 			require.Equal(t, tc.paths, got.Paths, tc.reason)
 			require.Equal(t, tc.needs, got.Needs, tc.reason)
@@ -166,9 +167,27 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestMissing(t *testing.T) {
+	p := Plan{Verb: DoApply, Paths: "data", Needs: []Fact{OwnerIsAlive, PaceOfWrites}}
+	s := &State{Known: map[Fact]bool{}}
+	for _, want := range p.Needs {
+		need, missing := s.Missing(p)
+		require.True(t, missing)
+		require.Equal(t, want, need)
+		s.Known[need], s.Paced = true, "data"
+	}
+	_, missing := s.Missing(p)
+	require.False(t, missing)
+	s.Paced = "spec"
+	need, _ := s.Missing(p)
+	require.Equal(t, PaceOfWrites, need, "it was known for other fields")
+	_, missing = s.Missing(Plan{Verb: DoReturn, Err: errors.New("held"), Needs: p.Needs})
+	require.False(t, missing, "a plan that only returns an error asks for nothing")
+}
+
 // knowsPace adds the fact that nothing delays the write that is planned without it.
 func (p *planned) knowsPace() {
-	p.Paced, p.Known[plan.PaceOfWrites] = plan.Decide(plan.Stages, p.State).Paths, true
+	p.Paced, p.Known[PaceOfWrites] = Decide(Stages, p.State).Paths, true
 }
 
 // claims makes a StatefulSet of the objects whose claim template requests this storage.
@@ -181,20 +200,14 @@ func (p *planned) claims(live, want string) {
 	p.Object, p.Full, p.State.Live, p.Options.ExpandVolumes = desired, desired, is, true
 }
 
-func TestMissing(t *testing.T) {
-	p := plan.Plan{Verb: plan.DoApply, Paths: "data", Needs: []plan.Fact{plan.OwnerIsAlive, plan.PaceOfWrites}}
-	s := &plan.State{Known: map[plan.Fact]bool{}}
-	for _, want := range p.Needs {
-		need, missing := s.Missing(p)
-		require.True(t, missing)
-		require.Equal(t, want, need)
-		s.Known[need], s.Paced = true, "data"
+// claimTemplates returns claim templates of these names and sizes.
+func claimTemplates(namesAndSizes ...string) (all []corev1.PersistentVolumeClaim) {
+	for i := 0; i < len(namesAndSizes); i += 2 {
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: namesAndSizes[i]}}
+		if size := namesAndSizes[i+1]; size != "" {
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+		}
+		all = append(all, claim)
 	}
-	_, missing := s.Missing(p)
-	require.False(t, missing)
-	s.Paced = "spec"
-	need, _ := s.Missing(p)
-	require.Equal(t, plan.PaceOfWrites, need, "it was known for other fields")
-	_, missing = s.Missing(plan.Plan{Verb: plan.DoReturn, Err: errors.New("held"), Needs: p.Needs})
-	require.False(t, missing, "a plan that only returns an error asks for nothing")
+	return all
 }
