@@ -52,6 +52,27 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 	}
 }
 
+// A trigger of a generated password does not see them either: the password would be replaced with every record.
+func TestRecordsAreHiddenFromTriggers(t *testing.T) {
+	env := newTestEnv(t)
+	secret := Build(func(*configMap) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	}).Generate("password", 24, func(owner *configMap) string { return fmt.Sprint(owner.Annotations) })
+	s := Ensure(secret, Build(func(*configMap) *batchv1.Job { return contentJob() }, RunOnce())) // the Secret comes before the record
+	var first []byte
+	for range 3 {
+		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+		env.rereadOwner(t)
+		require.Contains(t, env.owner.Annotations, record.RunPrefix+"web")
+		var live corev1.Secret
+		env.live(t, &live)
+		if first == nil {
+			first = live.Data["password"]
+		}
+		require.Equal(t, first, live.Data["password"])
+	}
+}
+
 // victims are objects of somebody else: the owner is not allowed to have any of them changed or deleted.
 func (env *testEnv) victims(t *testing.T, elsewhere *testEnv) (all []client.Object) {
 	t.Helper()

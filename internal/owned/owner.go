@@ -28,6 +28,7 @@ type Owner struct {
 	Client       client.Client
 	APIReader    client.Reader // reads past the cache; nil without a manager
 	Object       client.Object
+	Seen         client.Object // the owner as the functions of the children see it: without the records on it
 	Namespace    string
 	Reference    metav1.OwnerReference
 	FieldManager client.FieldOwner
@@ -57,6 +58,7 @@ func NewOwner(obj client.Object, c client.Client, apiReader client.Reader) (Owne
 		Client:    c,
 		APIReader: apiReader,
 		Object:    obj,
+		Seen:      obj,
 		Namespace: obj.GetNamespace(),
 		Reference: metav1.OwnerReference{
 			APIVersion: k.apiVersion, Kind: k.kind, Name: obj.GetName(), UID: obj.GetUID(),

@@ -90,33 +90,30 @@ func (a *Applier) answer(c *Creation) (client.Object, error) {
 	return d.Kind.AsLive(c.object)
 }
 
+// finish notes what a creation has made, and returns it.
+func (a *Applier) finish(ctx context.Context, c *Creation) (client.Object, error) {
+	answer, err := a.answer(c)
+	c.Replicas = nil // they are sent once
+	if err != nil {
+		return nil, err
+	}
+	answer = a.remember(ctx, c.Desired, answer)
+	a.Recreations.Created(c.Desired, answer.GetUID())
+	a.Report(ctx, c.Owner, c.Kind, answer, report.OutcomeCreated, "")
+	return answer, nil
+}
+
 // FinishCreation notes what was created. If the object exists after all, it goes on with the live one.
 func (a *Applier) FinishCreation(ctx context.Context, c *Creation) (Result, error) {
-	d := c.Desired
-	answer, err := a.answer(c)
-	d.Replicas = nil
+	answer, err := a.finish(ctx, c)
 	if apierrors.IsAlreadyExists(err) {
-		return a.UpdateUnseen(ctx, d, err)
+		return a.UpdateUnseen(ctx, c.Desired, err)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	answer = a.remember(ctx, d, answer)
-	a.Recreations.Created(d, answer.GetUID())
-	a.Report(ctx, d.Owner, d.Kind, answer, report.OutcomeCreated, "")
 	return Result{Object: answer, Operation: Created}, nil
 }
 
 // terminatingNamespaceDelay is the delay before an object is tried again if its namespace is being deleted.
 const terminatingNamespaceDelay = 10 * time.Second
-
-// post creates the object.
-func (a *Applier) post(ctx context.Context, d *owned.Desired) (client.Object, error) {
-	obj, err := plan.ToPost(d)
-	if err != nil {
-		return nil, err
-	}
-	c := &Creation{Desired: d, object: obj}
-	Send(ctx, c)
-	return a.answer(c)
-}

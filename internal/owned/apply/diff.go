@@ -2,17 +2,13 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/diff"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/write"
@@ -200,140 +196,4 @@ func authored(objs ...client.Object) (before, after map[string]any, err error) {
 		}
 	}
 	return trees[0], trees[1], nil
-}
-
-// differ collects the fields that an apply would change.
-type differ struct {
-	hidden bool // values are hidden
-	found  []Difference
-}
-
-func (d *differ) addChanged(before, after any) {
-	for _, found := range diff.Values(before, after, diff.Options{Field: fieldName}) {
-		d.add(found.Path.String(), found.Before, found.After)
-	}
-}
-
-// addRemoved adds the fields of a managed fields entry that before has and after lacks.
-func (d *differ) addRemoved(entry *metav1.FieldsV1, before, after any) {
-	var fields map[string]any
-	if json.Unmarshal(entry.GetRawBytes(), &fields) == nil {
-		d.addRemovedFields(nil, fields, before, after)
-	}
-}
-
-func (d *differ) addRemovedFields(path diff.Path, fields map[string]any, before, after any) {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		below, _ := fields[name].(map[string]any)
-		kind, value, _ := strings.Cut(name, ":")
-		var at diff.Path
-		var b, a any
-		switch kind {
-		case "f":
-			at = path.Field(fieldName(value))
-			b, a = fieldOf(before, value), fieldOf(after, value)
-		case "k":
-			at = path.Item(value)
-			b, a = item(before, value), item(after, value)
-		default:
-			continue
-		}
-		switch {
-		case b == nil:
-		case a == nil:
-			d.add(at.String(), b, nil)
-		case len(below) > 0:
-			d.addRemovedFields(at, below, b, a)
-		}
-	}
-}
-
-func fieldOf(tree any, name string) any {
-	m, _ := tree.(map[string]any)
-	return m[name]
-}
-
-// item returns the item of a list that has these keys, which are JSON, or nil.
-func item(tree any, keys string) any {
-	var want map[string]any
-	list, _ := tree.([]any)
-	if json.Unmarshal([]byte(keys), &want) != nil {
-		return nil
-	}
-next:
-	for _, candidate := range list {
-		for k, v := range want {
-			if encoded(fieldOf(candidate, k)) != encoded(v) {
-				continue next
-			}
-		}
-		return candidate
-	}
-	return nil
-}
-
-// fieldName returns how a field is written in paths: in brackets if its name has dots or slashes, as keys of
-// labels and annotations have.
-func fieldName(name string) string {
-	if strings.ContainsAny(name, "./") {
-		return "[" + name + "]"
-	}
-	return name
-}
-
-// add adds a difference, unless the path has one already. Null is the same as absent: an apply sends neither.
-func (d *differ) add(path string, before, after any) {
-	difference := Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
-	if difference.Have == "" && difference.Want == "" {
-		return
-	}
-	if !slices.ContainsFunc(d.found, func(f Difference) bool { return f.Path == path }) {
-		d.found = append(d.found, difference)
-	}
-}
-
-func (d *differ) show(path string, v any) string {
-	_, absent := v.(diff.Absent)
-	switch {
-	case v == nil, absent:
-		return ""
-	case d.hidden || holdsEnvironment(path, v):
-		return "(hidden)"
-	}
-	return encoded(v)
-}
-
-// holdsEnvironment reports whether a value belongs to an environment variable, or contains some.
-func holdsEnvironment(path string, v any) bool {
-	if strings.Contains(path, ".env[") || strings.HasSuffix(path, ".env") {
-		return true
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		_, ok := v["env"]
-		for _, e := range v {
-			ok = ok || holdsEnvironment("", e)
-		}
-		return ok
-	case []any:
-		return slices.ContainsFunc(v, func(e any) bool { return holdsEnvironment("", e) })
-	}
-	return false
-}
-
-func encoded(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "(not JSON)"
-	}
-	return string(b)
-}
-
-// decoded returns the value of a JSON text, nil for an empty one.
-func decoded(text string) any {
-	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return nil
-	}
-	return v
 }

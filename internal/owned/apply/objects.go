@@ -1,7 +1,11 @@
 package apply
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,4 +46,28 @@ func (a *Applier) Desire(o *owned.Owner, obj client.Object, options *owned.Optio
 		return nil, fmt.Errorf("%s: %w", k.Describe(object), err)
 	}
 	return &owned.Desired{Kind: k, Object: object, Full: full, Sum: owned.SumOf(encoded), Owner: o, Options: options, Generate: generate}, nil
+}
+
+// All creates or applies the objects. It returns one result per object, and the errors of all of them.
+func All(ctx context.Context, a *Applier, o *owned.Owner, all []owned.Declared) ([]Result, error) {
+	results, errs := make([]Result, len(all)), make([]error, len(all))
+	for rank := range owned.Ranks {
+		creations := map[int]*Creation{}
+		for i, d := range all {
+			if owned.RankOf(d.Kind.GVK.Kind) == rank {
+				results[i], creations[i], errs[i] = a.Begin(ctx, o, d)
+			}
+		}
+		maps.DeleteFunc(creations, func(_ int, c *Creation) bool { return c == nil })
+		indices := slices.Sorted(maps.Keys(creations))
+		pending := make([]*Creation, len(indices))
+		for j, i := range indices {
+			pending[j] = creations[i]
+		}
+		Send(ctx, pending...)
+		for _, i := range indices {
+			results[i], errs[i] = a.FinishCreation(ctx, creations[i])
+		}
+	}
+	return results, errors.Join(errs...)
 }

@@ -20,7 +20,8 @@ func (a *Applier) slowDown(d *owned.Desired, live client.Object, paths string) e
 	return a.Delayed(d.Owner, live, message, wait, begins)
 }
 
-// SlowDownByName is slowDown for a write that gives the child another UID. The sum is zero for a child that is not desired.
+// SlowDownByName returns a [owned.WaitingError] while a creation, deletion or recreation of a child has to wait, and nil if it may
+// be sent now. s is the hash of the desired child, or zero if the child is not desired.
 func (a *Applier) SlowDownByName(o *owned.Owner, k *owned.Kind, obj client.Object, write memory.Undone, s owned.Sum) error {
 	wait, begins := a.Loops.Delay(memory.NameLoopKey{Owner: o.Reference.UID, Child: record.NameOf(k.GVK.GroupKind(), obj), Write: write}, s, k.GVK.Kind, a.Clock.Now())
 	if wait == 0 {
@@ -29,7 +30,7 @@ func (a *Applier) SlowDownByName(o *owned.Owner, k *owned.Kind, obj client.Objec
 	return a.Delayed(o, nil, fmt.Sprintf(memory.UndoneMessages[write], k.Describe(obj)), wait, begins)
 }
 
-// CountByName counts a write that gives the child another UID.
+// CountByName counts a creation, deletion or recreation of a child.
 func (a *Applier) CountByName(o *owned.Owner, k *owned.Kind, obj client.Object, write memory.Undone, s owned.Sum) {
 	a.Loops.Add(memory.NameLoopKey{Owner: o.Reference.UID, Child: record.NameOf(k.GVK.GroupKind(), obj), Write: write}, s, obj.GetUID(), a.Clock.Now())
 }

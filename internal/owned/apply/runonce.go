@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
-	"github.com/opblocks/opblocks/internal/owned/memory"
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/owned/write"
@@ -37,7 +35,7 @@ const maxRunActions = 8
 type Runs struct{ *Applier }
 
 // RunOnce does what has to be done for a Job of [ownedresources.RunOnce]. The result has the live object, or none if the Job has
-// run and is gone. Whether it is ready is another question: see [RunReady].
+// run and is gone. Whether it is ready is another question: see [feature.RunReady].
 func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
 	d, err := desireRun(o, child)
 	if err != nil {
@@ -163,13 +161,8 @@ func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
 
 // createRun creates a Job. It returns the live one if it exists after all.
 func (a Runs) createRun(ctx context.Context, d *owned.Desired) (client.Object, error) {
-	if d.Hold != "" {
-		return nil, d.Held("is not created")
-	}
-	if err := a.SlowDownByName(d.Owner, d.Kind, d.Object, memory.Creating, d.Sum); err != nil {
-		return nil, err
-	}
-	if err := plan.CheckValues(d); err != nil {
+	c, err := a.prepareCreation(ctx, d)
+	if err != nil {
 		return nil, err
 	}
 	if err := waitForFormerPods(ctx, d); err != nil {
@@ -178,23 +171,12 @@ func (a Runs) createRun(ctx context.Context, d *owned.Desired) (client.Object, e
 	if err := d.Owner.RequireCurrent(ctx); err != nil { // a process that sees an old version of the owner does not know what has run
 		return nil, err
 	}
-	answer, err := a.post(ctx, d)
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		live, readErr := d.ReadLive(ctx)
-		if apierrors.IsNotFound(readErr) { // deleted in between: a lost race
-			return nil, err
-		}
-		if readErr != nil {
-			return nil, fmt.Errorf("read %s, which exists but is not in the cache: %w", d, readErr)
-		}
-		return live, nil
-	case err != nil:
-		return nil, err
+	Send(ctx, c)
+	live, err := a.finish(ctx, c)
+	if apierrors.IsAlreadyExists(err) {
+		return readUnseen(ctx, d, err)
 	}
-	answer = a.remember(ctx, d, answer)
-	a.Report(ctx, d.Owner, d.Kind, answer, report.OutcomeCreated, "")
-	return answer, nil
+	return live, err
 }
 
 // waitForFormerPods returns a [*owned.WaitingError] while a pod of an earlier Job of this name runs. Somebody has deleted
@@ -299,30 +281,4 @@ func (a Runs) deleteRun(ctx context.Context, d *owned.Desired, live client.Objec
 
 func terminating(k *owned.Kind, live client.Object) *owned.WaitingError {
 	return owned.NewWaiting(owned.ReasonTerminating, 0, k.Describe(live)+" is being deleted")
-}
-
-// RunReady returns nil if a Job of the content is complete, a [*owned.FailedError] if it has failed, and a [*owned.WaitingError]
-// otherwise.
-func RunReady(o *owned.Owner, child *owned.Declared) error {
-	key := record.Key(record.RunPrefix, o.Namespace, child.Object)
-	last, name := record.ParseRun(o.Object.GetAnnotations()[key]), child.Kind.Describe(child.Object)
-	if last.Is(record.RunComplete, child.Content) {
-		return nil
-	}
-	if child.Live != nil {
-		job, err := feature.AsJob(child.Live)
-		if err != nil {
-			return err
-		}
-		for i := range job.Status.Conditions {
-			if c := &job.Status.Conditions[i]; c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-				return owned.NewFailed(cmp.Or(c.Reason, feature.ReasonJobFailed), fmt.Sprintf("%s has failed: %s; change it, or delete it to run it again", name, c.Message))
-			}
-		}
-	}
-	if last.Is(record.RunFailed, child.Content) {
-		return owned.NewFailed(feature.ReasonJobFailed, fmt.Sprintf(
-			"%s has failed and is gone; change it, or remove the annotation %s of %s to run it again", name, key, o))
-	}
-	return owned.NewWaiting(feature.ReasonJobRunning, 0, name+" is not complete yet")
 }

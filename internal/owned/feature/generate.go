@@ -65,7 +65,7 @@ func WithoutGenerated(o *owned.Owner, obj client.Object, keys []owned.GeneratedK
 		}
 		SetSecretValue(obj, k.Name, nil)
 		if k.RotateOn != nil {
-			k.Trigger = record.HashOfTrigger(k.RotateOn(o.Object))
+			k.Trigger = record.HashOfTrigger(k.RotateOn(o.Seen))
 			triggers[k.Name] = k.Trigger
 		}
 		generated = append(generated, k)

@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -226,4 +228,30 @@ func setsSuspend(obj client.Object) bool {
 		return found
 	}
 	return false
+}
+
+// RunReady returns nil if a Job of the content is complete, a [*owned.FailedError] if it has failed, and a [*owned.WaitingError]
+// otherwise.
+func RunReady(o *owned.Owner, child *owned.Declared) error {
+	key := record.Key(record.RunPrefix, o.Namespace, child.Object)
+	last, name := record.ParseRun(o.Object.GetAnnotations()[key]), child.Kind.Describe(child.Object)
+	if last.Is(record.RunComplete, child.Content) {
+		return nil
+	}
+	if child.Live != nil {
+		job, err := AsJob(child.Live)
+		if err != nil {
+			return err
+		}
+		for i := range job.Status.Conditions {
+			if c := &job.Status.Conditions[i]; c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+				return owned.NewFailed(cmp.Or(c.Reason, ReasonJobFailed), fmt.Sprintf("%s has failed: %s; change it, or delete it to run it again", name, c.Message))
+			}
+		}
+	}
+	if last.Is(record.RunFailed, child.Content) {
+		return owned.NewFailed(ReasonJobFailed, fmt.Sprintf(
+			"%s has failed and is gone; change it, or remove the annotation %s of %s to run it again", name, key, o))
+	}
+	return owned.NewWaiting(ReasonJobRunning, 0, name+" is not complete yet")
 }

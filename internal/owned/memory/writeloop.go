@@ -60,7 +60,7 @@ func (m *Children) DropLoop(child *ChildDetails) {
 	child.loop = nil
 }
 
-// Undone is a write that gives a child another UID, and that another writer may undo. Its value is the path in the metric.
+// Undone is a creation, deletion or recreation of a child, which another writer may undo. Its value is the path in the metric.
 type Undone string
 
 // The writes.

@@ -56,11 +56,10 @@ func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj cl
 	if err := s.err(); err != nil {
 		return err
 	}
-	o, err := owned.NewOwner(obj, c, s.APIReader)
+	o, err := s.ownerOf(obj, c)
 	if err != nil {
 		return err
 	}
-	o.Set, o.FormerSets, o.Finalizers = s.Name, s.FormerNames, s.finalizerNames()
 	defer s.Applier.EmitEvents(&o)
 	if err := errors.Join(s.removeRunFinalizers(ctx, &o), s.abandonExpansions(ctx, &o, nil)); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj cl
 	if err != nil {
 		return err
 	}
-	r := &Reconciliation{Set: s.Set, ctx: ctx, client: c, owner: &o, Object: s.withoutRecords(obj), Kinds: kinds, States: make([]ChildState, len(s.Children))}
+	r := &Reconciliation{Set: s.Set, ctx: ctx, client: c, owner: &o, Object: o.Seen, Kinds: kinds, States: make([]ChildState, len(s.Children))}
 	found, _, err := s.listWritten(ctx, &o)
 	if err != nil {
 		return err

@@ -17,17 +17,16 @@ import (
 // applied last: then a function that builds depends on something that is neither the owner nor an input.
 func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, last *settledOwner) error {
 	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
-	o, err := owned.NewOwner(obj, c, s.APIReader)
+	o, err := s.ownerOf(obj, c)
 	if err != nil {
 		return err
 	}
-	o.Set = s.Name
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
 		return err
 	}
 	r := &Reconciliation{
-		Set: s, ctx: passcontext.WithoutFaults(ctx), client: c, owner: &o, Object: s.withoutRecords(obj), Kinds: kinds,
+		Set: s, ctx: passcontext.WithoutFaults(ctx), client: c, owner: &o, Object: o.Seen, Kinds: kinds,
 		States: make([]ChildState, len(s.Children)), readsAnew: true,
 	}
 	for i, served := range last.served {

@@ -77,12 +77,12 @@ func (ks *ChildKinds) builderOf(w written) *Child {
 // false, and any other object stays only if all return true.
 func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	if child := ks.builderOf(w); child != nil {
-		return child.Options.BindingFor(o.Object) == owned.ByRetention
+		return child.Options.BindingFor(o.Seen) == owned.ByRetention
 	}
 	if m, marked := record.MarkOf(w.object, w.kind.GVK.GroupKind()); marked {
-		return m.Retained && !ks.retainsNone(w.kind, o.Object)
+		return m.Retained && !ks.retainsNone(w.kind, o.Seen)
 	}
-	return ks.retainsAll(w.kind, o.Object)
+	return ks.retainsAll(w.kind, o.Seen)
 }
 
 // withoutRetained returns the objects that may be pruned. It takes the owner reference off an object that is to be

@@ -80,27 +80,35 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 	if err := s.err(); err != nil {
 		return err
 	}
-	o, err := owned.NewOwner(obj, c, s.APIReader)
+	o, err := s.ownerOf(obj, c)
 	if err != nil {
 		return err
 	}
-	o.Set, o.FormerSets, o.Finalizers = s.Name, s.FormerNames, s.finalizerNames()
 	defer s.Applier.EmitEvents(&o)
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
 		return err
 	}
 	r := Reconciliation{
-		Set: s, ctx: ctx, client: c, owner: &o, Object: s.withoutRecords(obj), Kinds: kinds,
+		Set: s, ctx: ctx, client: c, owner: &o, Object: o.Seen, Kinds: kinds,
 		States: make([]ChildState, len(s.Children)), objects: make([]owned.Declared, 0, len(s.Children)), ofReads: s.epochOfReads(c),
 	}
-	o.BuiltFrom = &owned.BuiltFrom{Owner: r.Object}
+	o.BuiltFrom = &owned.BuiltFrom{Owner: o.Seen}
 	var found *settledOwner // stays nil if a function panics
 	epoch := s.Owners.begin(o.Reference.UID)
 	defer func() { s.Owners.end(o.Reference.UID, epoch, found) }()
 	err = r.run()
 	found = settledBy(&r)
 	return err
+}
+
+// ownerOf returns an object as the owner of the children of this set.
+func (s *Set) ownerOf(obj client.Object, c client.Client) (owned.Owner, error) {
+	o, err := owned.NewOwner(obj, c, s.APIReader)
+	if err == nil {
+		o.Seen, o.Set, o.FormerSets, o.Finalizers = s.withoutRecords(obj), s.Name, s.FormerNames, s.finalizerNames()
+	}
+	return o, err
 }
 
 // ChildKinds are the kinds of a set's children under a scheme, in their order.

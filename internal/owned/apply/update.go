@@ -1,0 +1,150 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/memory"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// maxSteps is more than the number of steps that follow each other for one object.
+const maxSteps = 16
+
+// update brings a live object of any kind to the desired state. It returns an error if the live object is not ours. Package plan
+// decides what is done next, and package write sends it. If the API server refuses a request, such as a changed port of a Service,
+// the code in refusal.go goes on.
+func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Object) (Result, error) {
+	s := &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{}}
+	for range maxSteps {
+		known, _ := a.Children.DetailsOf(s.Live.GetUID())
+		s.Rewritten = known.Rewritten
+		p := plan.Decide(plan.Stages, s)
+		if need, missing := s.Missing(p); missing {
+			if err := a.learn(ctx, s, need, p); err != nil {
+				return Result{}, err
+			}
+			continue
+		}
+		d.Former = cmp.Or(p.Adopts, d.Former)
+		if result, done, err := a.execute(ctx, s, p); done || err != nil {
+			return result, err
+		}
+	}
+	return Result{}, fmt.Errorf("%s changes while it is applied", d)
+}
+
+// learn finds out a fact that a plan needs.
+func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err error) {
+	switch need {
+	case plan.OwnerIsAlive:
+		err = s.Owner.ConfirmAlive(ctx)
+	case plan.FormerIsGone:
+		if former, ok := errors.AsType[owned.FormerError](p.Err); ok {
+			s.Gone, err = s.Owner.IsGone(ctx, former.Mark)
+		}
+	case plan.PaceOfWrites:
+		s.Paced, s.Delay = p.Paths, a.slowDown(s.Desired, s.Live, p.Paths)
+		if s.Delay == nil && p.Verb != plan.DoBind && s.Options.Recreate && !a.Recreations.Has(s.Desired, s.Live) {
+			s.Delay = a.SlowDownByName(s.Owner, s.Kind, s.Live, memory.Recreation, s.Sum)
+		}
+	}
+	s.Known[need] = err == nil
+	return err
+}
+
+// execute does what was planned for a live object. It returns done as false if something else has to be done after it.
+func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (result Result, done bool, err error) {
+	d := s.Desired
+	if isCovered := p.Verb == plan.DoNothing || p.Verb == plan.DoRefuse; isCovered && len(p.Differences) > 0 && !plan.ContainsAll(s.Rewritten, p.Differences) {
+		a.Children.SetRewritten(d.Kind.GVK.Kind, s.Live.GetUID(), p.Differences) // an earlier process has recorded them
+	}
+	switch p.Verb {
+	case plan.DoNothing:
+		return Result{Object: s.Live, Operation: Unchanged}, true, nil
+	case plan.DoReturn:
+		if p.IsOurs {
+			result.Object = s.Live
+		}
+		return result, true, p.Err
+	case plan.DoCollect:
+		orphan, _ := errors.AsType[owned.OrphanError](p.Err)
+		return Result{}, true, a.deleteOrphan(ctx, d, s.Live, orphan)
+	case plan.DoRemove:
+		if _, err := a.RemoveMarked(ctx, d.Owner, d.Kind, s.Live); err != nil {
+			return Result{}, true, err
+		}
+		former, _ := errors.AsType[owned.FormerError](p.Err)
+		return Result{}, true, former.WaitingError
+	case plan.DoRefuse:
+		return Result{}, true, a.Refuse(ctx, d, p.Err)
+	case plan.DoBind:
+		if s.Live, err = a.Unreference(ctx, d.Owner, d.Kind, s.Live, d.Binding); err == nil {
+			a.Children.CountWrite(d, s.Live.GetUID(), p.Paths, a.Clock.Now())
+			a.Report(ctx, d.Owner, d.Kind, s.Live, report.OutcomeApplied, p.Paths)
+		}
+		return Result{}, false, err
+	case plan.DoExpand: // if the API server would refuse other changes, the object is applied, which returns that refusal
+		err := a.expandVolumes(ctx, d, s.Live)
+		s.Known[plan.RestIsApplied] = err == nil
+		return Result{}, false, err
+	}
+	result, err = a.applyDesired(ctx, s, p)
+	return result, true, err
+}
+
+// applyDesired applies an object, and does what follows from the answer.
+func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) (Result, error) {
+	d, last := s.Desired, record.LastAppliedOf(s.Live)
+	d.Rewritten, d.ResetsOrder = last.Rewritten, d.Order == 0 && record.OrderOf(s.Live) != 0
+	live, err := write.TakeOver(ctx, d, s.Live)
+	if err != nil {
+		return Result{}, err
+	}
+	if live, err = write.FillGenerated(ctx, d, live); err != nil {
+		return Result{}, err
+	}
+	answer, before, err := write.ApplyTo(ctx, d, live)
+	if err == nil {
+		answer, err = write.Reclaim(ctx, d, last, before, answer)
+	}
+	switch {
+	case plan.IsLiveUntypable(err):
+		answer, err = write.ByPatch(ctx, d, last, err)
+	case err != nil:
+		answer, err = a.RecoverFrom(ctx, d, err)
+	}
+	if err != nil {
+		return Result{}, write.WithSizeRemedy(err)
+	}
+	a.Children.CountWrite(d, answer.GetUID(), p.Paths, a.Clock.Now())
+	answer = a.remember(ctx, d, answer)
+	paths := p.Paths
+	if len(p.Differences) == 0 { // the desired object has changed, in a way that the live one already covers
+		paths = ""
+	}
+	a.Report(ctx, d.Owner, d.Kind, answer, report.OutcomeApplied, paths)
+	if err := plan.SilentRefusal(d, answer); err != nil {
+		return Result{}, a.Refuse(ctx, d, err)
+	}
+	return Result{Object: answer, Operation: Applied}, nil
+}
+
+// remember keeps the answer to a write until the cache shows it. It also keeps the rewritten differences. It returns
+// the live object.
+func (a *Applier) remember(ctx context.Context, d *owned.Desired, answer client.Object) client.Object {
+	differences := d.Kind.Comparer.Differences(d.Object, answer)
+	answer = write.RecordRewritten(ctx, d, answer, owned.Fingerprint(differences))
+	a.Writes.Record(answer)
+	a.Recreations.End(d)
+	a.Children.SetRewritten(d.Kind.GVK.Kind, answer.GetUID(), differences)
+	return answer
+}

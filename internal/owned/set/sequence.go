@@ -1,0 +1,141 @@
+package set
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/opblocks/opblocks/internal/owned/feature"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
+)
+
+// begun is an object that was applied, or that is to be created. Nobody knows yet whether it is ready.
+type begun struct {
+	child    int
+	object   int // -1 for an error of the child itself
+	result   apply.Result
+	creation *apply.Creation // nil unless it is to be created
+	err      error
+}
+
+// needsOthers reports whether what has begun has to be concluded before a child begins: the child comes after it, or is of a kind
+// of a higher rank. A child that is built from a live one, and a Job that runs once, are not sent together with others.
+func (r *Reconciliation) needsOthers(i int) bool {
+	child := r.Set.Children[i]
+	return child.Options.RunOnce || child.liveInput() != nil || slices.ContainsFunc(r.begun, func(b begun) bool {
+		return slices.Contains(r.Set.order.before[i], b.child) || owned.RankOf(r.Kinds[b.child].GVK.Kind) < owned.RankOf(r.Kinds[i].GVK.Kind)
+	})
+}
+
+// begin applies the objects of a child, except those that are to be created. All are tried, whatever happens to the others.
+func (r *Reconciliation) begin(i int) {
+	child, state := r.Set.Children[i], &r.States[i]
+	hold := r.holdFor(child)
+	if state.missing != nil {
+		r.begun = append(r.begun, begun{child: i, object: -1, err: state.missing})
+	}
+	for j := state.from; j < state.to; j++ {
+		r.objects[j].Hold = hold
+		b := begun{child: i, object: j}
+		b.result, b.creation, b.err = r.beginObject(&r.objects[j], state)
+		r.begun = append(r.begun, b)
+	}
+}
+
+func (r *Reconciliation) beginObject(d *owned.Declared, state *ChildState) (apply.Result, *apply.Creation, error) {
+	if d.Err != nil {
+		return apply.Result{}, nil, d.Err
+	}
+	a := r.Set.Applier
+	if state.missing != nil {
+		live, _, err := a.Read(r.ctx, r.owner, d.Kind, d.Object)
+		if err == nil && live != nil {
+			d.Options.KeepWhileMissing(live, d.Object)
+		}
+		if err != nil {
+			return apply.Result{}, nil, err
+		}
+	}
+	if d.Options.RunOnce {
+		result, err := apply.Runs{Applier: a}.RunOnce(r.ctx, r.owner, d)
+		return result, nil, err
+	}
+	return a.Begin(r.ctx, r.owner, *d)
+}
+
+// conclude sends all creations at once, and then finds out for each object that was begun, in their order, whether it is ready.
+func (r *Reconciliation) conclude() {
+	var creations []*apply.Creation
+	for i := range r.begun {
+		if c := r.begun[i].creation; c != nil {
+			creations = append(creations, c)
+		}
+	}
+	if len(creations) > 0 {
+		apply.Send(r.ctx, creations...)
+	}
+	for i := range r.begun {
+		b := &r.begun[i]
+		child := r.Set.Children[b.child]
+		if b.object < 0 {
+			r.fail(b.child, child.Describe(), b.err)
+			continue
+		}
+		d := &r.objects[b.object]
+		if b.creation != nil {
+			b.result, b.err = r.Set.Applier.FinishCreation(r.ctx, b.creation)
+		}
+		if err := r.concludeObject(d, b); err != nil {
+			if child.Options.IfServed {
+				err = r.Set.Served.CheckRefusal(d, err)
+			}
+			r.fail(b.child, d.Kind.Describe(d.Object), err)
+		}
+	}
+	r.begun = r.begun[:0]
+}
+
+// concludeObject returns nil if an object is ready.
+func (r *Reconciliation) concludeObject(d *owned.Declared, b *begun) error {
+	if d.Err != nil {
+		return d.Err
+	}
+	a, err := r.Set.Applier, b.err
+	d.Live = b.result.Object
+	r.changed = r.changed || !b.result.FromCache
+	if err == nil && d.Options.RunOnce {
+		return feature.RunReady(r.owner, d)
+	}
+	if err == nil {
+		err = write.FinishExpansion(r.ctx, r.owner, d, d.Live)
+	}
+	if err == nil {
+		return d.Kind.Ready(d.Live, d.Options.ReadyCondition)
+	}
+	if _, waits := errors.AsType[*owned.WaitingError](err); !waits {
+		a.Report(r.ctx, r.owner, d.Kind, d.Object, report.OutcomeFailed, "")
+	}
+	if _, ok := errors.AsType[*owned.OwnershipError](err); ok {
+		r.Set.Owners.setBlocked(d.ObjectName(), client.ObjectKeyFromObject(r.owner.Object))
+	}
+	return err
+}
+
+// holdFor returns the names of the objects that the child comes after and that are not ready, or nothing if the child
+// may be changed.
+func (r *Reconciliation) holdFor(child *Child) (names string) {
+	for _, before := range child.After {
+		if state := &r.States[r.Set.order.index[before]]; state.NotReady != "" {
+			if names != "" {
+				names += ", "
+			}
+			names += state.NotReady
+		}
+	}
+	return names
+}
