@@ -1,0 +1,84 @@
+package ownedresources
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// Shop owns the children of all tests of this package. testdata/shops.yaml has its definition.
+type Shop struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              ShopSpec `json:"spec,omitzero"`
+}
+
+// ShopSpec is what a user asks for.
+type ShopSpec struct {
+	// Version is the version of the server, and of the Job that migrates its data.
+	Version string `json:"version,omitempty"`
+	// Content is what the ConfigMaps hold.
+	Content string `json:"content,omitempty"`
+	// Shards is the number of children of a list.
+	Shards int32 `json:"shards,omitempty"`
+	// Volumes are the names of claims.
+	Volumes []string `json:"volumes,omitempty"`
+	// Storage is the size of a claim.
+	Storage *resource.Quantity `json:"storage,omitempty"`
+	// AccessMode is the access mode of a claim.
+	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
+	// KeepData keeps the data when the shop is deleted.
+	KeepData bool `json:"keepData,omitempty"`
+	// Rotate asks for a new password with each new value.
+	Rotate string `json:"rotate,omitempty"`
+	// Monitored asks for a monitor.
+	Monitored bool `json:"monitored,omitempty"`
+}
+
+// ShopList is a list of Shops.
+type ShopList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []Shop `json:"items"`
+}
+
+// DeepCopyObject implements [runtime.Object].
+func (s *Shop) DeepCopyObject() runtime.Object {
+	out := *s
+	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Spec.Volumes = slices.Clone(s.Spec.Volumes)
+	if s.Spec.Storage != nil {
+		out.Spec.Storage = new(s.Spec.Storage.DeepCopy())
+	}
+	return &out
+}
+
+// DeepCopyObject implements [runtime.Object].
+func (l *ShopList) DeepCopyObject() runtime.Object {
+	out := &ShopList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Shop))
+	}
+	return out
+}
+
+var shopKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Shop"}
+
+func init() {
+	scheme.Scheme.AddKnownTypes(shopKind.GroupVersion(), &Shop{}, &ShopList{})
+	metav1.AddToGroupVersion(scheme.Scheme, shopKind.GroupVersion())
+}
+
+// newShop returns the shop of most tests.
+func newShop(edit ...func(*ShopSpec)) *Shop {
+	s := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	for _, e := range edit {
+		e(&s.Spec)
+	}
+	return s
+}
