@@ -2,7 +2,7 @@
 
 // An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
 
-package ownedresources_test
+package ownedresources
 
 import (
 	"context"
@@ -16,12 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -103,8 +101,8 @@ func expanded(env *reconciletest.Env) error {
 	var live corev1.PodList
 	var claims corev1.PersistentVolumeClaimList
 	var set appsv1.StatefulSet
-	var owner pool
-	ctx, name := context.Background(), client.ObjectKeyFromObject(newPool(0))
+	var owner Shop
+	ctx, name := context.Background(), client.ObjectKeyFromObject(newShop())
 	if err := errors.Join(env.List(ctx, &live), env.List(ctx, &claims)); err != nil {
 		return err
 	}
@@ -129,23 +127,23 @@ func expanded(env *reconciletest.Env) error {
 // TestExpandVolumesSurvivesEveryFault lets the volumes of two pods grow, and the volume of one that was scaled away
 // before. No pod is replaced. Nobody but the user sets the replicas.
 func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
-	set := func() *ownedresources.ChildSet[*pool] {
-		return ownedresources.Ensure(ownedresources.Build(statefulSet, ownedresources.ExpandVolumes()))
+	set := func() *ChildSet[*Shop] {
+		return Ensure(Build(statefulSet, ExpandVolumes()))
 	}
-	former := statefulSet(newPool(1)).Spec.VolumeClaimTemplates[0]
-	former.Namespace, former.Name, former.Labels = "default", "data-pool-2", map[string]string{"app": "pool"}
+	former := statefulSet(newShop(withStorage("1Gi"))).Spec.VolumeClaimTemplates[0]
+	former.Namespace, former.Name, former.Labels = "default", "data-web-2", map[string]string{"app": "web"}
 	former.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: former.Spec.Resources.Requests}
-	reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme: scheme.Scheme, Start: runs(set), Objects: []client.Object{&former},
+	reconciletest.Explore(t, withShops(reconciletest.Scenario{
+		Start: startSet(set), Objects: []client.Object{&former},
 		SimulatedControllers: []reconciletest.SimulatedController{{For: &appsv1.StatefulSet{}, Step: statefulSets}, {For: &corev1.PersistentVolumeClaim{}}},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(newPool(1)),
+			reconciletest.Create(newShop(withStorage("1Gi"))),
 			reconciletest.Do("scale to 2", func(ctx context.Context, c client.Client) error {
 				patch := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 2}}`))
-				return c.Patch(ctx, &appsv1.StatefulSet{ObjectMeta: poolName}, patch)
+				return c.Patch(ctx, &appsv1.StatefulSet{ObjectMeta: newShop().ObjectMeta}, patch)
 			}),
-			setPool(2),
-			reconciletest.Delete(newPool(0)),
+			changeShop(withStorage("2Gi")),
+			reconciletest.Delete(newShop()),
 		},
 		External: func() reconciletest.External { return pods{} },
 		Always:   expanded,
@@ -155,5 +153,5 @@ func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 				unstructured.RemoveNestedField(obj.Object, "status", "capacity")
 			}
 		},
-	}, reconciletest.SkipFaults(kinds.NotFound)) // somebody who deletes a StatefulSet deletes its pods
+	}), reconciletest.SkipFaults(kinds.NotFound)) // somebody who deletes a StatefulSet deletes its pods
 }

@@ -2,7 +2,7 @@
 
 // An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
 
-package ownedresources_test
+package ownedresources
 
 import (
 	"context"
@@ -17,21 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/ownedresources"
-	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
-
-func runs(set func() *ownedresources.ChildSet[*pool]) func(p *reconciletest.Process) error {
-	return func(p *reconciletest.Process) error {
-		return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", set())).Complete()
-	}
-}
 
 // seenValues are the values of generated keys that somebody may have used already, by the UID of the Secret.
 type seenValues map[types.UID]seenSecret
@@ -65,21 +56,21 @@ func (s seenValues) observe(secret *corev1.Secret) error {
 }
 
 func TestGenerateSurvivesEveryFault(t *testing.T) {
-	set := func() *ownedresources.ChildSet[*pool] {
-		return ownedresources.Ensure(ownedresources.Build(func(owner *pool) *corev1.Secret {
-			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, StringData: map[string]string{"username": owner.Spec.MinAvailable.String()}}
-		}).Generate("password", 24, func(owner *pool) string { return owner.Annotations["rotate"] }).Generate("cookie", 32))
+	set := func() *ChildSet[*Shop] {
+		return Ensure(Build(func(owner *Shop) *corev1.Secret {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, StringData: map[string]string{"username": owner.Spec.Content}}
+		}).Generate("password", 24, func(owner *Shop) string { return owner.Spec.Rotate }).Generate("cookie", 32))
 	}
-	secret := &corev1.Secret{ObjectMeta: poolName}
-	reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme: scheme.Scheme, Start: runs(set),
+	secret := &corev1.Secret{ObjectMeta: newShop().ObjectMeta}
+	reconciletest.Explore(t, withShops(reconciletest.Scenario{
+		Start: startSet(set),
 		Actions: []reconciletest.Action{
-			reconciletest.Create(newPool(1)),
-			setPool(2),
-			reconciletest.Change(newPool(0), func(p *pool) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "rotate", "1") }),
-			reconciletest.Change(newPool(0), func(p *pool) { delete(p.Annotations, "rotate") }),
+			reconciletest.Create(newShop(withContent("ann"))),
+			changeShop(withContent("bob")),
+			changeShop(func(s *ShopSpec) { s.Rotate = "1" }),
+			changeShop(func(s *ShopSpec) { s.Rotate = "" }),
 			reconciletest.Change(secret, func(s *corev1.Secret) { delete(s.Data, "username") }),
-			reconciletest.Delete(newPool(0)),
+			reconciletest.Delete(newShop()),
 		},
 		External: func() reconciletest.External { return seenValues{} },
 		Always: func(env *reconciletest.Env) error {
@@ -94,11 +85,11 @@ func TestGenerateSurvivesEveryFault(t *testing.T) {
 				unstructured.RemoveNestedField(obj.Object, "data", key)
 			}
 		},
-	})
+	}))
 }
 
-// failingVersion is the minAvailable of a pool whose Job fails.
-const failingVersion = 1
+// failingVersion is the version of a shop whose Job fails.
+const failingVersion = "failing"
 
 // jobs is a controller of Jobs. A Job runs one pod, and ends in the controller's next step. Then its time to live is over.
 func jobs(ctx context.Context, c client.Client) error {
@@ -146,7 +137,7 @@ func runJob(ctx context.Context, c client.Client, job *batchv1.Job) error {
 	if err := c.Status().Update(ctx, pod); err != nil {
 		return err
 	}
-	if job.Spec.Template.Spec.Containers[0].Image == fmt.Sprint("migrate:", failingVersion) {
+	if job.Spec.Template.Spec.Containers[0].Image == "migrate:"+failingVersion {
 		end = batchv1.JobFailed
 	}
 	job.Status.StartTime = new(metav1.Now())
@@ -174,37 +165,37 @@ func (e ended) observe(job *batchv1.Job) error {
 // TestRunOnceSurvivesEveryFault has one scenario whose Jobs stay until the next version replaces them, and others whose time
 // to live is over at once.
 func TestRunOnceSurvivesEveryFault(t *testing.T) {
-	configMap := &corev1.ConfigMap{ObjectMeta: poolName}
+	configMap := &corev1.ConfigMap{ObjectMeta: newShop().ObjectMeta}
 	cases := map[string]struct {
 		ttl     *int32
 		actions []reconciletest.Action
 		skipped []kinds.Fault
 	}{
 		"Versions": {nil, []reconciletest.Action{
-			reconciletest.Create(newPool(failingVersion)), setPool(2), setPool(3), reconciletest.Delete(newPool(0)),
+			reconciletest.Create(newShop(withVersion(failingVersion))), changeShop(withVersion("2")), changeShop(withVersion("3")), reconciletest.Delete(newShop()),
 		}, []kinds.Fault{kinds.NotFound}}, // a Job that is complete, and that somebody deletes, stays deleted
 		"TimeToLive": {new(int32(0)), []reconciletest.Action{
-			reconciletest.Create(newPool(2)), reconciletest.Delete(configMap), reconciletest.Delete(newPool(0)),
+			reconciletest.Create(newShop(withVersion("2"))), reconciletest.Delete(configMap), reconciletest.Delete(newShop()),
 		}, nil},
 		"TimeToLiveOfAFailedJob": {new(int32(0)), []reconciletest.Action{
-			reconciletest.Create(newPool(failingVersion)), reconciletest.Wait(time.Hour), reconciletest.Delete(newPool(0)),
+			reconciletest.Create(newShop(withVersion(failingVersion))), reconciletest.Wait(time.Hour), reconciletest.Delete(newShop()),
 		}, nil},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			set := func() *ownedresources.ChildSet[*pool] {
-				migrate := ownedresources.Build(func(owner *pool) *batchv1.Job { return migration(owner, test.ttl) }, ownedresources.RunOnce())
-				server := ownedresources.Build(func(owner *pool) *corev1.ConfigMap {
-					return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"version": owner.Spec.MinAvailable.String()}}
+			set := func() *ChildSet[*Shop] {
+				migrate := Build(func(owner *Shop) *batchv1.Job { return migration(owner, test.ttl) }, RunOnce())
+				server := Build(func(owner *Shop) *corev1.ConfigMap {
+					return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"version": owner.Spec.Version}}
 				}).After(migrate)
-				return ownedresources.Ensure(server, migrate)
+				return Ensure(server, migrate)
 			}
-			reconciletest.Explore(t, reconciletest.Scenario{
-				Scheme: scheme.Scheme, Start: runs(set), Actions: test.actions,
+			reconciletest.Explore(t, withShops(reconciletest.Scenario{
+				Start: startSet(set), Actions: test.actions,
 				SimulatedControllers: []reconciletest.SimulatedController{{For: &batchv1.Job{}, Step: jobs}},
 				External:             func() reconciletest.External { return ended{} },
 				Always:               runsOnce,
-			}, reconciletest.SkipFaults(test.skipped...))
+			}), reconciletest.SkipFaults(test.skipped...))
 		})
 	}
 }

@@ -15,7 +15,8 @@ import (
 type Shop struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              ShopSpec `json:"spec,omitzero"`
+	Spec              ShopSpec   `json:"spec,omitzero"`
+	Status            ShopStatus `json:"status,omitzero"`
 }
 
 // ShopSpec is what a user asks for.
@@ -40,6 +41,12 @@ type ShopSpec struct {
 	Monitored bool `json:"monitored,omitempty"`
 }
 
+// ShopStatus is what the operator has observed.
+type ShopStatus struct {
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
 // ShopList is a list of Shops.
 type ShopList struct {
 	metav1.TypeMeta `json:",inline"`
@@ -55,6 +62,7 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 	if s.Spec.Storage != nil {
 		out.Spec.Storage = new(s.Spec.Storage.DeepCopy())
 	}
+	out.Status.Conditions = slices.Clone(s.Status.Conditions)
 	return &out
 }
 
