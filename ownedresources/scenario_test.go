@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/opblocks/opblocks/reconcile"
@@ -44,6 +45,20 @@ func withContent(content string) func(*ShopSpec) { return func(s *ShopSpec) { s.
 
 func withStorage(size string) func(*ShopSpec) {
 	return func(s *ShopSpec) { s.Storage = new(resource.MustParse(size)) }
+}
+
+// seenUIDs are the UIDs of objects that the checks of a run have seen, each by a name.
+type seenUIDs map[string]types.UID
+
+// State returns nil: what a scenario compares are the objects.
+func (seenUIDs) State() any { return nil }
+
+// isAnother reports whether the first object that was seen by that name had another UID.
+func (s seenUIDs) isAnother(name string, uid types.UID) bool {
+	if _, known := s[name]; !known {
+		s[name] = uid
+	}
+	return s[name] != uid
 }
 
 // migration builds a Job that migrates the data to the shop's version.
