@@ -31,7 +31,7 @@ func TestReclaimSurvivesEveryFault(t *testing.T) {
 	set := func() *ChildSet[*Shop] {
 		return Ensure(Build(func(owner *Shop) *corev1.ConfigMap {
 			built := child()
-			for _, item := range strings.Fields(owner.Spec.Content) {
+			for item := range strings.FieldsSeq(owner.Spec.Content) {
 				key, value, _ := strings.Cut(item, "=")
 				built.Data[key] = value
 			}

@@ -1,6 +1,8 @@
 package ownedresources
 
 import (
+	"context"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
@@ -35,6 +38,27 @@ func startSteps(steps func() []reconcile.NamedStep[*Shop]) func(*reconciletest.P
 // changeShop changes the spec of the shop that newShop returns.
 func changeShop(edit func(*ShopSpec)) reconciletest.Action {
 	return reconciletest.Change(newShop(), func(s *Shop) { edit(&s.Spec) })
+}
+
+// annotateShop changes the shop in a way that does not count. Between its creation and its deletion, it makes sure that a concurrent
+// action of a fault does not delete the shop before it has a finalizer.
+func annotateShop() reconciletest.Action {
+	return reconciletest.Change(newShop(), func(s *Shop) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.com/note", "changed") })
+}
+
+// removeShopByForce deletes the shop together with its finalizers.
+func removeShopByForce() reconciletest.Action {
+	return reconciletest.Do("remove the shop by force", func(ctx context.Context, c client.Client) error {
+		shop := newShop()
+		if err := c.Get(ctx, client.ObjectKeyFromObject(shop), shop); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := c.Patch(ctx, shop, patch); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return client.IgnoreNotFound(c.Delete(ctx, shop))
+	})
 }
 
 func withShards(n int32) func(*ShopSpec) { return func(s *ShopSpec) { s.Shards = n } }
