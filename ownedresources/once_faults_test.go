@@ -19,20 +19,26 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// failingVersion is a version whose Job fails.
-const failingVersion = "failing"
+// The versions whose Jobs do not complete.
+const (
+	failingVersion = "failing"
+	endlessVersion = "endless"
+)
 
 func outcomeOfVersion(job *batchv1.Job) reconciletest.JobOutcome {
-	if imageOf(job) == "migrate:"+failingVersion {
+	switch imageOf(job) {
+	case "migrate:" + failingVersion:
 		return reconciletest.JobFails
+	case "migrate:" + endlessVersion:
+		return reconciletest.JobRuns
 	}
 	return reconciletest.JobCompletes
 }
 
 func imageOf(job *batchv1.Job) string { return job.Spec.Template.Spec.Containers[0].Image }
 
-// TestRunOnceSurvivesEveryFault has one scenario whose Jobs stay until the next version replaces them, and others whose time
-// to live is over at once.
+// TestRunOnceSurvivesEveryFault has one scenario whose Jobs stay until the next version replaces them, one whose Job runs when
+// it is replaced, and others whose time to live is over at once.
 func TestRunOnceSurvivesEveryFault(t *testing.T) {
 	configMap := &corev1.ConfigMap{ObjectMeta: newShop().ObjectMeta}
 	cases := map[string]struct {
@@ -43,6 +49,13 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 		"Versions": {nil, []reconciletest.Action{
 			reconciletest.Create(newShop(withVersion(failingVersion))), changeShop(withVersion("2")), changeShop(withVersion("3")), reconciletest.Delete(newShop()),
 		}, []reconciletest.FaultKind{"not found at"}}, // a Job that is complete, and that somebody deletes, stays deleted
+		"Running": {nil, []reconciletest.Action{
+			reconciletest.Create(newShop(withVersion(endlessVersion))), changeShop(withVersion("2")), reconciletest.Delete(newShop()),
+		}, []reconciletest.FaultKind{
+			"not found at", // as above
+			// After these the operator may delete a Job again that is being deleted already, which counts as harm.
+			"crash before", "crash after", "crash unseen after", "crash with downtime unseen after", "missed event of",
+		}},
 		"TimeToLive": {new(int32(0)), []reconciletest.Action{
 			reconciletest.Create(newShop(withVersion("2"))), reconciletest.Delete(configMap), reconciletest.Delete(newShop()),
 		}, nil},
