@@ -21,7 +21,7 @@ import (
 )
 
 func TestApplyCreatesOnce(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	for _, want := range []client.Object{w.deployment(), w.service()} {
 		live := w.expect(t, want, apply.Created, "POST "+resourceOf(want))
 		require.True(t, metav1.IsControlledBy(live, w.owner))
@@ -36,7 +36,7 @@ func TestApplyCreatesOnce(t *testing.T) {
 }
 
 func TestApplyTriesAllObjects(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	theirs := w.deployment()
 	require.NoError(t, w.other.Create(t.Context(), theirs))
 	results, err := Apply(t.Context(), w.client, w.owner, w.deployment(), w.service())
@@ -117,7 +117,7 @@ func TestApplyRepairsDrift(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newTestEnv(t)
+			w := newServerEnv(t)
 			w.expect(t, w.deployment(), apply.Created, "POST deployments")
 			want := w.deployment()
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
@@ -150,7 +150,7 @@ func (b blind) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 }
 
 func TestApplyOfAnObjectThatTheCacheDoesNotShow(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	seeing := w.client
 	w.client = blind{seeing}
 	_, err := w.apply(t, w.deployment())
@@ -175,7 +175,7 @@ func TestApplyOfAnObjectThatTheCacheDoesNotShow(t *testing.T) {
 }
 
 func TestApplyOfAnObjectThatExistsAndThenIsGone(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	d, err := w.applier.Desire(ownerOf(t, w), w.service(), &owned.Options{})
 	require.NoError(t, err)
 	d.Object.SetNamespace(w.namespace)

@@ -28,7 +28,7 @@ var (
 	fromConfig = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}
 )
 
-func (env *testEnv) statefulSet() *appsv1.StatefulSet {
+func (env *serverEnv) statefulSet() *appsv1.StatefulSet {
 	template := env.deployment().Spec.Template
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -39,7 +39,7 @@ func (env *testEnv) statefulSet() *appsv1.StatefulSet {
 }
 
 // claiming returns a StatefulSet with claim templates for its volumes data and log.
-func (env *testEnv) claiming(volumes ...corev1.Volume) *appsv1.StatefulSet {
+func (env *serverEnv) claiming(volumes ...corev1.Volume) *appsv1.StatefulSet {
 	s := env.statefulSet()
 	s.Spec.Template.Spec.Volumes = volumes
 	for _, name := range []string{"data", "log"} {
@@ -54,7 +54,7 @@ func (env *testEnv) claiming(volumes ...corev1.Volume) *appsv1.StatefulSet {
 	return s
 }
 
-func (env *testEnv) nodePortService(nodePort int32) *corev1.Service {
+func (env *serverEnv) nodePortService(nodePort int32) *corev1.Service {
 	s := NewService(env.owner, map[string]string{"app": "web"}, corev1.ServicePort{Port: 80, NodePort: nodePort})
 	s.Spec.Type = corev1.ServiceTypeNodePort
 	return s
@@ -65,14 +65,14 @@ func (env *testEnv) nodePortService(nodePort int32) *corev1.Service {
 func TestApplyReplacesWhatContradicts(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		before func(*testEnv) client.Object
+		before func(*serverEnv) client.Object
 		change func(client.Object) // changes the desired object
 		edit   func(client.Object) // changes the live object, by hand
 		holds  func(*testing.T, client.Object)
 	}{
 		"StrategyRecreate": {
 			reason: "The parameters of the default strategy belong to nobody, and are forbidden beside Recreate.",
-			before: func(env *testEnv) client.Object { return env.deployment() },
+			before: func(env *serverEnv) client.Object { return env.deployment() },
 			change: func(o client.Object) {
 				o.(*appsv1.Deployment).Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
 			},
@@ -82,7 +82,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"StrategyDrifted": {
 			reason: "Somebody has chosen another strategy.",
-			before: func(env *testEnv) client.Object {
+			before: func(env *serverEnv) client.Object {
 				d := env.deployment()
 				d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
 				return d
@@ -99,7 +99,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"StatefulSetOnDelete": {
 			reason: "As with a Deployment's strategy.",
-			before: func(env *testEnv) client.Object { return env.statefulSet() },
+			before: func(env *serverEnv) client.Object { return env.statefulSet() },
 			change: func(o client.Object) {
 				o.(*appsv1.StatefulSet).Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 			},
@@ -109,7 +109,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"VolumeSource": {
 			reason: "A volume gets another source, and the default mode of the former one belongs to nobody.",
-			before: func(env *testEnv) client.Object {
+			before: func(env *serverEnv) client.Object {
 				d := env.deployment()
 				d.Spec.Template.Spec.Volumes = []corev1.Volume{volume("data", fromConfig)}
 				return d
@@ -121,7 +121,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"ClaimToEmptyDir": {
 			reason: "Somebody has taken another claim before.",
-			before: func(env *testEnv) client.Object {
+			before: func(env *serverEnv) client.Object {
 				d := env.deployment()
 				d.Spec.Template.Spec.Volumes = []corev1.Volume{volume("data", claim)}
 				return d
@@ -136,7 +136,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"VolumeDrifted": {
 			reason: "Somebody has given our volume another source; their own volume stays.",
-			before: func(env *testEnv) client.Object {
+			before: func(env *serverEnv) client.Object {
 				d := env.deployment()
 				d.Spec.Template.Spec.Volumes = []corev1.Volume{volume("data", claim)}
 				return d
@@ -151,7 +151,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"VolumeSourceBesideClaims": {
 			reason: "The API server counts the volumes of a StatefulSet's claim templates before those of its pods.",
-			before: func(env *testEnv) client.Object {
+			before: func(env *serverEnv) client.Object {
 				return env.claiming(volume("data", emptyDir), volume("settings", fromConfig))
 			},
 			edit: func(o client.Object) {
@@ -164,7 +164,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"VolumeBesideClaimsDrifted": {
 			reason: "Somebody has given a volume of the pods another source.",
-			before: func(env *testEnv) client.Object {
+			before: func(env *serverEnv) client.Object {
 				return env.claiming(volume("data", emptyDir), volume("cache", emptyDir), volume("settings", fromConfig))
 			},
 			edit: func(o client.Object) {
@@ -179,7 +179,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"HostPort": {
 			reason: "Somebody has renamed our container; its host port is ours.",
-			before: func(env *testEnv) client.Object {
+			before: func(env *serverEnv) client.Object {
 				d := env.deployment()
 				d.Spec.Template.Spec.Containers[0].Ports[0].HostPort = 8080
 				return d
@@ -198,7 +198,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"UnnamedPort": {
 			reason: "Two ports would need names.",
-			before: func(env *testEnv) client.Object { return env.nodePortService(0) },
+			before: func(env *serverEnv) client.Object { return env.nodePortService(0) },
 			edit:   func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
 			holds: func(t *testing.T, o client.Object) {
 				require.Len(t, o.(*corev1.Service).Spec.Ports, 1)
@@ -207,7 +207,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		},
 		"NodePort": {
 			reason: "Two ports must not have one node port; the API server answers 500.",
-			before: func(env *testEnv) client.Object { return env.nodePortService(30321) },
+			before: func(env *serverEnv) client.Object { return env.nodePortService(30321) },
 			edit:   func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
 			change: func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 82 },
 			holds: func(t *testing.T, o client.Object) {
@@ -220,7 +220,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 	for name, tc := range tests {
 		for _, form := range []string{"Typed", "Unstructured"} {
 			t.Run(name+"/"+form, func(t *testing.T) {
-				env := newTestEnv(t)
+				env := newServerEnv(t)
 				asForm := func(o client.Object) client.Object {
 					if form == "Typed" {
 						return o.DeepCopyObject().(client.Object)
@@ -281,7 +281,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 	}
 }
 
-func asUnstructured(t *testing.T, env *testEnv, o client.Object) client.Object {
+func asUnstructured(t *testing.T, env *serverEnv, o client.Object) client.Object {
 	t.Helper()
 	k, err := env.applier.Kinds.Of(o, env.client.Scheme())
 	require.NoError(t, err)
@@ -293,7 +293,7 @@ func asUnstructured(t *testing.T, env *testEnv, o client.Object) client.Object {
 }
 
 func TestApplyReplacesNothingElse(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	want := env.deployment()
 	want.Spec.Replicas = nil
 	_, err := env.apply(t, want)
@@ -333,7 +333,7 @@ func TestApplyReplacesNothingElse(t *testing.T) {
 }
 
 func TestApplyOfAWrongObject(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	env.expect(t, env.deployment(), apply.Created, "POST deployments")
 	bad := env.deployment()
 	bad.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 70000
@@ -347,7 +347,7 @@ func TestApplyOfAWrongObject(t *testing.T) {
 // TestApplyEmptiesAStruct drops the last field of a struct that is still desired. A server-side apply would leave null in
 // its place, which the schema of the custom resource forbids.
 func TestApplyEmptiesAStruct(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	require.NoError(t, controlPlane(t).InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
 	gadget := func(size int64, subject map[string]any) *unstructured.Unstructured {
 		spec := map[string]any{"size": size}

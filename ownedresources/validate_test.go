@@ -245,7 +245,7 @@ func TestValidateNames(t *testing.T) {
 // TestLongStatefulSetName proves the limit of ValidateStatefulSetName, which is a limit of the controller and not of
 // the API server.
 func TestLongStatefulSetName(t *testing.T) {
-	cp := corpusPlane(t)
+	cp := cluster(t)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	c = client.NewNamespacedClient(c, controlplane.Namespace(t, cp))
