@@ -168,7 +168,7 @@ func ExampleDiff() {
 	changes, err := ownedresources.Diff(ctx, c, shop, settings("sale"))
 	fmt.Println(err, changes[0].Operation, changes[0].Differences)
 	// Output:
-	// <nil> applied [data[content]: "news" → "sale"]
+	// <nil> updated [data[content]: "news" → "sale"]
 }
 
 // A Job that has failed does not become ready by waiting.
