@@ -206,9 +206,9 @@ func ExampleContainerPorts() {
 }
 
 // A child that the API server would refuse is not sent to it.
-func ExampleValidateServiceName() {
+func ExampleValidateName() {
 	child := ownedresources.BuildOrError(func(shop *Shop) (*corev1.Service, error) {
-		errs := ownedresources.ValidateServiceName(shop.Name, field.NewPath("metadata", "name"))
+		errs := ownedresources.ValidateName[corev1.Service](shop.Name, field.NewPath("metadata", "name"))
 		return ownedresources.NewService(shop, nil, corev1.ServicePort{Port: 80}), errs.ToAggregate()
 	})
 	shop := webShop(ShopSpec{})
@@ -218,25 +218,13 @@ func ExampleValidateServiceName() {
 	// metadata.name: Invalid value: "a-name-that-a-custom-resource-may-well-have-but-that-no-service-may": not a name for a Service, choose another: must be no more than 63 characters
 }
 
-func ExampleValidateStatefulSetName() {
+// The API server accepts the name of this StatefulSet, and no pod of it is ever created.
+func ExampleValidateName_statefulSet() {
 	name := "a-name-that-the-api-server-accepts-but-no-label-of-a-pod"
-	errs := ownedresources.ValidateStatefulSetName(name, field.NewPath("metadata", "name"))
+	errs := ownedresources.ValidateName[appsv1.StatefulSet](name, field.NewPath("metadata", "name"))
 	fmt.Println(errs[0].Detail)
 	// Output:
 	// not a name for a StatefulSet, choose another: must be no more than 52 characters
-}
-
-func ExampleValidateJobName() {
-	fmt.Println(ownedresources.ValidateJobName("web-migrate-1.4", field.NewPath("metadata", "name")).ToAggregate())
-	// Output:
-	// <nil>
-}
-
-func ExampleValidateCronJobName() {
-	errs := ownedresources.ValidateCronJobName("a-name-of-a-job-is-longer-than-that-of-its-cron-job-is", field.NewPath("metadata", "name"))
-	fmt.Println(errs[0].Detail)
-	// Output:
-	// not a name for a CronJob, choose another: must be no more than 52 characters
 }
 
 func ExampleValidateServicePorts() {
