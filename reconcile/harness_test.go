@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Budget is the kind that the tests of this package and of reconcile_test reconcile. It has all that a reconciled kind has: a
@@ -117,7 +118,7 @@ func (h *harness) edit(t *testing.T, change func(*budget)) {
 
 func (h *harness) annotate(t *testing.T, value string) {
 	t.Helper()
-	h.edit(t, func(b *budget) { b.Annotations = map[string]string{PausedAnnotation: value} })
+	h.edit(t, func(b *budget) { b.Annotations = map[string]string{record.Paused: value} })
 }
 
 func (h *harness) delete(t *testing.T) {
@@ -147,15 +148,15 @@ func conditionsOf(s policyv1.PodDisruptionBudgetStatus) []condition {
 
 var resource = schema.GroupResource{Resource: "things"}
 
-func returning(err error) StepFunc[*budget] {
+func returning(err error) stepFunc[*budget] {
 	return func(context.Context, client.Client, *budget) error { return err }
 }
 
-func counting(n *int) StepFunc[*budget] {
+func counting(n *int) stepFunc[*budget] {
 	return func(context.Context, client.Client, *budget) error { *n++; return nil }
 }
 
-func noting(notes *[]string, what string, err *error) StepFunc[*budget] {
+func noting(notes *[]string, what string, err *error) stepFunc[*budget] {
 	return func(context.Context, client.Client, *budget) error {
 		*notes = append(*notes, what)
 		if err == nil {
@@ -168,7 +169,7 @@ func noting(notes *[]string, what string, err *error) StepFunc[*budget] {
 // Cleaning is a step with a cleanup.
 type Cleaning struct {
 	Step[*budget]
-	Cleanup StepFunc[*budget]
+	Cleanup func(ctx context.Context, c client.Client, b *budget) error
 }
 
 type cleaning = Cleaning

@@ -19,18 +19,12 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// PausedAnnotation is the annotation that pauses an object: no step runs, whatever triggers the pass, and the condition
-// Paused is True. Its value is "true", or the time when the pause ends, in the format of RFC 3339. "false" means the same as
-// no annotation. Any other value pauses without an end, also an empty one. A pause does not stop the cleanup of an object
-// that is being deleted.
-const PausedAnnotation = record.Paused
-
 // pass is one reconcile of one object.
 type pass[T client.Object] struct {
 	passObject[T]
 	registered
 	retry   retry
-	asked   asked  // what RequestedAnnotation requests
+	asked   asked  // what the annotation opblocks.dev/requested-at requests
 	settled int    // how many steps, from the first, are left out because they would find nothing to do
 	notes   []note // conditions that steps have set by SetCondition
 }
@@ -156,9 +150,9 @@ func versionOf(obj client.Object) quietVersion {
 
 // pause sets the condition Paused and does nothing else.
 func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) ctrl.Result {
-	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
+	message := "nothing is done until the annotation " + record.Paused + " is removed"
 	if !state.Until.IsZero() {
-		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
+		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + record.Paused + " is removed"
 		p.retry = retry{after: state.Until.Sub(now)}
 	}
 	list, err := p.status.Conditions(p.obj)
@@ -201,7 +195,7 @@ func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 }
 
 // call runs a step. A panic, also one of a method of its error, is a failure of the step.
-func (p *pass[T]) call(ctx context.Context, verb string, step int, do StepFunc[T]) (o outcome) {
+func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T]) (o outcome) {
 	p.running = step
 	name := p.steps[step].name
 	defer p.metrics.step(name, time.Now(), &o)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestAbsentOrBeingDeleted(t *testing.T) {
@@ -129,14 +130,14 @@ func TestAfterSteps(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			says := func(what string, err error) StepFunc[*budget] {
+			says := func(what string, err error) stepFunc[*budget] {
 				return func(context.Context, client.Client, *budget) error {
 					got = append(got, what)
 					return err
 				}
 			}
 			h := newHarness(t, interceptor.Funcs{},
-				Named("first", StepFunc[*budget](func(ctx context.Context, c client.Client, b *budget) error {
+				Named("first", stepFunc[*budget](func(ctx context.Context, c client.Client, b *budget) error {
 					return errors.Join(says("first", nil)(ctx, c, b),
 						afterSteps(ctx, func(ctx context.Context) error { return says("prune", tc.prune)(ctx, c, b) }))
 				})),
@@ -290,7 +291,7 @@ func TestPauseStatusWriteFails(t *testing.T) {
 }
 
 func TestPauseWithoutConditions(t *testing.T) {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{PausedAnnotation: "2026-03-01T13:00:00Z"}}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{record.Paused: "2026-03-01T13:00:00Z"}}}
 	c := fake.NewClientBuilder().WithObjects(cm).Build()
 	ran := false
 	r := New(c, Named("one", Func(func(context.Context, client.Client, *corev1.ConfigMap) error { ran = true; return nil })))

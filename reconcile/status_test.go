@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestStatusPatch(t *testing.T) {
@@ -211,7 +212,7 @@ func TestWithoutStatus(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
 		reason string
-		step   StepFunc[*appsv1.Deployment]
+		step   stepFunc[*appsv1.Deployment]
 		paused bool
 		after  time.Duration
 		events int
@@ -234,7 +235,7 @@ func TestWithoutStatus(t *testing.T) {
 			count := func() { writes++ }
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Generation: 2}}
 			if tc.paused {
-				d.Annotations = map[string]string{PausedAnnotation: "true"}
+				d.Annotations = map[string]string{record.Paused: "true"}
 			}
 			c := fake.NewClientBuilder().WithObjects(d).WithStatusSubresource(d).WithInterceptorFuncs(interceptor.Funcs{
 				SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {

@@ -25,8 +25,9 @@ import (
 // [PatchLabels] and [PatchOwnerReference]: the pass would conflict with any other write, and be repeated.
 //
 // A nil error is success. [Wait], [Stalled], [Halt], [Success], [SuccessUntil] and [KeepConditions] return errors with other
-// meanings, and errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are
-// wrapped:
+// meanings, and errors of any package can implement [Waiter]. An error with a method Reason() string has a reason of its own,
+// in CamelCase, for the condition and the event of a failure, a conflict or [Stalled]; it must not change while nothing else
+// does. These errors are recognised, also if they are wrapped:
 //   - Conflict and AlreadyExists: the step lost a race, and the pass is repeated quietly.
 //   - Forbidden: stalled, and retried with backoff for five minutes, or until the object is gone if it is being deleted.
 //   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError
@@ -39,19 +40,16 @@ type Step[T client.Object] interface {
 	Reconcile(ctx context.Context, c client.Client, obj T) error
 }
 
-// StepFunc is a function that implements [Step].
-type StepFunc[T client.Object] func(ctx context.Context, c client.Client, obj T) error
-
-var _ Step[client.Object] = StepFunc[client.Object](nil)
-
-// Reconcile calls f.
-func (f StepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
-	return f(ctx, c, obj)
+// Func returns a step that calls f.
+func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) error) Step[T] {
+	return stepFunc[T](f)
 }
 
-// Func returns a step that calls f.
-func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) error) StepFunc[T] {
-	return f
+// stepFunc is a function that implements [Step].
+type stepFunc[T client.Object] func(ctx context.Context, c client.Client, obj T) error
+
+func (f stepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+	return f(ctx, c, obj)
 }
 
 // FinalizingStep is a step that has to clean up before its object is removed, because it created something that Kubernetes
@@ -66,14 +64,6 @@ type FinalizingStep[T client.Object] interface {
 	Step[T]
 	// Finalize removes what Reconcile has created. It returns nil when nothing is left.
 	Finalize(ctx context.Context, c client.Client, obj T) error
-}
-
-// Watcher is a step that sets up its own watches.
-type Watcher interface {
-	// Watched returns an empty object of each kind that the step reads.
-	Watched() []client.Object
-	// SetupWithBuilder adds the watches to the builder.
-	SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
 }
 
 // NamedStep is a step with its name and options. Make it with [Named].
@@ -109,6 +99,10 @@ type stepOptions struct {
 //
 // If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no option
 // [Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
+//
+// If the step has the methods Watched() []client.Object and SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error, it sets up its
+// own watches, and needs no option [Watching]. Watched returns an empty object of each kind that the step reads, and
+// SetupWithBuilder adds the watches to the builder.
 func Named[T client.Object](name string, do Step[T], options ...StepOption) NamedStep[T] {
 	n := NamedStep[T]{step: do, stepOptions: stepOptions{name: name}}
 	for _, o := range options {
@@ -206,7 +200,7 @@ func FormerNames(names ...string) StepOption {
 // watched returns an empty object of each kind that the step watches.
 func (n *NamedStep[T]) watched() []client.Object {
 	var kinds []client.Object
-	if w, ok := n.step.(Watcher); ok {
+	if w, ok := n.step.(step.Watching); ok {
 		kinds = append(kinds, w.Watched()...)
 	}
 	for i := range n.watches {
@@ -218,7 +212,7 @@ func (n *NamedStep[T]) watched() []client.Object {
 // setupWatches adds the watches of the step to the builder. Their mapping functions read through c.
 func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, c *stepClient) error {
 	setup := func(ctrl.Manager, *ctrl.Builder) error { return nil }
-	if w, ok := n.step.(Watcher); ok {
+	if w, ok := n.step.(step.Watching); ok {
 		setup = w.SetupWithBuilder
 	}
 	if n.hooks.Watch != nil {

@@ -15,13 +15,11 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// MapFunc returns the requests to enqueue for an event of obj. It may read other objects through r: of the reconciler's own
-// kind, and of the kinds that the steps declare. Other kinds are refused, as by the client of a step. It must change neither
-// obj nor what it reads.
-type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) []ctrl.Request
-
 // Watching declares that the step reads objects of a kind, and watches them: for each event the requests that mapTo returns
 // are enqueued. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
+//
+// mapTo may read other objects through r: of the reconciler's own kind, and of the kinds that the steps declare. Other
+// kinds are refused, as by the client of a step. It must change neither obj nor what it reads.
 //
 // obj is an empty object, such as &corev1.Pod{}. mapTo and the predicates get objects of its type, whatever is watched.
 //
@@ -34,7 +32,9 @@ type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) 
 //
 // Predicates limit the events: an event has to pass all of them. Package predicates has some. A predicate that selects
 // by label must look at ObjectOld as well, or the update that removes the label is dropped.
-func Watching[O client.Object](obj O, mapTo MapFunc[O], predicates ...predicate.Predicate) StepOption {
+func Watching[O client.Object](
+	obj O, mapTo func(ctx context.Context, r client.Reader, obj O) []ctrl.Request, predicates ...predicate.Predicate,
+) StepOption {
 	return func(o *stepOptions) {
 		o.watches = append(o.watches, watch{object: obj, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, changed client.Object) []ctrl.Request {
 			typed, ok := changed.(O)
@@ -49,7 +49,7 @@ func Watching[O client.Object](obj O, mapTo MapFunc[O], predicates ...predicate.
 // watch is a kind that a step watches.
 type watch struct {
 	object     client.Object
-	mapTo      MapFunc[client.Object]
+	mapTo      func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request
 	predicates []predicate.Predicate
 }
 
@@ -101,25 +101,25 @@ func VersionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
 }
 
-// RequestedAnnotation is the annotation that requests a pass now. Its value is any text, such as the time. Each new value
-// triggers one pass, also if the predicates of [Reconciler.WithPredicates] drop changes of annotations. All steps run in that
-// pass, and [Requested] is true for them. An empty value requests nothing. While an object is paused, the request waits.
+// Requested reports whether a person has requested this pass by the annotation opblocks.dev/requested-at. Call it in a step,
+// with the context of the step. A step that compares something outside of the cluster only at intervals, or after a change,
+// should compare it now. Requested stays true in later passes until the step has succeeded or waits. Outside of a pass it is
+// false.
+//
+// The value of the annotation is any text, such as the time. Each new value triggers one pass, also if the predicates of
+// [Reconciler.WithPredicates] drop changes of annotations. All steps run in that pass. An empty value requests nothing. While
+// an object is paused, the request waits.
 //
 // If the status has a string field with the JSON name lastHandledReconcileAt, the pass sets it to the value when the
 // request was handled, whatever the outcome of the steps. Flux has a field with this name and this meaning, for its
 // annotation reconcile.fluxcd.io/requestedAt. If a step lost a race or returned [KeepConditions], a later pass sets the
 // field. Without such a field nothing is acknowledged, and a process that has just started handles the value once more.
-const RequestedAnnotation = record.Requested
-
-// Requested reports whether a person has requested this pass by [RequestedAnnotation]. Call it in a step, with the context
-// of the step. A step that compares something outside of the cluster only at intervals, or after a change, should compare it
-// now. Requested stays true in later passes until the step has succeeded or waits. Outside of a pass it is false.
 func Requested(ctx context.Context) bool {
 	p := passFrom(ctx)
 	return p != nil && p.requested()
 }
 
-// asked is a request by [RequestedAnnotation].
+// asked is a request by the annotation opblocks.dev/requested-at.
 type asked struct {
 	uid   types.UID
 	value string // empty if nothing is requested
@@ -127,7 +127,7 @@ type asked struct {
 
 // readRequest reads the request of the object. It reports whether a step has yet to handle it.
 func (p *pass[T]) readRequest() (open bool) {
-	value := p.before.GetAnnotations()[RequestedAnnotation]
+	value := p.before.GetAnnotations()[record.Requested]
 	if value == "" {
 		return false
 	}
@@ -153,11 +153,11 @@ func (p *pass[T]) answer(outcomes []outcome) {
 }
 
 // orAsked returns a predicate that also passes updates by which a person asks for something: updates that change
-// [RequestedAnnotation] or the pause. p still selects the objects: it has to pass the creation of the new object. A
+// opblocks.dev/requested-at or the pause. p still selects the objects: it has to pass the creation of the new object. A
 // predicate that looks for changes passes every creation.
 func orAsked(p predicate.Predicate) predicate.Predicate {
 	asks := func(before, after client.Object) bool {
-		return before.GetAnnotations()[RequestedAnnotation] != after.GetAnnotations()[RequestedAnnotation] || record.PauseOf(before) != record.PauseOf(after)
+		return before.GetAnnotations()[record.Requested] != after.GetAnnotations()[record.Requested] || record.PauseOf(before) != record.PauseOf(after)
 	}
 	return predicate.Funcs{
 		CreateFunc: p.Create,
