@@ -13,7 +13,7 @@ import (
 // ChildSet applies the children of a T, prunes those that are not desired any more, and watches them. Use [Ensure] to
 // make one, once and not in every pass. It is safe for concurrent use.
 //
-// A ChildSet is a step of package reconcile. It works in other reconcilers too: call its Reconcile in
+// A ChildSet implements Step and Watcher of package reconcile. It works in other reconcilers too: call its Reconcile in
 // yours, and its SetupWithBuilder before the Complete of your builder. What a ChildSet remembers of an object is
 // dropped with the event of its deletion.
 //

@@ -32,6 +32,5 @@ var (
 	_ step.Named             = &ChildSet[client.Object]{}
 	_ step.Renamed           = &ChildSet[client.Object]{}
 	_ step.Finalized         = &ChildSet[client.Object]{}
-	_ step.Watching          = &ChildSet[client.Object]{}
 	_ step.FormerlyFinalized = &ChildSet[client.Object]{}
 )

@@ -98,7 +98,7 @@ func TestSettledMissesNothing(t *testing.T) {
 			reason: "Nothing changes when the time comes: only the clock does.",
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
-				owner.Annotations = map[string]string{"opblocks.dev/paused": env.clock.Now().Add(time.Hour).Format(time.RFC3339)}
+				owner.Annotations = map[string]string{reconcile.PausedAnnotation: env.clock.Now().Add(time.Hour).Format(time.RFC3339)}
 				require.NoError(t, env.server.Update(t.Context(), owner))
 				for range 2 {
 					env.showSilently(t)

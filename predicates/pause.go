@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// IsPaused reports whether the annotation opblocks.dev/paused pauses the object at the time now, and until when. A zero
-// until means that the pause has no end time. The values of the annotation are:
+// IsPaused reports whether the annotation opblocks.dev/paused, which is reconcile.PausedAnnotation, pauses the object at the time
+// now, and until when. A zero until means that the pause has no end time. The values of the annotation are:
 //
 //	"true" or ""            paused until the annotation is removed or changed
 //	2026-03-01T12:00:00Z    paused until this time (RFC 3339)

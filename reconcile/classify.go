@@ -69,7 +69,7 @@ func classify(err error) outcome {
 func classifyChain(err error) outcome {
 	reason := ""
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if own, ok := e.(reasoner); ok { //nolint:errorlint // the chain is walked
+		if own, ok := e.(Reasoner); ok { //nolint:errorlint // the chain is walked
 			reason = cmp.Or(reason, own.Reason())
 		}
 		if isStalled(e) {

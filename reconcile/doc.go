@@ -15,7 +15,7 @@
 //
 //   - The object is read from the cache. If it is gone, nothing is done. If it is being deleted, the steps that have to
 //     clean up do so ([FinalizingStep]), and nothing else is done: the garbage collector deletes what the object owns.
-//   - If the object is paused, the condition Paused is set, and nothing else is done.
+//   - If the object is paused ([PausedAnnotation]), the condition Paused is set, and nothing else is done.
 //   - The finalizers of the steps are added ([Finalizer]), before any step can act outside of the cluster.
 //   - Steps made by Ensure of package ownedresources are left out if they would find nothing to do: from the first step on, up
 //     to the first one that has to run. They count as successes.
@@ -43,8 +43,7 @@
 //   - at most a minute, after a backoff, if a request was forbidden in the first five minutes, or while the object is being
 //     deleted.
 //
-// [Reconciler.WithRetries] sets the backoff and the 10 minutes. The annotation opblocks.dev/requested-at requests a pass now:
-// see [Requested].
+// [Reconciler.WithRetries] sets the backoff and the 10 minutes. [RequestedAnnotation] requests a pass now.
 //
 // Up to a tenth is added to these delays, so that objects do not run at the same time; the delay of a [Waiter] stays exact.
 // If the API server asks to wait longer (Retry-After), the pass waits that long. A conflict is not a failure: the pass is
@@ -52,13 +51,6 @@
 //
 // Reconcile returns no error for any of these, because controller-runtime ignores a delay beside an error. Failures are
 // logged, emitted as events, and shown in the conditions. Waits are shown in the conditions.
-//
-// # Pausing
-//
-// The annotation opblocks.dev/paused pauses an object: no step runs, whatever triggers the pass, and the condition Paused is
-// True. Its value is "true", or the time when the pause ends, in the format of RFC 3339. "false" means the same as no
-// annotation. Any other value pauses without an end, also an empty one. A pause does not stop the cleanup of an object that
-// is being deleted.
 //
 // # What a step may read
 //

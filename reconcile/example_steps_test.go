@@ -51,7 +51,7 @@ func ExampleReporting() {
 // The step looks at the account when a person asks it to.
 func ExampleRequested() {
 	ctx := context.Background()
-	c, request := store(map[string]string{"opblocks.dev/requested-at": "now"})
+	c, request := store(map[string]string{reconcile.RequestedAnnotation: "now"})
 	r := reconcile.New(c, reconcile.Named("account", reconcile.Func(func(ctx context.Context, _ client.Client, _ *budget) error {
 		if !reconcile.Requested(ctx) {
 			fmt.Println("nothing to do")

@@ -223,7 +223,7 @@ func ExamplePatchAnnotations() {
 
 func Example_pausedAnnotation() {
 	ctx := context.Background()
-	c, request := store(map[string]string{"opblocks.dev/paused": "true"})
+	c, request := store(map[string]string{reconcile.PausedAnnotation: "true"})
 	r := reconcile.New(c, reconcile.Named("step", reconcile.Func(func(context.Context, client.Client, *budget) error {
 		fmt.Println("the step runs")
 		return nil

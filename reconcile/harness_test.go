@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
-	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Budget is the kind that the tests of this package and of reconcile_test reconcile. It has all that a reconciled kind has: a
@@ -118,7 +117,7 @@ func (h *harness) edit(t *testing.T, change func(*budget)) {
 
 func (h *harness) annotate(t *testing.T, value string) {
 	t.Helper()
-	h.edit(t, func(b *budget) { b.Annotations = map[string]string{record.Paused: value} })
+	h.edit(t, func(b *budget) { b.Annotations = map[string]string{PausedAnnotation: value} })
 }
 
 func (h *harness) delete(t *testing.T) {

@@ -25,7 +25,7 @@ type remembered struct {
 	current   types.UID         // the UID of the object that was confirmed to be current, see [Checkpoint]
 	cleanedUp types.UID         // the UID of the object whose cleanup has finished; the cache may still show it
 	quiet     quietVersion
-	asked     asked           // the last request for a pass, see [Requested]
+	asked     asked           // the last request for a pass, see [RequestedAnnotation]
 	answered  map[string]bool // the names of the steps that have handled that request
 	refused   time.Time       // the end of the first pass in a row with a forbidden request; zero for none
 

@@ -19,12 +19,18 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
+// PausedAnnotation is the annotation that pauses an object: no step runs, whatever triggers the pass, and the condition
+// Paused is True. Its value is "true", or the time when the pause ends, in the format of RFC 3339. "false" means the same as
+// no annotation. Any other value pauses without an end, also an empty one. A pause does not stop the cleanup of an object
+// that is being deleted.
+const PausedAnnotation = record.Paused
+
 // pass is one reconcile of one object.
 type pass[T client.Object] struct {
 	passObject[T]
 	registered
 	retry   retry
-	asked   asked  // what the annotation opblocks.dev/requested-at requests
+	asked   asked  // what RequestedAnnotation requests
 	settled int    // how many steps, from the first, are left out because they would find nothing to do
 	notes   []note // conditions that steps have set by SetCondition
 }
@@ -150,9 +156,9 @@ func versionOf(obj client.Object) quietVersion {
 
 // pause sets the condition Paused and does nothing else.
 func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) ctrl.Result {
-	message := "nothing is done until the annotation " + record.Paused + " is removed"
+	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
 	if !state.Until.IsZero() {
-		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + record.Paused + " is removed"
+		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
 		p.retry = retry{after: state.Until.Sub(now)}
 	}
 	list, err := p.status.Conditions(p.obj)

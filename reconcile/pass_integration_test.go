@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -70,7 +69,7 @@ func TestCreationAndDeletionWhilePaused(t *testing.T) {
 		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
 	).Complete())
 	w.run(t)
-	b := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a", Annotations: map[string]string{record.Paused: "2999-01-01T00:00:00Z"}}}
+	b := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a", Annotations: map[string]string{reconcile.PausedAnnotation: "2999-01-01T00:00:00Z"}}}
 	require.NoError(t, w.client.Create(t.Context(), b))
 	w.waitFor(t, b, "paused", isPaused)
 	require.Empty(t, b.Finalizers)
@@ -102,7 +101,7 @@ func TestRequestThroughPredicates(t *testing.T) {
 	w.waitFor(t, b, "ready", isReady)
 	w.count.Sent()
 	for i, value := range []string{`"one"`, `"two"`} {
-		data := `{"metadata":{"annotations":{"` + record.Requested + `":` + value + `}}}`
+		data := `{"metadata":{"annotations":{"` + reconcile.RequestedAnnotation + `":` + value + `}}}`
 		require.NoError(t, w.client.Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(data))))
 		require.Eventually(t, func() bool { return asked.Load() == int32(i)+1 }, eventually, often)
 	}

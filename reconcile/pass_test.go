@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestAbsentOrBeingDeleted(t *testing.T) {
@@ -291,7 +290,7 @@ func TestPauseStatusWriteFails(t *testing.T) {
 }
 
 func TestPauseWithoutConditions(t *testing.T) {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{record.Paused: "2026-03-01T13:00:00Z"}}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Annotations: map[string]string{PausedAnnotation: "2026-03-01T13:00:00Z"}}}
 	c := fake.NewClientBuilder().WithObjects(cm).Build()
 	ran := false
 	r := New(c, Named("one", Func(func(context.Context, client.Client, *corev1.ConfigMap) error { ran = true; return nil })))

@@ -15,9 +15,11 @@ type Waiter interface {
 	Waiting() (reason string, after time.Duration)
 }
 
-// reasoner is an error with a reason of its own: see [Step].
-type reasoner interface {
+// Reasoner is an error with a reason of its own, in CamelCase, for the condition and the event of a failure, a conflict or
+// [Stalled]. [WithReason] returns one. Errors of any package can implement it.
+type Reasoner interface {
 	error
+	// Reason returns the reason. It must not change while nothing else does.
 	Reason() string
 }
 
@@ -66,8 +68,8 @@ func (e *waitError) Waiting() (reason string, after time.Duration) { return e.re
 // Stalled returns an error that means that the step cannot succeed until somebody changes something. The object gets
 // the condition Stalled, unless the step is [Optional]. The next pass comes at the latest after 10 minutes ([Retries]
 // sets this) plus up to a tenth, because webhooks, roles and quotas change without an event. controller-runtime's
-// TerminalError means the same. The reason is in CamelCase. If it is empty, the reason of err is used ([Step]), or else
-// "Invalid". If err is nil, Stalled returns nil, so that it can wrap a check.
+// TerminalError means the same. The reason is in CamelCase. If it is empty, the reason of err is used ([Reasoner]), or
+// else "Invalid". If err is nil, Stalled returns nil, so that it can wrap a check.
 func Stalled(reason string, err error) error {
 	if err == nil {
 		return nil
@@ -84,7 +86,7 @@ func (e *stalledError) Error() string { return e.err.Error() }
 func (e *stalledError) Unwrap() error { return e.err }
 
 func (e *stalledError) Reason() string {
-	if inner, ok := errors.AsType[reasoner](e.err); ok && e.reason == "" {
+	if inner, ok := errors.AsType[Reasoner](e.err); ok && e.reason == "" {
 		return inner.Reason()
 	}
 	return e.reason

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/servedkinds"
 	"github.com/opblocks/opblocks/internal/step"
@@ -136,7 +135,7 @@ func TestSettledStepsOfAnObjectThatIsPaused(t *testing.T) {
 	h.pass(t)
 	b := &budget{}
 	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, b))
-	b.Annotations = map[string]string{record.Paused: "true"}
+	b.Annotations = map[string]string{PausedAnnotation: "true"}
 	require.NoError(t, h.client.Update(t.Context(), b))
 	step.asked = 0
 	h.pass(t)

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestStatusPatch(t *testing.T) {
@@ -235,7 +234,7 @@ func TestWithoutStatus(t *testing.T) {
 			count := func() { writes++ }
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Generation: 2}}
 			if tc.paused {
-				d.Annotations = map[string]string{record.Paused: "true"}
+				d.Annotations = map[string]string{PausedAnnotation: "true"}
 			}
 			c := fake.NewClientBuilder().WithObjects(d).WithStatusSubresource(d).WithInterceptorFuncs(interceptor.Funcs{
 				SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {

@@ -25,9 +25,8 @@ import (
 // [PatchLabels] and [PatchOwnerReference]: the pass would conflict with any other write, and be repeated.
 //
 // A nil error is success. [Wait], [Stalled], [Halt], [Success], [SuccessUntil] and [KeepConditions] return errors with other
-// meanings, and errors of any package can implement [Waiter]. An error with a method Reason() string has a reason of its own,
-// in CamelCase, for the condition and the event of a failure, a conflict or [Stalled]; it must not change while nothing else
-// does. These errors are recognised, also if they are wrapped:
+// meanings, and errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are
+// wrapped:
 //   - Conflict and AlreadyExists: the step lost a race, and the pass is repeated quietly.
 //   - Forbidden: stalled, and retried with backoff for five minutes, or until the object is gone if it is being deleted.
 //   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError
@@ -66,6 +65,14 @@ type FinalizingStep[T client.Object] interface {
 	Finalize(ctx context.Context, c client.Client, obj T) error
 }
 
+// Watcher is a step that sets up its own watches.
+type Watcher interface {
+	// Watched returns an empty object of each kind that the step reads.
+	Watched() []client.Object
+	// SetupWithBuilder adds the watches to the builder.
+	SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
+}
+
 // NamedStep is a step with its name and options. Make it with [Named].
 type NamedStep[T client.Object] struct {
 	step       Step[T]
@@ -99,10 +106,6 @@ type stepOptions struct {
 //
 // If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no option
 // [Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
-//
-// If the step has the methods Watched() []client.Object and SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error, it sets up its
-// own watches, and needs no option [Watching]. Watched returns an empty object of each kind that the step reads, and
-// SetupWithBuilder adds the watches to the builder.
 func Named[T client.Object](name string, do Step[T], options ...StepOption) NamedStep[T] {
 	n := NamedStep[T]{step: do, stepOptions: stepOptions{name: name}}
 	for _, o := range options {
@@ -200,7 +203,7 @@ func FormerNames(names ...string) StepOption {
 // watched returns an empty object of each kind that the step watches.
 func (n *NamedStep[T]) watched() []client.Object {
 	var kinds []client.Object
-	if w, ok := n.step.(step.Watching); ok {
+	if w, ok := n.step.(Watcher); ok {
 		kinds = append(kinds, w.Watched()...)
 	}
 	for i := range n.watches {
@@ -212,7 +215,7 @@ func (n *NamedStep[T]) watched() []client.Object {
 // setupWatches adds the watches of the step to the builder. Their mapping functions read through c.
 func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, c *stepClient) error {
 	setup := func(ctrl.Manager, *ctrl.Builder) error { return nil }
-	if w, ok := n.step.(step.Watching); ok {
+	if w, ok := n.step.(Watcher); ok {
 		setup = w.SetupWithBuilder
 	}
 	if n.hooks.Watch != nil {

@@ -101,25 +101,25 @@ func VersionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
 }
 
-// Requested reports whether a person has requested this pass by the annotation opblocks.dev/requested-at. Call it in a step,
-// with the context of the step. A step that compares something outside of the cluster only at intervals, or after a change,
-// should compare it now. Requested stays true in later passes until the step has succeeded or waits. Outside of a pass it is
-// false.
-//
-// The value of the annotation is any text, such as the time. Each new value triggers one pass, also if the predicates of
-// [Reconciler.WithPredicates] drop changes of annotations. All steps run in that pass. An empty value requests nothing. While
-// an object is paused, the request waits.
+// RequestedAnnotation is the annotation that requests a pass now. Its value is any text, such as the time. Each new value
+// triggers one pass, also if the predicates of [Reconciler.WithPredicates] drop changes of annotations. All steps run in that
+// pass, and [Requested] is true for them. An empty value requests nothing. While an object is paused, the request waits.
 //
 // If the status has a string field with the JSON name lastHandledReconcileAt, the pass sets it to the value when the
 // request was handled, whatever the outcome of the steps. Flux has a field with this name and this meaning, for its
 // annotation reconcile.fluxcd.io/requestedAt. If a step lost a race or returned [KeepConditions], a later pass sets the
 // field. Without such a field nothing is acknowledged, and a process that has just started handles the value once more.
+const RequestedAnnotation = record.Requested
+
+// Requested reports whether a person has requested this pass by [RequestedAnnotation]. Call it in a step, with the context
+// of the step. A step that compares something outside of the cluster only at intervals, or after a change, should compare it
+// now. Requested stays true in later passes until the step has succeeded or waits. Outside of a pass it is false.
 func Requested(ctx context.Context) bool {
 	p := passFrom(ctx)
 	return p != nil && p.requested()
 }
 
-// asked is a request by the annotation opblocks.dev/requested-at.
+// asked is a request by [RequestedAnnotation].
 type asked struct {
 	uid   types.UID
 	value string // empty if nothing is requested
@@ -127,7 +127,7 @@ type asked struct {
 
 // readRequest reads the request of the object. It reports whether a step has yet to handle it.
 func (p *pass[T]) readRequest() (open bool) {
-	value := p.before.GetAnnotations()[record.Requested]
+	value := p.before.GetAnnotations()[RequestedAnnotation]
 	if value == "" {
 		return false
 	}
@@ -153,11 +153,11 @@ func (p *pass[T]) answer(outcomes []outcome) {
 }
 
 // orAsked returns a predicate that also passes updates by which a person asks for something: updates that change
-// opblocks.dev/requested-at or the pause. p still selects the objects: it has to pass the creation of the new object. A
+// [RequestedAnnotation] or the pause. p still selects the objects: it has to pass the creation of the new object. A
 // predicate that looks for changes passes every creation.
 func orAsked(p predicate.Predicate) predicate.Predicate {
 	asks := func(before, after client.Object) bool {
-		return before.GetAnnotations()[record.Requested] != after.GetAnnotations()[record.Requested] || record.PauseOf(before) != record.PauseOf(after)
+		return before.GetAnnotations()[RequestedAnnotation] != after.GetAnnotations()[RequestedAnnotation] || record.PauseOf(before) != record.PauseOf(after)
 	}
 	return predicate.Funcs{
 		CreateFunc: p.Create,

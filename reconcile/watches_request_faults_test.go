@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -33,7 +32,7 @@ func TestRequestSurvivesEveryFault(t *testing.T) {
 	annotate := func(key, value string) reconciletest.Action {
 		return reconciletest.Change(obj, func(r *relay) { metav1.SetMetaDataAnnotation(&r.ObjectMeta, key, value) })
 	}
-	request := func(value string) reconciletest.Action { return annotate(record.Requested, value) }
+	request := func(value string) reconciletest.Action { return annotate(reconcile.RequestedAnnotation, value) }
 	change := reconciletest.DoExternal("change what is outside", func(o *outsideWorld) error { o.changed.Store(true); return nil })
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: reconcile.RelayScheme(), CRDs: []string{"testdata"},
@@ -52,8 +51,8 @@ func TestRequestSurvivesEveryFault(t *testing.T) {
 			return reconcile.For(p.Manager(), reconcile.Named("sync", sync)).WithPredicates(predicate.GenerationChangedPredicate{}).Complete()
 		},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(obj), change, request("one"), change, annotate(record.Paused, "true"), request("two"),
-			reconciletest.Change(obj, func(r *relay) { delete(r.Annotations, record.Paused) }),
+			reconciletest.Create(obj), change, request("one"), change, annotate(reconcile.PausedAnnotation, "true"), request("two"),
+			reconciletest.Change(obj, func(r *relay) { delete(r.Annotations, reconcile.PausedAnnotation) }),
 			change, request("three"),
 		},
 		Finally: func(env *reconciletest.Env) error {

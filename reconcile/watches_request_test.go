@@ -18,8 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-
-	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Relay is a kind whose status acknowledges requests; testdata has its definition.
@@ -156,7 +154,7 @@ func TestRequested(t *testing.T) {
 	tests := map[string]func(t *testing.T, r *relays){
 		"EachValueOnce": func(t *testing.T, r *relays) {
 			for _, value := range []string{"one", "2026-03-01T12:00:00Z", "one"} {
-				r.annotate(t, record.Requested, value)
+				r.annotate(t, RequestedAnnotation, value)
 				asked, writes := r.pass(t)
 				require.Equal(t, both, asked)
 				require.Equal(t, value, r.handled(t))
@@ -171,13 +169,13 @@ func TestRequested(t *testing.T) {
 			}
 		},
 		"Empty": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "")
+			r.annotate(t, RequestedAnnotation, "")
 			asked, writes := r.pass(t)
 			require.Empty(t, asked)
 			require.Zero(t, writes)
 		},
 		"Failure": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[1] = errors.New("boom")
 			requirePass(t, r, "a failure is an outcome too", both, "one")
 			requirePass(t, r, "the step that has failed has not done what was requested", []string{"second"}, "one")
@@ -186,18 +184,18 @@ func TestRequested(t *testing.T) {
 			requirePass(t, r, "everything was done", nil, "one")
 		},
 		"Stalled": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[0] = Stalled("X", errors.New("x"))
 			requirePass(t, r, "a stall is an outcome too", both, "one")
 		},
 		"Wait": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[0] = Wait("X", time.Minute, "x")
 			requirePass(t, r, "the step has begun what was requested", both, "one")
 			requirePass(t, r, "it must not begin again in each pass", nil, "one")
 		},
 		"Halt": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[0] = Halt(Wait("X", time.Minute, "x"))
 			requirePass(t, r, "the pass has an outcome", []string{"first"}, "one")
 			r.errs[0] = nil
@@ -205,20 +203,20 @@ func TestRequested(t *testing.T) {
 			requirePass(t, r, "everything was done", nil, "one")
 		},
 		"Conflict": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[0] = conflict
 			requirePass(t, r, "the repeated pass acknowledges it", both, "")
 			r.errs[0] = nil
 			requirePass(t, r, "the step that lost a race is asked again", []string{"first"}, "one")
 		},
 		"KeepConditions": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[0] = KeepConditions(nil)
 			requirePass(t, r, "another writer acknowledges it", both, "")
 			requirePass(t, r, "what was requested was done", nil, "")
 		},
 		"CrashBeforeTheStatusWrite": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[0] = conflict // nothing is written
 			requirePass(t, r, "", both, "")
 			r.errs[0] = nil
@@ -226,16 +224,16 @@ func TestRequested(t *testing.T) {
 			requirePass(t, r, "a new process does everything again", both, "one")
 		},
 		"Paused": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Paused, "true")
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, PausedAnnotation, "true")
+			r.annotate(t, RequestedAnnotation, "one")
 			requirePass(t, r, "no step runs while the object is paused", nil, "")
 			requirePass(t, r, "the same again", nil, "")
-			r.annotate(t, record.Paused, "false")
+			r.annotate(t, PausedAnnotation, "false")
 			requirePass(t, r, "the request has waited", both, "one")
 		},
 		"Deleted": func(t *testing.T, r *relays) {
 			require.NoError(t, r.client.Delete(t.Context(), r.stored(t)))
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			r.errs[0] = errors.New("boom")
 			requirePass(t, r, "a cleanup is asked as well", []string{"cleanup"}, "one")
 			r.errs[0] = nil
@@ -244,7 +242,7 @@ func TestRequested(t *testing.T) {
 			require.True(t, apierrors.IsNotFound(r.client.Get(t.Context(), request.NamespacedName, &relay{})))
 		},
 		"Recreated": func(t *testing.T, r *relays) {
-			r.annotate(t, record.Requested, "one")
+			r.annotate(t, RequestedAnnotation, "one")
 			requirePass(t, r, "", both, "one")
 			obj := r.stored(t)
 			obj.Finalizers = nil
@@ -272,7 +270,7 @@ func TestRequestedWithoutField(t *testing.T) {
 	})
 	h := newHarness(t, interceptor.Funcs{}, Named("one", step))
 	h.pass(t)
-	h.edit(t, func(b *budget) { b.Annotations = map[string]string{record.Requested: "one"} })
+	h.edit(t, func(b *budget) { b.Annotations = map[string]string{RequestedAnnotation: "one"} })
 	writes := h.writes
 	for range 3 {
 		h.pass(t)
@@ -293,7 +291,7 @@ func TestRequestedRunsSettledSteps(t *testing.T) {
 	h.pass(t)
 	h.pass(t)
 	runs := step.runs
-	h.edit(t, func(b *budget) { b.Annotations = map[string]string{record.Requested: "one"} })
+	h.edit(t, func(b *budget) { b.Annotations = map[string]string{RequestedAnnotation: "one"} })
 	h.pass(t)
 	require.Equal(t, runs+1, step.runs)
 	h.pass(t)
@@ -304,10 +302,10 @@ func TestRequestedRunsSettledSteps(t *testing.T) {
 func TestOrAsked(t *testing.T) {
 	with := func(label, value string) *budget {
 		b := newBudget()
-		b.Labels, b.Annotations = map[string]string{"target": label}, map[string]string{record.Requested: value}
+		b.Labels, b.Annotations = map[string]string{"target": label}, map[string]string{RequestedAnnotation: value}
 		return b
 	}
-	paused := func(b *budget) *budget { b.Annotations[record.Paused] = "true"; return b }
+	paused := func(b *budget) *budget { b.Annotations[PausedAnnotation] = "true"; return b }
 	generation := predicate.GenerationChangedPredicate{}
 	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return labelled("ours")(obj.(*budget)) })
 	tests := map[string]struct {

@@ -99,7 +99,7 @@ var rules = []rule{
 	// Packages that users import.
 	{
 		pkg:      "reconcile/scheduledjobs",
-		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/heldjob", "internal/ownwrites", "internal/record", "internal/step"},
+		ours:     []string{"reconcile", "ownedresources", "schedule", "internal/fieldmanager", "internal/heldjob", "internal/ownwrites", "internal/record"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus, cron),
 		reason:   "joins schedule and reconcile: a step that records each run in the status, with the pass, before it starts",
 	},

@@ -30,14 +30,6 @@ type Finalized interface {
 	FinalizerName() string
 }
 
-// Watching is a step that sets up its own watches. Any step may implement it.
-type Watching interface {
-	// Watched returns an empty object of each kind that the step reads.
-	Watched() []client.Object
-	// SetupWithBuilder adds the watches to the builder.
-	SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
-}
-
 // FormerlyFinalized is a step that also cleans up for the finalizers that it had under former names.
 type FormerlyFinalized interface {
 	FormerFinalizerNames() []string

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/ownwrites"
-	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/schedule"
 )
@@ -42,7 +41,7 @@ type Jobs[T client.Object] struct {
 
 var (
 	_ reconcile.Step[client.Object] = &Jobs[client.Object]{}
-	_ step.Watching                 = &Jobs[client.Object]{}
+	_ reconcile.Watcher             = &Jobs[client.Object]{}
 )
 
 // New returns a step that creates the Jobs of a schedule.

@@ -44,7 +44,7 @@ type Queue[T client.Object] struct {
 	// that cannot start, because it is invalid or disabled, is not a candidate. The function must only read the object,
 	// which may be the cache's own.
 	//
-	// It is not called for objects that are being deleted or paused (opblocks.dev/paused): they are not
+	// It is not called for objects that are being deleted or paused (reconcile.PausedAnnotation): they are not
 	// candidates.
 	Candidate func(obj T, now time.Time) (candidate schedule.Candidate, ok bool)
 }

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/startqueue"
@@ -63,7 +62,7 @@ func dueAt(minutes int) func(*corev1.ConfigMap) {
 func runs(m *corev1.ConfigMap) { m.Labels[running] = "true" }
 
 func paused(m *corev1.ConfigMap) {
-	m.Annotations = map[string]string{record.Paused: "true"}
+	m.Annotations = map[string]string{reconcile.PausedAnnotation: "true"}
 }
 
 func deleted(m *corev1.ConfigMap) {

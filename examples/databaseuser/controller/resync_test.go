@@ -9,11 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/reconcile"
 )
 
 // request requests a pass now.
 func request(u *userv1alpha1.DatabaseUser) {
-	metav1.SetMetaDataAnnotation(&u.ObjectMeta, "opblocks.dev/requested-at", "now")
+	metav1.SetMetaDataAnnotation(&u.ObjectMeta, reconcile.RequestedAnnotation, "now")
 }
 
 func TestRequestedResync(t *testing.T) {
