@@ -2,7 +2,7 @@
 
 // An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
 
-package ownedresources_test
+package ownedresources
 
 import (
 	"context"
@@ -11,45 +11,34 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/opblocks/opblocks/internal/record"
-	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// anywhereSet is a set of a ClusterRole and of ConfigMaps in another namespace, as many as minAvailable, which come after it.
-func anywhereSet() *ownedresources.ChildSet[*pool] {
-	role := ownedresources.Build(func(owner *pool) *rbacv1.ClusterRole {
-		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "pool-" + owner.Name}}
-	}, ownedresources.Anywhere())
-	shards := ownedresources.BuildEach(func(owner *pool) (all []*corev1.ConfigMap, err error) {
-		for i := range owner.Spec.MinAvailable.IntValue() {
+// anywhereSet is a set of a ClusterRole, and of ConfigMaps in another namespace that come after it, one for each shard.
+func anywhereSet() *ChildSet[*Shop] {
+	role := Build(func(owner *Shop) *rbacv1.ClusterRole {
+		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shop-" + owner.Name}}
+	}, Anywhere())
+	shards := BuildEach(func(owner *Shop) (all []*corev1.ConfigMap, err error) {
+		for i := range owner.Spec.Shards {
 			all = append(all, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprint(owner.Name, "-", i)},
-				Data:       map[string]string{"shards": owner.Spec.MinAvailable.String()},
+				Data:       map[string]string{"shards": fmt.Sprint(owner.Spec.Shards)},
 			})
 		}
 		return all, nil
-	}, ownedresources.Anywhere()).After(role)
-	return ownedresources.Ensure(shards, role)
-}
-
-func poolOf(shards int32) *pool {
-	return &pool{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pool"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(shards))},
-	}
+	}, Anywhere()).After(role)
+	return Ensure(shards, role)
 }
 
 func otherNamespace() *corev1.Namespace {
@@ -57,20 +46,17 @@ func otherNamespace() *corev1.Namespace {
 }
 
 func shard(i int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprint("pool-", i)}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprint("web-", i)}}
 }
 
 func TestAnywhereSurvivesEveryFault(t *testing.T) {
-	owner := poolOf(2)
-	reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme:  scheme.Scheme,
+	owner := newShop(withShards(2))
+	reconciletest.Explore(t, withShops(reconciletest.Scenario{
 		Objects: []client.Object{otherNamespace()},
-		Start: func(p *reconciletest.Process) error {
-			return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", anywhereSet())).Complete()
-		},
+		Start:   startSet(anywhereSet),
 		Actions: []reconciletest.Action{
 			reconciletest.Create(owner),
-			reconciletest.Change(owner, func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(1)) }),
+			changeShop(withShards(1)),
 			reconciletest.Change(shard(0), func(m *corev1.ConfigMap) { delete(m.Labels, record.OwnerUID) }),
 			reconciletest.Delete(shard(0)),
 			removeByForce(owner), // its marked objects are left until the next owner of its name comes
@@ -79,48 +65,47 @@ func TestAnywhereSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(owner),
 		},
 		Finally: func(env *reconciletest.Env) error {
-			for _, obj := range []client.Object{shard(0), shard(1), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "pool-pool"}}} {
+			for _, obj := range []client.Object{shard(0), shard(1), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shop-web"}}} {
 				if err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
 					return errors.Join(fmt.Errorf("%T %s is left", obj, obj.GetName()), err)
 				}
 			}
 			return nil
 		},
-	})
+	}))
 }
 
 // A release with another name of the step takes an owner over. The earlier release runs beside it, and sees only the
 // owners without the label of the new release, however late.
 func TestRenamedStepSurvivesEveryFault(t *testing.T) {
-	owner := poolOf(2)
-	reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme:  scheme.Scheme,
+	owner := newShop(withShards(2))
+	reconciletest.Explore(t, withShops(reconciletest.Scenario{
 		Objects: []client.Object{otherNamespace()},
 		Start: func(p *reconciletest.Process) error {
 			mgr := p.Manager(reconcile.CacheOptions())
-			former := reconcile.For(mgr, reconcile.Named("data", anywhereSet())).WithFilter(func(p *pool) bool { return p.Labels["release"] == "" })
-			present := reconcile.For(mgr, reconcile.Named("storage", anywhereSet(), reconcile.FormerNames("data"))).WithFilter(func(p *pool) bool { return p.Labels["release"] != "" })
+			former := reconcile.For(mgr, reconcile.Named("data", anywhereSet())).WithFilter(func(s *Shop) bool { return s.Labels["release"] == "" })
+			present := reconcile.For(mgr, reconcile.Named("storage", anywhereSet(), reconcile.FormerNames("data"))).WithFilter(func(s *Shop) bool { return s.Labels["release"] != "" })
 			options := controller.Options{SkipNameValidation: new(true)}
 			return errors.Join(former.WithOptions(options).Complete(), present.WithOptions(options).Complete())
 		},
 		Actions: []reconciletest.Action{
 			reconciletest.Create(owner),
 			annotated(owner),
-			reconciletest.Change(owner, func(p *pool) {
-				p.Labels = map[string]string{"release": "present"}
-				p.Spec.MinAvailable = new(intstr.FromInt32(1))
+			reconciletest.Change(owner, func(s *Shop) {
+				s.Labels = map[string]string{"release": "present"}
+				s.Spec.Shards = 1
 			}),
 			reconciletest.Delete(owner),
 		},
 		Finally: func(env *reconciletest.Env) error {
-			for _, obj := range []client.Object{owner.DeepCopy(), shard(0), shard(1), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "pool-pool"}}} {
+			for _, obj := range []client.Object{newShop(), shard(0), shard(1), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shop-web"}}} {
 				if err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
 					return errors.Join(fmt.Errorf("%T %s is left", obj, obj.GetName()), err)
 				}
 			}
 			return nil
 		},
-	})
+	}))
 }
 
 // removeByForce deletes an object together with its finalizers.
@@ -140,8 +125,8 @@ func removeByForce(obj client.Object) reconciletest.Action {
 
 // annotated changes an owner in a way that does not count. Between its creation and its deletion, it makes sure that a concurrent
 // action of a fault does not delete the owner before it has a finalizer.
-func annotated(owner *pool) reconciletest.Action {
-	return reconciletest.Change(owner, func(p *pool) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "example.com/note", "changed") })
+func annotated(owner *Shop) reconciletest.Action {
+	return reconciletest.Change(owner, func(s *Shop) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.com/note", "changed") })
 }
 
 // deleteWith deletes an object with a propagation policy.
@@ -151,19 +136,17 @@ func deleteWith(obj client.Object, policy metav1.DeletionPropagation) reconcilet
 	})
 }
 
-// retainSet is a set of a claim that stays as long as minAvailable is not 0.
-func retainSet(options ...ownedresources.ChildOption) *ownedresources.ChildSet[*pool] {
-	return ownedresources.Ensure(ownedresources.Build(func(owner *pool) *corev1.ConfigMap {
+// retainSet is a set of a ConfigMap that stays if the shop keeps its data.
+func retainSet() *ChildSet[*Shop] {
+	return Ensure(Build(func(owner *Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-data"}, Data: map[string]string{"made": "by " + owner.Name}}
-	}, options...).Retain(func(owner *pool) bool { return owner.Spec.MinAvailable.IntValue() != 0 }))
+	}, Adopt()).Retain(func(owner *Shop) bool { return owner.Spec.KeepData }))
 }
 
 func TestRetainSurvivesEveryFault(t *testing.T) {
-	owner := poolOf(1)
-	data := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pool-data"}}
-	keep := func(minAvailable int32) reconciletest.Action {
-		return reconciletest.Change(owner, func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(minAvailable)) })
-	}
+	keepData := func(keep bool) func(*ShopSpec) { return func(s *ShopSpec) { s.KeepData = keep } }
+	owner := newShop(keepData(true))
+	data := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-data"}}
 	tests := map[string]struct {
 		reason  string
 		actions []reconciletest.Action
@@ -171,7 +154,7 @@ func TestRetainSurvivesEveryFault(t *testing.T) {
 		"Background": {
 			reason: "It stays, and the next owner adopts it. A change right before the deletion counts.",
 			actions: []reconciletest.Action{
-				reconciletest.Create(owner), keep(0), keep(1), reconciletest.Delete(owner),
+				reconciletest.Create(owner), changeShop(keepData(false)), changeShop(keepData(true)), reconciletest.Delete(owner),
 				reconciletest.Create(owner), reconciletest.Delete(owner),
 			},
 		},
@@ -191,11 +174,8 @@ func TestRetainSurvivesEveryFault(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
-			reconciletest.Explore(t, reconciletest.Scenario{
-				Scheme: scheme.Scheme,
-				Start: func(p *reconciletest.Process) error {
-					return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", retainSet(ownedresources.Adopt()))).Complete()
-				},
+			reconciletest.Explore(t, withShops(reconciletest.Scenario{
+				Start:   startSet(retainSet),
 				Actions: tc.actions,
 				Ignore: func(obj *unstructured.Unstructured) { // its mark names the owner that had it last, which depends on when they were deleted
 					if obj.GetKind() == "ConfigMap" {
@@ -206,7 +186,7 @@ func TestRetainSurvivesEveryFault(t *testing.T) {
 				Finally: func(env *reconciletest.Env) error {
 					return env.Get(context.Background(), client.ObjectKeyFromObject(data), data.DeepCopy())
 				},
-			})
+			}))
 		})
 	}
 }

@@ -74,8 +74,8 @@ func patched(t *testing.T, json []byte, patch jsonpatch.Patch) []byte {
 	return after
 }
 
-// annotated returns JSON of an object with these annotations alone.
-func annotated(t *testing.T, json []byte, keys ...string) []byte {
+// withAnnotations returns JSON of an object with these annotations alone.
+func withAnnotations(t *testing.T, json []byte, keys ...string) []byte {
 	t.Helper()
 	u := unstructuredObject(t, json).(*unstructured.Unstructured)
 	annotations := map[string]string{}
@@ -131,7 +131,7 @@ func TestApplyRepairsDrift(t *testing.T) {
 func TestApplyReplacesWhatContradicts(t *testing.T) {
 	forEachChange(t, "contradiction", func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object) {
 		for _, keys := range [][]string{{"example.com/dropped"}, {"example.com/dropped", "example.com/changed"}} {
-			_, err := env.apply(t, form(annotated(t, c.Before, keys...)), Recreate())
+			_, err := env.apply(t, form(withAnnotations(t, c.Before, keys...)), Recreate())
 			require.NoError(t, err)
 		}
 		env.edit(t, c.Before, c.Edit)
@@ -156,7 +156,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		env.expect(t, form(desired), apply.Unchanged, none...)
 
 		for _, keys := range [][]string{{"example.com/later"}, nil} {
-			_, err = env.apply(t, form(annotated(t, desired, keys...)))
+			_, err = env.apply(t, form(withAnnotations(t, desired, keys...)))
 			require.NoError(t, err)
 		}
 		patched(t, env.liveJSON(t, desired), c.After)

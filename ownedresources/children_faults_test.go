@@ -2,7 +2,7 @@
 
 // An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
 
-package ownedresources_test
+package ownedresources
 
 import (
 	"context"
@@ -13,75 +13,67 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-func settingsOf(*pool) []types.NamespacedName { return []types.NamespacedName{{Name: "settings"}} }
+func settingsOf(*Shop) []types.NamespacedName { return []types.NamespacedName{{Name: "settings"}} }
 
-// poolSet is a set with everything that orders and feeds children: a Deployment built from an input, a list that comes after
+// shopSet is a set with everything that orders and feeds children: a Deployment built from an input, a list that comes after
 // it, and two ConfigMaps that come after the list: one is unstructured and built from the Deployment's live object, and the other
 // is an apply configuration.
-func poolSet() *ownedresources.ChildSet[*pool] {
-	settings := ownedresources.From(func(ctx context.Context, r client.Reader, owner *pool) (string, error) {
+func shopSet() *ChildSet[*Shop] {
+	settings := From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 		var read corev1.ConfigMap
 		err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "settings"}, &read)
 		return read.Data["image"], err
-	}, ownedresources.Reads(&corev1.ConfigMap{}, settingsOf))
-	server := ownedresources.BuildFrom(settings, func(owner *pool, image string) (*appsv1.Deployment, error) {
-		return ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "server", Image: image}), nil
+	}, Reads(&corev1.ConfigMap{}, settingsOf))
+	server := BuildFrom(settings, func(owner *Shop, image string) (*appsv1.Deployment, error) {
+		return NewDeployment(owner, nil, corev1.Container{Name: "server", Image: image}), nil
 	}).KeepWhileMissing(func(live, desired *appsv1.Deployment) {
 		desired.Spec.Template.Spec.Containers[0].Image = live.Spec.Template.Spec.Containers[0].Image
 	})
-	shards := ownedresources.BuildEach(func(owner *pool) (all []*corev1.ConfigMap, err error) {
-		for i := range owner.Spec.MinAvailable.IntValue() {
+	shards := BuildEach(func(owner *Shop) (all []*corev1.ConfigMap, err error) {
+		for i := range owner.Spec.Shards {
 			all = append(all, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(owner.Name, "-", i)}})
 		}
 		return all, nil
 	}).After(server)
-	image := ownedresources.BuildFrom(server.Live(), func(owner *pool, live *appsv1.Deployment) (*unstructured.Unstructured, error) {
+	image := BuildFrom(server.Live(), func(owner *Shop, live *appsv1.Deployment) (*unstructured.Unstructured, error) {
 		index := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"image": live.Spec.Template.Spec.Containers[0].Image}}}
 		index.SetName(owner.Name + "-image")
 		return index, nil
 	}).Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap")).After(shards)
-	size := ownedresources.BuildApply(&corev1.ConfigMap{}, func(owner *pool) (*corev1ac.ConfigMapApplyConfiguration, error) {
-		return corev1ac.ConfigMap(owner.Name, owner.Namespace).WithData(map[string]string{"shards": owner.Spec.MinAvailable.String()}), nil
+	size := BuildApply(&corev1.ConfigMap{}, func(owner *Shop) (*corev1ac.ConfigMapApplyConfiguration, error) {
+		return corev1ac.ConfigMap(owner.Name, owner.Namespace).WithData(map[string]string{"shards": fmt.Sprint(owner.Spec.Shards)}), nil
 	}).After(shards)
-	return ownedresources.Ensure(image, size, shards, server).RemoveInOrder()
+	return Ensure(image, size, shards, server).RemoveInOrder()
 }
 
 func TestChildrenSurviveEveryFault(t *testing.T) {
-	named := metav1.ObjectMeta{Namespace: "default", Name: "pool"}
-	owner := &pool{ObjectMeta: named, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2))}}
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"image": "server:1"}}
-	reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme: scheme.Scheme,
-		Start: func(p *reconciletest.Process) error {
-			return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", poolSet())).Complete()
-		},
+	reconciletest.Explore(t, withShops(reconciletest.Scenario{
+		Start: startSet(shopSet),
 		Actions: []reconciletest.Action{
-			reconciletest.Create(owner),
+			reconciletest.Create(newShop(withShards(2))),
 			reconciletest.Create(settings),
-			reconciletest.Change(owner, func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(3)) }),
+			changeShop(withShards(3)),
 			reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data["image"] = "server:2" }),
-			reconciletest.Change(owner, func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(1)) }),
+			changeShop(withShards(1)),
 			reconciletest.Delete(settings),
-			reconciletest.Delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pool-0"}}),
-			reconciletest.Delete(owner),
+			reconciletest.Delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0"}}),
+			reconciletest.Delete(newShop()),
 		},
-	})
+	}))
 }
 
 // A function that builds something else each time is found where a pass would be left out: no event of the owner or of a
@@ -90,22 +82,21 @@ func TestExplorationFindsImpureBuilders(t *testing.T) {
 	calls := 0
 	tests := map[string]struct {
 		reason string
-		build  func(*pool) *corev1.ConfigMap
+		build  func(*Shop) *corev1.ConfigMap
 		want   string
 	}{
-		"Pure": {reason: "A pure function is left out without a finding.", build: func(owner *pool) *corev1.ConfigMap {
+		"Pure": {reason: "A pure function is left out without a finding.", build: func(owner *Shop) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}}
 		}},
 		"Impure": {
 			reason: "A counter is a global.",
-			build: func(owner *pool) *corev1.ConfigMap {
+			build: func(owner *Shop) *corev1.ConfigMap {
 				calls++
 				return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"calls": fmt.Sprint(calls / 8)}}
 			},
-			want: "ConfigMap default/pool: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed",
+			want: "ConfigMap default/web: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed",
 		},
 	}
-	named := metav1.ObjectMeta{Namespace: "default", Name: "pool"}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "unrelated"}}
 	var turns []reconciletest.Action
 	for i := range 20 {
@@ -113,16 +104,16 @@ func TestExplorationFindsImpureBuilders(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
-				Scheme: scheme.Scheme, Objects: []client.Object{secret},
+			report := reconciletest.ExploreQuietly(t, withShops(reconciletest.Scenario{
+				Objects: []client.Object{secret},
 				Start: func(p *reconciletest.Process) error {
-					return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", ownedresources.Ensure(ownedresources.Build(test.build)),
+					return reconcile.For(p.Manager(reconcile.CacheOptions()), reconcile.Named("children", Ensure(Build(test.build)),
 						reconcile.Watching(&corev1.Secret{}, func(context.Context, client.Reader, *corev1.Secret) []ctrl.Request {
-							return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "pool"}}}
+							return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: "default", Name: "web"}}}
 						}))).Complete()
 				},
-				Actions: append([]reconciletest.Action{reconciletest.Create(&pool{ObjectMeta: named})}, turns...),
-			})
+				Actions: append([]reconciletest.Action{reconciletest.Create(newShop())}, turns...),
+			}))
 			if test.want == "" {
 				require.Empty(t, report.Failures, test.reason)
 				return
@@ -133,19 +124,19 @@ func TestExplorationFindsImpureBuilders(t *testing.T) {
 	}
 }
 
-// contentOf is the content of a user's Secret, and empty if the Secret does not exist.
-func contentOf(reads ...ownedresources.Read[*pool]) *ownedresources.Input[*pool, string] {
-	return ownedresources.From(func(ctx context.Context, r client.Reader, owner *pool) (string, error) {
+// usersContent is the content of a user's Secret, and empty if the Secret does not exist.
+func usersContent(reads ...Read[*Shop]) *Input[*Shop, string] {
+	return From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 		var read corev1.Secret
 		err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, &read)
 		return string(read.Data["content"]), client.IgnoreNotFound(err)
 	}, reads...)
 }
 
-func usersSecret(*pool) []types.NamespacedName { return []types.NamespacedName{{Name: "users"}} }
+func usersSecret(*Shop) []types.NamespacedName { return []types.NamespacedName{{Name: "users"}} }
 
 // labelOfMetadata reads a label of a user's Secret from its metadata. It returns an empty text without the label.
-func labelOfMetadata(ctx context.Context, r client.Reader, owner *pool) (string, error) {
+func labelOfMetadata(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 	m := secretMetadata()
 	err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, m)
 	return m.Labels["content"], client.IgnoreNotFound(err)
@@ -158,10 +149,15 @@ func secretMetadata() *metav1.PartialObjectMetadata {
 }
 
 // copyInto builds a Secret with the value of an input.
-func copyInto(name string, input *ownedresources.Input[*pool, string], options ...ownedresources.ChildOption) *ownedresources.Child[*pool, *corev1.Secret] {
-	return ownedresources.BuildFrom(input, func(_ *pool, content string) (*corev1.Secret, error) {
+func copyInto(name string, input *Input[*Shop, string], options ...ChildOption) *Child[*Shop, *corev1.Secret] {
+	return BuildFrom(input, func(_ *Shop, content string) (*corev1.Secret, error) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"copy": []byte(content)}}, nil
 	}, options...)
+}
+
+// showRead shows in the status what a step has read.
+func showRead(owner *Shop, content string) {
+	meta.SetStatusCondition(&owner.Status.Conditions, metav1.Condition{Type: "Read", Status: metav1.ConditionTrue, Reason: "Read", Message: content})
 }
 
 // A cache may have an informer of a kind's whole objects and one of its metadata, and each may be behind the other. What inputs and
@@ -171,54 +167,54 @@ func TestTwoInformersOfAKind(t *testing.T) {
 		if m.Name != "users" {
 			return nil
 		}
-		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: "pool"}}}
+		return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: "web"}}}
 	}
-	whole := reconcile.Func(func(ctx context.Context, c client.Client, owner *pool) error { // shows in the status what it has read
+	whole := reconcile.Func(func(ctx context.Context, c client.Client, owner *Shop) error {
 		var read corev1.Secret
 		err := c.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, &read)
-		owner.Status.CurrentHealthy = int32(len(read.Data["content"]))
+		showRead(owner, string(read.Data["content"]))
 		return client.IgnoreNotFound(err)
 	})
-	part := reconcile.Func(func(ctx context.Context, c client.Client, owner *pool) error {
+	part := reconcile.Func(func(ctx context.Context, c client.Client, owner *Shop) error {
 		label, err := labelOfMetadata(ctx, c, owner)
-		owner.Status.CurrentHealthy = int32(len(label))
+		showRead(owner, label)
 		return err
 	})
-	children := func(children ...ownedresources.AnyChild[*pool]) reconcile.NamedStep[*pool] {
-		return reconcile.Named("children", ownedresources.Ensure(children...))
+	children := func(children ...AnyChild[*Shop]) reconcile.NamedStep[*Shop] {
+		return reconcile.Named("children", Ensure(children...))
 	}
-	built := func() *ownedresources.Child[*pool, *corev1.Secret] {
-		return ownedresources.Build(func(*pool) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "built"}} })
+	built := func() *Child[*Shop, *corev1.Secret] {
+		return Build(func(*Shop) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "built"}} })
 	}
-	reads := ownedresources.Reads(&corev1.Secret{}, usersSecret)
-	cached := ownedresources.ReadsCached(&corev1.Secret{}, usersSecret)
+	reads := Reads(&corev1.Secret{}, usersSecret)
+	cached := ReadsCached(&corev1.Secret{}, usersSecret)
 	tests := map[string]struct {
 		reason string
-		steps  func() []reconcile.NamedStep[*pool]
+		steps  func() []reconcile.NamedStep[*Shop]
 	}{
-		"BuiltAndReadWhole": {"The set that reads a Secret also builds Secrets.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{children(copyInto("copy", contentOf(reads)))}
+		"BuiltAndReadWhole": {"The set that reads a Secret also builds Secrets.", func() []reconcile.NamedStep[*Shop] {
+			return []reconcile.NamedStep[*Shop]{children(copyInto("copy", usersContent(reads)))}
 		}},
-		"BuiltIfServedAndReadWhole": {"The events of the kind come from a watch that ends when the kind is not served.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{children(copyInto("copy", contentOf(reads), ownedresources.IfServed()))}
+		"BuiltIfServedAndReadWhole": {"The events of the kind come from a watch that ends when the kind is not served.", func() []reconcile.NamedStep[*Shop] {
+			return []reconcile.NamedStep[*Shop]{children(copyInto("copy", usersContent(reads), IfServed()))}
 		}},
-		"BuiltAndReadAsMetadata": {"Metadata is read of a kind that is built.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{children(copyInto("copy", ownedresources.From(labelOfMetadata, reads)))}
+		"BuiltAndReadAsMetadata": {"Metadata is read of a kind that is built.", func() []reconcile.NamedStep[*Shop] {
+			return []reconcile.NamedStep[*Shop]{children(copyInto("copy", From(labelOfMetadata, reads)))}
 		}},
-		"CachedAndReadAsMetadata": {"The whole objects are watched, and the metadata is read.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{children(ownedresources.BuildFrom(ownedresources.From(labelOfMetadata, cached),
-				func(owner *pool, content string) (*corev1.ConfigMap, error) {
+		"CachedAndReadAsMetadata": {"The whole objects are watched, and the metadata is read.", func() []reconcile.NamedStep[*Shop] {
+			return []reconcile.NamedStep[*Shop]{children(BuildFrom(From(labelOfMetadata, cached),
+				func(owner *Shop, content string) (*corev1.ConfigMap, error) {
 					return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "copy"}, Data: map[string]string{"copy": content}}, nil
 				}))}
 		}},
-		"StepReadsWhole": {"A step watches the metadata of what another step builds, and reads the whole object.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{children(built()), reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
+		"StepReadsWhole": {"A step watches the metadata of what another step builds, and reads the whole object.", func() []reconcile.NamedStep[*Shop] {
+			return []reconcile.NamedStep[*Shop]{children(built()), reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
 		}},
-		"StepReadsWhatIsMetadata": {"A step watches the metadata, and reads the whole object.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
+		"StepReadsWhatIsMetadata": {"A step watches the metadata, and reads the whole object.", func() []reconcile.NamedStep[*Shop] {
+			return []reconcile.NamedStep[*Shop]{reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
 		}},
-		"StepReadsMetadata": {"A step references what another step builds, and reads the metadata.", func() []reconcile.NamedStep[*pool] {
-			return []reconcile.NamedStep[*pool]{children(built()), reconcile.Named("read", part, reconcile.Reads(&corev1.Secret{}, usersSecret))}
+		"StepReadsMetadata": {"A step references what another step builds, and reads the metadata.", func() []reconcile.NamedStep[*Shop] {
+			return []reconcile.NamedStep[*Shop]{children(built()), reconcile.Named("read", part, reconcile.Reads(&corev1.Secret{}, usersSecret))}
 		}},
 	}
 	users := &corev1.Secret{
@@ -226,13 +222,10 @@ func TestTwoInformersOfAKind(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			reconciletest.Explore(t, reconciletest.Scenario{
-				Scheme: scheme.Scheme,
-				Start: func(p *reconciletest.Process) error {
-					return reconcile.For(p.Manager(reconcile.CacheOptions()), test.steps()...).Complete()
-				},
+			reconciletest.Explore(t, withShops(reconciletest.Scenario{
+				Start: startSteps(test.steps),
 				Actions: []reconciletest.Action{
-					reconciletest.Create(newPool(0)),
+					reconciletest.Create(newShop()),
 					reconciletest.Create(users),
 					reconciletest.Change(users, func(s *corev1.Secret) {
 						s.Labels["content"], s.Data = "ab", map[string][]byte{"content": []byte("ab")}
@@ -240,7 +233,7 @@ func TestTwoInformersOfAKind(t *testing.T) {
 					reconciletest.Delete(users),
 					reconciletest.Create(users),
 				},
-			})
+			}))
 		})
 	}
 }
@@ -248,36 +241,35 @@ func TestTwoInformersOfAKind(t *testing.T) {
 // The same holds for a set in a reconciler of one's own.
 func TestTwoInformersInAReconcilerOfOnesOwn(t *testing.T) {
 	users := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "users"}, Data: map[string][]byte{"content": []byte("a")}}
-	reconciletest.Explore(t, reconciletest.Scenario{
-		Scheme: scheme.Scheme,
+	reconciletest.Explore(t, withShops(reconciletest.Scenario{
 		Start: func(p *reconciletest.Process) error {
 			mgr := p.Manager()
-			set := ownedresources.Ensure(
-				copyInto("copy", contentOf(ownedresources.Reads(&corev1.Secret{}, usersSecret))),
-				copyInto("versions", ownedresources.VersionHash(ownedresources.ReadsCached(&corev1.Secret{}, usersSecret))).
+			set := Ensure(
+				copyInto("copy", usersContent(Reads(&corev1.Secret{}, usersSecret))),
+				copyInto("versions", VersionHash(ReadsCached(&corev1.Secret{}, usersSecret))).
 					KeepWhileMissing(func(_, _ *corev1.Secret) {}))
-			b := ctrl.NewControllerManagedBy(mgr).For(&pool{})
+			b := ctrl.NewControllerManagedBy(mgr).For(&Shop{})
 			if err := set.SetupWithBuilder(mgr, b); err != nil {
 				return err
 			}
 			return b.Complete(ctrlreconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-				var owner pool
+				var owner Shop
 				if err := mgr.GetClient().Get(ctx, request.NamespacedName, &owner); err != nil {
 					return ctrl.Result{}, client.IgnoreNotFound(err)
 				}
 				err := set.Reconcile(ctx, mgr.GetClient(), &owner)
-				if _, waits := errors.AsType[*ownedresources.WaitingError](err); waits {
+				if _, waits := errors.AsType[*WaitingError](err); waits {
 					return ctrl.Result{}, nil
 				}
 				return ctrl.Result{}, err
 			}))
 		},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(newPool(0)),
+			reconciletest.Create(newShop()),
 			reconciletest.Create(users),
 			reconciletest.Change(users, func(s *corev1.Secret) { s.Data = map[string][]byte{"content": []byte("ab")} }),
 			reconciletest.Delete(users),
 			reconciletest.Create(users),
 		},
-	})
+	}))
 }

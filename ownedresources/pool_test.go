@@ -8,19 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
-
-var poolName = metav1.ObjectMeta{Namespace: "default", Name: "pool"}
 
 // newPool returns an owner. Its minAvailable is what the scenario changes.
 func newPool(n int32) *pool {
-	return &pool{ObjectMeta: poolName, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(n))}}
-}
-
-func setPool(n int32) reconciletest.Action {
-	return reconciletest.Change(newPool(0), func(p *pool) { p.Spec.MinAvailable = new(intstr.FromInt32(n)) })
+	return &pool{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pool"}, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(n))}}
 }
 
 func migration(owner *pool, ttl *int32) *batchv1.Job {

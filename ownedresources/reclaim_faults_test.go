@@ -2,26 +2,21 @@
 
 // An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
 
-package ownedresources_test
+package ownedresources
 
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -30,39 +25,32 @@ import (
 // for every fault at every point. The field must be removed each time, with a cache that keeps managed fields and with
 // a compact one.
 func TestReclaimSurvivesEveryFault(t *testing.T) {
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	type budget = policyv1.PodDisruptionBudget
-	owner := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: map[string]string{"a": "1", "b": "2"}}}
 	child := func() *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{}}
 	}
-	changeOwner := func(change func(annotations map[string]string)) reconciletest.Action {
-		return reconciletest.Change(owner, func(b *budget) { change(b.Annotations) })
+	set := func() *ChildSet[*Shop] {
+		return Ensure(Build(func(owner *Shop) *corev1.ConfigMap {
+			built := child()
+			for _, item := range strings.Fields(owner.Spec.Content) {
+				key, value, _ := strings.Cut(item, "=")
+				built.Data[key] = value
+			}
+			return built
+		}))
 	}
 	for name, options := range map[string]cache.Options{"FullCache": {}, "CompactCache": reconcile.CacheOptions()} {
 		t.Run(name, func(t *testing.T) {
-			reconciletest.Explore(t, reconciletest.Scenario{
-				Scheme: scheme,
+			reconciletest.Explore(t, withShops(reconciletest.Scenario{
 				Start: func(p *reconciletest.Process) error {
-					return reconcile.For(p.Manager(options), reconcile.Named("settings", ownedresources.Ensure(
-						ownedresources.Build(func(b *budget) *corev1.ConfigMap {
-							c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{}}
-							for _, key := range []string{"a", "b", "c"} {
-								if value := b.Annotations[key]; value != "" {
-									c.Data[key] = value
-								}
-							}
-							return c
-						})))).Complete()
+					return reconcile.For(p.Manager(options), reconcile.Named("settings", set())).Complete()
 				},
 				Actions: []reconciletest.Action{
-					reconciletest.Create(owner),
-					changeOwner(func(annotations map[string]string) { annotations["c"] = "3" }),
+					reconciletest.Create(newShop(withContent("a=1 b=2"))),
+					changeShop(withContent("a=1 b=2 c=3")),
 					reconciletest.Do("clear the managed fields", func(ctx context.Context, c client.Client) error {
 						return c.Patch(ctx, child(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`)))
 					}),
-					changeOwner(func(annotations map[string]string) { delete(annotations, "b") }),
+					changeShop(withContent("a=1 c=3")),
 				},
 				Finally: func(env *reconciletest.Env) error {
 					live := child()
@@ -74,7 +62,7 @@ func TestReclaimSurvivesEveryFault(t *testing.T) {
 					}
 					return nil
 				},
-			}, reconciletest.SkipFaults(kinds.Conflict)) // nobody knows that the annotation of the other writer is not ours
+			}), reconciletest.SkipFaults("conflict at")) // nobody knows that the annotation of the other writer is not ours
 		})
 	}
 }

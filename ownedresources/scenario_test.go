@@ -1,0 +1,98 @@
+package ownedresources
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// withShops returns the scenario with the kind Shop.
+func withShops(s reconciletest.Scenario) reconciletest.Scenario {
+	s.Scheme, s.CRDs = scheme.Scheme, []string{"testdata/shops.yaml"}
+	return s
+}
+
+// startSet starts an operator whose one step is a set of children of a Shop.
+func startSet(set func() *ChildSet[*Shop]) func(*reconciletest.Process) error {
+	return startSteps(func() []reconcile.NamedStep[*Shop] {
+		return []reconcile.NamedStep[*Shop]{reconcile.Named("children", set())}
+	})
+}
+
+func startSteps(steps func() []reconcile.NamedStep[*Shop]) func(*reconciletest.Process) error {
+	return func(p *reconciletest.Process) error {
+		return reconcile.For(p.Manager(reconcile.CacheOptions()), steps()...).Complete()
+	}
+}
+
+// changeShop changes the spec of the shop that newShop returns.
+func changeShop(edit func(*ShopSpec)) reconciletest.Action {
+	return reconciletest.Change(newShop(), func(s *Shop) { edit(&s.Spec) })
+}
+
+func withShards(n int32) func(*ShopSpec) { return func(s *ShopSpec) { s.Shards = n } }
+
+func withVersion(version string) func(*ShopSpec) { return func(s *ShopSpec) { s.Version = version } }
+
+func withContent(content string) func(*ShopSpec) { return func(s *ShopSpec) { s.Content = content } }
+
+func withStorage(size string) func(*ShopSpec) {
+	return func(s *ShopSpec) { s.Storage = new(resource.MustParse(size)) }
+}
+
+// seenUIDs are the UIDs of objects that the checks of a run have seen, each by a name.
+type seenUIDs map[string]types.UID
+
+// State returns nil: what a scenario compares are the objects.
+func (seenUIDs) State() any { return nil }
+
+// isAnother reports whether the first object that was seen by that name had another UID.
+func (s seenUIDs) isAnother(name string, uid types.UID) bool {
+	if _, known := s[name]; !known {
+		s[name] = uid
+	}
+	return s[name] != uid
+}
+
+// migration builds a Job that migrates the data to the shop's version.
+func migration(owner *Shop, ttl *int32) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}}, // a Job without labels gets the labels of its pods
+		Spec: batchv1.JobSpec{
+			TTLSecondsAfterFinished: ttl,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: "migrate", Image: "migrate:" + owner.Spec.Version}},
+			}},
+		},
+	}
+}
+
+// statefulSet builds a StatefulSet whose claims have the size of the shop's storage.
+func statefulSet(owner *Shop) *appsv1.StatefulSet {
+	labels := map[string]string{"app": owner.Name}
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: owner.Name},
+		Spec: appsv1.StatefulSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "server", Image: "server:1"}}},
+			},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
+				ObjectMeta: metav1.ObjectMeta{Name: "data"},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *owner.Spec.Storage}},
+				},
+			}},
+		},
+	}
+}
